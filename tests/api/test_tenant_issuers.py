@@ -190,11 +190,11 @@ def fetching(world: World, authority: CertificateAuthority, *, loopback: bool) -
     """A server for which every name stands for this machine, which it may call or not."""
     trusting = authority.client_context()
     reach = EgressPolicy(
-        allows=lambda address: loopback or is_public_address(address),
+        is_allowed=lambda address: loopback or is_public_address(address),
         resolve=lambda _host, _port: ["127.0.0.1"],
-        tls=lambda: trusting,
+        tls_context=lambda: trusting,
     )
-    made = Service(world.connections, jwks=JwksFetcher(reach=reach)).app
+    made = Service(world.connections, jwks=JwksFetcher(egress=reach)).app
     return replace(world, application=made)
 
 

@@ -103,7 +103,7 @@ def verified() -> Filled:
     for number in range(int(TOKENS * BEYOND)):
         nobody = cast("Any", None)
         one: VerifiedToken[Any] = VerifiedToken(
-            caller=object(), key=nobody, issuer=nobody, checked_at=0.0, good_until=1.0
+            caller=object(), key=nobody, issuer=nobody, checked_at=0.0, valid_until=1.0
         )
         kept.put(number.to_bytes(32, "big"), one)
     return Filled("tokens", TOKENS, kept, len(kept))

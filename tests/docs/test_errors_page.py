@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from keyfence.auth.token import MAX_TEXT
+from keyfence.auth.token import MAX_CLAIM_LENGTH
 from keyfence.domains.groups.model import DESCRIPTION_LENGTH
 from keyfence.domains.groups.model import NAME_LENGTH as GROUP_NAME_LENGTH
 from keyfence.domains.products.model import HIGHEST_PRICE, REVISIONS, SKU_LENGTH
@@ -65,6 +65,6 @@ def test_the_longest_values_are_there() -> None:
         ("path of a category", f"{MAX_PATH_BYTES:,} bytes, where `#`, `%`, blanks and a few more count as three"),
         ("price", f"{HIGHEST_PRICE:,}"),
         ("revisions of a product", f"{REVISIONS:,}"),
-        ("`jti` of a session", f"{MAX_TEXT} characters"),
+        ("`jti` of a session", f"{MAX_CLAIM_LENGTH} characters"),
         ("stores that a search looks at", f"{CANDIDATES:,}"),
     ]

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 from jwt import PyJWS
 from jwt.algorithms import AllowedPrivateKeys, ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-from keyfence.auth.issuer import Issuer, issuer_of
+from keyfence.auth.issuer import Issuer, issuer_from_settings
 from keyfence.settings import IssuerSettings
 from tests.fakes.clock import ManualClock
 
@@ -67,7 +67,7 @@ class IdentityProvider:
         return {"keys": [jwk(self.key, self.kid, **members)]}
 
     def issuer(self, tenant: str | None = None) -> Issuer:
-        return issuer_of(IssuerSettings(issuer=self.url, jwks=self.jwks(), tenant=tenant))
+        return issuer_from_settings(IssuerSettings(issuer=self.url, jwks=self.jwks(), tenant=tenant))
 
     def claims(self, **changes: object) -> Json:
         now = int(self.clock.now)

@@ -115,7 +115,7 @@ class Service:
     def _tenant_endpoint(self) -> GraphQLEndpoint:
         settings, domains = self.settings, load_domains(self.settings.domains)
         api = TenantApi(
-            verifier=tenant_verifier(settings, owned=self._issuers),
+            verifier=tenant_verifier(settings, tenant_issuers=self._issuers),
             tenants=self._tenants,
             admission=self.admission,
             tables=replace(self.tables, on_difference=self.reads_differ),
@@ -152,7 +152,7 @@ class Service:
     def _tenant_issuers(self) -> TenantIssuers:
         return TenantIssuers(
             Identities(self.tables.for_control_plane(writes=False)).find,
-            self._jwks.at,
+            self._jwks.key_set,
             call_budget(self.settings.issuer_lookups_per_second),
             max_age=self.settings.tenant_cache_seconds,
         )

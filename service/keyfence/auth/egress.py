@@ -72,22 +72,22 @@ class FetchTarget:
 
     host: str
     port: int
-    target: str
-    secure: bool = True
+    request_target: str
+    uses_tls: bool = True
 
     @property
     def authority(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == (443 if self.secure else 80) else f"{host}:{self.port}"
+        return host if self.port == (443 if self.uses_tls else 80) else f"{host}:{self.port}"
 
 
-def resolved(host: str, port: int) -> Sequence[str]:
+def resolve_host(host: str, port: int) -> Sequence[str]:
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(address[0]) for _, _, _, _, address in found]
 
 
 @cache
-def trusted() -> ssl.SSLContext:
+def system_tls_context() -> ssl.SSLContext:
     """Certificates of the authorities that this machine trusts, for the name that was asked for."""
     return ssl.create_default_context()
 
@@ -96,22 +96,22 @@ def trusted() -> ssl.SSLContext:
 class EgressPolicy:
     """A name that stands for one address that is not allowed is called at none of its addresses."""
 
-    allows: Callable[[str], bool]
-    resolve: Callable[[str, int], Sequence[str]] = resolved
-    tls: Callable[[], ssl.SSLContext] = trusted
+    is_allowed: Callable[[str], bool]
+    resolve: Callable[[str, int], Sequence[str]] = resolve_host
+    tls_context: Callable[[], ssl.SSLContext] = system_tls_context
 
     def addresses(self, place: FetchTarget) -> Sequence[str]:
         found = list(dict.fromkeys(self.resolve(place.host, place.port)))
-        if not found or not all(map(self.allows, found)):
+        if not found or not all(map(self.is_allowed, found)):
             raise EgressDenied("its name stands for no address, or for one that is not called")
         return found[:MAX_ADDRESSES]
 
 
-ANYWHERE = EgressPolicy(allows=lambda _: True)
-PUBLIC = EgressPolicy(allows=is_public_address)
+ANY_ADDRESS = EgressPolicy(is_allowed=lambda _: True)
+PUBLIC_ADDRESSES = EgressPolicy(is_allowed=is_public_address)
 
 
-MAX_URI = 1024
+MAX_URI_LENGTH = 1024
 
 _HTTPS = re.compile(r"https://[A-Za-z0-9.:\[\]-]+(?:[/?][!-\"$-\[\]-~]*)?")
 """With neither @ nor % in its authority, and neither # nor a backslash anywhere."""
@@ -135,9 +135,9 @@ def parse_operator_uri(uri: str) -> FetchTarget:
 
 def parse_tenant_uri(uri: str) -> FetchTarget:
     """Somebody else's words, which make this process call somewhere: read once, so that what was checked is called."""
-    if len(uri) > MAX_URI or not _HTTPS.fullmatch(uri):
+    if len(uri) > MAX_URI_LENGTH or not _HTTPS.fullmatch(uri):
         raise BadJwksUri(
-            f"must be an https:// address of at most {MAX_URI:,} ASCII characters, without a user name, a fragment or a"
+            f"must be an https:// address of at most {MAX_URI_LENGTH:,} ASCII characters, without a user name, a fragment or a"
             " backslash"
         )
     url = _parsed(uri)
@@ -161,7 +161,9 @@ def _tenants_host(host: str) -> str:
 
 def _place(url: Url, host: str) -> FetchTarget:
     scheme = url.scheme or ""
-    return FetchTarget(host=host, port=url.port or _PORTS[scheme], target=url.request_uri, secure=scheme == "https")
+    return FetchTarget(
+        host=host, port=url.port or _PORTS[scheme], request_target=url.request_uri, uses_tls=scheme == "https"
+    )
 
 
 def _parsed(uri: str) -> Url | None:

@@ -14,7 +14,7 @@ from keyfence.auth.egress import EgressDenied, EgressPolicy, FetchTarget
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-MAX_BODY = 64 * 1024
+MAX_BODY_BYTES = 64 * 1024
 _CHUNK = 8 * 1024
 
 
@@ -26,23 +26,23 @@ class FetchFailed(Exception):
 class FetchLimits:
     """`silence` is how long the other side may say nothing, `whole` how long all of it may take, in seconds."""
 
-    silence: float = 2.0
-    whole: float = 4.0
-    body: int = MAX_BODY
+    idle_seconds: float = 2.0
+    total_seconds: float = 4.0
+    max_body_bytes: int = MAX_BODY_BYTES
 
 
-BOUNDS = FetchLimits()
+DEFAULT_LIMITS = FetchLimits()
 
 
-def http_get(place: FetchTarget, reach: EgressPolicy, bounds: FetchLimits = BOUNDS) -> bytes:
+def http_get(target: FetchTarget, policy: EgressPolicy, limits: FetchLimits = DEFAULT_LIMITS) -> bytes:
     """The body of a plain 200. Blocks for as long as the bounds and the resolver allow: call it in a thread.
 
     Nothing is asked of a proxy, which would look the name up for itself, and no redirect is followed."""
-    until = _Until(time.monotonic() + bounds.whole, bounds.silence)
+    until = _Until(time.monotonic() + limits.total_seconds, limits.idle_seconds)
     try:
-        with _connection(place, reach, until) as sock:
-            until.send(sock, _request(place))
-            return _body(HTTPResponse(cast("socket.socket", _Timed(sock, until)), method="GET"), bounds.body)
+        with _connection(target, policy, until) as sock:
+            until.send(sock, _request(target))
+            return _body(HTTPResponse(cast("socket.socket", _Timed(sock, until)), method="GET"), limits.max_body_bytes)
     except EgressDenied as error:
         raise FetchFailed(str(error)) from None
     except (OSError, HTTPException, ValueError) as error:
@@ -88,11 +88,11 @@ class _Timed(io.RawIOBase):
 def _connection(place: FetchTarget, reach: EgressPolicy, until: _Until) -> Iterator[socket.socket]:
     """To one of the very addresses that were checked; the certificate has to be the name's all the same."""
     with _dialled(reach.addresses(place), place.port, until) as plain:
-        if not place.secure:
+        if not place.uses_tls:
             yield plain
             return
         plain.settimeout(until.next_wait())
-        with reach.tls().wrap_socket(plain, server_hostname=place.host) as sock:
+        with reach.tls_context().wrap_socket(plain, server_hostname=place.host) as sock:
             yield sock
 
 
@@ -112,7 +112,7 @@ def _dial(address: str, port: int, until: _Until) -> socket.socket:
 
 def _request(place: FetchTarget) -> bytes:
     lines = (
-        f"GET {place.target} HTTP/1.1",
+        f"GET {place.request_target} HTTP/1.1",
         f"Host: {place.authority}",
         "Accept: application/json",
         "Accept-Encoding: identity",

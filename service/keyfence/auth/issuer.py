@@ -30,7 +30,7 @@ class IssuerLookup(Protocol):
     async def find(self, url: str) -> Issuer | None: ...
 
 
-def issuer_of(settings: IssuerSettings, *, clock: Clock = time.monotonic) -> Issuer:
+def issuer_from_settings(settings: IssuerSettings, *, clock: Clock = time.monotonic) -> Issuer:
     """ValueError, naming the issuer, when the settings cannot be used."""
     try:
         tenant = None if settings.tenant is None else parse_tenant_id(settings.tenant)
@@ -56,7 +56,7 @@ def _keys(settings: IssuerSettings, clock: Clock) -> KeySet:
     raise ValueError("give exactly one of jwks and jwks_uri")
 
 
-MAX_ISSUER = 512
+MAX_ISSUER_LENGTH = 512
 
 _HTTPS = re.compile(
     r"https://(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[\w.~%!$&'()*+,;=:@/-]*)?",
@@ -67,4 +67,4 @@ _HTTPS = re.compile(
 
 def is_issuer_url(text: str) -> bool:
     """One spelling is one issuer: tokens are compared with it letter by letter, so nothing is made equal here."""
-    return len(text) <= MAX_ISSUER and _HTTPS.fullmatch(text) is not None
+    return len(text) <= MAX_ISSUER_LENGTH and _HTTPS.fullmatch(text) is not None

@@ -9,7 +9,7 @@ from jwt import PyJWK, PyJWS
 from jwt.algorithms import AllowedPublicKeys
 from jwt.exceptions import PyJWTError
 
-MAX_KID = 256
+MAX_KID_LENGTH = 256
 MIN_RSA_BITS = 2048
 MAX_RSA_BITS = 8192
 MAX_RSA_EXPONENT = 2**32
@@ -39,7 +39,7 @@ class VerificationKey:
     public: AllowedPublicKeys
     algorithms: frozenset[str]
 
-    def signed(self, content: bytes, *, algorithm: str, signature: bytes) -> bool:
+    def verifies(self, content: bytes, *, algorithm: str, signature: bytes) -> bool:
         """The algorithm is the token's word, so it counts only where this key allows it."""
         if algorithm not in self.algorithms:
             return False
@@ -56,8 +56,8 @@ def parse_jwk(jwk: object) -> VerificationKey:
 
 def _kid(jwk: Mapping[str, object]) -> str:
     kid = jwk.get("kid")
-    if not isinstance(kid, str) or not 0 < len(kid) <= MAX_KID:
-        raise UnusableKey(f"a key needs a kid of 1 to {MAX_KID} characters")
+    if not isinstance(kid, str) or not 0 < len(kid) <= MAX_KID_LENGTH:
+        raise UnusableKey(f"a key needs a kid of 1 to {MAX_KID_LENGTH} characters")
     return kid
 
 

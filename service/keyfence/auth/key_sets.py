@@ -11,8 +11,8 @@ from typing import Protocol
 import orjson
 import structlog
 
-from keyfence.auth.egress import ANYWHERE, PUBLIC, EgressPolicy, FetchTarget, parse_tenant_uri
-from keyfence.auth.http_get import BOUNDS, FetchFailed, FetchLimits, http_get
+from keyfence.auth.egress import ANY_ADDRESS, PUBLIC_ADDRESSES, EgressPolicy, FetchTarget, parse_tenant_uri
+from keyfence.auth.http_get import DEFAULT_LIMITS, FetchFailed, FetchLimits, http_get
 from keyfence.auth.jwks import VerificationKey, parse_jwks_leniently
 from keyfence.errors import Throttled
 
@@ -25,14 +25,14 @@ class JwksUnavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class JwksUrl:
-    place: FetchTarget
-    reach: EgressPolicy = ANYWHERE
-    bounds: FetchLimits = BOUNDS
+    target: FetchTarget
+    egress: EgressPolicy = ANY_ADDRESS
+    limits: FetchLimits = DEFAULT_LIMITS
 
     def fetch(self) -> Mapping[str, VerificationKey]:
         """Blocks for seconds at worst: call it in a thread."""
         try:
-            keys = parse_jwks_leniently(orjson.loads(http_get(self.place, self.reach, self.bounds)))
+            keys = parse_jwks_leniently(orjson.loads(http_get(self.target, self.egress, self.limits)))
         except FetchFailed as error:
             raise JwksUnavailable(str(error)) from error
         except ValueError as error:
@@ -46,7 +46,7 @@ Keys = Mapping[str, VerificationKey]
 Run = Callable[[Callable[[], Keys]], Awaitable[Keys]]
 """Does what blocks, in a thread."""
 
-FLIGHT = "jwks-refresh"
+REFRESH_TASK = "jwks-refresh"
 
 log = structlog.get_logger(__name__)
 
@@ -59,7 +59,7 @@ def keep_unchanged(before: Keys, after: Keys) -> Keys:
 class KeySet(Protocol):
     async def find(self, kid: str) -> VerificationKey | None: ...
 
-    def holds(self, key: VerificationKey) -> bool:
+    def contains(self, key: VerificationKey) -> bool:
         """Whether `find` would still answer with this very key, without looking anywhere."""
         ...
 
@@ -71,7 +71,7 @@ class FixedKeys:
     async def find(self, kid: str) -> VerificationKey | None:
         return self.keys.get(kid)
 
-    def holds(self, key: VerificationKey) -> bool:
+    def contains(self, key: VerificationKey) -> bool:
         return self.keys.get(key.kid) is key
 
 
@@ -79,10 +79,10 @@ class FixedKeys:
 class RefreshPolicy:
     """How often a set is fetched and how long it is believed, in seconds."""
 
-    between_fetches: float = 10
-    fresh: float = 600
-    usable: float = 3600
-    patience: float = 5
+    min_interval: float = 10
+    fresh_seconds: float = 600
+    usable_seconds: float = 3600
+    wait_seconds: float = 5
 
 
 class FetchedKeys:
@@ -98,11 +98,11 @@ class FetchedKeys:
         fetch: Callable[[], Keys],
         *,
         clock: Callable[[], float] = time.monotonic,
-        pace: RefreshPolicy | None = None,
+        refresh: RefreshPolicy | None = None,
         run: Run = asyncio.to_thread,
         issuer: str = "",
     ) -> None:
-        self._fetch, self._clock, self._pace, self._run = fetch, clock, pace or RefreshPolicy(), run
+        self._fetch, self._clock, self._pace, self._run = fetch, clock, refresh or RefreshPolicy(), run
         self._issuer = issuer
         self._keys: Keys = {}
         self._fetched_at = self._tried_at = -math.inf
@@ -110,13 +110,13 @@ class FetchedKeys:
         self._flight: asyncio.Task[None] | None = None
 
     async def find(self, kid: str) -> VerificationKey | None:
-        if kid not in self._keys or self._age() >= self._pace.fresh:
+        if kid not in self._keys or self._age() >= self._pace.fresh_seconds:
             self._depart_when_due()
             await self._land(known=kid in self._keys)
         return self._judged(kid)
 
-    def holds(self, key: VerificationKey) -> bool:
-        return self._keys.get(key.kid) is key and self._age() < self._pace.usable
+    def contains(self, key: VerificationKey) -> bool:
+        return self._keys.get(key.kid) is key and self._age() < self._pace.usable_seconds
 
     def _age(self) -> float:
         return self._clock() - self._fetched_at
@@ -126,15 +126,15 @@ class FetchedKeys:
 
     def _depart_when_due(self) -> None:
         now = self._clock()
-        if not self._in_flight() and now - self._tried_at >= self._pace.between_fetches:
+        if not self._in_flight() and now - self._tried_at >= self._pace.min_interval:
             self._tried_at = now
-            self._flight = asyncio.create_task(self._fly(), name=FLIGHT)
+            self._flight = asyncio.create_task(self._fly(), name=REFRESH_TASK)
 
     async def _land(self, *, known: bool) -> None:
-        spared = known and self._failing and self._age() < self._pace.usable
+        spared = known and self._failing and self._age() < self._pace.usable_seconds
         if self._flight is None or self._flight.done() or spared:
             return
-        _, still_flying = await asyncio.wait({self._flight}, timeout=self._pace.patience)
+        _, still_flying = await asyncio.wait({self._flight}, timeout=self._pace.wait_seconds)
         self._failing = self._failing or bool(still_flying)
 
     async def _fly(self) -> None:
@@ -151,17 +151,17 @@ class FetchedKeys:
     def _judged(self, kid: str) -> VerificationKey | None:
         key = self._keys.get(kid)
         unsure = key is None and (self._failing or self._in_flight())
-        if unsure or self._age() >= self._pace.usable:
+        if unsure or self._age() >= self._pace.usable_seconds:
             raise self._outage()
         return key
 
     def _outage(self) -> Throttled:
-        wait = max(1.0, self._tried_at + self._pace.between_fetches - self._clock())
+        wait = max(1.0, self._tried_at + self._pace.min_interval - self._clock())
         message = "the keys of the token's issuer cannot be read just now; try again"
         return Throttled(message, retryAfterMs=math.ceil(wait * 1000))
 
 
-THREADS = 16
+FETCH_THREADS = 16
 
 
 class JwksFetcher:
@@ -172,17 +172,17 @@ class JwksFetcher:
     def __init__(
         self,
         *,
-        reach: EgressPolicy = PUBLIC,
-        bounds: FetchLimits = BOUNDS,
-        pace: RefreshPolicy | None = None,
-        threads: int = THREADS,
+        egress: EgressPolicy = PUBLIC_ADDRESSES,
+        limits: FetchLimits = DEFAULT_LIMITS,
+        refresh: RefreshPolicy | None = None,
+        threads: int = FETCH_THREADS,
     ) -> None:
-        self._reach, self._bounds, self._pace = reach, bounds, pace
+        self._reach, self._bounds, self._pace = egress, limits, refresh
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="jwks")
 
-    def at(self, uri: str, issuer: str) -> KeySet:
+    def key_set(self, uri: str, issuer: str) -> KeySet:
         source = JwksUrl(parse_tenant_uri(uri), self._reach, self._bounds)
-        return FetchedKeys(source.fetch, pace=self._pace, run=self._run, issuer=issuer)
+        return FetchedKeys(source.fetch, refresh=self._pace, run=self._run, issuer=issuer)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -43,5 +43,5 @@ class Operator:
     scopes: frozenset[str] = frozenset()
 
 
-INTROSPECT = "introspect"
+INTROSPECT_SCOPE = "introspect"
 """Whoever has it may read the schema."""

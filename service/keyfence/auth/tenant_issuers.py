@@ -30,22 +30,22 @@ class TenantKeySet:
     keys: KeySet
     max_age: float
     clock: Callable[[], float]
-    look_again: LookAgain
-    seen_at: float = -math.inf
+    refresh: LookAgain
+    looked_up_at: float = -math.inf
 
     async def find(self, kid: str) -> VerificationKey | None:
         if (key := await self.keys.find(kid)) is not None:
             return key
-        await self.look_again(self)
+        await self.refresh(self)
         return await self.keys.find(kid)
 
-    def holds(self, key: VerificationKey) -> bool:
-        return self.is_fresh() and self.keys.holds(key)
+    def contains(self, key: VerificationKey) -> bool:
+        return self.is_fresh() and self.keys.contains(key)
 
     def is_fresh(self) -> bool:
-        return self.clock() - self.seen_at < self.max_age
+        return self.clock() - self.looked_up_at < self.max_age
 
-    def end(self) -> None:
+    def revoke(self) -> None:
         """They are nobody's any more, or somebody else's."""
         self.keys = FixedKeys({})
 
@@ -69,9 +69,9 @@ def keys_digest(owned: IssuerRecord) -> bytes:
 
 
 MAX_AGE = 5.0
-ABSENT_FOR = 1.0
-BETWEEN_EARLY_LOOKS = 1.0
-LARGEST = 10_000
+ABSENT_SECONDS = 1.0
+EARLY_LOOKUP_INTERVAL = 1.0
+MAX_CACHED_ISSUERS = 10_000
 
 V = TypeVar("V")
 
@@ -99,16 +99,16 @@ class TenantIssuers:
     def __init__(
         self,
         look_up: Callable[[str], Awaitable[IssuerRecord | None]],
-        published: Callable[[str, str], KeySet],
+        fetched_keys: Callable[[str, str], KeySet],
         budget: TokenBucket,
         *,
         max_age: float = MAX_AGE,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        largest: int = LARGEST,
+        max_cached: int = MAX_CACHED_ISSUERS,
     ) -> None:
-        self._look_up, self._published, self._budget = look_up, published, budget
-        self._max_age, self._clock, self._sleep, self._largest = max_age, clock, sleep, largest
+        self._look_up, self._published, self._budget = look_up, fetched_keys, budget
+        self._max_age, self._clock, self._sleep, self._largest = max_age, clock, sleep, max_cached
         self._known: dict[str, _Known] = {}
         self._absent: dict[str, float] = {}
         self._looks: dict[str, _Look] = {}
@@ -122,15 +122,15 @@ class TenantIssuers:
         if known is not None:
             return known.issuer if known.keys.is_fresh() else await self._seen(url, self._clock() - self._max_age)
         now = self._clock()
-        if not is_issuer_url(url) or now - self._absent.get(url, -math.inf) < ABSENT_FOR:
+        if not is_issuer_url(url) or now - self._absent.get(url, -math.inf) < ABSENT_SECONDS:
             return None
-        return await self._seen(url, now - ABSENT_FOR)
+        return await self._seen(url, now - ABSENT_SECONDS)
 
     def invalidate(self, url: str) -> None:
         """Something about it has changed in this very process: all that is known, or on its way, is too old."""
         self._absent.pop(url, None)
         if known := self._known.get(url):
-            known.keys.seen_at = -math.inf
+            known.keys.looked_up_at = -math.inf
         if look := self._looks.pop(url, None):
             look.began_at = -math.inf
 
@@ -147,9 +147,9 @@ class TenantIssuers:
         known, asked_at = self._known.get(url), self._clock()
         if known is None or known.keys is not keys:
             return
-        if (pause := known.early_at + BETWEEN_EARLY_LOOKS - asked_at) > 0:
+        if (pause := known.early_at + EARLY_LOOKUP_INTERVAL - asked_at) > 0:
             await self._sleep(pause)
-        if keys.seen_at <= asked_at:
+        if keys.looked_up_at <= asked_at:
             await self._seen(url, asked_at, early=True)
 
     def _begin(self, url: str, *, early: bool) -> _Look:
@@ -174,18 +174,18 @@ class TenantIssuers:
     def _take(self, url: str, owned: IssuerRecord | None, look: _Look) -> Issuer | None:
         """What was seen later is not taken back by a look that took longer."""
         known = self._known.get(url)
-        if known is not None and look.began_at < known.keys.seen_at:
+        if known is not None and look.began_at < known.keys.looked_up_at:
             return known.issuer
         self._known.pop(url, None)
         if known is not None and (owned is None or owned.tenant != known.issuer.tenant):
-            known.keys.end()
+            known.keys.revoke()
             known = None
         if owned is None:
             _keep(self._absent, url, look.began_at, self._largest)
             return None
         self._absent.pop(url, None)
         kept = self._renewed(known, owned) if known else self._new(owned)
-        kept.keys.seen_at = look.began_at
+        kept.keys.looked_up_at = look.began_at
         _keep(self._known, url, kept, self._largest)
         return kept.issuer
 
@@ -194,7 +194,7 @@ class TenantIssuers:
             keys=self._keys(owned, FixedKeys({})),
             max_age=self._max_age,
             clock=self._clock,
-            look_again=lambda keys: self._look_again(owned.issuer, keys),
+            refresh=lambda keys: self._look_again(owned.issuer, keys),
         )
         issuer = Issuer(url=owned.issuer, keys=keys, tenant=owned.tenant)
         return _Known(issuer=issuer, keys=keys, imprint=keys_digest(owned))

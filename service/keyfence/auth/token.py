@@ -9,7 +9,7 @@ from jwt import PyJWS
 from jwt.exceptions import PyJWTError
 
 from keyfence.auth.issuer import Issuer
-from keyfence.auth.jwks import ALGORITHMS, MAX_KID
+from keyfence.auth.jwks import ALGORITHMS, MAX_KID_LENGTH
 from keyfence.auth.principal import Operator, Principal, Role
 from keyfence.errors import Unauthenticated
 from keyfence_iam.tenant import InvalidTenantId, TenantId, parse_tenant_id
@@ -22,8 +22,8 @@ def bearer_token(authorization: str | None) -> str:
     return token.strip()
 
 
-MAX_TOKEN = 8 * 1024
-NOT_A_JWT = f"the token is not a JWT of at most {MAX_TOKEN} characters that we can read"
+MAX_TOKEN_LENGTH = 8 * 1024
+NOT_A_JWT = f"the token is not a JWT of at most {MAX_TOKEN_LENGTH} characters that we can read"
 
 _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
 """Without padding, which PyJWT would take: one token has one spelling."""
@@ -75,7 +75,7 @@ def _algorithm(header: Mapping[str, object]) -> str:
 
 def _kid(header: Mapping[str, object]) -> str:
     kid = header.get("kid")
-    if not isinstance(kid, str) or not 0 < len(kid) <= MAX_KID:
+    if not isinstance(kid, str) or not 0 < len(kid) <= MAX_KID_LENGTH:
         raise Unauthenticated("the token does not name its signing key (kid)")
     return kid
 
@@ -83,7 +83,7 @@ def _kid(header: Mapping[str, object]) -> str:
 CLOCK_SKEW = 10
 MAX_TOKEN_LIFETIME = 30 * 86_400
 """What is known of a revoked token is kept as long, so none may live longer."""
-MAX_TEXT = 256
+MAX_CLAIM_LENGTH = 256
 _LATEST = 2**53
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*")
 """The scope syntax of RFC 6749, section 3.3."""
@@ -152,8 +152,8 @@ def _instant(document: Document, name: str) -> int:
 
 def _text(document: Document, name: str) -> str:
     value = _present(document, name)
-    if not isinstance(value, str) or not 0 < len(value) <= MAX_TEXT or not value.isprintable():
-        raise Unauthenticated(f"the token's {name} claim is not 1 to {MAX_TEXT} printable characters")
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_CLAIM_LENGTH or not value.isprintable():
+        raise Unauthenticated(f"the token's {name} claim is not 1 to {MAX_CLAIM_LENGTH} printable characters")
     return value
 
 

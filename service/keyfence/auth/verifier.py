@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Generic, TypeVar
 
-from keyfence.auth.issuer import Issuer, IssuerLookup, issuer_of, issuers_by_url
+from keyfence.auth.issuer import Issuer, IssuerLookup, issuer_from_settings, issuers_by_url
 from keyfence.auth.jwks import VerificationKey
 from keyfence.auth.principal import Operator, Principal
 from keyfence.auth.token import (
     CLOCK_SKEW,
-    MAX_TOKEN,
+    MAX_TOKEN_LENGTH,
     NOT_A_JWT,
     Claims,
     UnverifiedToken,
@@ -35,14 +35,14 @@ class VerifiedToken(Generic[Caller]):
     key: VerificationKey
     issuer: Issuer
     checked_at: float
-    good_until: float
+    valid_until: float
 
     def is_current(self, now: float) -> bool:
-        return self.checked_at <= now < self.good_until
+        return self.checked_at <= now < self.valid_until
 
-    def is_proven(self) -> bool:
+    def has_current_key(self) -> bool:
         """Whether its issuer still has the key, as far as is known."""
-        return self.issuer.keys.holds(self.key)
+        return self.issuer.keys.contains(self.key)
 
 
 class TokenCache(Generic[Caller]):
@@ -93,19 +93,19 @@ class TokenVerifier(Generic[Caller]):
         *,
         issuers: Iterable[Issuer],
         audience: str,
-        admit: Callable[[Claims, Issuer], Caller],
+        make_caller: Callable[[Claims, Issuer], Caller],
         clock: Clock = time.time,
         cached_tokens: int = CACHED_TOKENS,
-        others: IssuerLookup | None = None,
+        tenant_issuers: IssuerLookup | None = None,
     ) -> None:
-        self._issuers, self._others = issuers_by_url(issuers), others
-        self._audience, self._admit, self._clock = audience, admit, clock
+        self._issuers, self._others = issuers_by_url(issuers), tenant_issuers
+        self._audience, self._admit, self._clock = audience, make_caller, clock
         self._cache = TokenCache[Caller](cached_tokens)
 
     async def verify(self, token: str) -> Caller:
         digest = _digest(token)
         verified = self._cache.find(digest, self._clock())
-        if verified is not None and (verified.is_proven() or await self._is_proven_anew(verified)):
+        if verified is not None and (verified.has_current_key() or await self._is_proven_anew(verified)):
             return verified.caller
         self._cache.drop(digest)
         return await self._verify_anew(token, digest)
@@ -113,7 +113,7 @@ class TokenVerifier(Generic[Caller]):
     async def _is_proven_anew(self, verified: VerifiedToken[Caller]) -> bool:
         """What is known of the issuer may merely be old; if its key is still there, the signature is not read again."""
         await self._find_issuer(verified.issuer.url)
-        return verified.is_proven()
+        return verified.has_current_key()
 
     async def _verify_anew(self, token: str, digest: bytes) -> Caller:
         compact = parse_token(token)
@@ -124,7 +124,7 @@ class TokenVerifier(Generic[Caller]):
         caller = self._admit(claims, issuer)
         good_until = min(claims.expires_at + CLOCK_SKEW, now + RECHECK_SECONDS)
         self._cache.put(
-            digest, VerifiedToken(caller=caller, key=key, issuer=issuer, checked_at=now, good_until=good_until)
+            digest, VerifiedToken(caller=caller, key=key, issuer=issuer, checked_at=now, valid_until=good_until)
         )
         return caller
 
@@ -141,15 +141,15 @@ class TokenVerifier(Generic[Caller]):
 
 
 def tenant_verifier(
-    settings: Settings, *, owned: IssuerLookup | None = None, clock: Clock = time.time
+    settings: Settings, *, tenant_issuers: IssuerLookup | None = None, clock: Clock = time.time
 ) -> TokenVerifier[Principal]:
     """The issuers of the settings come first; those that tenants own are found in `owned`."""
     return TokenVerifier(
-        issuers=map(issuer_of, settings.issuers),
+        issuers=map(issuer_from_settings, settings.issuers),
         audience=settings.audience,
-        admit=principal_from,
+        make_caller=principal_from,
         clock=clock,
-        others=owned,
+        tenant_issuers=tenant_issuers,
     )
 
 
@@ -159,15 +159,15 @@ def operator_verifier(settings: Settings, *, clock: Clock = time.time) -> TokenV
     if any(issuer.tenant is not None for issuer in settings.admin_issuers):
         raise ValueError("an operators' issuer has no tenant")
     return TokenVerifier(
-        issuers=map(issuer_of, settings.admin_issuers),
+        issuers=map(issuer_from_settings, settings.admin_issuers),
         audience=settings.admin_audience,
-        admit=operator_from,
+        make_caller=operator_from,
         clock=clock,
     )
 
 
 def _digest(token: str) -> bytes:
-    if len(token) > MAX_TOKEN or not token.isascii():
+    if len(token) > MAX_TOKEN_LENGTH or not token.isascii():
         raise Unauthenticated(NOT_A_JWT)
     return sha256(token.encode()).digest()
 
@@ -176,6 +176,6 @@ async def _proving_key(compact: UnverifiedToken, issuer: Issuer) -> Verification
     key = await issuer.keys.find(compact.kid)
     if key is None:
         raise Unauthenticated("the token's signing key is not one of its issuer's")
-    if not key.signed(compact.content, algorithm=compact.algorithm, signature=compact.signature):
+    if not key.verifies(compact.content, algorithm=compact.algorithm, signature=compact.signature):
         raise Unauthenticated("the token's signature does not hold")
     return key

@@ -13,7 +13,7 @@ import typer
 import uvicorn
 from starlette.types import ASGIApp
 
-from keyfence.auth.principal import INTROSPECT, Role
+from keyfence.auth.principal import INTROSPECT_SCOPE, Role
 from keyfence.cli.output import status_line
 from keyfence.cli.process import ignoring_signals
 from keyfence.errors import BadInput
@@ -127,7 +127,7 @@ class Welcome:
 
     def _curl(self, name: str, tenant: DemoTenant) -> str:
         token = self.issuer.token(
-            tenant=name, user=tenant.owner_id, role=Role.OWNER, ttl=TOKEN_SECONDS, scopes=(INTROSPECT,)
+            tenant=name, user=tenant.owner_id, role=Role.OWNER, ttl=TOKEN_SECONDS, scopes=(INTROSPECT_SCOPE,)
         )
         body = shlex.quote(json.dumps({"query": QUERY}))
         return (

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 from keyfence.admin.context import AdminContextFactory
 from keyfence.admin.context import Context as AdminContext
 from keyfence.admission.admission import Admission, TenantRequest
-from keyfence.auth.principal import INTROSPECT, Operator, Principal
+from keyfence.auth.principal import INTROSPECT_SCOPE, Operator, Principal
 from keyfence.auth.token import bearer_token
 from keyfence.auth.verifier import TokenVerifier
 from keyfence.domains.sessions.revocation import RevocationCheck, RevocationRepository
@@ -65,7 +65,7 @@ class TenantApi:
         return TenantRequest(principal, tenant, self.admission.admit(tenant), self.tenants.home(tenant))
 
     def may_introspect(self, caller: TenantRequest) -> bool:
-        return self.introspection or INTROSPECT in caller.principal.scopes
+        return self.introspection or INTROSPECT_SCOPE in caller.principal.scopes
 
     def admit(self, caller: TenantRequest, request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
         if request is None:
@@ -113,7 +113,7 @@ class OperatorApi:
         return await self.verifier.verify(bearer_token(authorization))
 
     def may_introspect(self, caller: Operator) -> bool:
-        return self.introspection or INTROSPECT in caller.scopes
+        return self.introspection or INTROSPECT_SCOPE in caller.scopes
 
     def admit(self, _caller: Operator, _request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
         return nullcontext()

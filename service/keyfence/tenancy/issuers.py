@@ -8,7 +8,7 @@ from datetime import datetime
 import orjson
 
 from keyfence.auth.egress import BadJwksUri, parse_tenant_uri
-from keyfence.auth.issuer import MAX_ISSUER, is_issuer_url
+from keyfence.auth.issuer import MAX_ISSUER_LENGTH, is_issuer_url
 from keyfence.auth.jwks import MalformedJwks, UnusableKey, parse_jwks_strictly
 from keyfence.development_keys import LOCAL_ISSUER
 from keyfence.errors import BadInput
@@ -72,7 +72,7 @@ def issuer_digest(issuer: str) -> str:
 def checked_issuer(issuer: str, reserved: Container[str] = ()) -> str:
     if not is_issuer_url(issuer):
         raise BadInput(
-            f"issuer must be an https:// address of at most {MAX_ISSUER} characters, without a query or fragment,"
+            f"issuer must be an https:// address of at most {MAX_ISSUER_LENGTH} characters, without a query or fragment,"
             " exactly as the tokens spell it",
             field="issuer",
         )

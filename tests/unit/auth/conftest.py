@@ -29,12 +29,12 @@ def provider(clock: ManualClock) -> IdentityProvider:
 
 @pytest.fixture
 def verifier(provider: IdentityProvider, clock: ManualClock) -> TokenVerifier[Principal]:
-    return TokenVerifier(issuers=[provider.issuer()], audience="keyfence", admit=principal_from, clock=clock)
+    return TokenVerifier(issuers=[provider.issuer()], audience="keyfence", make_caller=principal_from, clock=clock)
 
 
 @pytest.fixture
 def operators(provider: IdentityProvider, clock: ManualClock) -> TokenVerifier[Operator]:
-    return TokenVerifier(issuers=[provider.issuer()], audience="keyfence-admin", admit=operator_from, clock=clock)
+    return TokenVerifier(issuers=[provider.issuer()], audience="keyfence-admin", make_caller=operator_from, clock=clock)
 
 
 @pytest.fixture

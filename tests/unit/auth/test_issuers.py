@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.auth.issuer import issuer_of
+from keyfence.auth.issuer import issuer_from_settings
 from keyfence.auth.verifier import operator_verifier, tenant_verifier
 from keyfence.settings import IssuerSettings, Settings
 from tests.fakes.identity_provider import URL, IdentityProvider, Json
@@ -13,7 +13,7 @@ JWKS_URI = "https://id.example/jwks"
 @pytest.mark.parametrize("sources", [{}, {"jwks_uri": JWKS_URI, "jwks": {"keys": []}}])
 def test_an_issuer_with_no_or_two_sources_of_keys_is_refused_by_name(sources: Json) -> None:
     with pytest.raises(ValueError, match=f"{URL}: give exactly one of jwks and jwks_uri"):
-        issuer_of(IssuerSettings(issuer=URL, **sources))
+        issuer_from_settings(IssuerSettings(issuer=URL, **sources))
 
 
 @pytest.mark.parametrize(
@@ -36,23 +36,23 @@ def test_an_issuer_with_no_or_two_sources_of_keys_is_refused_by_name(sources: Js
 )
 def test_keys_are_not_fetched_from_an_address_that_others_can_answer_for(uri: str) -> None:
     with pytest.raises(ValueError, match="https://"):
-        issuer_of(IssuerSettings(issuer=URL, jwks_uri=uri))
+        issuer_from_settings(IssuerSettings(issuer=URL, jwks_uri=uri))
 
 
 @pytest.mark.parametrize("uri", [JWKS_URI, "http://127.0.0.1:9/jwks", "http://[::1]:9/jwks", "http://localhost/jwks"])
 def test_https_and_the_loopback_are_good_addresses(uri: str) -> None:
-    assert issuer_of(IssuerSettings(issuer=URL, jwks_uri=uri)).url == URL
+    assert issuer_from_settings(IssuerSettings(issuer=URL, jwks_uri=uri)).url == URL
 
 
 @pytest.mark.parametrize("tenant", ["", "ACME", "acme#x", "-acme", "a" * 33])
 def test_an_issuer_cannot_be_bound_to_a_tenant_that_cannot_exist(provider: IdentityProvider, tenant: str) -> None:
     with pytest.raises(ValueError, match="a tenant id is"):
-        issuer_of(IssuerSettings(issuer=URL, jwks=provider.jwks(), tenant=tenant))
+        issuer_from_settings(IssuerSettings(issuer=URL, jwks=provider.jwks(), tenant=tenant))
 
 
 def test_a_private_key_in_the_settings_is_refused_and_not_repeated(provider: IdentityProvider) -> None:
     with pytest.raises(ValueError, match="private") as refusal:
-        issuer_of(IssuerSettings(issuer=URL, jwks=provider.jwks(d="c2VjcmV0")))
+        issuer_from_settings(IssuerSettings(issuer=URL, jwks=provider.jwks(d="c2VjcmV0")))
     assert "c2VjcmV0" not in str(refusal.value)
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from keyfence.auth.egress import parse_operator_uri
-from keyfence.auth.http_get import BOUNDS, MAX_BODY, FetchLimits
-from keyfence.auth.issuer import issuer_of
+from keyfence.auth.http_get import DEFAULT_LIMITS, MAX_BODY_BYTES, FetchLimits
+from keyfence.auth.issuer import issuer_from_settings
 from keyfence.auth.key_sets import JwksUnavailable, JwksUrl, RefreshPolicy
 from keyfence.auth.token import principal_from
 from keyfence.auth.verifier import TokenVerifier
@@ -15,8 +15,8 @@ from tests.fakes.identity_provider import URL, IdentityProvider
 from tests.fakes.jwks_server import JwksServer
 
 
-def source(server: JwksServer, bounds: FetchLimits = BOUNDS) -> JwksUrl:
-    return JwksUrl(parse_operator_uri(server.url()), bounds=bounds)
+def source(server: JwksServer, bounds: FetchLimits = DEFAULT_LIMITS) -> JwksUrl:
+    return JwksUrl(parse_operator_uri(server.url()), limits=bounds)
 
 
 def test_a_published_key_is_fetched(jwks_server: JwksServer, provider: IdentityProvider) -> None:
@@ -26,7 +26,7 @@ def test_a_published_key_is_fetched(jwks_server: JwksServer, provider: IdentityP
 
 def test_a_body_of_exactly_the_limit_is_read(jwks_server: JwksServer, provider: IdentityProvider) -> None:
     jwks_server.publish(provider.jwks())
-    jwks_server.body = jwks_server.body.ljust(MAX_BODY)
+    jwks_server.body = jwks_server.body.ljust(MAX_BODY_BYTES)
     assert set(source(jwks_server).fetch()) == {"k1"}
 
 
@@ -35,7 +35,7 @@ def test_a_body_over_the_limit_is_refused(
     jwks_server: JwksServer, provider: IdentityProvider, headers: dict[str, str]
 ) -> None:
     jwks_server.publish(provider.jwks())
-    jwks_server.body, jwks_server.headers = jwks_server.body.ljust(MAX_BODY + 1), headers
+    jwks_server.body, jwks_server.headers = jwks_server.body.ljust(MAX_BODY_BYTES + 1), headers
     with pytest.raises(JwksUnavailable, match="more than"):
         source(jwks_server).fetch()
 
@@ -77,14 +77,14 @@ def test_a_source_that_says_nothing_counts_as_an_outage(jwks_server: JwksServer,
     jwks_server.publish(provider.jwks())
     jwks_server.answers.clear()
     with pytest.raises(JwksUnavailable, match="Timeout"):
-        source(jwks_server, FetchLimits(silence=0.05)).fetch()
+        source(jwks_server, FetchLimits(idle_seconds=0.05)).fetch()
 
 
 def test_a_body_that_drips_counts_as_an_outage(jwks_server: JwksServer, provider: IdentityProvider) -> None:
     jwks_server.publish(provider.jwks())
     jwks_server.pause = 0.005
     with pytest.raises(JwksUnavailable, match="Timeout"):
-        source(jwks_server, FetchLimits(whole=0.05)).fetch()
+        source(jwks_server, FetchLimits(total_seconds=0.05)).fetch()
 
 
 def test_nobody_at_the_address_counts_as_an_outage() -> None:
@@ -95,16 +95,16 @@ def test_nobody_at_the_address_counts_as_an_outage() -> None:
 async def test_a_verifier_follows_a_rotation_and_an_outage_over_http(
     jwks_server: JwksServer, provider: IdentityProvider, clock: ManualClock
 ) -> None:
-    issuer = issuer_of(IssuerSettings(issuer=URL, jwks_uri=jwks_server.url()), clock=clock)
-    verifier = TokenVerifier(issuers=[issuer], audience="keyfence", admit=principal_from, clock=clock)
+    issuer = issuer_from_settings(IssuerSettings(issuer=URL, jwks_uri=jwks_server.url()), clock=clock)
+    verifier = TokenVerifier(issuers=[issuer], audience="keyfence", make_caller=principal_from, clock=clock)
     rotated = IdentityProvider(clock, kid="k2", key_name="second")
     jwks_server.status = 503
     with pytest.raises(Throttled):
         await verifier.verify(provider.token())
-    clock.advance(RefreshPolicy().between_fetches)
+    clock.advance(RefreshPolicy().min_interval)
     jwks_server.publish(provider.jwks())
     assert (await verifier.verify(provider.token())).tenant == "acme"
-    clock.advance(RefreshPolicy().between_fetches)
+    clock.advance(RefreshPolicy().min_interval)
     jwks_server.publish(rotated.jwks())
     assert (await verifier.verify(rotated.token())).tenant == "acme"
     with pytest.raises(Unauthenticated):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.auth.egress import MAX_URI, BadJwksUri, FetchTarget, parse_tenant_uri
+from keyfence.auth.egress import MAX_URI_LENGTH, BadJwksUri, FetchTarget, parse_tenant_uri
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_an_address_that_could_lead_astray_is_refused(uri: str) -> None:
 
 
 def test_the_longest_address_is_taken_and_one_letter_more_is_not() -> None:
-    longest = "https://id.example/".ljust(MAX_URI, "x")
+    longest = "https://id.example/".ljust(MAX_URI_LENGTH, "x")
     assert parse_tenant_uri(longest).host == "id.example"
     with pytest.raises(BadJwksUri):
         parse_tenant_uri(longest + "x")
@@ -64,15 +64,15 @@ def test_the_longest_address_is_taken_and_one_letter_more_is_not() -> None:
 @pytest.mark.parametrize(
     ("uri", "place", "authority"),
     [
-        ("https://id.example/jwks", FetchTarget(host="id.example", port=443, target="/jwks"), "id.example"),
-        ("https://ID.example", FetchTarget(host="id.example", port=443, target="/"), "id.example"),
+        ("https://id.example/jwks", FetchTarget(host="id.example", port=443, request_target="/jwks"), "id.example"),
+        ("https://ID.example", FetchTarget(host="id.example", port=443, request_target="/"), "id.example"),
         (
             "https://id.example:8443/a?b=c",
-            FetchTarget(host="id.example", port=8443, target="/a?b=c"),
+            FetchTarget(host="id.example", port=8443, request_target="/a?b=c"),
             "id.example:8443",
         ),
-        ("https://8.8.8.8/jwks", FetchTarget(host="8.8.8.8", port=443, target="/jwks"), "8.8.8.8"),
-        ("https://[2606:4700::1]:1/", FetchTarget(host="2606:4700::1", port=1, target="/"), "[2606:4700::1]:1"),
+        ("https://8.8.8.8/jwks", FetchTarget(host="8.8.8.8", port=443, request_target="/jwks"), "8.8.8.8"),
+        ("https://[2606:4700::1]:1/", FetchTarget(host="2606:4700::1", port=1, request_target="/"), "[2606:4700::1]:1"),
     ],
 )
 def test_an_address_is_read_as_it_will_be_called(uri: str, place: FetchTarget, authority: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from keyfence.auth.jwks import VerificationKey
-from keyfence.auth.key_sets import FLIGHT, FetchedKeys, RefreshPolicy
+from keyfence.auth.key_sets import REFRESH_TASK, FetchedKeys, RefreshPolicy
 from keyfence.errors import Throttled
 from tests.fakes.clock import ManualClock
 from tests.fakes.identity_provider import jwk, private_key
@@ -46,7 +46,7 @@ async def known_at_once(keys: FetchedKeys) -> VerificationKey:
 
 async def settled() -> None:
     """Lets the fetch that runs behind the requests come to its end."""
-    flights = {task for task in asyncio.all_tasks() if task.get_name() == FLIGHT}
+    flights = {task for task in asyncio.all_tasks() if task.get_name() == REFRESH_TASK}
     if flights:
         await asyncio.wait(flights)
 
@@ -84,7 +84,7 @@ async def test_random_kids_cause_one_fetch_in_the_interval(
 ) -> None:
     await known(keys)
     for attempt in range(80):
-        clock.advance(PACE.between_fetches / 80)
+        clock.advance(PACE.min_interval / 80)
         assert await keys.find(f"random-{attempt}") is None
     assert source.fetches == 2
 
@@ -95,7 +95,7 @@ async def test_a_new_key_is_found_as_soon_as_the_pace_allows(
     await known(keys)
     source.document = {"keys": [OLD, NEW]}
     assert await keys.find("new") is None
-    clock.advance(PACE.between_fetches)
+    clock.advance(PACE.min_interval)
     assert await keys.find("new") is not None
 
 
@@ -103,10 +103,10 @@ async def test_an_unchanged_key_is_held_through_a_refresh(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     key = await known(keys)
-    clock.advance(PACE.fresh)
+    clock.advance(PACE.fresh_seconds)
     assert await known(keys) is key
     assert source.fetches == 2
-    assert keys.holds(key)
+    assert keys.contains(key)
 
 
 async def test_a_dropped_key_is_gone_with_the_next_set(
@@ -114,18 +114,18 @@ async def test_a_dropped_key_is_gone_with_the_next_set(
 ) -> None:
     key = await known(keys)
     source.document = {"keys": [NEW]}
-    clock.advance(PACE.between_fetches)
+    clock.advance(PACE.min_interval)
     await known(keys, "new")
-    assert not keys.holds(key)
+    assert not keys.contains(key)
     assert await keys.find("old") is None
 
 
 async def test_an_empty_set_drops_every_key(keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock) -> None:
     key = await known(keys)
     source.document = {"keys": []}
-    clock.advance(PACE.fresh)
+    clock.advance(PACE.fresh_seconds)
     assert await keys.find("old") is None
-    assert not keys.holds(key)
+    assert not keys.contains(key)
 
 
 async def test_a_kid_given_to_another_key_no_longer_holds_the_first(
@@ -133,9 +133,9 @@ async def test_a_kid_given_to_another_key_no_longer_holds_the_first(
 ) -> None:
     key = await known(keys)
     source.document = {"keys": [NEW | {"kid": "old"}]}
-    clock.advance(PACE.fresh)
+    clock.advance(PACE.fresh_seconds)
     assert await known(keys) != key
-    assert not keys.holds(key)
+    assert not keys.contains(key)
 
 
 async def test_an_old_set_is_refreshed_before_it_is_believed(
@@ -143,7 +143,7 @@ async def test_an_old_set_is_refreshed_before_it_is_believed(
 ) -> None:
     await known(keys)
     source.document = {"keys": [NEW]}
-    clock.advance(PACE.fresh - 1)
+    clock.advance(PACE.fresh_seconds - 1)
     assert await keys.find("old") is not None
     clock.advance(1)
     assert await keys.find("old") is None
@@ -154,11 +154,11 @@ async def test_known_keys_survive_an_outage_until_the_limit_and_not_longer(
 ) -> None:
     key = await known(keys)
     source.down = True
-    clock.advance(PACE.usable - 1)
+    clock.advance(PACE.usable_seconds - 1)
     assert await known(keys) is key
-    assert keys.holds(key)
+    assert keys.contains(key)
     clock.advance(1)
-    assert not keys.holds(key)
+    assert not keys.contains(key)
     with pytest.raises(Throttled):
         await keys.find("old")
 
@@ -170,7 +170,7 @@ async def test_the_end_of_an_outage_is_noticed(
     with pytest.raises(Throttled):
         await keys.find("old")
     source.down = False
-    clock.advance(PACE.between_fetches)
+    clock.advance(PACE.min_interval)
     await known(keys)
 
 
@@ -188,7 +188,7 @@ async def test_an_outage_says_when_to_come_again(
     source.down = True
     with pytest.raises(Throttled) as first:
         await keys.find("old")
-    clock.advance(PACE.between_fetches - 0.5)
+    clock.advance(PACE.min_interval - 0.5)
     with pytest.raises(Throttled) as late:
         await keys.find("old")
     assert first.value.extensions == {"retryAfterMs": 10_000}
@@ -200,7 +200,7 @@ async def test_an_unknown_kid_in_an_outage_is_not_called_wrong(
 ) -> None:
     await known(keys)
     source.down = True
-    clock.advance(PACE.between_fetches)
+    clock.advance(PACE.min_interval)
     with pytest.raises(Throttled):
         await keys.find("new")
 
@@ -210,9 +210,9 @@ async def test_known_keys_do_not_wait_again_for_a_source_that_failed(
 ) -> None:
     key = await known(keys)
     source.down = True
-    clock.advance(PACE.fresh)
+    clock.advance(PACE.fresh_seconds)
     await known(keys)
-    clock.advance(PACE.between_fetches)
+    clock.advance(PACE.min_interval)
     source.open.clear()
     assert await known_at_once(keys) is key
     source.down = False
@@ -220,18 +220,18 @@ async def test_known_keys_do_not_wait_again_for_a_source_that_failed(
     source.open.set()
     await settled()
     assert source.fetches == 3
-    assert not keys.holds(key)
+    assert not keys.contains(key)
 
 
 async def test_a_source_that_hangs_is_left_alone_and_known_keys_stay_good(
     source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
-    keys = FetchedKeys(source.fetch, clock=clock, pace=RefreshPolicy(patience=0.01))
+    keys = FetchedKeys(source.fetch, clock=clock, refresh=RefreshPolicy(wait_seconds=0.01))
     key = await known(keys)
     source.open.clear()
-    clock.advance(PACE.fresh)
+    clock.advance(PACE.fresh_seconds)
     assert await known(keys) is key
-    clock.advance(PACE.fresh)
+    clock.advance(PACE.fresh_seconds)
     assert await known_at_once(keys) is key
     with pytest.raises(Throttled):
         await keys.find("new")
@@ -244,7 +244,7 @@ async def test_random_kids_do_not_delay_known_ones(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     key = await known(keys)
-    clock.advance(PACE.between_fetches)
+    clock.advance(PACE.min_interval)
     source.open.clear()
     stranger = asyncio.create_task(keys.find("random"))
     await asyncio.sleep(0)

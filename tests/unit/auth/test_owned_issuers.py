@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import pytest
 
-from keyfence.auth.issuer import MAX_ISSUER, Issuer
+from keyfence.auth.issuer import MAX_ISSUER_LENGTH, Issuer
 from keyfence.auth.jwks import VerificationKey
 from keyfence.auth.key_sets import FetchedKeys, KeySet
-from keyfence.auth.tenant_issuers import ABSENT_FOR, BETWEEN_EARLY_LOOKS, MAX_AGE, TenantIssuers
+from keyfence.auth.tenant_issuers import ABSENT_SECONDS, EARLY_LOOKUP_INTERVAL, MAX_AGE, TenantIssuers
 from keyfence.errors import Internal, Throttled
 from keyfence_iam.token_bucket import call_budget
 from tests.fakes.clock import ManualClock
@@ -132,9 +132,9 @@ async def test_age_is_counted_from_before_the_read(
     plane.open.set()
     key, issuer = await (await slow).keys.find("old"), await slow
     assert key is not None
-    assert issuer.keys.holds(key)
+    assert issuer.keys.contains(key)
     clock.advance(1)
-    assert not issuer.keys.holds(key)
+    assert not issuer.keys.contains(key)
 
 
 async def test_what_cannot_be_read_is_not_guessed(
@@ -144,12 +144,12 @@ async def test_what_cannot_be_read_is_not_guessed(
     issuer = await known(owned)
     plane.down = True
     clock.advance(MAX_AGE)
-    assert not issuer.keys.holds(key)
+    assert not issuer.keys.contains(key)
     with pytest.raises(Internal):
         await owned.find(A1)
     plane.down = False
     assert await known(owned) is issuer
-    assert issuer.keys.holds(key)
+    assert issuer.keys.contains(key)
 
 
 async def test_an_error_that_nobody_waits_for_any_more_is_nobodys(
@@ -172,9 +172,9 @@ async def test_an_unchanged_key_is_the_same_object_after_a_read(
     key, issuer = await key_of(owned), await known(owned)
     plane.store(A1, "a1", {"keys": [OLD, NEW]})
     clock.advance(MAX_AGE)
-    assert not issuer.keys.holds(key)
+    assert not issuer.keys.contains(key)
     assert await known(owned) is issuer
-    assert issuer.keys.holds(key)
+    assert issuer.keys.contains(key)
     assert await key_of(owned) is key
 
 
@@ -184,9 +184,9 @@ async def test_a_dropped_key_is_not_held_once_it_has_been_seen_or_the_time_is_ov
     key, issuer = await key_of(owned), await known(owned)
     plane.store(A1, "a1", {"keys": [NEW]})
     clock.advance(MAX_AGE)
-    assert not issuer.keys.holds(key)
+    assert not issuer.keys.contains(key)
     await known(owned)
-    assert not issuer.keys.holds(key)
+    assert not issuer.keys.contains(key)
     assert await issuer.keys.find("old") is None
 
 
@@ -197,7 +197,7 @@ async def test_an_issuer_that_was_freed_is_gone_within_the_time(
     del plane.issuers[A1]
     clock.advance(MAX_AGE)
     assert await owned.find(A1) is None
-    assert not issuer.keys.holds(key)
+    assert not issuer.keys.contains(key)
     assert await issuer.keys.find("old") is None
 
 
@@ -208,7 +208,7 @@ async def test_an_issuer_that_became_another_tenants_holds_none_of_the_first_one
     plane.store(A1, "globex", {"keys": [OLD]})
     clock.advance(MAX_AGE)
     assert (await known(owned)).tenant == "globex"
-    assert not issuer.keys.holds(key)
+    assert not issuer.keys.contains(key)
     assert await key_of(owned) is not key
 
 
@@ -227,7 +227,7 @@ async def test_unknown_kids_are_looked_for_once_a_second_and_wait_for_that(
     for number in range(10):
         assert await issuer.keys.find(f"random-{number}") is None
     assert len(plane.lookups) == 11
-    assert clock.now - began_at == pytest.approx(9 * BETWEEN_EARLY_LOOKS)
+    assert clock.now - began_at == pytest.approx(9 * EARLY_LOOKUP_INTERVAL)
     plane.store(A1, "a1", {"keys": [NEW]})
     assert await issuer.keys.find("new") is not None
 
@@ -250,7 +250,7 @@ async def test_a_kid_is_not_called_wrong_by_a_look_that_began_before_it_came(
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     plane.store(A1, "a1", {"keys": [NEW]})
-    clock.advance(BETWEEN_EARLY_LOOKS)
+    clock.advance(EARLY_LOOKUP_INTERVAL)
     after = asyncio.create_task(issuer.keys.find("new"))
     await asyncio.sleep(0)
     plane.open.set()
@@ -291,13 +291,19 @@ async def test_an_issuer_that_does_not_exist_is_not_asked_for_again_at_once(
         assert await owned.find(nobody) is None
     assert plane.lookups == [nobody]
     plane.store(nobody, "nobody", {"keys": [NEW]})
-    clock.advance(ABSENT_FOR)
+    clock.advance(ABSENT_SECONDS)
     assert (await known(owned, nobody)).tenant == "nobody"
 
 
 @pytest.mark.parametrize(
     "url",
-    ["", "id.example", "http://id.example/a1", "https://id.example/a1?x", "https://id.example/".ljust(MAX_ISSUER + 1)],
+    [
+        "",
+        "id.example",
+        "http://id.example/a1",
+        "https://id.example/a1?x",
+        "https://id.example/".ljust(MAX_ISSUER_LENGTH + 1),
+    ],
 )
 async def test_what_no_tenant_can_own_is_never_looked_up(
     owned: TenantIssuers, plane: TenantIssuerRegister, url: str
@@ -366,7 +372,7 @@ async def _refusal(owned: TenantIssuers, url: str) -> Throttled | None:
 async def test_memory_is_bounded_for_issuers_that_exist_and_for_those_that_do_not(
     plane: TenantIssuerRegister, clock: ManualClock
 ) -> None:
-    owned = TenantIssuers(plane.look_up, fail_to_fetch, call_budget(1e9), clock=clock, largest=8)
+    owned = TenantIssuers(plane.look_up, fail_to_fetch, call_budget(1e9), clock=clock, max_cached=8)
     for number in range(100):
         plane.store(f"https://id.example/t{number}", f"t{number}", {"keys": [OLD]})
         await known(owned, f"https://id.example/t{number}")
@@ -375,7 +381,7 @@ async def test_memory_is_bounded_for_issuers_that_exist_and_for_those_that_do_no
 
 
 async def test_the_issuer_that_was_read_longest_ago_makes_room(plane: TenantIssuerRegister, clock: ManualClock) -> None:
-    owned = TenantIssuers(plane.look_up, fail_to_fetch, call_budget(1e9), clock=clock, largest=2)
+    owned = TenantIssuers(plane.look_up, fail_to_fetch, call_budget(1e9), clock=clock, max_cached=2)
     plane.store("https://id.example/third", "third", {"keys": [OLD]})
     for url in (A1, A10):
         await known(owned, url)
@@ -389,9 +395,9 @@ async def test_what_is_doubted_is_read_before_it_is_believed(owned: TenantIssuer
     key, issuer = await key_of(owned), await known(owned)
     plane.store(A1, "a1", {"keys": [NEW]})
     owned.invalidate(A1)
-    assert not issuer.keys.holds(key)
+    assert not issuer.keys.contains(key)
     await known(owned)
-    assert not issuer.keys.holds(key)
+    assert not issuer.keys.contains(key)
 
 
 async def test_an_issuer_that_did_not_exist_is_found_once_that_is_doubted(
@@ -463,12 +469,12 @@ async def test_published_keys_stay_while_their_address_does_and_go_with_it(
     key, issuer = await key_of(owned), await known(owned)
     clock.advance(MAX_AGE)
     await known(owned)
-    assert issuer.keys.holds(key)
+    assert issuer.keys.contains(key)
     assert made == [first]
     plane.issuers[A1] = StoredIssuer(A1, plane.issuers[A1].tenant, jwks_uri=second)
     clock.advance(MAX_AGE)
     await known(owned)
-    assert not issuer.keys.holds(key)
+    assert not issuer.keys.contains(key)
     assert await issuer.keys.find("new") is not None
     assert made == [first, second]
 

@@ -46,7 +46,9 @@ def verifier(owned: TenantIssuers, provider: IdentityProvider, clock: ManualCloc
 
 
 def verifier_of(owned: TenantIssuers, issuer: Issuer, clock: ManualClock) -> TokenVerifier[Principal]:
-    return TokenVerifier(issuers=[issuer], audience="keyfence", admit=principal_from, clock=clock, others=owned)
+    return TokenVerifier(
+        issuers=[issuer], audience="keyfence", make_caller=principal_from, clock=clock, tenant_issuers=owned
+    )
 
 
 def renewed(provider: IdentityProvider) -> IdentityProvider:
@@ -111,10 +113,14 @@ async def test_an_issuer_of_the_settings_that_is_bound_to_a_tenant_opens_it_alon
 async def test_a_tenants_issuer_does_not_open_the_operators_door(
     owned: TenantIssuers, provider: IdentityProvider, a1: IdentityProvider, clock: ManualClock
 ) -> None:
-    operators = TokenVerifier(issuers=[provider.issuer()], audience="keyfence-admin", admit=operator_from, clock=clock)
+    operators = TokenVerifier(
+        issuers=[provider.issuer()], audience="keyfence-admin", make_caller=operator_from, clock=clock
+    )
     with pytest.raises(Unauthenticated):
         await operators.verify(a1.token_without("tenant", aud="keyfence-admin"))
-    careless = TokenVerifier(issuers=[], audience="keyfence-admin", admit=operator_from, clock=clock, others=owned)
+    careless = TokenVerifier(
+        issuers=[], audience="keyfence-admin", make_caller=operator_from, clock=clock, tenant_issuers=owned
+    )
     with pytest.raises(Unauthenticated, match="operators' door"):
         await careless.verify(a1.token_without("tenant", aud="keyfence-admin"))
 

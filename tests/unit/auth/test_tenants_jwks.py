@@ -13,8 +13,15 @@ from time import sleep
 
 import pytest
 
-from keyfence.auth.egress import PUBLIC, EgressDenied, EgressPolicy, FetchTarget, is_public_address, parse_tenant_uri
-from keyfence.auth.http_get import BOUNDS, MAX_BODY, FetchLimits
+from keyfence.auth.egress import (
+    PUBLIC_ADDRESSES,
+    EgressDenied,
+    EgressPolicy,
+    FetchTarget,
+    is_public_address,
+    parse_tenant_uri,
+)
+from keyfence.auth.http_get import DEFAULT_LIMITS, MAX_BODY_BYTES, FetchLimits
 from keyfence.auth.jwks import VerificationKey
 from keyfence.auth.key_sets import MAX_KEYS, JwksFetcher, JwksUnavailable, JwksUrl
 from keyfence.errors import Throttled
@@ -62,15 +69,15 @@ def server(authority: CertificateAuthority, provider: IdentityProvider) -> Itera
 @pytest.fixture
 def reach(authority: CertificateAuthority) -> EgressPolicy:
     trusting = authority.client_context()
-    return EgressPolicy(allows=loopback_too, resolve=names([LOOPBACK]), tls=lambda: trusting)
+    return EgressPolicy(is_allowed=loopback_too, resolve=names([LOOPBACK]), tls_context=lambda: trusting)
 
 
-def source(server: JwksServer, reach: EgressPolicy, bounds: FetchLimits = BOUNDS, host: str = NAME) -> JwksUrl:
+def source(server: JwksServer, reach: EgressPolicy, bounds: FetchLimits = DEFAULT_LIMITS, host: str = NAME) -> JwksUrl:
     return JwksUrl(parse_tenant_uri(f"https://{host}:{server.server_port}/jwks"), reach, bounds)
 
 
 def with_names(reach: EgressPolicy, resolve: Callable[[str, int], Sequence[str]]) -> EgressPolicy:
-    return EgressPolicy(allows=reach.allows, resolve=resolve, tls=reach.tls)
+    return EgressPolicy(is_allowed=reach.is_allowed, resolve=resolve, tls_context=reach.tls_context)
 
 
 def test_keys_are_fetched_over_https(server: JwksServer, reach: EgressPolicy) -> None:
@@ -89,7 +96,9 @@ def test_the_name_and_not_the_address_is_what_the_certificate_must_be_for(
 def test_a_certificate_of_an_authority_that_is_not_trusted_is_refused(server: JwksServer, reach: EgressPolicy) -> None:
     stranger = ssl.create_default_context()
     with pytest.raises(JwksUnavailable, match="SSLCertVerificationError"):
-        source(server, EgressPolicy(allows=reach.allows, resolve=reach.resolve, tls=lambda: stranger)).fetch()
+        source(
+            server, EgressPolicy(is_allowed=reach.is_allowed, resolve=reach.resolve, tls_context=lambda: stranger)
+        ).fetch()
     assert server.hits == []
 
 
@@ -106,7 +115,9 @@ def test_what_answers_without_tls_is_refused(
 def test_a_name_that_stands_for_an_address_inside_is_not_called(
     server: JwksServer, reach: EgressPolicy, address: str
 ) -> None:
-    public = EgressPolicy(allows=PUBLIC.allows, resolve=names([address]), tls=reach.tls)
+    public = EgressPolicy(
+        is_allowed=PUBLIC_ADDRESSES.is_allowed, resolve=names([address]), tls_context=reach.tls_context
+    )
     with pytest.raises(JwksUnavailable, match="not called"):
         source(server, public).fetch()
     assert server.connections == 0
@@ -131,21 +142,21 @@ def test_a_name_is_looked_up_once_so_that_what_was_checked_is_called(server: Jwk
 
 
 def test_no_other_address_is_called_than_the_name_stands_for(server: JwksServer, reach: EgressPolicy) -> None:
-    elsewhere = EgressPolicy(allows=lambda _: True, resolve=names(["127.0.0.2"]), tls=reach.tls)
+    elsewhere = EgressPolicy(is_allowed=lambda _: True, resolve=names(["127.0.0.2"]), tls_context=reach.tls_context)
     with pytest.raises(JwksUnavailable):
-        source(server, elsewhere, FetchLimits(silence=0.5)).fetch()
+        source(server, elsewhere, FetchLimits(idle_seconds=0.5)).fetch()
     assert server.connections == 0
 
 
 def test_the_next_address_is_tried_when_nobody_answers_at_the_first(server: JwksServer, reach: EgressPolicy) -> None:
-    two = EgressPolicy(allows=lambda _: True, resolve=names(["127.0.0.2", LOOPBACK]), tls=reach.tls)
+    two = EgressPolicy(is_allowed=lambda _: True, resolve=names(["127.0.0.2", LOOPBACK]), tls_context=reach.tls_context)
     assert set(source(server, two).fetch()) == {"k1"}
 
 
 @pytest.mark.parametrize("host", ["2130706433", "0x7f000001", "127.1", "localhost"])
 def test_the_loopback_in_disguise_is_seen_when_it_is_looked_up(host: str) -> None:
     with pytest.raises(EgressDenied):
-        PUBLIC.addresses(FetchTarget(host=host, port=443, target="/jwks"))
+        PUBLIC_ADDRESSES.addresses(FetchTarget(host=host, port=443, request_target="/jwks"))
 
 
 def test_proxies_of_the_environment_are_not_asked(
@@ -166,7 +177,7 @@ def test_a_redirect_is_a_failure(server: JwksServer, reach: EgressPolicy, status
 
 
 def test_a_body_of_exactly_the_limit_is_read_and_one_byte_more_is_not(server: JwksServer, reach: EgressPolicy) -> None:
-    server.body = server.body.ljust(MAX_BODY)
+    server.body = server.body.ljust(MAX_BODY_BYTES)
     assert set(source(server, reach).fetch()) == {"k1"}
     server.body += b" "
     with pytest.raises(JwksUnavailable, match="more than"):
@@ -189,7 +200,7 @@ def test_an_answer_that_drips_is_left_at_the_deadline_wherever_it_has_come_to(
 ) -> None:
     server.raw = itertools.chain([beginning], _drops())
     with pytest.raises(JwksUnavailable, match="Timeout"):
-        source(server, reach, FetchLimits(whole=0.2)).fetch()
+        source(server, reach, FetchLimits(total_seconds=0.2)).fetch()
 
 
 def _drops() -> Iterator[bytes]:
@@ -204,7 +215,7 @@ def test_an_answer_that_comes_after_the_deadline_is_not_waited_for(server: JwksS
     late = Timer(3, server.answers.set)
     late.start()
     with pytest.raises(JwksUnavailable, match="Timeout"):
-        source(server, reach, FetchLimits(silence=30, whole=1)).fetch()
+        source(server, reach, FetchLimits(idle_seconds=30, total_seconds=1)).fetch()
     late.cancel()
 
 
@@ -212,7 +223,7 @@ def test_who_takes_the_call_and_says_nothing_is_left(reach: EgressPolicy) -> Non
     with socket.create_server((LOOPBACK, 0)) as silent:
         place = parse_tenant_uri(f"https://{NAME}:{silent.getsockname()[1]}/jwks")
         with pytest.raises(JwksUnavailable, match="Timeout"):
-            JwksUrl(place, reach, FetchLimits(silence=0.05)).fetch()
+            JwksUrl(place, reach, FetchLimits(idle_seconds=0.05)).fetch()
 
 
 @pytest.mark.parametrize("answer", [b"?" * 100, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"])
@@ -244,7 +255,7 @@ async def test_a_slow_provider_delays_nobody_but_its_own_tenant(
         slow.answers.clear()
         for server in (slow, *quick):
             server.publish(provider.jwks())
-        published = JwksFetcher(reach=reach, threads=2)
+        published = JwksFetcher(egress=reach, threads=2)
         waiting = asyncio.create_task(_found(published, slow))
         found = await asyncio.gather(*(_found(published, server) for server in quick))
         assert all(found)
@@ -260,7 +271,7 @@ async def test_no_more_fetches_than_threads_run_at_once(
     with running_jwks_server(authority.server_context(NAME)) as server:
         server.publish(provider.jwks())
         server.answers.clear()
-        published = JwksFetcher(reach=reach, threads=3)
+        published = JwksFetcher(egress=reach, threads=3)
         waiting = [asyncio.create_task(_found(published, server)) for _ in range(20)]
         await asyncio.to_thread(server.hit.acquire)
         await asyncio.to_thread(server.hit.acquire)
@@ -274,7 +285,9 @@ async def test_no_more_fetches_than_threads_run_at_once(
 async def test_an_address_inside_is_an_outage_for_whoever_sends_a_token(
     server: JwksServer, reach: EgressPolicy
 ) -> None:
-    published = JwksFetcher(reach=EgressPolicy(allows=is_public_address, resolve=names([LOOPBACK]), tls=reach.tls))
+    published = JwksFetcher(
+        egress=EgressPolicy(is_allowed=is_public_address, resolve=names([LOOPBACK]), tls_context=reach.tls_context)
+    )
     with pytest.raises(Throttled):
         await _found(published, server)
     assert server.connections == 0
@@ -284,11 +297,11 @@ async def test_an_address_inside_is_an_outage_for_whoever_sends_a_token(
 async def test_nothing_inside_is_called_unless_somebody_says_otherwise(server: JwksServer) -> None:
     published = JwksFetcher()
     with pytest.raises(Throttled):
-        await published.at(f"https://localhost:{server.server_port}/jwks", "https://id.acme.example").find("k1")
+        await published.key_set(f"https://localhost:{server.server_port}/jwks", "https://id.acme.example").find("k1")
     assert server.connections == 0
     published.close()
 
 
 async def _found(published: JwksFetcher, server: JwksServer) -> VerificationKey | None:
-    keys = published.at(f"https://{NAME}:{server.server_port}/jwks", "https://id.acme.example")
+    keys = published.key_set(f"https://{NAME}:{server.server_port}/jwks", "https://id.acme.example")
     return await keys.find("k1")

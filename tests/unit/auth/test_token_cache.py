@@ -25,7 +25,9 @@ def source(provider: IdentityProvider) -> ScriptedJwksSource:
 @pytest.fixture
 def fetching(source: ScriptedJwksSource, clock: ManualClock) -> TokenVerifier[Principal]:
     issuer = Issuer(url=URL, keys=FetchedKeys(source.fetch, clock=clock))
-    return TokenVerifier(issuers=[issuer], audience="keyfence", admit=principal_from, clock=clock, cached_tokens=2)
+    return TokenVerifier(
+        issuers=[issuer], audience="keyfence", make_caller=principal_from, clock=clock, cached_tokens=2
+    )
 
 
 async def test_a_token_seen_before_is_not_verified_again(
@@ -64,7 +66,7 @@ async def test_a_remembered_token_stops_when_its_key_is_dropped(
     await fetching.verify(token)
     rotated = IdentityProvider(clock, kid="k2", key_name="second")
     source.document = rotated.jwks()
-    clock.advance(PACE.between_fetches)
+    clock.advance(PACE.min_interval)
     assert (await fetching.verify(rotated.token())).tenant == "acme"
     assert "signing key" in await refusal(fetching, token)
 
@@ -75,7 +77,7 @@ async def test_both_keys_are_good_while_a_rotation_overlaps(
     old, rotated = provider.token(), IdentityProvider(clock, kid="k2", key_name="second")
     principal = await fetching.verify(old)
     source.document = {"keys": [*provider.jwks()["keys"], *rotated.jwks()["keys"]]}
-    clock.advance(PACE.between_fetches)
+    clock.advance(PACE.min_interval)
     assert (await fetching.verify(rotated.token())).tenant == "acme"
     assert await fetching.verify(old) is principal
 
@@ -86,17 +88,17 @@ async def test_a_dropped_key_takes_effect_without_any_new_token(
     token = provider.token()
     await fetching.verify(token)
     source.document = {"keys": [jwk(private_key("ES256", "second"), "k2")]}
-    clock.advance(PACE.fresh)
+    clock.advance(PACE.fresh_seconds)
     assert "signing key" in await refusal(fetching, token)
 
 
 async def test_an_outage_beyond_the_limit_shuts_the_door_without_blaming_the_token(
     fetching: TokenVerifier[Principal], provider: IdentityProvider, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
-    token = provider.token(exp=int(clock.now) + 2 * int(PACE.usable))
+    token = provider.token(exp=int(clock.now) + 2 * int(PACE.usable_seconds))
     await fetching.verify(token)
     source.down = True
-    clock.advance(PACE.usable - 1)
+    clock.advance(PACE.usable_seconds - 1)
     assert (await fetching.verify(token)).tenant == "acme"
     clock.advance(1)
     with pytest.raises(Throttled):

@@ -29,7 +29,7 @@ CLAIMS = ["iss", "aud", "sub", "exp", "iat", "nbf", "jti", "tenant", "role", "sc
 def accepted(algorithm: str, token: str) -> bool:
     """By a verifier that has just remembered the good token, as in real life."""
     issuer = PROVIDERS[algorithm].issuer()
-    verifier = TokenVerifier(issuers=[issuer], audience="keyfence", admit=principal_from, clock=CLOCK)
+    verifier = TokenVerifier(issuers=[issuer], audience="keyfence", make_caller=principal_from, clock=CLOCK)
 
     async def verify() -> bool:
         await verifier.verify(TOKENS[algorithm])

@@ -5,9 +5,9 @@ import json
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from keyfence.auth.issuer import issuer_of
+from keyfence.auth.issuer import issuer_from_settings
 from keyfence.auth.principal import Operator, Principal, Role
-from keyfence.auth.token import MAX_TOKEN, principal_from
+from keyfence.auth.token import MAX_TOKEN_LENGTH, principal_from
 from keyfence.auth.verifier import TokenVerifier, operator_verifier, tenant_verifier
 from keyfence.errors import Unauthenticated
 from keyfence.settings import IssuerSettings, Settings
@@ -47,7 +47,7 @@ async def test_a_good_token_names_its_principal(verifier: Tenants, provider: Ide
 )
 async def test_every_asymmetric_algorithm_is_understood(clock: ManualClock, algorithm: str, name: str) -> None:
     provider = IdentityProvider(clock, algorithm=algorithm, key_name=name)
-    verifier = TokenVerifier(issuers=[provider.issuer()], audience="keyfence", admit=principal_from, clock=clock)
+    verifier = TokenVerifier(issuers=[provider.issuer()], audience="keyfence", make_caller=principal_from, clock=clock)
     assert (await verifier.verify(provider.token())).tenant == "acme"
 
 
@@ -103,9 +103,11 @@ async def test_the_longest_token_is_accepted_and_a_longer_one_is_not(
     verifier: Tenants, provider: IdentityProvider
 ) -> None:
     bare = len(provider.token(pad=""))
-    tokens = [provider.token(pad="x" * size) for size in range((MAX_TOKEN - bare) // 4 * 3 - 8, MAX_TOKEN)]
-    longest = max((token for token in tokens if len(token) <= MAX_TOKEN), key=len)
-    too_long = min((token for token in tokens if len(token) > MAX_TOKEN), key=len)
+    tokens = [
+        provider.token(pad="x" * size) for size in range((MAX_TOKEN_LENGTH - bare) // 4 * 3 - 8, MAX_TOKEN_LENGTH)
+    ]
+    longest = max((token for token in tokens if len(token) <= MAX_TOKEN_LENGTH), key=len)
+    too_long = min((token for token in tokens if len(token) > MAX_TOKEN_LENGTH), key=len)
     assert (await verifier.verify(longest)).tenant == "acme"
     assert "at most 8192" in await refusal(verifier, too_long)
 
@@ -129,7 +131,7 @@ async def test_a_token_without_an_algorithm_is_refused(verifier: Tenants, provid
 @pytest.mark.parametrize("algorithm", ["HS256", "HS384", "HS512"])
 async def test_the_public_key_is_no_shared_secret(clock: ManualClock, algorithm: str) -> None:
     provider = IdentityProvider(clock, algorithm="RS256")
-    verifier = TokenVerifier(issuers=[provider.issuer()], audience="keyfence", admit=principal_from, clock=clock)
+    verifier = TokenVerifier(issuers=[provider.issuer()], audience="keyfence", make_caller=principal_from, clock=clock)
     public = provider.key.public_key()
     for encoding in (Encoding.PEM, Encoding.DER):
         secret = public.public_bytes(encoding, PublicFormat.SubjectPublicKeyInfo)
@@ -140,21 +142,21 @@ async def test_the_public_key_is_no_shared_secret(clock: ManualClock, algorithm:
 @pytest.mark.parametrize(("named", "used"), [("RS256", "PS256"), ("PS256", "RS256"), ("RS512", "RS256")])
 async def test_the_algorithm_must_be_the_one_that_signed(clock: ManualClock, named: str, used: str) -> None:
     provider = IdentityProvider(clock, algorithm=used, headers={"alg": named})
-    verifier = TokenVerifier(issuers=[provider.issuer()], audience="keyfence", admit=principal_from, clock=clock)
+    verifier = TokenVerifier(issuers=[provider.issuer()], audience="keyfence", make_caller=principal_from, clock=clock)
     assert "signature" in await refusal(verifier, provider.token())
 
 
 async def test_a_key_that_names_its_algorithm_proves_no_other(clock: ManualClock) -> None:
     provider = IdentityProvider(clock, algorithm="RS256")
-    issuer = issuer_of(IssuerSettings(issuer=URL, jwks=provider.jwks(alg="RS512")))
-    verifier = TokenVerifier(issuers=[issuer], audience="keyfence", admit=principal_from, clock=clock)
+    issuer = issuer_from_settings(IssuerSettings(issuer=URL, jwks=provider.jwks(alg="RS512")))
+    verifier = TokenVerifier(issuers=[issuer], audience="keyfence", make_caller=principal_from, clock=clock)
     assert "signature" in await refusal(verifier, provider.token())
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "ES384", "EdDSA"])
 async def test_a_token_of_another_kind_of_key_is_refused(clock: ManualClock, algorithm: str) -> None:
     rsa = IdentityProvider(clock, algorithm="RS256")
-    verifier = TokenVerifier(issuers=[rsa.issuer()], audience="keyfence", admit=principal_from, clock=clock)
+    verifier = TokenVerifier(issuers=[rsa.issuer()], audience="keyfence", make_caller=principal_from, clock=clock)
     assert "signature" in await refusal(verifier, IdentityProvider(clock, algorithm=algorithm).token())
 
 
@@ -204,14 +206,16 @@ async def test_a_key_of_one_issuer_proves_nothing_for_another(clock: ManualClock
     acme = IdentityProvider(clock)
     globex = IdentityProvider(clock, url="https://id.example/globex", kid="g1", key_name="globex")
     issuers = [acme.issuer("acme"), globex.issuer("globex")]
-    verifier = TokenVerifier(issuers=issuers, audience="keyfence", admit=principal_from, clock=clock)
+    verifier = TokenVerifier(issuers=issuers, audience="keyfence", make_caller=principal_from, clock=clock)
     assert "signing key" in await refusal(verifier, globex.token(iss=acme.url))
     assert (await verifier.verify(globex.token(tenant="globex"))).tenant == "globex"
 
 
 async def test_a_bound_issuer_speaks_for_its_own_tenant_alone(clock: ManualClock) -> None:
     provider = IdentityProvider(clock)
-    verifier = TokenVerifier(issuers=[provider.issuer("acme")], audience="keyfence", admit=principal_from, clock=clock)
+    verifier = TokenVerifier(
+        issuers=[provider.issuer("acme")], audience="keyfence", make_caller=principal_from, clock=clock
+    )
     assert (await verifier.verify(provider.token())).tenant == "acme"
     for neighbour in ("globex", "acmecorp", "acm"):
         assert "does not speak for" in await refusal(verifier, provider.token(tenant=neighbour))

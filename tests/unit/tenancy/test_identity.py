@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from keyfence.auth.issuer import MAX_ISSUER
+from keyfence.auth.issuer import MAX_ISSUER_LENGTH
 from keyfence.development_keys import LOCAL_ISSUER
 from keyfence.errors import BadInput
 from keyfence.tenancy.issuers import MAX_JWKS, MAX_KEYS, TenantIssuer, issuer_digest, new_tenant_issuer
@@ -57,7 +57,7 @@ def test_only_what_is_public_of_a_key_is_kept() -> None:
         "https://id.acme.example:8443/x",
         "https://[2606:4700::1]/x",
         "https://login.example/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0",
-        "https://id.acme.example/".ljust(MAX_ISSUER, "x"),
+        "https://id.acme.example/".ljust(MAX_ISSUER_LENGTH, "x"),
     ],
 )
 def test_an_issuer_is_kept_letter_by_letter(issuer: str) -> None:
@@ -83,7 +83,7 @@ def test_an_issuer_is_kept_letter_by_letter(issuer: str) -> None:
         "https://id.acme.example/\u00e9",
         "https://id.acme.example/\ud800",
         "https://id.acme.example/\x00",
-        "https://id.acme.example/".ljust(MAX_ISSUER + 1, "x"),
+        "https://id.acme.example/".ljust(MAX_ISSUER_LENGTH + 1, "x"),
     ],
 )
 def test_what_no_token_should_be_issued_by_is_refused_by_name(issuer: str) -> None:

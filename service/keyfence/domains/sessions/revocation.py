@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from keyfence.auth.token import CLOCK_SKEW, MAX_TEXT, MAX_TOKEN_LIFETIME
+from keyfence.auth.token import CLOCK_SKEW, MAX_CLAIM_LENGTH, MAX_TOKEN_LIFETIME
 from keyfence.errors import BadInput, Unauthenticated
 from keyfence.store import timestamps
 from keyfence.store.entity import entity
@@ -38,8 +38,8 @@ def new_revocation(jti: str, by: str, now: datetime) -> Revocation:
 
 
 def checked_jti(jti: str) -> str:
-    if not 0 < len(jti) <= MAX_TEXT or not jti.isprintable():
-        raise BadInput(f"jti must be 1 to {MAX_TEXT} printable characters", field="jti")
+    if not 0 < len(jti) <= MAX_CLAIM_LENGTH or not jti.isprintable():
+        raise BadInput(f"jti must be 1 to {MAX_CLAIM_LENGTH} printable characters", field="jti")
     return jti
 
 
