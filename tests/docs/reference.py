@@ -3,14 +3,20 @@
 import re
 from collections.abc import Iterable, Iterator
 from enum import Enum
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any, get_args
 
 from pydantic.fields import FieldInfo
 from typer.main import get_group
 
+from keyfence import log
 from keyfence.cli import app
+from keyfence.http.metrics import METRICS
 from keyfence.settings import Settings
+from keyfence_iam import lint
+from keyfence_iam.lint.statement import LintRule
 from tests.docs.pages import DOCS
 
 COMMAND = "uv run python -m tests.docs.reference"
@@ -52,7 +58,56 @@ def configuration_page() -> str:
     return "\n\n".join(["# Configuration", NOTE, introduction, table]) + "\n"
 
 
-PAGES = {FOLDER / "commands.md": commands_page, FOLDER / "configuration.md": configuration_page}
+def metrics_page() -> str:
+    """Returns the page of all metrics of `/metrics`."""
+    rows = [
+        (f"`{metric.name}`", metric.type, f"`{metric.label}`" if metric.label else "", metric.help)
+        for metric in METRICS
+    ]
+    introduction = (
+        "`GET /metrics` serves these in the Prometheus text format. They count for one process since its start: add"
+        " them up over processes, and watch rates."
+    )
+    table = _table(("metric", "type", "label", "meaning"), rows)
+    return "\n\n".join(["# Metrics", NOTE, introduction, table]) + "\n"
+
+
+def log_events_page() -> str:
+    """Returns the page of all events that the service logs."""
+    introduction = "A log line is a JSON object. Its field `event` is one of these names."
+    table = _table(("event", "meaning"), [(f"`{name}`", meaning) for name, meaning in log.EVENTS.items()])
+    return "\n\n".join(["# Log events", NOTE, introduction, table]) + "\n"
+
+
+def lint_rules_page() -> str:
+    """Returns the page of all rules of `keyfence policy lint`, by their code."""
+    rows = [
+        (f"`{rule.code}`", f"`{rule.name}`", rule.fix.replace("<", "\\<"))
+        for rule in sorted(lint_rules(), key=_code_order)
+    ]
+    introduction = (
+        "`keyfence policy lint` reports these weaknesses of IAM policies for DynamoDB tables with many tenants. Each"
+        " code has tests of its name in `tests/isolation`."
+    )
+    return "\n\n".join(["# Lint rules", NOTE, introduction, _table(("code", "rule", "fix"), rows)]) + "\n"
+
+
+def lint_rules() -> set[LintRule]:
+    modules = [import_module(f"{lint.__name__}.{module.name}") for module in iter_modules(lint.__path__)]
+    return {value for module in modules for value in vars(module).values() if isinstance(value, LintRule)}
+
+
+def _code_order(rule: LintRule) -> tuple[int, str]:
+    return int(rule.code[1:]) if rule.code.startswith("H") else 0, rule.name
+
+
+PAGES = {
+    FOLDER / "commands.md": commands_page,
+    FOLDER / "configuration.md": configuration_page,
+    FOLDER / "metrics.md": metrics_page,
+    FOLDER / "log-events.md": log_events_page,
+    FOLDER / "lint-rules.md": lint_rules_page,
+}
 
 
 def _commands(group: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
