@@ -20,6 +20,8 @@ class Deployment:
     table: str = "keyfence"
     role_prefix: str = "keyfence-"
     partition: str = "aws"
+    indexes: tuple[str, ...] = ("GSI1", "GSI2", "GSI3")
+    """The global secondary indexes that each of the tables has."""
     compute: tuple[str, ...] = ("ecs-tasks.amazonaws.com",)
     """The AWS services whose processes may run as one of the service roles."""
 

@@ -15,7 +15,6 @@ from keyfence_iam.gate.http.messages import HttpRequest
 from keyfence_iam.gate.http.validation import TAG_VALUE
 from keyfence_iam.lint import lint
 from keyfence_iam.policy import InvalidPolicy, Policy
-from keyfence_iam.roles.statements import INDEXES
 from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id, session_key_prefix, tenant_key_prefix
 from tests.fakes.scripted_dynamodb import ScriptedDynamoDB, table
 from tests.isolation.sample_sessions import OWN, TABLE, Call, allowing, fenced, get, put, query, session
@@ -94,7 +93,7 @@ def test_H12_a_tenant_in_the_sort_key_is_fenced_by_nothing_and_ours_leads_every_
 
 
 def test_H13_a_partition_that_tenants_share_shows_each_the_others_and_ours_shares_none() -> None:
-    everywhere = [DEPLOYMENT.index_arn(index) for index in INDEXES]
+    everywhere = [DEPLOYMENT.index_arn(index) for index in DEPLOYMENT.indexes]
     bad = fenced([OWN, "STATUS#OPEN"], resource=everywhere)
     assert opens(bad, query("STATUS#OPEN", "GSI2"))
     assert ours_open(query("STATUS#OPEN", "GSI2")) == []
@@ -102,7 +101,7 @@ def test_H13_a_partition_that_tenants_share_shows_each_the_others_and_ours_share
     assert "shared-partition" in names(bad)
 
 
-@pytest.mark.parametrize("index", INDEXES)
+@pytest.mark.parametrize("index", DEPLOYMENT.indexes)
 def test_H25_an_index_shows_all_it_projects_and_ours_only_of_the_own_partitions(index: str) -> None:
     bad = allowing("dynamodb:Query", None, DEPLOYMENT.index_arn(index))
     assert opens(bad, query(A10, index))

@@ -1,31 +1,22 @@
-"""The policies of every role, as functions of a deployment."""
+"""`ROLES`: the roles that Keyfence deploys. Their policies are functions of a `Deployment`."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from keyfence_iam.policy.role import RoleDefinition
-from keyfence_iam.roles import names
-from keyfence_iam.roles.service_roles import (
-    CONTROL_PLANE,
-    MIGRATOR,
-    PROVISIONER,
-    SERVICE_BASE,
-    STREAM_WORKER,
-    SUSPENDER,
-)
-from keyfence_iam.roles.tenant_roles import TENANT_MIGRATION, TENANT_READ, TENANT_WRITE
+from keyfence_iam.roles import names, service_roles, tenant_roles
 
 ROLES: Mapping[str, RoleDefinition] = MappingProxyType(
     {
-        names.TENANT_READ: TENANT_READ,
-        names.TENANT_WRITE: TENANT_WRITE,
-        names.SERVICE_BASE: SERVICE_BASE,
-        names.CONTROL_PLANE: CONTROL_PLANE,
-        names.STREAM_WORKER: STREAM_WORKER,
-        names.MIGRATOR: MIGRATOR,
-        names.TENANT_MIGRATION: TENANT_MIGRATION,
-        names.SUSPENDER: SUSPENDER,
-        names.PROVISIONER: PROVISIONER,
+        names.TENANT_READ: tenant_roles.TENANT_READ,
+        names.TENANT_WRITE: tenant_roles.TENANT_WRITE,
+        names.SERVICE_BASE: service_roles.SERVICE_BASE,
+        names.CONTROL_PLANE: service_roles.CONTROL_PLANE,
+        names.STREAM_WORKER: service_roles.STREAM_WORKER,
+        names.MIGRATOR: service_roles.MIGRATOR,
+        names.TENANT_MIGRATION: tenant_roles.TENANT_MIGRATION,
+        names.SUSPENDER: service_roles.SUSPENDER,
+        names.PROVISIONER: service_roles.PROVISIONER,
     }
 )
 

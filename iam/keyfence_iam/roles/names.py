@@ -1,4 +1,4 @@
-"""The names of the roles, as policies and sessions speak of them."""
+"""The names of Keyfence's roles, without the prefix of a deployment."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The policies as the JSON files that are deployed."""
+"""The policies of the roles as JSON files, as they are deployed."""
 
 import json
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ def policy_json(policy: Policy) -> str:
 
 
 def policy_files(deployment: Deployment, *roles: str) -> Mapping[str, str]:
-    """By file name, what each role may do, at most, and who may become it; of every role where none is named."""
-    rendered = {}
+    """Returns the texts of the identity, trust and boundary policies by file name, of these roles or of all."""
+    files = {}
     for role in roles or ROLES:
-        rendered[f"{role}.json"] = policy_json(ROLES[role].identity(deployment))
-        rendered[f"{role}.trust.json"] = policy_json(ROLES[role].trust(deployment))
+        files[f"{role}.json"] = policy_json(ROLES[role].identity(deployment))
+        files[f"{role}.trust.json"] = policy_json(ROLES[role].trust(deployment))
         if boundary := ROLES[role].boundary:
-            rendered[f"{role}.boundary.json"] = policy_json(boundary(deployment))
-    return rendered
+            files[f"{role}.boundary.json"] = policy_json(boundary(deployment))
+    return files

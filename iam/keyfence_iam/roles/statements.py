@@ -1,4 +1,4 @@
-"""Shared statements: leading keys, denials, AssumeRole, trust."""
+"""Statements that several roles share: leading keys, denials, AssumeRole and trust."""
 
 from collections.abc import Iterable, Mapping
 
@@ -18,42 +18,8 @@ from keyfence_iam.policy.actions import (
 )
 from keyfence_iam.tenant import SESSION_TAG, SESSION_TAG_VARIABLE, tenant_key_prefix
 
-INDEXES = ("GSI1", "GSI2", "GSI3")
 LEADING_KEYS = "dynamodb:LeadingKeys"
 ALL_RESOURCES = ("*",)
-
-
-def allow_with_leading_keys(tables: tuple[str, ...], prefix: str, actions: tuple[str, ...]) -> tuple[Statement, ...]:
-    """These calls on partitions that begin with the prefix, of these tables and of their indexes."""
-    return (
-        Statement(
-            effect="Allow",
-            sid="ItemsWithKeyPrefix",
-            actions=actions,
-            resources=tables,
-            conditions=leading_keys_condition(prefix),
-        ),
-        Statement(
-            effect="Allow",
-            sid="IndexesWithKeyPrefix",
-            actions=INDEX_READS,
-            resources=indexes_of(*tables),
-            conditions=leading_keys_condition(prefix),
-        ),
-        DENY_WITHOUT_LEADING_KEYS,
-    )
-
-
-def indexes_of(*tables: str) -> tuple[str, ...]:
-    return tuple(f"{table}/index/{index}" for table in tables for index in INDEXES)
-
-
-def leading_keys_condition(prefix: str) -> tuple[Condition, ...]:
-    """ForAllValues holds for calls without leading keys too: the Null line is what keeps those out."""
-    return (
-        Condition("ForAllValues:StringLike", LEADING_KEYS, (f"{prefix}*",)),
-        Condition("Null", LEADING_KEYS, ("false",)),
-    )
 
 
 def deny(actions: Iterable[str], sid: str) -> Statement:
@@ -71,26 +37,60 @@ DENY_TABLE_WIDE = deny((*PARTIQL, VECTOR_SEARCH, *STREAM_READS, *TABLE_COPY_ACTI
 DENY_SCAN = deny((SCAN,), "DenyScan")
 DENY_ITEMS = deny(ITEM_ACTIONS, "DenyItems")
 
-
 ONLY_TENANT_TAG = (
     Condition("StringLike", f"aws:RequestTag/{SESSION_TAG}", ("?*",)),
     Condition("ForAllValues:StringEquals", "aws:TagKeys", (SESSION_TAG,)),
     Condition("Null", "aws:TagKeys", ("false",)),
     Condition("Null", "sts:TransitiveTagKeys", ("true",)),
 )
-"""One tag, with a value, which the session does not hand on."""
+"""Exactly one tag, which has a value and is not transitive: sessions assumed from this one do not inherit it."""
 
 NO_TAGS = (Condition("Null", "aws:TagKeys", ("true",)),)
 
 
+def allow_with_leading_keys(
+    deployment: Deployment, tables: tuple[str, ...], prefix: str, actions: tuple[str, ...]
+) -> tuple[Statement, ...]:
+    """Allows these actions on partitions whose keys begin with the prefix, in these tables and in their indexes."""
+    return (
+        Statement(
+            effect="Allow",
+            sid="ItemsWithKeyPrefix",
+            actions=actions,
+            resources=tables,
+            conditions=leading_keys_condition(prefix),
+        ),
+        Statement(
+            effect="Allow",
+            sid="IndexesWithKeyPrefix",
+            actions=INDEX_READS,
+            resources=index_arns(deployment, *tables),
+            conditions=leading_keys_condition(prefix),
+        ),
+        DENY_WITHOUT_LEADING_KEYS,
+    )
+
+
+def index_arns(deployment: Deployment, *tables: str) -> tuple[str, ...]:
+    return tuple(f"{table}/index/{index}" for table in tables for index in deployment.indexes)
+
+
+def leading_keys_condition(prefix: str) -> tuple[Condition, ...]:
+    """ForAllValues is also true for calls without leading keys. The Null condition excludes those."""
+    return (
+        Condition("ForAllValues:StringLike", LEADING_KEYS, (f"{prefix}*",)),
+        Condition("Null", LEADING_KEYS, ("false",)),
+    )
+
+
 def allow_tenant_items(deployment: Deployment, actions: tuple[str, ...]) -> tuple[Statement, ...]:
-    """One condition for both tables. Which of them a session may use now its session policy says."""
+    """Allows the actions in the shared table and in the tenant's own. The session policy says which of them is used."""
     tables = (deployment.table_arn, deployment.silo_arn(SESSION_TAG_VARIABLE))
-    return allow_with_leading_keys(tables, tenant_key_prefix(SESSION_TAG_VARIABLE), actions)
+    return allow_with_leading_keys(deployment, tables, tenant_key_prefix(SESSION_TAG_VARIABLE), actions)
 
 
 def allow_assume_as_tenant(deployment: Deployment, *roles: str) -> Statement:
-    """These roles for one tenant at a time, named by the session's only tag."""
+    """Allows to assume these roles for one tenant, which the session's only tag names."""
     return Statement(
         effect="Allow",
         sid="AssumeRoleForOneTenant",
@@ -101,7 +101,7 @@ def allow_assume_as_tenant(deployment: Deployment, *roles: str) -> Statement:
 
 
 def allow_assume_untagged(deployment: Deployment, *roles: str) -> Statement:
-    """These roles, which belong to no tenant."""
+    """Allows to assume these roles, which belong to no tenant, without any tag."""
     return Statement(
         effect="Allow",
         sid="AssumeRoleWithoutTenant",
@@ -112,21 +112,24 @@ def allow_assume_untagged(deployment: Deployment, *roles: str) -> Statement:
 
 
 def trust_with_tenant_tag(deployment: Deployment, *roles: str) -> Policy:
-    """By these roles, for one tenant that the session is tagged with."""
-    return _trust("TrustForOneTenant", _roles(deployment, *roles), (ASSUME_ROLE, TAG_SESSION), ONLY_TENANT_TAG)
+    """Lets these roles assume the role for one tenant, which the session's only tag names."""
+    return _trust(
+        "TrustForOneTenant", _role_principals(deployment, *roles), (ASSUME_ROLE, TAG_SESSION), ONLY_TENANT_TAG
+    )
 
 
 def trust_untagged(deployment: Deployment, *roles: str) -> Policy:
-    """By these roles, for no tenant."""
-    return _trust("TrustWithoutTenant", _roles(deployment, *roles), (ASSUME_ROLE,), NO_TAGS)
+    """Lets these roles assume the role without any tag."""
+    return _trust("TrustWithoutTenant", _role_principals(deployment, *roles), (ASSUME_ROLE,), NO_TAGS)
 
 
 def trust_compute(deployment: Deployment) -> Policy:
+    """Lets the deployment's compute services run a process as the role."""
     return _trust("TrustCompute", {"Service": deployment.compute}, (ASSUME_ROLE,))
 
 
 def trust_account(deployment: Deployment) -> Policy:
-    """By whomever the account's own policies let."""
+    """Lets every principal of the account assume the role whose own policies allow it."""
     root = f"arn:{deployment.partition}:iam::{deployment.account}:root"
     return _trust("TrustAccount", {"AWS": (root,)}, (ASSUME_ROLE,), NO_TAGS)
 
@@ -141,5 +144,5 @@ def _trust(
     return Policy(statements=(statement,))
 
 
-def _roles(deployment: Deployment, *roles: str) -> Mapping[str, tuple[str, ...]]:
+def _role_principals(deployment: Deployment, *roles: str) -> Mapping[str, tuple[str, ...]]:
     return {"AWS": tuple(deployment.role_arn(role) for role in roles)}

@@ -1,42 +1,42 @@
-"""Tenant-read, tenant-write, tenant-migration."""
+"""The roles of tenants' sessions: tenant-read, tenant-write and tenant-migration.
+
+Each role's identity policy is also its permissions boundary: no other policy on the role can allow more.
+"""
 
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.policy import Policy
 from keyfence_iam.policy.actions import READS, WRITES
 from keyfence_iam.policy.role import RoleDefinition
-from keyfence_iam.roles import statements
 from keyfence_iam.roles.names import MIGRATOR, SERVICE_BASE, STREAM_WORKER
-from keyfence_iam.roles.statements import DENY_SCAN, DENY_TABLE_WIDE, allow_tenant_items
+from keyfence_iam.roles.statements import DENY_SCAN, DENY_TABLE_WIDE, allow_tenant_items, trust_with_tenant_tag
 
 
 def tenant_read_identity(deployment: Deployment) -> Policy:
     return Policy(statements=(*allow_tenant_items(deployment, READS), DENY_SCAN, DENY_TABLE_WIDE))
 
 
-def tenant_read_trusted(deployment: Deployment) -> Policy:
-    return statements.trust_with_tenant_tag(deployment, SERVICE_BASE)
+def tenant_read_trust(deployment: Deployment) -> Policy:
+    return trust_with_tenant_tag(deployment, SERVICE_BASE)
 
 
-TENANT_READ = RoleDefinition(identity=tenant_read_identity, trust=tenant_read_trusted, boundary=tenant_read_identity)
+TENANT_READ = RoleDefinition(identity=tenant_read_identity, trust=tenant_read_trust, boundary=tenant_read_identity)
 
 
 def tenant_write_identity(deployment: Deployment) -> Policy:
     return Policy(statements=(*allow_tenant_items(deployment, (*READS, *WRITES)), DENY_SCAN, DENY_TABLE_WIDE))
 
 
-def tenant_write_trusted(deployment: Deployment) -> Policy:
-    return statements.trust_with_tenant_tag(deployment, SERVICE_BASE, STREAM_WORKER)
+def tenant_write_trust(deployment: Deployment) -> Policy:
+    return trust_with_tenant_tag(deployment, SERVICE_BASE, STREAM_WORKER)
 
 
-TENANT_WRITE = RoleDefinition(
-    identity=tenant_write_identity, trust=tenant_write_trusted, boundary=tenant_write_identity
-)
+TENANT_WRITE = RoleDefinition(identity=tenant_write_identity, trust=tenant_write_trust, boundary=tenant_write_identity)
 
 
-def tenant_migration_trusted(deployment: Deployment) -> Policy:
-    return statements.trust_with_tenant_tag(deployment, MIGRATOR)
+def tenant_migration_trust(deployment: Deployment) -> Policy:
+    return trust_with_tenant_tag(deployment, MIGRATOR)
 
 
 TENANT_MIGRATION = RoleDefinition(
-    identity=tenant_write_identity, trust=tenant_migration_trusted, boundary=tenant_write_identity
+    identity=tenant_write_identity, trust=tenant_migration_trust, boundary=tenant_write_identity
 )

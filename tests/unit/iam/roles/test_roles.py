@@ -11,7 +11,6 @@ from keyfence_iam.policy import Policy, Statement, parse_policy
 from keyfence_iam.policy.actions import ITEM_ACTIONS, KEYED_ITEM_ACTIONS, TABLE_ADMIN_ACTIONS, TABLE_SETUP_ACTIONS
 from keyfence_iam.policy.document import MAX_INLINE_SIZE, MAX_MANAGED_SIZE, MAX_TRUST_SIZE, policy_size
 from keyfence_iam.roles import ROLES
-from keyfence_iam.roles.statements import INDEXES
 
 LOCAL = Deployment()
 LONGEST = Deployment(
@@ -104,7 +103,7 @@ def test_only_the_system_roles_accept_a_hole_and_only_the_one_they_live_by() -> 
         if "Accept" in (statement.sid or "")
     }
     streams = ("dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords")
-    pool = (LOCAL.table_arn, *(LOCAL.index_arn(index) for index in INDEXES))
+    pool = (LOCAL.table_arn, *(LOCAL.index_arn(index) for index in LOCAL.indexes))
     silos = (f"{LOCAL.table_arn}-silo-*",)
     assert accepting == {
         ("migrator", ("H1",), ("dynamodb:Scan",), pool),
@@ -141,7 +140,7 @@ def test_item_calls_are_allowed_on_tables_and_queries_on_each_index_by_name(role
     keyed = [one for one in allowing(ROLES[role].identity(LOCAL)) if set(one.actions) & set(KEYED_ITEM_ACTIONS)]
     assert [one.resources for one in keyed] == [
         tables,
-        tuple(f"{table}/index/{index}" for table in tables for index in INDEXES),
+        tuple(f"{table}/index/{index}" for table in tables for index in LOCAL.indexes),
     ]
     assert keyed[1].actions == ("dynamodb:Query",)
 
@@ -160,7 +159,7 @@ def test_the_migrator_changes_and_removes_silos_and_never_the_pool() -> None:
 
 
 def test_the_indexes_of_the_policies_are_those_of_the_table() -> None:
-    assert [index["IndexName"] for index in definition("t", {})["GlobalSecondaryIndexes"]] == [*INDEXES]
+    assert [index["IndexName"] for index in definition("t", {})["GlobalSecondaryIndexes"]] == [*LOCAL.indexes]
 
 
 def test_only_the_service_reads_as_a_tenant_and_each_role_besides_it_is_taken_by_those_who_need_it() -> None:
