@@ -1,4 +1,4 @@
-"""keyfence export and import, as they are typed: through the gate of this machine, or as the service's role on AWS."""
+"""keyfence export and import, through a local gate and as the service's role on AWS."""
 
 import asyncio
 import json
@@ -29,40 +29,42 @@ def run(*arguments: str, given: bytes = b"") -> tuple[int, bytes, str]:
 
 
 def interrupted(ending: signal.Signals, *arguments: str) -> tuple[int, str]:
-    """A process of its own, ended a second after it has said what begins."""
+    """Runs a command in a process of its own and sends the signal a second after it has begun."""
     with start(*arguments) as process:
         assert process.stderr
         assert process.stderr.readline().endswith(b" ...\n")
         time.sleep(1)
         process.send_signal(ending)
-        _, said = process.communicate(timeout=SECONDS)
-    return process.returncode, said.decode()
+        _, output = process.communicate(timeout=SECONDS)
+    return process.returncode, output.decode()
 
 
-def test_what_export_writes_import_brings_in_once(world: World, tenant: TenantId) -> None:
+def test_an_export_can_be_imported_once(world: World, tenant: TenantId) -> None:
     other = asyncio.run(world.new_tenant())
     asyncio.run(FullTenant.on(world.table(tenant)).fill())
-    code, out, said = run("export", "--tenant", tenant)
+    code, out, output = run("export", "--tenant", tenant)
     assert (code, out) == (0, asyncio.run(export_all(world.table(tenant))))
-    assert said.splitlines()[-1] == "Exported 2 customers, 3 categories, 2 products, 9 orders."
+    assert output.splitlines()[-1] == "Exported 2 customers, 3 categories, 2 products, 9 orders."
     assert run("export", "--tenant", tenant, "--out", "lines")[:2] == (0, b"")
     assert Path("lines").read_bytes() == out
-    code, said_out, said = run("import", "lines", "--tenant", other)
-    assert (code, said) == (0, f"importing 16 lines into {other} ...\n")
-    assert said_out.startswith(f"Imported 2 customers, 3 categories, 2 products, 9 orders into {other} in ".encode())
+    code, printed_output, output = run("import", "lines", "--tenant", other)
+    assert (code, output) == (0, f"importing 16 lines into {other} ...\n")
+    assert printed_output.startswith(
+        f"Imported 2 customers, 3 categories, 2 products, 9 orders into {other} in ".encode()
+    )
     one, same = stored_items(world, other, tenant)
     assert one == same
-    code, said_out, _ = run("import", "-", "--tenant", other, "--json", given=out)
-    told = json.loads(said_out)
-    assert (code, told["tenant"], told["written"]) == (0, other, {})
-    assert told["found"] == {"customer": 2, "category": 3, "product": 2, "order": 9}
+    code, printed_output, _ = run("import", "-", "--tenant", other, "--json", given=out)
+    summary = json.loads(printed_output)
+    assert (code, summary["tenant"], summary["written"]) == (0, other, {})
+    assert summary["found"] == {"customer": 2, "category": 3, "product": 2, "order": 9}
 
 
-def test_a_bad_line_anywhere_keeps_all_lines_out(tenant: TenantId) -> None:
+def test_one_bad_line_prevents_the_whole_import(tenant: TenantId) -> None:
     given = content(*SMALL.values(), {**SMALL["customer"], "name": " "}, {"type": "order"})
-    code, out, said = run("import", "-", "--tenant", tenant, given=given)
+    code, out, output = run("import", "-", "--tenant", tenant, given=given)
     assert (code, out) == (1, b"")
-    first, second, last = said.splitlines()
+    first, second, last = output.splitlines()
     assert first.startswith("line 5, name: ")
     assert second.startswith("line 6, id: ")
     assert last == "Nothing was written."
@@ -71,13 +73,13 @@ def test_a_bad_line_anywhere_keeps_all_lines_out(tenant: TenantId) -> None:
     assert run("export", "--tenant", tenant)[1] == b""
 
 
-def test_a_line_that_differs_ends_it_and_says_what_was_done(tenant: TenantId) -> None:
+def test_a_line_that_differs_stops_the_import_with_a_count(tenant: TenantId) -> None:
     assert run("import", "-", "--tenant", tenant, given=content(SMALL["customer"]))[0] == 0
     given = content(MANY[0], {**SMALL["customer"], "name": "Bea"})
-    code, _, said = run("import", "-", "--tenant", tenant, given=given)
+    code, _, output = run("import", "-", "--tenant", tenant, given=given)
     assert code == 1
-    assert "line 2, name: the tenant has this customer already, with 'Ann' instead of 'Bea'" in said
-    assert said.splitlines()[-1] == "Imported 1 customer before that."
+    assert "line 2, name: the tenant has this customer already, with 'Ann' instead of 'Bea'" in output
+    assert output.splitlines()[-1] == "Imported 1 customer before that."
 
 
 @pytest.mark.parametrize(
@@ -85,33 +87,33 @@ def test_a_line_that_differs_ends_it_and_says_what_was_done(tenant: TenantId) ->
     tier.cases([signal.SIGINT, signal.SIGKILL], default=[signal.SIGINT], reason="kills processes"),
     ids=lambda number: number.name,
 )
-def test_an_import_that_is_ended_is_taken_up_by_the_same_command(tenant: TenantId, ending: signal.Signals) -> None:
+def test_the_same_command_continues_an_interrupted_import(tenant: TenantId, ending: signal.Signals) -> None:
     Path("lines").write_bytes(content(*MANY))
-    code, said = interrupted(ending, "import", "lines", "--tenant", tenant, "--rate", "40")
+    code, output = interrupted(ending, "import", "lines", "--tenant", tenant, "--rate", "40")
     if ending is not signal.SIGKILL:
         assert code == 130
-        assert f"of {LINES} lines are done. Run the same command to continue." in said
+        assert f"of {LINES} lines are done. Run the same command to continue." in output
     code, out, _ = run("import", "lines", "--tenant", tenant, "--rate", "100000", "--json")
-    told = json.loads(out)
+    summary = json.loads(out)
     assert code == 0
-    assert 0 < told["found"]["customer"] < LINES
-    assert told["found"]["customer"] + told["written"]["customer"] == LINES
+    assert 0 < summary["found"]["customer"] < LINES
+    assert summary["found"]["customer"] + summary["written"]["customer"] == LINES
     assert len(run("export", "--tenant", tenant)[1].splitlines()) == LINES
 
 
-def test_a_rate_is_kept(tenant: TenantId) -> None:
-    """Six lines with their entries in the journal are twelve items, the last two of which wait for ten others."""
+def test_an_import_does_not_exceed_its_rate(tenant: TenantId) -> None:
+    """Six lines and their entries in the activity log are twelve items. The last two wait for the ten before."""
     code, out, _ = run("import", "-", "--tenant", tenant, "--rate", "4", "--json", given=content(*MANY[:6]))
     assert code == 0
     assert json.loads(out)["seconds"] > 2.4
 
 
-def test_on_aws_it_is_the_services_role_that_becomes_the_tenant(
+def test_on_aws_the_services_role_assumes_the_tenants_role(
     tenant: TenantId, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     become(gate, SERVICE_BASE, monkeypatch)
-    code, _, said = run("import", "-", "--tenant", tenant, "--data", "nowhere", given=content())
-    assert (code, said.splitlines()[1:]) == (0, [])
+    code, _, output = run("import", "-", "--tenant", tenant, "--data", "nowhere", given=content())
+    assert (code, output.splitlines()[1:]) == (0, [])
     assert len(run("export", "--tenant", tenant, "--data", "nowhere")[1].splitlines()) == len(SMALL)
 
 
@@ -125,9 +127,9 @@ def test_what_cannot_be_reached_is_an_error_with_what_to_do(tenant: TenantId, ga
         (["--tenant", tenant, *nowhere], "No gate answers at http://127.0.0.1:1. "),
     ):
         for command in (["import", "-"], ["export"]):
-            code, _, said = run(*command, *arguments, given=content())
+            code, _, output = run(*command, *arguments, given=content())
             assert code == 1
-            assert said.splitlines()[-1].startswith(sentence)
+            assert output.splitlines()[-1].startswith(sentence)
 
 
 def test_log_lines_do_not_get_among_the_exported_lines(

@@ -1,4 +1,4 @@
-"""keyfence hot as it is typed, through the gate of this machine."""
+"""keyfence hot prints the hottest partitions, through a local gate."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ def hot(*arguments: str) -> tuple[int, str, str]:
     return run("hot", *arguments)
 
 
-def test_what_is_hot_is_shown_as_a_table_and_as_json(world: World) -> None:
+def test_hot_partitions_are_printed_as_a_table_and_as_json(world: World) -> None:
     assert hot() == (0, "", "No partition is hot.\n")
     assert json.loads(hot("--json")[1]) == {"hotPartitions": []}
     step = step_of(time.time())
@@ -36,8 +36,8 @@ def test_what_is_hot_is_shown_as_a_table_and_as_json(world: World) -> None:
     asyncio.run(
         FleetTraffic(world.tables.for_control_plane(writes=True)).put("one", HotPartitionReport((lone, slot), (whole,)))
     )
-    code, out, said = hot()
-    assert (code, said) == (0, "")
+    code, out, output = hot()
+    assert (code, output) == (0, "")
     heading, first, second = (line.split() for line in out.splitlines())
     assert heading[:2] == ["TENANT", "COLLECTION"]
     assert first == ["acme", "open_orders", "50.0", "2,100.0", "210%", "12", "3", "GSI2", "TENANT#acme#OPEN#00"]
@@ -57,5 +57,5 @@ def test_what_is_hot_is_shown_as_a_table_and_as_json(world: World) -> None:
 
 
 @pytest.mark.parametrize("first", ["0", "101", "many"])
-def test_what_cannot_be_meant_is_a_usage_error(world: World, first: str) -> None:
+def test_a_value_out_of_range_is_a_usage_error(world: World, first: str) -> None:
     assert hot("--first", first)[0] == 2

@@ -1,4 +1,4 @@
-"""A tenant's trade comes back from a table that was restored beside, as the operations page says."""
+"""One tenant is restored from a backup table, as the operations page describes."""
 
 import asyncio
 from pathlib import Path
@@ -21,7 +21,7 @@ from tests.stack import World
 
 
 def gate_of(world: World, table: str) -> Gate:
-    """With roles for that table alone, and its key in a directory of the table's name."""
+    """Starts a gate with roles for one table. Its key is in a directory with the table's name."""
     data = Path(table)
     data.mkdir()
     return Gate.start(
@@ -62,7 +62,7 @@ def lose(world: World, tenant: TenantId) -> None:
             world.engine_client().delete_item(TableName=world.settings.table, Key=key)
 
 
-def test_what_one_tenant_lost_is_brought_back_and_nobody_else_is_touched(world: World) -> None:
+def test_one_tenants_data_is_restored_and_no_other_tenant_changes(world: World) -> None:
     tenant, other = asyncio.run(world.new_tenant()), asyncio.run(world.new_tenant())
     for one in (tenant, other):
         asyncio.run(FullTenant.on(world.table(one)).fill())
@@ -77,7 +77,7 @@ def test_what_one_tenant_lost_is_brought_back_and_nobody_else_is_touched(world: 
         assert stored_items(world, tenant, other) == before
 
 
-def test_a_suspended_tenant_is_not_imported_into(world: World) -> None:
+def test_a_suspended_tenant_cannot_be_imported_into(world: World) -> None:
     tenant = asyncio.run(world.new_tenant())
     Path("lines").write_text('{"type": "category", "path": ["office"], "createdAt": "2026-11-02T09:30:00Z"}\n')
     with gate_of(world, world.settings.table) as usual:

@@ -1,4 +1,4 @@
-"""keyfence table says how the table differs, creates it once, and then finds it right."""
+"""keyfence table reports how the table differs from its definition, and creates it once."""
 
 import pytest
 from typer.testing import CliRunner
@@ -23,7 +23,7 @@ def _production(engine_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_production")
-def test_a_missing_table_is_named_created_and_found_right() -> None:
+def test_a_missing_table_is_reported_created_and_then_as_defined() -> None:
     run = CliRunner()
     missing = run.invoke(app, ["table"])
     assert (missing.exit_code, missing.stderr.splitlines()[:2]) == (
@@ -39,25 +39,23 @@ def test_a_missing_table_is_named_created_and_found_right() -> None:
 
 
 @pytest.mark.usefixtures("_production")
-def test_a_table_of_another_version_is_told_apart_with_what_to_do(
-    engine_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_differs_is_reported_with_what_to_do(engine_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEYFENCE_TABLE", "by-another-version")
     older = definition("by-another-version", load_domains().entities.projections)
     older["GlobalSecondaryIndexes"][2]["Projection"]["NonKeyAttributes"].remove("bill")
     TableAdmin.connect(
         ConnectionOptions(region="us-east-1", endpoint_url=engine_url), older["TableName"], {}
     ).client.create_table(**older)
-    said = CliRunner().invoke(app, ["table", "--create"])
-    assert (said.exit_code, said.stdout) == (1, "Found the table by-another-version.\n")
-    assert said.stderr.splitlines()[:2] == [
+    output = CliRunner().invoke(app, ["table", "--create"])
+    assert (output.exit_code, output.stdout) == (1, "Found the table by-another-version.\n")
+    assert output.stderr.splitlines()[:2] == [
         "The table by-another-version differs:",
         "  the index GSI3 does not project bill",
     ]
-    assert "name another table with KEYFENCE_TABLE" in said.stderr
+    assert "name another table with KEYFENCE_TABLE" in output.stderr
 
 
-def test_nobody_to_ask_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endpoint_that_does_not_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEYFENCE_REGION", "us-east-1")
     monkeypatch.setenv("KEYFENCE_ENDPOINT_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")

@@ -1,4 +1,4 @@
-"""Any SDK that runs `keyfence credentials` is that tenant at the gate, and nobody else."""
+"""An SDK that runs `keyfence credentials` acts as that tenant at the gate."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ def gate(engine_url: str, tmp_path: Path) -> Iterator[Gate]:
 
 @pytest.fixture
 def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An AWS configuration with a profile for each way of being acme."""
+    """Writes an AWS configuration with two profiles of acme: one that writes and one that only reads."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     command = f"{sys.executable} -m keyfence credentials --tenant acme --data {tmp_path}"
@@ -61,7 +61,7 @@ def item(tenant: str) -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.usefixtures("profile")
-def test_a_plain_client_is_the_tenant_that_the_command_names(gate: Gate) -> None:
+def test_a_client_acts_as_the_tenant_that_the_command_names(gate: Gate) -> None:
     acme, reader = dynamodb("acme", gate), dynamodb("reader", gate)
     acme.put_item(TableName=TABLE, Item=item("acme"))
     assert reader.get_item(TableName=TABLE, Key=item("acme"))["Item"] == item("acme")
@@ -78,6 +78,6 @@ def test_a_plain_client_is_the_tenant_that_the_command_names(gate: Gate) -> None
 
 
 @pytest.mark.usefixtures("profile")
-def test_sts_says_who_it_is(gate: Gate) -> None:
+def test_sts_returns_the_tenants_role(gate: Gate) -> None:
     sts = boto3.Session(profile_name="reader").client("sts", region_name="us-east-1", endpoint_url=gate.url)
     assert sts.get_caller_identity()["Arn"] == "arn:aws:sts::000000000000:assumed-role/keyfence-tenant-read/local"

@@ -1,4 +1,4 @@
-"""The commands in this process, with nothing set in the environment."""
+"""Runs commands in this process, without KEYFENCE_* and AWS_* variables."""
 
 import os
 import sys
@@ -30,8 +30,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return lambda *arguments: CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def refusal(result: Result) -> str:
-    """What was said instead of working: sentences on stderr alone, and exit code 1."""
+def error_message(result: Result) -> str:
+    """Returns the error message of a command that failed with exit code 1 and printed nothing on stdout."""
     assert (result.exit_code, result.stdout) == (1, "")
     assert isinstance(result.exception, SystemExit)
     return result.stderr.rstrip("\n")

@@ -1,4 +1,4 @@
-"""keyfence with a small application in place of the real one: `python -m tests.unit.cli.fake_app dev ...`."""
+"""keyfence with a small application instead of the real one: `python -m tests.unit.cli.fake_app dev ...`."""
 
 import asyncio
 import os
@@ -21,11 +21,11 @@ from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.roles.names import PROVISIONER
 
 FOUND: list[bool] = []
-"""Whether the table was there before, for each time that things were set up."""
+"""For each start: whether the table existed before."""
 
 
 def modules() -> dict[str, ModuleType]:
-    """Modules with what commands use of keyfence.app."""
+    """Returns the parts of keyfence.app that commands use, by module name."""
     made = {name: ModuleType(name) for name in ("keyfence.app.local", "keyfence.app.production")}
     vars(made["keyfence.app.local"]).update(application=local, prepare_table=set_up)
     vars(made["keyfence.app.production"]).update(application=production, startup_problems=obstacles)
@@ -33,7 +33,7 @@ def modules() -> dict[str, ModuleType]:
 
 
 def local(settings: Settings, sessions: SessionIssuer) -> Starlette:
-    """Answers every query with the caller's token and what the gate knows."""
+    """Answers every query with the request, the caller's token and the state of the table."""
 
     async def answer(request: Request) -> JSONResponse:
         differences = await asyncio.to_thread(administration(settings, sessions).differences)
@@ -44,7 +44,7 @@ def local(settings: Settings, sessions: SessionIssuer) -> Starlette:
 
 
 async def set_up(settings: Settings, sessions: SessionIssuer, progress: Callable[[str], None]) -> None:
-    """Makes the table of the settings, after killing the engine whose lock file FAKE_APP_KILLS names."""
+    """Creates the table. If FAKE_APP_KILLS names a lock file, kills the engine of that lock first."""
     progress("creating the table")
     if lock := os.environ.get("FAKE_APP_KILLS"):
         kill_engine(Path(lock))

@@ -1,4 +1,4 @@
-"""keyfence with the stand-in application, running as a process of its own."""
+"""keyfence with the fake application, in a process of its own."""
 
 import json
 import os
@@ -15,7 +15,7 @@ SECONDS = 60
 
 
 class Running:
-    """A process, and what it has printed so far."""
+    """A running process and the lines that it has printed."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -30,11 +30,11 @@ class Running:
         raise AssertionError(f"it ended without saying {text!r}: {self.lines}")
 
     def end(self, signal: int | None = None) -> tuple[int, str]:
-        """The exit code and all that stderr got."""
+        """Sends a signal and returns the exit code and all of stderr."""
         if signal is not None:
             self.process.send_signal(signal)
-        _, said = self.process.communicate(timeout=SECONDS)
-        return self.process.returncode, said
+        _, output = self.process.communicate(timeout=SECONDS)
+        return self.process.returncode, output
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def running(*arguments: str, **environment: str) -> Iterator[Running]:
 
 
 def paste(curl: str) -> dict[str, Any]:
-    """Do what the printed curl command would do."""
+    """Sends the request of a printed curl command."""
     program, _, url, _, authorization, _, content_type, _, body = shlex.split(curl)
     assert program == "curl"
     headers = dict(header.split(": ", 1) for header in (authorization, content_type))

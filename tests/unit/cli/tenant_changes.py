@@ -1,4 +1,4 @@
-"""The commands that change a tenant, each with what it needs besides the id."""
+"""The commands that change a tenant, with the options that each needs."""
 
 CHANGES: dict[str, list[str]] = {
     "suspend": ["--reason", "unpaid"],

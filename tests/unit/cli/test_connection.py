@@ -24,7 +24,7 @@ from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles import ROLES
 
-from .conftest import Run, refusal
+from .conftest import Run, error_message
 
 DEPLOYMENT = Deployment()
 
@@ -54,14 +54,14 @@ def test_a_gate_that_took_the_port_of_a_stopped_one_is_refused(run: Run, tmp_pat
     with gate_on(tmp_path / "stopped") as gate:
         port = int(gate.url.rsplit(":", 1)[1])
     with gate_on(tmp_path / "other", port) as other:
-        message = refusal(run("tenant", "list", "--data", tmp_path / "stopped"))
+        message = error_message(run("tenant", "list", "--data", tmp_path / "stopped"))
     assert message.startswith(f"The gate at {other.url} belongs to another data directory. Start `keyfence dev`")
 
 
 def test_a_gate_that_was_stopped_is_named_with_what_to_do(run: Run, tmp_path: Path) -> None:
     with gate_on(tmp_path) as gate:
         pass
-    message = refusal(run("tenant", "list", "--data", tmp_path))
+    message = error_message(run("tenant", "list", "--data", tmp_path))
     assert message == (
         f"No gate answers at {gate.url}. Start `keyfence dev` or `keyfence gate` on this data directory."
     )
@@ -70,7 +70,7 @@ def test_a_gate_that_was_stopped_is_named_with_what_to_do(run: Run, tmp_path: Pa
 @pytest.mark.parametrize("command", [["tenant", "list"], ["hot"], ["top", "--once"]], ids=" ".join)
 def test_a_directory_without_a_gate_is_named_with_what_to_do(run: Run, tmp_path: Path, command: list[str]) -> None:
     gate_key(tmp_path)
-    message = refusal(run(*command, "--data", tmp_path))
+    message = error_message(run(*command, "--data", tmp_path))
     assert message.startswith(f"No gate was started on the data directory {tmp_path}: start `keyfence dev --data")
 
 
@@ -89,7 +89,7 @@ def test_a_server_that_is_not_a_gate_is_refused(run: Run, tmp_path: Path) -> Non
     with http.server.HTTPServer(("127.0.0.1", 0), NotAGate) as server:
         threading.Thread(target=server.handle_request, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}"
-        message = refusal(run("tenant", "list", "--data", tmp_path, "--endpoint-url", url))
+        message = error_message(run("tenant", "list", "--data", tmp_path, "--endpoint-url", url))
     assert message.startswith(f"What answers at {url} is not a gate.")
 
 
@@ -101,7 +101,7 @@ def test_a_server_that_is_not_a_gate_is_refused(run: Run, tmp_path: Path) -> Non
 def test_every_command_refuses_a_directory_of_another_version(run: Run, tmp_path: Path, command: list[str]) -> None:
     gate_key(tmp_path)
     (tmp_path / FORMAT_FILE).write_text("0\n")
-    message = refusal(run(*command, "--data", tmp_path))
+    message = error_message(run(*command, "--data", tmp_path))
     assert message.startswith(f"Another version of Keyfence made the data directory {tmp_path}: it has format 0")
     with pytest.raises(DirectoryUnusable):
         session_issuer(tmp_path, DEPLOYMENT)

@@ -1,4 +1,4 @@
-"""keyfence credentials prints a session as credential_process wants it, or says in a sentence why not."""
+"""keyfence credentials prints a session in the format of credential_process, or one sentence about what is wrong."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ from keyfence_iam.gate.account.session import Session, SessionIssuer
 from keyfence_iam.gate.account.session_token import InvalidSessionToken
 from keyfence_iam.roles import ROLES
 
-from .conftest import Run, refusal
+from .conftest import Run, error_message
 
 
 @pytest.fixture(autouse=True)
@@ -39,36 +39,38 @@ def printed(run: Run, *arguments: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("more", "role"), [([], "keyfence-tenant-write"), (["--read-only"], "keyfence-tenant-read")])
-def test_a_tenants_session_is_of_its_role_and_its_tag(run: Run, tmp_path: Path, more: list[str], role: str) -> None:
-    said = printed(run, "--tenant", "acme", *more)
-    assert sorted(said) == ["AccessKeyId", "Expiration", "SecretAccessKey", "SessionToken", "Version"]
-    assert said["Version"] == 1
-    found = session(said, tmp_path / ".keyfence")
+def test_a_tenants_session_has_the_role_and_the_tag_of_the_tenant(
+    run: Run, tmp_path: Path, more: list[str], role: str
+) -> None:
+    output = printed(run, "--tenant", "acme", *more)
+    assert sorted(output) == ["AccessKeyId", "Expiration", "SecretAccessKey", "SessionToken", "Version"]
+    assert output["Version"] == 1
+    found = session(output, tmp_path / ".keyfence")
     assert (found.role.name, found.tags) == (role, {"tenant": "acme"})
     assert (found.expires_at - found.claims.issued_at).total_seconds() == 3600
-    assert datetime.strptime(said["Expiration"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC) == found.expires_at
+    assert datetime.strptime(output["Expiration"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC) == found.expires_at
 
 
 @pytest.mark.parametrize("role", ["service-base", "control-plane", "stream-worker", "migrator", "provisioner"])
-def test_other_roles_can_be_had_by_name(run: Run, tmp_path: Path, role: str) -> None:
-    said = printed(run, "--role", role, "--duration", 1800, "--data", tmp_path / "d")
-    found = session(said, tmp_path / "d")
+def test_a_session_of_another_role_is_printed_by_its_name(run: Run, tmp_path: Path, role: str) -> None:
+    output = printed(run, "--role", role, "--duration", 1800, "--data", tmp_path / "d")
+    found = session(output, tmp_path / "d")
     assert (found.role.name, found.tags) == (f"keyfence-{role}", {})
     assert (found.expires_at - found.claims.issued_at).total_seconds() == 1800
 
 
-def test_a_gate_of_another_account_has_other_sessions(run: Run, tmp_path: Path) -> None:
-    said = printed(run, "--tenant", "acme", "--account", "123456789012")
+def test_a_gate_of_another_account_refuses_the_session(run: Run, tmp_path: Path) -> None:
+    output = printed(run, "--tenant", "acme", "--account", "123456789012")
     sessions = SessionIssuer(
         Account.from_definitions(ROLES, Deployment(account="123456789012")), gate_key(tmp_path / ".keyfence")
     )
-    found = sessions.get(said["AccessKeyId"], said["SessionToken"])
+    found = sessions.get(output["AccessKeyId"], output["SessionToken"])
     assert found.arn == "arn:aws:sts::123456789012:assumed-role/keyfence-tenant-write/local"
     with pytest.raises(InvalidSessionToken):
-        session(said, tmp_path / ".keyfence")
+        session(output, tmp_path / ".keyfence")
 
 
-def test_two_sessions_are_never_the_same(run: Run) -> None:
+def test_each_session_has_an_access_key_of_its_own(run: Run) -> None:
     assert printed(run, "--tenant", "acme")["AccessKeyId"] != printed(run, "--tenant", "acme")["AccessKeyId"]
 
 
@@ -89,28 +91,28 @@ def test_two_sessions_are_never_the_same(run: Run) -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_made_is_said_in_a_sentence(run: Run, arguments: list[str], sentence: str) -> None:
-    said = refusal(run("credentials", *arguments))
-    assert said.startswith(sentence)
-    assert "\n" not in said
+def test_wrong_options_are_answered_with_one_sentence(run: Run, arguments: list[str], sentence: str) -> None:
+    output = error_message(run("credentials", *arguments))
+    assert output.startswith(sentence)
+    assert "\n" not in output
 
 
-def test_a_directory_without_a_key_is_said_in_a_sentence_and_stays_as_it_is(run: Run, tmp_path: Path) -> None:
+def test_a_directory_without_a_key_is_an_error_and_is_left_alone(run: Run, tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     for directory in (tmp_path / "nowhere", tmp_path / "there"):
-        said = refusal(run("credentials", "--tenant", "acme", "--data", directory))
-        assert said.startswith(f"There is no gate key in {directory}: ")
-        assert f"start `keyfence dev --data {directory}` or `keyfence gate` first" in said
+        output = error_message(run("credentials", "--tenant", "acme", "--data", directory))
+        assert output.startswith(f"There is no gate key in {directory}: ")
+        assert f"start `keyfence dev --data {directory}` or `keyfence gate` first" in output
     assert not (tmp_path / "nowhere").exists()
     assert list((tmp_path / "there").iterdir()) == []
 
 
-def test_a_corrupt_key_is_said_in_a_sentence(run: Run, tmp_path: Path) -> None:
+def test_a_corrupt_key_is_an_error(run: Run, tmp_path: Path) -> None:
     (data_directory(tmp_path) / "gate-key").write_text("garbage")
-    assert "does not contain a gate key" in refusal(run("credentials", "--tenant", "acme", "--data", tmp_path))
+    assert "does not contain a gate key" in error_message(run("credentials", "--tenant", "acme", "--data", tmp_path))
 
 
-def test_an_sdk_does_not_wait_for_what_is_not_needed(tmp_path: Path) -> None:
+def test_the_command_loads_nothing_heavy_since_sdks_wait_for_it(tmp_path: Path) -> None:
     gate_key(tmp_path)
     code = (
         "import sys; from keyfence.cli import app; "
@@ -118,5 +120,5 @@ def test_an_sdk_does_not_wait_for_what_is_not_needed(tmp_path: Path) -> None:
         "heavy = ['boto3', 'moto', 'strawberry', 'starlette', 'uvicorn', 'pydantic_settings']; "
         "print([name for name in heavy if name in sys.modules])"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said.splitlines()[1] == "[]"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.splitlines()[1] == "[]"

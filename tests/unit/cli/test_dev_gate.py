@@ -1,4 +1,4 @@
-"""keyfence dev keeps who is suspended exactly as long as the register that says so."""
+"""keyfence dev saves suspensions if and only if the engine saves the tenants."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from keyfence_iam.tenant import TenantId
 
 @dataclass(frozen=True)
 class Stopped:
-    """An engine that nobody asks anything."""
+    """An engine that does not run."""
 
     persistent: bool
     name: str = "stopped"
@@ -40,7 +40,7 @@ def suspender(gate: Gate) -> TenantSuspension:
 
 
 @pytest.mark.parametrize("persistent", [True, False], ids=["on disk", "in memory"])
-def test_a_suspension_outlives_it_where_the_data_does(tmp_path: Path, persistent: bool) -> None:
+def test_a_suspension_survives_a_restart_if_the_data_does(tmp_path: Path, persistent: bool) -> None:
     with started(Stopped(persistent), tmp_path) as gate:
         suspender(gate).deny([TenantId("acme")])
     assert (tmp_path / FILE).exists() == persistent
@@ -48,7 +48,7 @@ def test_a_suspension_outlives_it_where_the_data_does(tmp_path: Path, persistent
         assert suspender(gate).denied_tenants() == ({"acme"} if persistent else frozenset())
 
 
-def test_an_engine_in_memory_neither_reads_nor_changes_what_another_kept(tmp_path: Path) -> None:
+def test_an_engine_in_memory_neither_reads_nor_changes_saved_policies(tmp_path: Path) -> None:
     with started(Stopped(persistent=True), tmp_path) as gate:
         suspender(gate).deny([TenantId("acme")])
     kept = (tmp_path / FILE).read_text()

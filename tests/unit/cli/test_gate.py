@@ -1,4 +1,4 @@
-"""keyfence gate stands before an engine until it is told to end, and says what is wrong before it begins."""
+"""keyfence gate checks its options first and then runs until a signal."""
 
 import json
 import signal
@@ -20,7 +20,7 @@ NOWHERE = "http://127.0.0.1:1"
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM], ids=lambda ending: ending.name)
-def test_it_says_where_it_is_and_what_it_denies_until_it_is_told_to_end(
+def test_it_prints_its_address_and_denied_calls_as_json_until_a_signal(
     run: Run, tmp_path: Path, ending: signal.Signals
 ) -> None:
     with running("gate", "--engine-url", NOWHERE, "--port", "0", "--data", str(tmp_path), "--json") as gate:
@@ -41,35 +41,33 @@ def test_it_says_where_it_is_and_what_it_denies_until_it_is_told_to_end(
             client.scan(TableName="keyfence")
         gate.until("denied")
         denied = json.loads(gate.lines[-1])
-        code, said = gate.end(ending)
-    assert (code, said) == (0, "")
+        code, output = gate.end(ending)
+    assert (code, output) == (0, "")
     assert denied["action"] == "dynamodb:Scan"
     assert denied["session"].endswith("assumed-role/keyfence-tenant-write/local")
 
 
-def test_who_was_suspended_stays_so_for_the_next_gate_and_for_sessions_that_no_gate_was_asked_for(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_suspended_tenant_stays_suspended_at_the_next_gate(run: Run, tmp_path: Path) -> None:
     words = ("gate", "--engine-url", NOWHERE, "--port", "0", "--data", str(tmp_path), "--json")
     with running(*words) as gate:
         gate.until("ready")
         url = json.loads(gate.lines[-1])["endpoint"]
-        assert "explicit deny" not in _refusal(run, url, tmp_path, "acme")
+        assert "explicit deny" not in _denial(run, url, tmp_path, "acme")
         TenantSuspension.connect(
             _credentials(run, tmp_path, "--role", "suspender"), "keyfence-", endpoint_url=url
         ).deny([TenantId("acme")])
-        assert "explicit deny" in _refusal(run, url, tmp_path, "acme")
+        assert "explicit deny" in _denial(run, url, tmp_path, "acme")
         gate.end(signal.SIGTERM)
     with running(*words) as gate:
         gate.until("ready")
         url = json.loads(gate.lines[-1])["endpoint"]
-        assert "explicit deny" in _refusal(run, url, tmp_path, "acme")
-        assert "explicit deny" not in _refusal(run, url, tmp_path, "globex")
+        assert "explicit deny" in _denial(run, url, tmp_path, "acme")
+        assert "explicit deny" not in _denial(run, url, tmp_path, "globex")
         gate.end(signal.SIGTERM)
 
 
-def _refusal(run: Run, url: str, data: Path, tenant: str) -> str:
-    """What a tenant is told that does what no tenant may: no engine is needed for it."""
+def _denial(run: Run, url: str, data: Path, tenant: str) -> str:
+    """Returns the error of a call that no tenant may make. It needs no engine."""
     credentials = _credentials(run, data, "--tenant", tenant)
     client = boto3.Session().client(
         "dynamodb",
@@ -79,9 +77,9 @@ def _refusal(run: Run, url: str, data: Path, tenant: str) -> str:
         aws_secret_access_key=credentials.secret_key,
         aws_session_token=credentials.token,
     )
-    with pytest.raises(ClientError) as refusal:
+    with pytest.raises(ClientError) as raised:
         client.list_tables()
-    return str(refusal.value)
+    return str(raised.value)
 
 
 def _credentials(run: Run, data: Path, *whose: str) -> Credentials:
@@ -89,7 +87,7 @@ def _credentials(run: Run, data: Path, *whose: str) -> Credentials:
     return Credentials(printed["AccessKeyId"], printed["SecretAccessKey"], printed["SessionToken"])
 
 
-def test_it_speaks_to_people_too(tmp_path: Path) -> None:
+def test_it_prints_its_address_as_text(tmp_path: Path) -> None:
     with running("gate", "--engine-url", NOWHERE, "--port", "0", "--data", str(tmp_path)) as gate:
         gate.until("Press Ctrl-C to stop.")
         code, _ = gate.end(signal.SIGINT)
@@ -109,9 +107,7 @@ def test_it_speaks_to_people_too(tmp_path: Path) -> None:
     ],
     ids=["engine", "account", "region", "table", "faults"],
 )
-def test_what_cannot_be_used_is_said_in_a_sentence(
-    run: Run, tmp_path: Path, arguments: list[str], complaint: str
-) -> None:
+def test_a_wrong_option_is_an_error(run: Run, tmp_path: Path, arguments: list[str], complaint: str) -> None:
     result = run("gate", *arguments, "--port", "0", "--data", str(tmp_path))
     assert result.exit_code == 1
     assert result.stderr.startswith(complaint)
@@ -122,7 +118,7 @@ def test_what_cannot_be_used_is_said_in_a_sentence(
     [("[", "not JSON"), ('[{"kind": "error", "nth": 0}]', "faults[0].nth: must be a whole number from 1.")],
     ids=["half a list", "a bad count"],
 )
-def test_a_bad_file_of_faults_is_refused_with_the_place(run: Run, tmp_path: Path, content: str, complaint: str) -> None:
+def test_a_wrong_fault_is_an_error_with_its_position(run: Run, tmp_path: Path, content: str, complaint: str) -> None:
     file = tmp_path / "faults.json"
     file.write_text(content)
     result = run("gate", "--engine-url", NOWHERE, "--port", "0", "--data", str(tmp_path), "--faults", str(file))
@@ -130,7 +126,7 @@ def test_a_bad_file_of_faults_is_refused_with_the_place(run: Run, tmp_path: Path
     assert complaint in result.stderr
 
 
-def test_a_port_that_is_taken_is_named(run: Run, tmp_path: Path) -> None:
+def test_a_busy_port_is_an_error(run: Run, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         result = run("gate", "--engine-url", NOWHERE, "--port", port, "--data", str(tmp_path))
@@ -138,5 +134,5 @@ def test_a_port_that_is_taken_is_named(run: Run, tmp_path: Path) -> None:
     assert result.stderr == f"Port {port} on 127.0.0.1 is already in use: choose another one with --port.\n"
 
 
-def test_its_help_teaches_by_an_example(run: Run) -> None:
+def test_help_has_an_example(run: Run) -> None:
     assert "keyfence gate --engine-url http://" in run("gate", "--help").stdout.split("Example: ", 1)[1]

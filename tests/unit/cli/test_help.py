@@ -37,10 +37,10 @@ def test_every_command_has_one_sentence_and_an_example(run: Run, path: tuple[str
 
 
 def test_help_shows_every_command_in_a_group(run: Run) -> None:
-    said = run("--help").stdout
-    assert [panel for panel in PANELS if f"─ {panel} ─" not in said] == []
-    assert [name for name in get_group(app).commands if f"│ {name} " not in said] == []
-    assert "─ Commands ─" not in said
+    output = run("--help").stdout
+    assert [panel for panel in PANELS if f"─ {panel} ─" not in output] == []
+    assert [name for name in get_group(app).commands if f"│ {name} " not in output] == []
+    assert "─ Commands ─" not in output
 
 
 def test_help_names_the_exit_codes(run: Run) -> None:

@@ -1,18 +1,18 @@
-"""Progress is one moving line on a terminal and plain lines elsewhere."""
+"""Progress is one moving line on a terminal, and plain lines elsewhere."""
 
 import pytest
 
 from keyfence.cli.output import progress_bar, status_line
 
 
-def test_elsewhere_each_step_is_a_plain_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_each_step_is_a_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     with status_line() as tell:
         tell("one [of] two")
         tell("two")
     assert capsys.readouterr() == ("", "one [of] two ...\ntwo ...\n")
 
 
-def test_on_a_terminal_the_line_is_overwritten(
+def test_on_a_terminal_the_status_line_is_overwritten(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -25,13 +25,13 @@ def test_on_a_terminal_the_line_is_overwritten(
     assert "\x1b[2K" in err
 
 
-def test_what_is_counted_is_said_once_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_a_progress_bar_prints_its_description_once(capsys: pytest.CaptureFixture[str]) -> None:
     with progress_bar("importing [3] lines", 3) as tell:
         tell(1)
     assert capsys.readouterr() == ("", "importing [3] lines ...\n")
 
 
-def test_what_is_counted_grows_on_a_terminal(
+def test_on_a_terminal_a_progress_bar_shows_its_count(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")

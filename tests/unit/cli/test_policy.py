@@ -14,7 +14,7 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.roles import ROLES
 from keyfence_iam.roles.rendering import policy_files
 
-from .conftest import refusal
+from .conftest import error_message
 
 app = typer.Typer(cls=ErrorBoundaryGroup)
 app.add_typer(policy)
@@ -48,7 +48,7 @@ def test_the_help_of_evaluate_describes_a_line() -> None:
 
 
 def test_explain_rejects_a_repeated_key_on_stdin_too() -> None:
-    assert TWICE in refusal(run("explain", "--role", "migrator", "--call", "-", stdin=REPEATED))
+    assert TWICE in error_message(run("explain", "--role", "migrator", "--call", "-", stdin=REPEATED))
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -100,7 +100,7 @@ def test_render_writes_one_role(tmp_path: Path) -> None:
     ids=str,
 )
 def test_an_error_is_one_sentence(arguments: list[str], sentence: str) -> None:
-    said = refusal(run(*arguments))
+    said = error_message(run(*arguments))
     assert said.startswith(sentence)
     assert "\n" not in said
 
@@ -194,7 +194,7 @@ def test_explain_denies_a_session_without_a_tenant() -> None:
 )
 def test_explain_of_an_unknown_operation_is_an_error_that_names_the_nearest_ones(operation: str, hint: str) -> None:
     call = json.dumps({operation: {}})
-    message = refusal(run("explain", "--role", "tenant-read", "--call", call))
+    message = error_message(run("explain", "--role", "tenant-read", "--call", call))
     assert message.startswith(f"--call: {operation!r} is not an operation that can be explained; {hint}")
     result = run("explain", "--role", "tenant-read", "--call", call, "--json")
     assert (result.exit_code, json.loads(result.stderr)["error"]["code"]) == (1, "BAD_USER_INPUT")

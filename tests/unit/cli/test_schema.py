@@ -1,4 +1,4 @@
-"""keyfence schema and keyfence patterns print what they are asked for, and only that."""
+"""keyfence schema and keyfence patterns print exactly the document."""
 
 import json
 import sys
@@ -28,7 +28,7 @@ def test_the_schema_is_printed(run: Run) -> None:
     assert run("schema").stdout == "type Query { a: Int }\n"
 
 
-def test_the_operators_schema_is_another(run: Run) -> None:
+def test_the_operators_schema_is_printed(run: Run) -> None:
     assert run("schema", "--admin").stdout == "type Query { b: Int }\n"
 
 

@@ -1,4 +1,4 @@
-"""keyfence serve starts with complete settings only, and names everything that keeps it from starting."""
+"""keyfence serve starts only with complete settings, and names every problem."""
 
 import contextlib
 import json
@@ -15,7 +15,7 @@ import pytest
 from keyfence.local.data_directory import cursor_key
 from keyfence.local.issuer import local_issuer
 
-from .conftest import Run, refusal
+from .conftest import Run, error_message
 from .keyfence_process import running
 
 ISSUERS = json.dumps([{"issuer": "https://id.example.com", "jwks_uri": "https://id.example.com/keys"}])
@@ -33,7 +33,7 @@ def complete(**changes: str) -> dict[str, str]:
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What uvicorn was started with."""
+    """Collects the arguments that uvicorn is started with."""
     calls: list[dict[str, Any]] = []
     monkeypatch.setattr("uvicorn.run", lambda application, **options: calls.append({"app": application, **options}))
     return calls
@@ -45,7 +45,7 @@ def given(monkeypatch: pytest.MonkeyPatch, **environment: str) -> None:
 
 
 def wait_for(port: int) -> None:
-    """The application is loaded before the port is opened."""
+    """Waits for the port: uvicorn loads the application before it listens."""
     for _ in range(600):
         with contextlib.suppress(ConnectionRefusedError):
             return socket.create_connection(("127.0.0.1", port)).close()
@@ -54,7 +54,7 @@ def wait_for(port: int) -> None:
 
 
 def test_every_missing_setting_is_named_on_its_own_line(run: Run, served: list[dict[str, Any]]) -> None:
-    heading, *lines = refusal(run("serve")).splitlines()
+    heading, *lines = error_message(run("serve")).splitlines()
     assert heading == "keyfence serve cannot start:"
     assert {line.split()[0] for line in lines} == set(complete())
     assert served == []
@@ -66,23 +66,23 @@ def test_development_keys_are_refused(
     issuer = local_issuer(tmp_path)
     issuers = json.dumps([{"issuer": "https://id.example.com", "jwks": issuer.jwks()}])
     given(monkeypatch, **complete(KEYFENCE_ISSUERS=issuers, KEYFENCE_CURSOR_KEYS=cursor_key(tmp_path)))
-    _, *lines = refusal(run("serve")).splitlines()
+    _, *lines = error_message(run("serve")).splitlines()
     assert len(lines) == 2
     assert all("development" in line for line in lines)
     assert served == []
 
 
 @pytest.mark.parametrize("name", sorted(complete()))
-def test_each_setting_alone_is_missed(
+def test_each_required_setting_is_named_if_it_is_missing(
     run: Run, name: str, monkeypatch: pytest.MonkeyPatch, served: list[dict[str, Any]]
 ) -> None:
     given(monkeypatch, **{other: value for other, value in complete().items() if other != name})
-    _, line = refusal(run("serve")).splitlines()
+    _, line = error_message(run("serve")).splitlines()
     assert line.strip().startswith(f"{name} is missing")
     assert served == []
 
 
-def test_checking_says_that_all_is_well_and_serves_nothing(
+def test_check_reports_complete_settings_and_serves_nothing(
     run: Run, monkeypatch: pytest.MonkeyPatch, served: list[dict[str, Any]]
 ) -> None:
     given(monkeypatch, **complete())
@@ -91,28 +91,28 @@ def test_checking_says_that_all_is_well_and_serves_nothing(
     assert served == []
 
 
-def test_checking_fails_as_serving_would(run: Run) -> None:
-    assert "KEYFENCE_ISSUERS" in refusal(run("serve", "--check"))
+def test_check_fails_as_serve_would(run: Run) -> None:
+    assert "KEYFENCE_ISSUERS" in error_message(run("serve", "--check"))
 
 
-def test_what_only_trying_can_tell_is_named_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_problems_that_only_a_try_can_find_are_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     given(monkeypatch, **complete(KEYFENCE_TABLE="unreachable"))
-    assert "AWS credentials: there are none" in refusal(run("serve", "--check"))
+    assert "AWS credentials: there are none" in error_message(run("serve", "--check"))
 
 
-def test_an_endpoint_that_is_no_address_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endpoint_that_is_not_a_url_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     given(monkeypatch, **complete(KEYFENCE_ENDPOINT_URL="notaurl"))
-    assert "KEYFENCE_ENDPOINT_URL is not an http or https URL" in refusal(run("serve", "--check"))
+    assert "KEYFENCE_ENDPOINT_URL is not an http or https URL" in error_message(run("serve", "--check"))
 
 
-def test_a_region_from_the_usual_chain_is_enough(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_region_from_aws_configuration_is_enough(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     environment = complete(AWS_DEFAULT_REGION="eu-west-1")
     del environment["KEYFENCE_REGION"]
     given(monkeypatch, **environment)
     assert run("serve", "--check").exit_code == 0
 
 
-def test_workers_patience_and_address_come_from_the_settings(
+def test_workers_timeouts_and_address_come_from_the_settings(
     run: Run, monkeypatch: pytest.MonkeyPatch, served: list[dict[str, Any]]
 ) -> None:
     given(monkeypatch, **complete(KEYFENCE_PORT="0", KEYFENCE_WORKERS="3", KEYFENCE_SHUTDOWN_SECONDS="7"))
@@ -127,7 +127,7 @@ def test_workers_patience_and_address_come_from_the_settings(
     assert options["timeout_graceful_shutdown"] == 7
 
 
-def test_forwarded_headers_are_believed_from_named_proxies_only(
+def test_forwarded_headers_are_used_from_trusted_proxies_only(
     run: Run, monkeypatch: pytest.MonkeyPatch, served: list[dict[str, Any]]
 ) -> None:
     given(monkeypatch, **complete(KEYFENCE_PORT="0"))
@@ -138,16 +138,14 @@ def test_forwarded_headers_are_believed_from_named_proxies_only(
     assert believed == [(False, []), (True, ["10.0.0.0/8", "192.0.2.1"])]
 
 
-def test_a_busy_port_is_said_in_a_sentence(
-    run: Run, monkeypatch: pytest.MonkeyPatch, served: list[dict[str, Any]]
-) -> None:
+def test_a_busy_port_is_an_error(run: Run, monkeypatch: pytest.MonkeyPatch, served: list[dict[str, Any]]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         given(monkeypatch, **complete(KEYFENCE_PORT=str(taken.getsockname()[1])))
-        assert "is already in use" in refusal(run("serve"))
+        assert "is already in use" in error_message(run("serve"))
     assert served == []
 
 
-def test_it_serves_until_it_is_told_to_end() -> None:
+def test_it_serves_until_a_signal() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with running("serve", **complete(KEYFENCE_PORT=str(port))) as service:
@@ -155,6 +153,6 @@ def test_it_serves_until_it_is_told_to_end() -> None:
         wait_for(port)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=60) as answer:
             assert answer.status == 200
-        code, said = service.end(signal.SIGTERM)
+        code, output = service.end(signal.SIGTERM)
     assert code == -signal.SIGTERM
-    assert "Traceback" not in said
+    assert "Traceback" not in output

@@ -1,4 +1,4 @@
-"""keyfence tenant teaches, and says what is wrong before it reaches for anything."""
+"""Commands of keyfence tenant show examples in their help and check their options first."""
 
 import getpass
 import subprocess
@@ -15,7 +15,7 @@ from keyfence.cli.output import colored_status, escape_markup, print_table
 from keyfence.cli.tenant import tenant
 from keyfence.errors import BadInput
 
-from .conftest import Run, refusal
+from .conftest import Run, error_message
 from .tenant_changes import CHANGES
 
 COMMANDS = sorted(get_group(tenant).commands)
@@ -24,30 +24,30 @@ HEAVY = ("boto3", "strawberry", "pydantic", "structlog", "rich")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_teaches_by_an_example(run: Run, command: str) -> None:
-    said = run("tenant", command, "--help").stdout
-    assert f"Example: keyfence tenant {command}" in said
+def test_the_help_of_every_command_has_an_example(run: Run, command: str) -> None:
+    output = run("tenant", command, "--help").stdout
+    assert f"Example: keyfence tenant {command}" in output
 
 
 def test_help_names_every_command(run: Run) -> None:
-    said = run("tenant", "--help").stdout
+    output = run("tenant", "--help").stdout
     assert {"list", "show", "onboard", "usage", "offboard", *CHANGES} <= set(COMMANDS)
-    assert [command for command in COMMANDS if f" {command} " not in said] == []
+    assert [command for command in COMMANDS if f" {command} " not in output] == []
 
 
 @pytest.mark.parametrize("command", ["show", *CHANGES])
-def test_what_is_no_tenant_id_is_said_in_a_sentence(run: Run, command: str) -> None:
-    said = refusal(run("tenant", command, "ACME", *CHANGES.get(command, [])))
-    assert said.startswith("TENANT 'ACME' is not a tenant id: a tenant id is 2 to 32 characters")
+def test_a_wrong_tenant_id_is_an_error(run: Run, command: str) -> None:
+    output = error_message(run("tenant", command, "ACME", *CHANGES.get(command, [])))
+    assert output.startswith("TENANT 'ACME' is not a tenant id: a tenant id is 2 to 32 characters")
 
 
 @pytest.mark.parametrize("command", ["list", "show", "usage", "onboard", *CHANGES])
-def test_without_a_gates_key_nothing_is_made(run: Run, tmp_path: Path, command: str) -> None:
+def test_without_a_gate_key_nothing_is_created(run: Run, tmp_path: Path, command: str) -> None:
     given = ["acme", *CHANGES.get(command, [])]
     if command == "onboard":
         given = ["acme", *OWNER, "--jwks-uri", "https://id.n.example/keys"]
-    said = refusal(run("tenant", command, *(given if command != "list" else []), "--data", tmp_path / "none"))
-    assert said.startswith(f"There is no gate key in {tmp_path / 'none'}: ")
+    output = error_message(run("tenant", command, *(given if command != "list" else []), "--data", tmp_path / "none"))
+    assert output.startswith(f"There is no gate key in {tmp_path / 'none'}: ")
     assert not (tmp_path / "none").exists()
 
 
@@ -55,9 +55,9 @@ def test_without_a_gates_key_nothing_is_made(run: Run, tmp_path: Path, command: 
     "given", [[], ["--jwks", "keys", "--jwks-uri", "https://id.n.example/keys"]], ids=["no", "two"]
 )
 @pytest.mark.parametrize("command", [["onboard", "acme", *OWNER], ["keys", "acme"]], ids=["onboard", "keys"])
-def test_keys_come_from_one_place(run: Run, command: list[str], given: list[str]) -> None:
-    said = refusal(run("tenant", *command, *given))
-    assert said == "Say where the issuer's keys are: either --jwks FILE or --jwks-uri URL."
+def test_keys_come_from_a_file_or_a_url_not_both(run: Run, command: list[str], given: list[str]) -> None:
+    output = error_message(run("tenant", *command, *given))
+    assert output == "Say where the issuer's keys are: either --jwks FILE or --jwks-uri URL."
 
 
 @pytest.mark.parametrize(
@@ -70,17 +70,15 @@ def test_keys_come_from_one_place(run: Run, command: list[str], given: list[str]
     ],
     ids=["gone", "torn", "no-text", "list"],
 )
-def test_a_file_without_keys_is_said_in_a_sentence(
-    run: Run, tmp_path: Path, content: bytes | None, sentence: str
-) -> None:
+def test_a_file_without_keys_is_an_error(run: Run, tmp_path: Path, content: bytes | None, sentence: str) -> None:
     if content is not None:
         (tmp_path / "keys").write_bytes(content)
-    assert refusal(run("tenant", "keys", "acme", "--jwks", "keys")).startswith(sentence)
+    assert error_message(run("tenant", "keys", "acme", "--jwks", "keys")).startswith(sentence)
 
 
 def test_a_change_of_no_quota_is_refused_with_what_to_do(run: Run) -> None:
-    said = refusal(run("tenant", "quotas", "acme"))
-    assert said == "Name at least one quota, such as --users 2000. `keyfence tenant show acme` shows them."
+    output = error_message(run("tenant", "quotas", "acme"))
+    assert output == "Name at least one quota, such as --users 2000. `keyfence tenant show acme` shows them."
 
 
 @pytest.mark.parametrize(
@@ -98,11 +96,11 @@ def test_a_change_of_no_quota_is_refused_with_what_to_do(run: Run) -> None:
     ],
     ids=" ".join,
 )
-def test_what_cannot_be_meant_is_a_usage_error(run: Run, given: list[str]) -> None:
+def test_a_value_out_of_range_is_a_usage_error(run: Run, given: list[str]) -> None:
     assert run("tenant", *given).exit_code == 2
 
 
-def test_an_operator_at_a_command_is_never_spelled_like_the_subject_of_a_token(
+def test_the_name_of_a_commands_operator_differs_from_every_token_subject(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert operator_name("ann") == "cli:ann"
@@ -111,12 +109,12 @@ def test_an_operator_at_a_command_is_never_spelled_like_the_subject_of_a_token(
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "x" * 257], ids=["none", "two-lines", "long"])
-def test_an_operators_name_is_one_line(name: str) -> None:
+def test_an_operators_name_must_be_one_printable_line(name: str) -> None:
     with pytest.raises(BadInput, match="--as must be 1 to 256 printable characters"):
         operator_name(name)
 
 
-def test_on_a_narrow_terminal_only_the_last_column_gives_way() -> None:
+def test_on_a_narrow_terminal_only_the_last_column_is_cut() -> None:
     out = Console(width=40, record=True, file=StringIO())
     rows = [
         ("2026-11-16", colored_status("ACTIVE"), escape_markup("[b]ann"), "x" * 60),
@@ -130,7 +128,7 @@ def test_on_a_narrow_terminal_only_the_last_column_gives_way() -> None:
     ]
 
 
-def test_a_table_of_nothing_has_its_headings() -> None:
+def test_a_table_without_rows_has_headings() -> None:
     out = Console(width=40, record=True, file=StringIO())
     print_table(out, ("AT", "DETAIL"), [])
     assert out.export_text().split() == ["AT", "DETAIL"]

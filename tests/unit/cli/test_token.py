@@ -1,4 +1,4 @@
-"""keyfence token prints a token and nothing else, or says in a sentence why not."""
+"""keyfence token prints only a token, or one sentence about what is wrong."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ import pytest
 from keyfence.local.data_directory import data_directory
 from keyfence.local.issuer import local_issuer
 
-from .conftest import Run, refusal
+from .conftest import Run, error_message
 
 ISSUER = "https://id.initech.example"
 
@@ -22,7 +22,7 @@ def claims(token: str, directory: Path) -> dict[str, Any]:
     return jwt.decode(token, key, algorithms=["ES256"], audience=["keyfence", "keyfence-admin"])
 
 
-def test_a_tenants_token_is_a_members_for_an_hour(run: Run, tmp_path: Path) -> None:
+def test_by_default_a_token_is_a_members_and_valid_for_an_hour(run: Run, tmp_path: Path) -> None:
     result = run("token", "--tenant", "acme")
     assert (result.exit_code, result.stderr) == (0, "")
     found = claims(result.stdout.strip(), tmp_path / ".keyfence")
@@ -30,7 +30,7 @@ def test_a_tenants_token_is_a_members_for_an_hour(run: Run, tmp_path: Path) -> N
     assert found["exp"] - found["iat"] == 3600
 
 
-def test_everything_in_it_can_be_said(run: Run, tmp_path: Path) -> None:
+def test_options_set_every_claim(run: Run, tmp_path: Path) -> None:
     words = ("--tenant", "globex", "--user", "usr_1", "--role", "admin", "--ttl", 5, "--data", tmp_path / "d")
     found = claims(run("token", *words).stdout.strip(), tmp_path / "d")
     assert (found["tenant"], found["sub"], found["role"]) == ("globex", "usr_1", "ADMIN")
@@ -64,41 +64,41 @@ def test_the_directory_can_be_set_in_the_environment(run: Run, tmp_path: Path, m
     ],
     ids=str,
 )
-def test_what_cannot_be_made_is_said_in_a_sentence(run: Run, arguments: list[str], sentence: str) -> None:
-    said = refusal(run("token", *arguments))
-    assert said.startswith(sentence)
-    assert "\n" not in said
+def test_wrong_options_are_answered_with_one_sentence(run: Run, arguments: list[str], sentence: str) -> None:
+    output = error_message(run("token", *arguments))
+    assert output.startswith(sentence)
+    assert "\n" not in output
 
 
-def test_an_unusable_directory_is_said_in_a_sentence(run: Run, tmp_path: Path) -> None:
+def test_an_unusable_directory_is_an_error(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert refusal(run("token", "--admin", "--data", tmp_path / "file")).endswith("cannot be used: File exists.")
+    assert error_message(run("token", "--admin", "--data", tmp_path / "file")).endswith("cannot be used: File exists.")
 
 
-def test_a_corrupt_key_is_said_in_a_sentence(run: Run, tmp_path: Path) -> None:
+def test_a_corrupt_key_is_an_error(run: Run, tmp_path: Path) -> None:
     (data_directory(tmp_path) / "issuer-key.pem").write_text("garbage")
-    assert "does not contain a private key" in refusal(run("token", "--admin", "--data", tmp_path))
+    assert "does not contain a private key" in error_message(run("token", "--admin", "--data", tmp_path))
 
 
-def test_neither_the_engines_nor_the_service_are_loaded_for_a_token(tmp_path: Path) -> None:
+def test_the_command_loads_neither_engines_nor_the_service(tmp_path: Path) -> None:
     code = (
         "import sys; from keyfence.cli import app; "
         f"app(['token', '--admin', '--data', {str(tmp_path)!r}], standalone_mode=False); "
         "heavy = ['boto3', 'moto', 'strawberry', 'starlette', 'uvicorn', 'pydantic_settings', 'asyncio']; "
         "print([name for name in heavy if name in sys.modules])"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said.splitlines()[1] == "[]"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.splitlines()[1] == "[]"
 
 
-def test_the_command_itself_keeps_stdout_for_the_token(tmp_path: Path) -> None:
+def test_stdout_has_only_the_token(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "keyfence", "token", "--tenant", "acme", "--data", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert claims(done.stdout.removesuffix("\n"), tmp_path)["tenant"] == "acme"
 
 
-def test_the_command_itself_fails_without_a_traceback(tmp_path: Path) -> None:
+def test_an_error_has_no_traceback(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "keyfence", "token", "--data", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "Use either --tenant TENANT or --admin.\n")
@@ -129,4 +129,4 @@ def test_a_tenants_issuer_gets_a_key_and_signs_its_tokens(run: Run, tmp_path: Pa
     ids=["no key", "operator", "no https"],
 )
 def test_an_issuer_that_cannot_be_used_is_an_error(run: Run, arguments: list[str], sentence: str) -> None:
-    assert refusal(run(*arguments)).startswith(sentence)
+    assert error_message(run(*arguments)).startswith(sentence)

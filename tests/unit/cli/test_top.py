@@ -1,4 +1,4 @@
-"""keyfence top shows what a gate with limits sees, and says what is missing where there is none."""
+"""keyfence top shows the traffic of a gate with partition limits, and says what to do without one."""
 
 import json
 import signal
@@ -16,7 +16,7 @@ from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.roles import ROLES
 from keyfence_iam.tenant import split_shard, tenant_of_key
 
-from .conftest import Run, refusal
+from .conftest import Run, error_message
 from .keyfence_process import running
 
 NOW = 1000.0
@@ -42,25 +42,25 @@ def gate(tmp_path: Path, limits: PartitionLimits) -> Iterator[Gate]:
 
 
 def test_it_shows_tenants_and_partitions(run: Run, gate: Gate, tmp_path: Path) -> None:
-    said = run("top", "--once", "--data", tmp_path, "--endpoint-url", gate.url).stdout
-    lines = [line.split() for line in said.splitlines()]
+    output = run("top", "--once", "--data", tmp_path, "--endpoint-url", gate.url).stdout
+    lines = [line.split() for line in output.splitlines()]
     assert ["acme", "0.0", "900.0", "0.0", "9,000.0", "1", "1"] in lines
     assert ["TENANT#acme#OPEN#1f", "GSI2", "1f", "of", "1", "0.0", "900.0", "0.0", "9,000.0", "90%", "1"] in lines
 
 
-def test_partitions_of_several_tables_are_told_apart(
+def test_partitions_of_several_tables_have_a_table_column(
     run: Run, gate: Gate, limits: PartitionLimits, tmp_path: Path
 ) -> None:
     limits.charge((PartitionUnits(Partition("keyfence-silo-acme", "GSI2", "TENANT#acme#OPEN#1f"), "write", 100),))
-    said = run("top", "--once", "--data", tmp_path, "--endpoint-url", gate.url).stdout
-    lines = [line.split()[:3] for line in said.splitlines()]
+    output = run("top", "--once", "--data", tmp_path, "--endpoint-url", gate.url).stdout
+    lines = [line.split()[:3] for line in output.splitlines()]
     assert ["TABLE", "PARTITION", "INDEX"] in lines
     assert ["keyfence", "TENANT#acme#OPEN#1f", "GSI2"] in lines
     assert ["keyfence-silo-acme", "TENANT#acme#OPEN#1f", "GSI2"] in lines
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["tables", "json"])
-def test_it_looks_again_and_again_until_it_is_told_to_end(gate: Gate, tmp_path: Path, form: list[str]) -> None:
+def test_it_prints_reports_until_a_signal(gate: Gate, tmp_path: Path, form: list[str]) -> None:
     where = ("--data", str(tmp_path), "--endpoint-url", gate.url)
     with running("top", "--interval", "0.1", *where, *form) as top:
         for _ in range(3):
@@ -68,33 +68,33 @@ def test_it_looks_again_and_again_until_it_is_told_to_end(gate: Gate, tmp_path: 
         assert top.end(signal.SIGINT) == (0, "")
 
 
-def test_what_stands_in_keys_does_nothing_to_the_terminal(run: Run, gate: Gate, tmp_path: Path) -> None:
-    said = run("top", "--once", "--data", tmp_path, "--endpoint-url", gate.url).stdout
-    assert "\x1b" not in said
-    assert "TENANT#globex#\ufffd[31m[red]" in said
+def test_control_characters_in_keys_are_replaced(run: Run, gate: Gate, tmp_path: Path) -> None:
+    output = run("top", "--once", "--data", tmp_path, "--endpoint-url", gate.url).stdout
+    assert "\x1b" not in output
+    assert "TENANT#globex#\ufffd[31m[red]" in output
 
 
-def test_it_shows_no_more_rows_than_asked(run: Run, gate: Gate, tmp_path: Path) -> None:
-    said = run("top", "--once", "--rows", "1", "--data", tmp_path, "--endpoint-url", gate.url).stdout
-    assert "acme" in said
-    assert "globex" not in said
+def test_rows_limits_the_number_of_rows(run: Run, gate: Gate, tmp_path: Path) -> None:
+    output = run("top", "--once", "--rows", "1", "--data", tmp_path, "--endpoint-url", gate.url).stdout
+    assert "acme" in output
+    assert "globex" not in output
 
 
-def test_as_json_it_is_what_the_gate_sees(run: Run, gate: Gate, limits: PartitionLimits, tmp_path: Path) -> None:
-    said = run("top", "--once", "--json", "--data", tmp_path, "--endpoint-url", gate.url).stdout
-    assert json.loads(said) == limits.traffic_report()
+def test_json_is_the_gates_report(run: Run, gate: Gate, limits: PartitionLimits, tmp_path: Path) -> None:
+    output = run("top", "--once", "--json", "--data", tmp_path, "--endpoint-url", gate.url).stdout
+    assert json.loads(output) == limits.traffic_report()
 
 
-def test_a_gate_without_limits_is_named_with_what_to_do(run: Run, gate: Gate, tmp_path: Path) -> None:
+def test_a_gate_without_limits_is_an_error_with_what_to_do(run: Run, gate: Gate, tmp_path: Path) -> None:
     gate.limits = None
-    said = refusal(run("top", "--once", "--data", tmp_path, "--endpoint-url", gate.url))
-    assert said == f"The gate at {gate.url} does not count traffic: start it with --partition-limits."
+    output = error_message(run("top", "--once", "--data", tmp_path, "--endpoint-url", gate.url))
+    assert output == f"The gate at {gate.url} does not count traffic: start it with --partition-limits."
 
 
-def test_where_no_gate_is_it_says_so(run: Run, tmp_path: Path) -> None:
+def test_an_address_without_a_gate_is_an_error(run: Run, tmp_path: Path) -> None:
     gate_key(tmp_path)
-    said = refusal(run("top", "--once", "--data", tmp_path, "--endpoint-url", "http://127.0.0.1:1"))
-    assert said.startswith("No gate answers at http://127.0.0.1:1")
+    output = error_message(run("top", "--once", "--data", tmp_path, "--endpoint-url", "http://127.0.0.1:1"))
+    assert output.startswith("No gate answers at http://127.0.0.1:1")
 
 
 def test_a_directory_without_a_key_and_the_key_of_another_gate_are_refused(
@@ -102,10 +102,12 @@ def test_a_directory_without_a_key_and_the_key_of_another_gate_are_refused(
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    assert "There is no gate key" in refusal(run("top", "--once", "--data", elsewhere, "--endpoint-url", gate.url))
+    assert "There is no gate key" in error_message(
+        run("top", "--once", "--data", elsewhere, "--endpoint-url", gate.url)
+    )
     gate_key(elsewhere)
-    said = refusal(run("top", "--once", "--data", elsewhere, "--endpoint-url", gate.url))
-    assert said.startswith(f"The gate at {gate.url} does not show its traffic: ")
+    output = error_message(run("top", "--once", "--data", elsewhere, "--endpoint-url", gate.url))
+    assert output.startswith(f"The gate at {gate.url} does not show its traffic: ")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,5 @@ def test_a_directory_without_a_key_and_the_key_of_another_gate_are_refused(
     [["gate", "--engine-url", "http://127.0.0.1:1"], ["dev", "--no-partition-limits"]],
     ids=["gate", "dev"],
 )
-def test_a_burst_that_means_nothing_is_refused(
-    run: Run, command: list[str], arguments: list[str], complaint: str
-) -> None:
-    assert refusal(run(*command, *arguments)) == complaint
+def test_a_burst_without_limits_is_an_error(run: Run, command: list[str], arguments: list[str], complaint: str) -> None:
+    assert error_message(run(*command, *arguments)) == complaint
