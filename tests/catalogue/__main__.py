@@ -1,4 +1,4 @@
-"""Measures what every field costs and keeps it for the catalogue: python -m tests.catalogue."""
+"""Measures the cost of every field and writes it for the catalogue: python -m tests.catalogue."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def written(found: tuple[Measured, ...]) -> str:
-    """A line for each field."""
+    """Returns a line for each field."""
     lines = ",\n".join(f"  {json.dumps(one.document())}" for one in found)
     return f"[\n{lines}\n]\n"
 

@@ -1,4 +1,4 @@
-"""Which pattern each call to DynamoDB was made for, and what it consumed."""
+"""Records the access pattern of each DynamoDB call, and the units that it consumed."""
 
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -23,7 +23,7 @@ _current: ContextVar[str | None] = ContextVar("pattern", default=None)
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """A call, the pattern it was made for, and its units."""
+    """A call with its access pattern and its units."""
 
     operation: str
     pattern: str | None
@@ -32,7 +32,7 @@ class RecordedCall:
 
 @dataclass(slots=True)
 class CallRecorder:
-    """A client that writes down what each call was for and consumed."""
+    """A client that records the access pattern and the units of each call."""
 
     client: DynamoDb
     seen: list[RecordedCall] = field(default_factory=list)
@@ -48,7 +48,7 @@ class CallRecorder:
         self.client.close()
 
     def taken(self) -> list[RecordedCall]:
-        """What was seen since the last time this was asked."""
+        """Returns the calls since the last call of this method."""
         seen, self.seen = self.seen, []
         return seen
 
@@ -68,7 +68,7 @@ def measured(name: str, seen: list[RecordedCall]) -> Measured:
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """Every way into the table remembers its pattern while it is on its way; the outermost one counts."""
+    """Makes every method of a table handle set its access pattern while it runs. The outermost method counts."""
     ways: dict[str, Any] = {
         name: _remembering(getattr(Table, name))
         for name in ("find", "find_many", "find_in_all_shards", "read", "item_collection")

@@ -1,4 +1,4 @@
-"""A question for every field of the API that reads or writes, asked of a crowd."""
+"""A request for every field of the API, on a large tenant."""
 
 import re
 from collections.abc import Mapping
@@ -79,11 +79,11 @@ MUTATIONS: Mapping[str, str] = {
     "createStore": 'createStore(input: {name: "New", latitude: 1.5, longitude: 1.5}) { id }',
     "revokeSession": 'revokeSession(jti: "some-token")',
 }
-"""In an order in which each can be done after those before it."""
+"""In this order each mutation succeeds after those before it."""
 
 
 def variables(crowd: LargeTenant) -> dict[str, str]:
-    """The ids that questions name: of things that have more than all others, and of things to be changed."""
+    """Returns the ids in the requests: of the objects with the longest lists, and of objects to change."""
     living, binned = crowd.orders[FLAGGED].order, crowd.orders[FLAGGED + PLAIN].order
     return {
         "user": crowd.users[0].id,

@@ -1,4 +1,4 @@
-"""A tenant of any size, made at once: things of every kind as their models, for the table to be filled with."""
+"""A tenant of any size, with objects of every kind."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -35,15 +35,15 @@ SHELF: KeyPath = ("shelf",)
 BOX: KeyPath = ("box",)
 SETTINGS = ("language", "theme", "zone")
 NEAR = 6
-"""Stores that stand together; all others are far away."""
+"""Stores close to each other. All others are far away."""
 JOINED = 40
-"""Members of the one group, and groups of the one user, at least: more than a head knows."""
+"""The least number of members of the first group and of groups of the first user: more than their heads list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LargeTenant:
-    """Things of every kind. The first user, group, customer and product have more of everything than all others,
-    and the first customer is the newest."""
+    """Objects of every kind. The first user, group, customer and product have the longest lists, and the first customer
+    is the newest."""
 
     now: datetime
     users: list[User]

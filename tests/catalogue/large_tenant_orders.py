@@ -1,4 +1,4 @@
-"""Orders of a crowd, whole: head, row, line and event, some of them flagged and some in the bin."""
+"""Orders of a large tenant with all their items. Some are flagged, some deleted."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -24,12 +24,12 @@ from keyfence.store.ids import new_id
 
 REGION = "EU"
 FLAGGED, PLAIN = 3, 1
-"""How many of each for each product; one more is in the bin."""
+"""The number of flagged and of other orders for each product. One more is deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """An order with its parts."""
+    """An order with its lines and events."""
 
     order: Order
     lines: list[LineItem]
@@ -45,7 +45,7 @@ class Ordered:
 
 
 def ordered(customer: str, product: Product, now: datetime) -> Iterator[Ordered]:
-    """Those that are flagged are the oldest, so that a page of the oldest always costs the same."""
+    """Flags the oldest orders, so that a page of the oldest always costs the same."""
     for _ in range(FLAGGED):
         placed = _placed(customer, product, now - timedelta(seconds=1))
         yield _then(placed, changed(placed.order, now, flagged_at=now, flag_reason="odd"), "flagged")

@@ -1,4 +1,4 @@
-"""Measuring: a tenant is filled, every field is asked for, and what it cost is written down."""
+"""Fills a tenant, requests every field, and returns what each cost."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -21,16 +21,16 @@ EVERY_REQUEST = frozenset({"revocation_of_session", "tenant_by_id"})
 
 
 def start_stack(engine_url: str, issuer: LocalIssuer) -> World:
-    """A world whose table has no stream, which costs no units but makes dynoxide the slower the more was written."""
+    """Starts the service on a table without a stream. A stream costs no units, but it slows dynoxide down."""
     world = World.over(engine_url, "keyfence-measured", issuer)
     world.engine_client().update_table(TableName=world.tables.name, StreamSpecification={"StreamEnabled": False})
     return world
 
 
 async def measurements(world: World, size: int) -> tuple[int, tuple[Measured, ...]]:
-    """What every field costs in a tenant of its own with so many of each kind, and how many items that are.
+    """Returns the number of items and the cost of every field, in a new tenant with `size` objects of each kind.
 
-    All names are equally long, since some items are just about as large as a unit."""
+    All names have the same length, since the size of some items is close to a full unit."""
     tenant, crowd = await world.new_tenant(f"crowd-of-{size:05}"), LargeTenant.of(size)
     filled = await fill(world, tenant, crowd)
     world.recorder.client = watch = CallRecorder(world.recorder.client)
@@ -42,7 +42,7 @@ async def measurements(world: World, size: int) -> tuple[int, tuple[Measured, ..
 
 
 async def fill(world: World, tenant: TenantId, crowd: LargeTenant) -> int:
-    """Past the gate, straight into the engine, which is quickest with transactions."""
+    """Writes into the engine, without the gate, in transactions, which are fastest there."""
     fence, table = Fence.for_tenant(tenant), world.tables.name
     puts = [
         {"Put": {"TableName": table, "Item": entity.to_item(model, fence, UNSHARDED)}}

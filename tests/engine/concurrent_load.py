@@ -1,4 +1,4 @@
-"""A tenant in use: writers and readers at several servers, of which each knows the tenant later than the last."""
+"""Writers and readers of one tenant on several servers whose cached tenants have different ages."""
 
 import asyncio
 import itertools
@@ -25,7 +25,7 @@ PAGES = (1, 3, 7, 50)
 
 @dataclass
 class Server:
-    """What a process would hold: a registry of its own."""
+    """One server process, with its own cache of tenants."""
 
     world: World
     registry: TenantCache
@@ -41,7 +41,7 @@ class Server:
 
 @dataclass
 class ConcurrentLoad:
-    """What was acknowledged, and what every walk through the list found wrong."""
+    """The writes that were acknowledged, and the errors that each read of the whole list found."""
 
     world: World
     tenant: TenantId
@@ -89,7 +89,7 @@ class ConcurrentLoad:
             await asyncio.sleep(0.1)
 
     async def _walk(self, first: int) -> None:
-        """Every page from another server; a small page size does not walk for ever."""
+        """Reads each page from another server. A small page size stops after a number of pages."""
         known, found, after = set(self.acknowledged), list[str](), None
         for _ in range(40):
             users = UserRepository(await self.any_server().table(self.tenant, writes=False))
@@ -118,7 +118,7 @@ class ConcurrentLoad:
             self.refused[error.message] += 1
 
     async def final(self) -> list[str]:
-        """Once nothing moves any more: by where its items are, however long that takes."""
+        """Reads the whole list after the move."""
         tenant = await self.servers[0].registry.served(self.tenant)
         table, found, after = self.world.tables.for_tenant(location_of(tenant), writes=False), list[str](), None
         while True:

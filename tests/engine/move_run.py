@@ -1,4 +1,4 @@
-"""Tenants that go to tables of their own and come back: who carries them, and what is to be seen of it."""
+"""Moves of tenants in tests: starting them, running them, and reading both tables."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -21,12 +21,12 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 async def without_waiting(_: float) -> None:
-    """For tests in which no server acts on an earlier state of the tenant."""
+    """Replaces the waits of a move. Use it where no server has a cached tenant."""
 
 
 @dataclass(frozen=True, slots=True)
 class MoveRun:
-    """Whoever moves tenants of this world."""
+    """Starts moves as an operator and runs them as the migrator."""
 
     migrator: MigratorAccess
 

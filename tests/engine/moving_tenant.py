@@ -1,4 +1,4 @@
-"""A tenant that is being moved, and everything that its two tables hold, as the engine itself has it."""
+"""A tenant in any phase of a move, and the items of its two tables in the engine."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,7 +23,7 @@ Items = dict[tuple[str, str], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class MovingTenant:
-    """From the pool to the silo; `servers` are new ones, which know what was published last."""
+    """A tenant that moves from the shared table to its silo table. Each server is new and knows the latest phase."""
 
     world: World
     tenant: TenantId
@@ -83,5 +83,5 @@ class MovingTenant:
 
 
 def _sorted(item: dict[str, Any]) -> dict[str, Any]:
-    """Sets have no order."""
+    """Returns the item with its sets sorted, since sets have no order."""
     return {name: {"SS": sorted(value["SS"])} if "SS" in value else value for name, value in item.items()}

@@ -1,4 +1,4 @@
-"""Tenants that leave: what they have, who carries their offboarding through, and what is left of them."""
+"""Offboarding in tests: items to fill a table with, resources of the worker, and what the table contains afterwards."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,9 +44,9 @@ class Time:
 
 @dataclass(slots=True)
 class CrashingProcess:
-    """A process that dies at one of the places where it could: around every call, and at every seam.
+    """A process that crashes before or after one of its calls, or at one of the points that a job reports.
 
-    Nothing that it does afterwards reaches anybody."""
+    None of its later calls is sent."""
 
     client: DynamoDb
     at: int | None = None
@@ -89,7 +89,7 @@ def means(by: MigratorAccess, exports: Path, time: Time, **changes: Any) -> Offb
 
 
 def without_iam(given: OffboardResources) -> OffboardResources:
-    """For those who offboard a hundred times: that IAM shuts a tenant out is shown elsewhere."""
+    """Leaves out the suspension through IAM, which other tests cover, so that many offboardings take less time."""
 
     async def shut(_: Sequence[TenantId]) -> None: ...
 
@@ -108,7 +108,7 @@ async def offboard(means: OffboardResources, tenant: TenantId) -> OffboardingSta
 def fill(
     world: World, tenant: TenantId, count: int, *, text: str = "the word of {tenant}", indexed: int | None = None
 ) -> None:
-    """Items of every shape, straight into the engine; the first of them, or all, stand in none to three indexes."""
+    """Puts items into the engine. The first `indexed` of them, or all, have keys of up to three indexes."""
     spoken, most = text.format(tenant=tenant), count if indexed is None else indexed
     put_items(world, [_item(tenant, at, spoken, at % 4 if at < most else 0) for at in range(count)])
 
@@ -149,7 +149,7 @@ def _item(tenant: TenantId, at: int, text: str, indexes: int) -> Item:
 
 
 def all_items(world: World, index: str | None = None) -> list[Any]:
-    """Everything that the engine holds."""
+    """Returns all items of the table, or of an index, from the engine."""
     place: Any = {"IndexName": index} if index else {}
     pages = world.engine_client().get_paginator("scan").paginate(TableName=world.settings.table, **place)
     return [item for page in pages for item in page["Items"]]

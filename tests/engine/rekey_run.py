@@ -1,4 +1,4 @@
-"""Migrations for tests: what they are run with, and tenants whose items lie in the wrong partitions."""
+"""Rekey jobs in tests: their resources, and tenants whose items have no index keys or wrong ones."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -53,12 +53,12 @@ def right_items(tenant: TenantId, count: int, shards: ShardMap = UNSHARDED) -> l
 
 
 def without_keys(items: Sequence[Item]) -> list[Item]:
-    """As they were before there was an index."""
+    """Returns the items without their index keys."""
     return [{name: value for name, value in item.items() if name not in INDEXED} for item in items]
 
 
 def fill_unkeyed(world: World, tenant: TenantId, count: int) -> list[Item]:
-    """Users who stand in no index; as they should be."""
+    """Puts users without index keys into the engine. Returns them with the keys that they should get."""
     right = right_items(tenant, count)
     put_items(world, without_keys(right))
     return sorted(right, key=lambda item: item["PK"]["S"])
@@ -69,7 +69,7 @@ def users_of(world: World, tenant: TenantId) -> list[Any]:
 
 
 def record(world: World, tenant: TenantId) -> dict[str, Any]:
-    """The newest migration of the tenant."""
+    """Returns the newest job of the tenant."""
     mine = [item for item in all_items(world) if item.get("type") == {"S": "Job"} and item["tenant"]["S"] == tenant]
     newest: dict[str, Any] = max(mine, key=lambda item: str(item["id"]["S"]), default={})
     return {name: int(value["N"]) if "N" in value else value.get("S") for name, value in newest.items()}

@@ -1,4 +1,4 @@
-"""Collections that get other slots: who wishes for it, who carries it through, and what is to be seen of it."""
+"""Reshard jobs in tests: starting them, running them, and reading the collection afterwards."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -34,12 +34,12 @@ QUERIES: Mapping[str, Query[Any]] = {
     for named in load_domains().patterns
     if isinstance(named.pattern, Query) and named.pattern.key.shard
 }
-"""By the collection that they read; counters have none."""
+"""The query of each sharded collection. Counters have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReshardRun:
-    """Begins as an operator and goes on as the migrator, on a clock of its own."""
+    """Starts reshards as an operator and runs them as the migrator, with a manual clock."""
 
     by: MigratorAccess
     time: Time = field(default_factory=Time)
@@ -77,7 +77,7 @@ class ReshardRun:
         return await self.run(await self.begin(tenant, collection, shards, rebalance=rebalance))
 
     async def run_pages(self, migration: Job, *, page: int, pages: int = 2) -> Job:
-        """So many pages of every segment, and what waiting there is."""
+        """Runs the waits of a job and a number of pages of each segment."""
         asked = count()
         return await self.run(migration, page=page, stop=lambda: next(asked) > pages + int(SETTLE / 5))
 
@@ -85,12 +85,12 @@ class ReshardRun:
         return counts_of(await self.register.get(tenant), collection)
 
     async def table(self, world: World, tenant: TenantId) -> Table:
-        """As a server has it that has just read the map."""
+        """Returns the table handle of a server that has just read the shard map."""
         return world.tables.for_tenant(location_of(await self.register.get(tenant)), writes=True)
 
 
 async def listed(table: Table, crowd: LargeTenant, collection: str, first: int) -> list[Any]:
-    """All of a collection that one can be shown, page by page."""
+    """Returns the whole collection, read page by page."""
     if collection == "counters":
         return await CounterRepository(table).totals([views_of(product.id) for product in crowd.products])
     after, found = None, list[Any]()
@@ -109,7 +109,7 @@ def values(crowd: LargeTenant, collection: str) -> dict[str, Any]:
 
 
 def items_by_shard(items: list[Item], collection: str, entities: Mapping[str, Entity[Any]]) -> Counter[int]:
-    """How many items lie in each slot, by what the engine has."""
+    """Returns the number of items in each shard, from the engine."""
     found = Counter[int]()
     for item in items:
         entity = entities.get(item["type"]["S"])
@@ -121,7 +121,7 @@ def items_by_shard(items: list[Item], collection: str, entities: Mapping[str, En
 
 
 def items_of(world: World, tenant: TenantId) -> list[Item]:
-    """What the engine itself has of a tenant."""
+    """Returns all items of a tenant from the engine."""
     asked: dict[str, Any] = {"TableName": world.settings.table, "ConsistentRead": True}
     pages = world.engine_client().get_paginator("scan").paginate(**asked)
     own: list[Any] = [

@@ -1,4 +1,4 @@
-"""For each list of the schema, by itself or of an object, how it grows by one."""
+"""How to add one element to each list of the schema."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ REVISE = "mutation($id: ID!, $p: Decimal!) { made: reviseProduct(id: $id, input:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shop:
-    """A tenant in which everything can be ordered at once, and the user who does it."""
+    """A tenant with everything that an order needs, and a user."""
 
     session: Session
     user: str
@@ -93,8 +93,8 @@ async def _revision(shop: Shop, number: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """What adds one to a list and says what it will be known by there; `of` says whose list it is, if it is anybody's,
-    and `at_end` where new ones always come last."""
+    """Adds one element to a list. `known_by` is the field that identifies it there, `of` the object that has the list,
+    and `at_end` says that new elements always come last."""
 
     add: Callable[[Shop, int], Awaitable[str]]
     of: Callable[[Shop], str] | None = None

@@ -1,4 +1,4 @@
-"""Lists of the schema, walked page by page."""
+"""Reads lists of the schema page by page."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from tests.lists.list_growth import Growth, Shop
 
 
 def connections() -> Iterator[str]:
-    """Every field that has pages, of the query and of all that can be found through it."""
+    """Returns every field with pages, of the query type and of all types that it leads to."""
     for name, kind in load_domains().schema._schema.type_map.items():
         if isinstance(kind, GraphQLObjectType):
             yield from (f"{name}.{one}" for one, found in kind.fields.items() if _has_pages(found.type))
@@ -24,7 +24,7 @@ def _has_pages(kind: Any) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class ListWalk:
-    """One caller on the way through a list; `seen` is what each node is known by."""
+    """A caller who reads a list page by page. `seen` has what identifies each node."""
 
     shop: Shop
     name: str
@@ -35,7 +35,7 @@ class ListWalk:
     over: bool = False
 
     async def next_page(self) -> None:
-        """One page further."""
+        """Reads the next page."""
         page = await self._page()
         found = [str(edge["node"][self.growth.known_by]) for edge in page["edges"]]
         assert len(found) == self.size or not page["pageInfo"]["hasNextPage"]

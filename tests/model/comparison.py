@@ -1,4 +1,4 @@
-"""The service and a shop in memory, to both of which the same is done."""
+"""Runs the same changes on the service and on a shop in memory, and compares them."""
 
 import asyncio
 from collections import Counter
@@ -14,10 +14,10 @@ from tests.stack import Session
 
 @dataclass(slots=True)
 class Comparison:
-    """One tenant; whoever does something to it is told the new id, or None where it was refused and had to be.
+    """One tenant. Each change returns the new id, or None if both the service and the shop in memory refuse it.
 
-    Each answer is compared where it is given, and the lists whenever something has changed. `moves` counts what became
-    of the categories that were to be moved."""
+    Responses are compared after each change, and all lists after each change that succeeded. `moves` counts the
+    outcomes of category moves."""
 
     session: Session
     runner: asyncio.Runner
@@ -30,7 +30,7 @@ class Comparison:
         return ask.bare(self.runner.run(self.session.ask(document, **variables)))
 
     def done(self, document: str, refusal: str | None, **variables: Any) -> Any:
-        """The answer, or None where the service refused and had to."""
+        """Returns the response, or None if the service refused and the shop in memory does too."""
         answer = self.runner.run(self.session.answer(document, **variables))
         said = [error["extensions"]["code"] for error in answer.get("errors", ())]
         assert said == ([refusal] if refusal else []), answer
@@ -116,7 +116,7 @@ class Comparison:
             self.shop.keys[key] = (wanted, id)
 
     def onward(self, id: str) -> None:
-        """The next step on its way, if there is one."""
+        """Moves an order to its next status, if there is one."""
         steps = [status for status in STEPS if status in STEPS[self.shop.orders[id].status]]
         if steps:
             self.step(id, steps[0])

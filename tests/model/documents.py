@@ -1,4 +1,4 @@
-"""What the model's service is asked, and its answers without their edges."""
+"""GraphQL documents of the model, and responses without edges."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ RESTORE = f"mutation($id: ID!) {{ done: restoreOrder(id: $id) {{ {ORDER} }} }}"
 
 
 def bare(value: Any) -> Any:
-    """The same with a plain list for every connection."""
+    """Returns the response with a plain list in place of every connection."""
     if isinstance(value, list):
         return [bare(one) for one in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A shop in memory: what the service must say of it, however it is asked."""
+"""A shop in memory, with the responses that the service must give."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -11,12 +11,12 @@ NAMES = ("a", "b", "c")
 DEPTH = 3
 
 Wanted = tuple[str, str, tuple[tuple[str, int], ...]]
-"""A customer, a region, and so many of each product."""
+"""A customer, a region, and the quantity of each product."""
 
 
 @dataclass(slots=True)
 class Shop:
-    """Everything in the order in which it came; `journal` has a kind and a target for each change."""
+    """All objects in the order of their creation. `journal` has the kind and the target of each change."""
 
     customers: list[str] = field(default_factory=list)
     categories: set[Path] = field(default_factory=set)
@@ -46,7 +46,7 @@ class Shop:
         return sorted(self._where(lambda order: order.deleted), key=lambda order: order.deleted or 0, reverse=True)
 
     def sales(self, month: str) -> list[dict[str, Any]]:
-        """Most first; deleted orders were sold all the same."""
+        """The best-selling products first. Deleted orders count too."""
         sold: Counter[str] = Counter()
         for order in self._where(lambda order: order.status in SOLD and order.month == month):
             sold.update({line.product.id: 0 for line in order.lines})
@@ -69,7 +69,7 @@ class Shop:
         }
 
     def category_refusal(self, path: Path) -> str | None:
-        """Why nothing can come to stand at this path."""
+        """Returns why no category can be created at this path."""
         if path in self.categories:
             return "CONFLICT"
         return None if len(path) == 1 or path[:-1] in self.categories else "BAD_USER_INPUT"
@@ -80,7 +80,7 @@ class Shop:
         return self.category_refusal(to) if path in self.categories else "NOT_FOUND"
 
     def moves(self) -> list[tuple[Path, Path]]:
-        """From where to where a category can go, in a tree that stays small."""
+        """Returns the moves of categories that are possible, in a tree that stays small."""
         tops: set[Path] = {(name,) for name in NAMES}
         places = tops | {(*parent, name) for parent in self.categories for name in NAMES if len(parent) < DEPTH}
         found = ((path, to) for path in self.categories for to in places)

@@ -1,4 +1,4 @@
-"""What anybody may do to a shop, in any order."""
+"""The changes that hypothesis makes to a shop, in any order."""
 
 import asyncio
 from collections import Counter
@@ -12,7 +12,7 @@ from tests.model.values import STEPS, Path
 from tests.stack import World
 
 CHANGES = ("onward", "onward", "onward", "cancel", "flag", "delete", "restore")
-"""Often onward, so that orders come to their end."""
+"""Most changes move an order on, so that some orders reach their last status."""
 
 paths = st.sampled_from((("a",), ("b",), ("a", "b"), ("a", "c"), ("b", "a")))
 skus = st.sampled_from(("S1", "S2", "S3", "S4", "S5", "$6"))
@@ -30,10 +30,10 @@ def _made(id: str | None) -> Any:
 
 
 class Machine(RuleBasedStateMachine):
-    """One tenant whose callers come one after the other; it starts with some of everything.
+    """One tenant that starts with some objects of every kind, and whose changes come one after the other.
 
-    Alternatives of one noun share a rule: a run switches whole rules off, and would mostly be left without the one
-    that the others need."""
+    Variants of a change share one rule. Hypothesis turns off whole rules in each run, and with a rule for each variant
+    most runs would lack one that the others need."""
 
     def __init__(self, world: World, runner: asyncio.Runner, moves: Counter[str]) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(path=paths, to=paths)
     def category(self, path: Path, to: Path) -> None:
-        """Wherever it is, or is not, and to wherever; and there it is again."""
+        """Moves any path, which may not exist, to any other."""
         self.twins.move(path, to)
         self.twins.category(path)
 

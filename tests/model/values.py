@@ -1,4 +1,4 @@
-"""Products and orders as plain values, with what a list shows of them."""
+"""Products and orders of the shop in memory, and how lists show them."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +23,7 @@ def money(cents: int) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Product:
-    """A product with the names and prices that it had; `cents` is what it costs now."""
+    """A product with its former names and prices. `cents` is its current price."""
 
     id: str
     sku: str
@@ -56,7 +56,7 @@ class Product:
 
 @dataclass(slots=True, kw_only=True)
 class Line:
-    """So many of a product at the price of that moment."""
+    """A quantity of a product, at its price when the order was placed."""
 
     product: Product
     quantity: int
@@ -68,7 +68,7 @@ class Line:
 
 @dataclass(slots=True, kw_only=True)
 class Order:
-    """An order with all that happened to it; `deleted` and `flagged` are the moments when it was, if it still is."""
+    """An order with its history. `deleted` and `flagged` are times, or None if it is not deleted or flagged."""
 
     id: str
     customer: str
