@@ -12,6 +12,9 @@ from pydantic.fields import FieldInfo
 from typer.main import get_group
 
 from keyfence import log
+from keyfence.access_patterns.report import as_markdown
+from keyfence.admin.schema import schema as admin_schema
+from keyfence.app.domains import load_domains
 from keyfence.cli import app
 from keyfence.http.metrics import METRICS
 from keyfence.settings import Settings
@@ -102,6 +105,9 @@ def _code_order(rule: LintRule) -> tuple[int, str]:
 
 
 PAGES = {
+    FOLDER / "access-patterns.md": lambda: as_markdown(load_domains()),
+    FOLDER / "schema.graphql": lambda: load_domains().schema.as_str() + "\n",
+    FOLDER / "schema-admin.graphql": lambda: admin_schema.as_str() + "\n",
     FOLDER / "commands.md": commands_page,
     FOLDER / "configuration.md": configuration_page,
     FOLDER / "metrics.md": metrics_page,

@@ -20,7 +20,7 @@ from keyfence.store.pagination import MAX_PAGE_SIZE
 from keyfence.validation import EMAIL_LENGTH
 from tests.docs.pages import DOCS, blocks, prose, table
 
-PAGE = DOCS / "errors.md"
+PAGE = DOCS / "reference" / "errors.md"
 UNNAMED = {"introspection_depth": "`depth`", "tokens": "tokens"}
 """Limits that an answer names otherwise than their setting, or not at all."""
 

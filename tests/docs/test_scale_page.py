@@ -8,7 +8,7 @@ from tests.benchmarks.scale.population import World
 from tests.benchmarks.scale.table import HEADINGS
 from tests.docs.pages import DOCS, table
 
-PAGE = DOCS / "scale.md"
+PAGE = DOCS / "reference" / "scale.md"
 COMMAND = "uv run python -m tests.benchmarks.scale --write-docs"
 
 
@@ -26,6 +26,6 @@ def test_every_policy_has_a_row_with_every_figure() -> None:
 
 
 def test_the_plot_has_a_line_for_every_row() -> None:
-    drawing = ET.parse(DOCS / "scale.svg").getroot()
+    drawing = ET.parse(DOCS / "reference" / "scale.svg").getroot()
     lines = [one for one in drawing.iter() if one.tag.endswith("polyline") and len(one.attrib["points"].split()) > 2]
     assert len(lines) == len(table(PAGE, HEADINGS[0]))

@@ -12,9 +12,9 @@ Json = Annotated[bool, typer.Option("--json", help="The same as --format json.")
 def schema(admin: Admin = False) -> None:
     """Print the GraphQL schema of the tenants' API, in SDL.
 
-    [bold]Example:[/bold] keyfence schema > docs/schema.graphql
+    [bold]Example:[/bold] keyfence schema > docs/reference/schema.graphql
 
-    [bold]Example:[/bold] keyfence schema --admin > docs/schema-admin.graphql
+    [bold]Example:[/bold] keyfence schema --admin > docs/reference/schema-admin.graphql
     """
     typer.echo(_admin_schema() if admin else _tenant_schema())
 

@@ -45,8 +45,8 @@ def _several(text: str) -> int:
 
 
 def _write(world: World, outcomes: Sequence[Outcome]) -> None:
-    (DOCS / "scale.md").write_text(page(world, outcomes))
-    (DOCS / "scale.svg").write_text(plot(outcomes))
+    (DOCS / "reference" / "scale.md").write_text(page(world, outcomes))
+    (DOCS / "reference" / "scale.svg").write_text(plot(outcomes))
 
 
 if __name__ == "__main__":
