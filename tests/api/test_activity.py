@@ -1,4 +1,4 @@
-"""Every change is in the journal: who, what, when and what it was before, in the transaction of the change itself."""
+"""Every change has an entry in the activity log, in the same transaction: author, time, values before and after."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -14,7 +14,7 @@ from tests.isolation.root_fields import RootFieldCall, root_field_calls
 from tests.stack import Session, World
 
 pytestmark = pytest.mark.one_engine
-"""Hundreds of requests whose answers do not depend on the engine, at a tenth of what they cost on moto."""
+"""Hundreds of requests, whose answers do not depend on the engine."""
 
 MUTATIONS = tuple(question for question in root_field_calls() if question.operation == "mutation")
 READS = {"GetItem", "BatchGetItem", "Query"}
@@ -50,7 +50,7 @@ async def test_every_mutation_that_changes_something_leaves_an_entry(world: Worl
     pytest.fail("it never changed anything")
 
 
-async def test_an_entry_tells_what_it_was_and_what_it_is(world: World, owner: Session) -> None:
+async def test_an_entry_has_the_values_before_and_after_the_change(world: World, owner: Session) -> None:
     id = (await owner.ask(CREATE, e="ann@x.example", n="Ann"))["createUser"]["id"]
     await owner.ask(RENAME, id=id, n="Anna")
     renamed, created = await entries(owner)
@@ -68,7 +68,7 @@ async def test_a_refused_change_leaves_no_entry(world: World, owner: Session) ->
     assert len(await entries(owner)) == 1
 
 
-async def test_the_journal_pages_newest_first_and_by_time(world: World, owner: Session) -> None:
+async def test_the_activity_log_is_paged_newest_first_and_by_time(world: World, owner: Session) -> None:
     for number in range(5):
         await owner.ask(CREATE, e=f"{number}@x.example", n=f"N{number}")
     whole = await entries(owner)
@@ -86,7 +86,7 @@ async def test_the_journal_pages_newest_first_and_by_time(world: World, owner: S
     assert await entries(owner, **{"from": whole[1]["at"], "to": whole[3]["at"]}) == []
 
 
-async def test_a_user_shows_what_that_user_did(world: World, owner: Session) -> None:
+async def test_the_activity_of_a_user_has_the_changes_of_that_user(world: World, owner: Session) -> None:
     ann = (await owner.ask(CREATE, e="ann@x.example", n="Ann"))["createUser"]["id"]
     await world.session(owner.tenant, Role.ADMIN, user=ann).ask(CREATE, e="bob@x.example", n="Bob")
     shown = await owner.ask("query($id: ID!) { user(id: $id) { activity { edges { node { kind detail } } } } }", id=ann)
@@ -94,12 +94,12 @@ async def test_a_user_shows_what_that_user_did(world: World, owner: Session) -> 
     assert edge["node"]["detail"]["after"]["email"] == "bob@x.example"
 
 
-async def test_neighbours_have_journals_of_their_own(world: World, owner: Session) -> None:
+async def test_each_tenant_has_its_own_activity_log(world: World, owner: Session) -> None:
     await owner.ask(CREATE, e="ann@x.example", n="Ann")
     assert await entries(world.session(await world.new_tenant())) == []
 
 
-async def test_a_quiet_tenant_pays_one_query_for_each_month_that_is_kept(world: World, owner: Session) -> None:
+async def test_a_tenant_without_activity_costs_one_query_for_each_month(world: World, owner: Session) -> None:
     await owner.ask(CREATE, e="ann@x.example", n="Ann")
     world.calls()
     await entries(owner, first=50)
@@ -112,7 +112,7 @@ def happened(at: datetime, by: str = "somebody") -> Activity:
     )
 
 
-async def test_the_end_may_be_given_in_any_zone(world: World, owner: Session) -> None:
+async def test_the_end_of_a_period_may_have_any_time_zone(world: World, owner: Session) -> None:
     last = datetime.now(UTC) - timedelta(seconds=2)
     kept = [happened(last - timedelta(days=9 * days)) for days in range(7)]
     await world.table(owner.tenant).write(*(put(activities, one) for one in kept))
@@ -122,7 +122,7 @@ async def test_the_end_may_be_given_in_any_zone(world: World, owner: Session) ->
         assert [one["id"] for one in await entries(owner, to=there)] == [one.id for one in kept]
 
 
-async def test_what_is_older_than_ninety_days_is_not_shown_even_if_it_is_still_kept(
+async def test_entries_older_than_ninety_days_are_not_returned_though_still_stored(
     world: World, owner: Session
 ) -> None:
     ann = (await owner.ask(CREATE, e="ann@x.example", n="Ann"))["createUser"]["id"]

@@ -1,4 +1,4 @@
-"""Who is let in, asked of the whole service."""
+"""Which tokens the whole service accepts."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -83,11 +83,13 @@ async def test_a_bad_token_is_unauthenticated(world: World, tenant: TenantId, ki
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic abc", "Token x"])
-async def test_no_token_is_unauthenticated_and_told_how(world: World, tenant: TenantId, header: str) -> None:
+async def test_a_request_without_a_token_is_told_how_to_authenticate(
+    world: World, tenant: TenantId, header: str
+) -> None:
     answer = await Session(world.application, "", tenant).post(QUERY, authorization=header)
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"].startswith("Bearer")
 
 
-async def test_a_good_token_is_let_in(owner: Session) -> None:
+async def test_a_good_token_is_accepted(owner: Session) -> None:
     assert (await owner.post(QUERY)).status_code == 200

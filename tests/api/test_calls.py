@@ -55,7 +55,7 @@ async def crowd(world: World, owner: Session) -> tuple[list[User], list[Group]]:
     return users, groups
 
 
-async def test_every_field_costs_its_calls_and_no_more(
+async def test_each_field_costs_a_fixed_number_of_calls(
     world: World, owner: Session, crowd: tuple[list[User], list[Group]]
 ) -> None:
     (user, *_), (group, *_) = crowd
@@ -73,7 +73,7 @@ async def test_every_field_costs_its_calls_and_no_more(
             assert "ScanFilter" not in call.parameters
 
 
-async def test_the_nested_list_shows_everybody(owner: Session, crowd: tuple[list[User], list[Group]]) -> None:
+async def test_the_nested_list_returns_all_users(owner: Session, crowd: tuple[list[User], list[Group]]) -> None:
     (user, *_), _ = crowd
     data = await owner.ask(_query(NESTED), id=user.id)
     groups = data["user"]["groups"]["edges"]
@@ -90,7 +90,7 @@ def _given(field: str, user: User, group: Group) -> dict[str, Any]:
 
 
 def _emptied(value: Any) -> bool:
-    """Whether an answer is cheap only because it holds nothing."""
+    """Whether an answer is cheap only because it is empty."""
     if isinstance(value, dict):
         return any(_emptied(part) for name, part in value.items() if name != "user")
     return isinstance(value, list) and not value

@@ -28,7 +28,7 @@ async def code_and_field(session: Session, query: str, **variables: Any) -> tupl
     return error["extensions"]["code"], error["extensions"].get("field")
 
 
-async def test_a_subtree_does_not_show_the_siblings_that_share_its_letters(owner: Session) -> None:
+async def test_a_subtree_does_not_contain_siblings_with_the_same_prefix(owner: Session) -> None:
     await grow(owner, ["audio"], ["audio", "books"], ["audiobooks"], ["audio!"], ["audio", "books", "new"])
     assert await tree(owner, ["audio"]) == [["audio"], ["audio", "books"], ["audio", "books", "new"]]
     assert len(await tree(owner)) == 5
@@ -36,14 +36,14 @@ async def test_a_subtree_does_not_show_the_siblings_that_share_its_letters(owner
 
 
 @pytest.mark.parametrize("name", ["a#b", "100%", "%23", "🦊🦊", "🦊" * 200, "#" * 200, "x" * 200, "a/b", "ä b"])
-async def test_any_readable_name_has_its_place(owner: Session, name: str) -> None:
+async def test_any_printable_name_can_be_a_category(owner: Session, name: str) -> None:
     await grow(owner, [name], [name[:-1] or "y"])
     made = (await owner.ask(CREATE, path=[name, "below"]))["createCategory"]
     assert made == {"path": [name, "below"], "name": "below", "depth": 2}
     assert await tree(owner, [name]) == [[name], [name, "below"]]
 
 
-async def test_what_cannot_be_a_category_is_refused_by_name(owner: Session) -> None:
+async def test_an_invalid_category_is_refused_with_its_field(owner: Session) -> None:
     await grow(owner, ["a"])
     assert await code_and_field(owner, CREATE, path=["a"]) == ("CONFLICT", None)
     assert await code_and_field(owner, CREATE, path=[]) == ("BAD_USER_INPUT", "path")
@@ -65,7 +65,7 @@ async def test_a_category_moves_with_everything_below_and_in_it(owner: Session) 
     assert await tree(owner, ["a"]) == [["a"]]
 
 
-async def test_a_move_that_cannot_be_says_why(owner: Session) -> None:
+async def test_a_refused_move_says_why(owner: Session) -> None:
     await grow(owner, ["a"], ["a", "b"], ["z"])
     assert await code_and_field(owner, MOVE, path=["a"], to=["a"]) == ("BAD_USER_INPUT", "to")
     assert await code_and_field(owner, MOVE, path=["a"], to=["a", "b", "c"]) == ("BAD_USER_INPUT", "to")
@@ -76,7 +76,7 @@ async def test_a_move_that_cannot_be_says_why(owner: Session) -> None:
 
 
 @pytest.mark.parametrize("kind", ["throttle", "error", "lost_request", "lost_response"])
-async def test_a_move_comes_through_faults_at_every_second_write(world: World, owner: Session, kind: Any) -> None:
+async def test_a_move_completes_though_every_second_write_fails(world: World, owner: Session, kind: Any) -> None:
     await grow(owner, ["a"], ["a", "b"], ["z"])
     await owner.ask(PRODUCT, path=["a"], sku="P1")
     await owner.ask(PRODUCT, path=["a", "b"], sku="P2")
@@ -90,7 +90,7 @@ async def test_a_move_comes_through_faults_at_every_second_write(world: World, o
     assert found == {"a": {"category": ["z", "a"]}, "b": {"category": ["z", "a", "b"]}}
 
 
-async def test_a_move_is_in_the_journal_once(owner: Session) -> None:
+async def test_a_move_is_in_the_activity_log_once(owner: Session) -> None:
     await grow(owner, ["a"], ["a", "b"])
     await owner.ask(MOVE, path=["a"], to=["c"])
     edges = (await owner.ask("{ activity { edges { node { kind detail } } } }"))["activity"]["edges"]
@@ -98,7 +98,7 @@ async def test_a_move_is_in_the_journal_once(owner: Session) -> None:
     assert edges[0]["node"]["detail"] == {"before": {"path": ["a"]}, "after": {"path": ["c"]}}
 
 
-async def test_a_move_that_was_given_up_is_in_the_journal_as_what_it_was(owner: Session) -> None:
+async def test_an_interrupted_move_is_in_the_activity_log_as_it_was_requested(owner: Session) -> None:
     deep = [["a", *["y" * 190] * depth] for depth in range(6)]
     await grow(owner, *deep)
     assert await code_and_field(owner, MOVE, path=["a"], to=["x" * 200]) == ("BAD_USER_INPUT", "to")

@@ -1,4 +1,4 @@
-"""Who asks what a request has cost is told, and nobody else."""
+"""The `cost` extension returns what a request has cost, to callers that request it."""
 
 from dataclasses import replace
 from typing import Any
@@ -27,7 +27,7 @@ async def consumed(world: World, session: Session, query: str) -> tuple[Any, int
     )
 
 
-async def test_a_request_that_asks_is_told_its_calls_units_and_money(world: World, owner: Session) -> None:
+async def test_a_request_with_the_cost_extension_gets_calls_units_and_dollars(world: World, owner: Session) -> None:
     await owner.ask(USERS)
     told, calls = await consumed(world, owner, USERS)
     assert told["calls"] == calls == 2
@@ -37,7 +37,7 @@ async def test_a_request_that_asks_is_told_its_calls_units_and_money(world: Worl
 
 
 @pytest.mark.one_engine
-async def test_writes_are_told_apart_and_so_is_what_failed(world: World, owner: Session) -> None:
+async def test_the_cost_counts_writes_and_failed_calls(world: World, owner: Session) -> None:
     await owner.ask(USERS)
     told, calls = await consumed(world, owner, CREATE)
     assert (told["calls"], told["readUnits"]) == (calls, 1)
@@ -48,26 +48,26 @@ async def test_writes_are_told_apart_and_so_is_what_failed(world: World, owner: 
 
 
 @pytest.mark.parametrize("extensions", [None, {}, {"cost": False}, {"cost": "true"}, {"cost": 1}, {"other": True}])
-async def test_nobody_else_is_told(owner: Session, extensions: Any) -> None:
+async def test_a_request_without_the_extension_gets_no_cost(owner: Session, extensions: Any) -> None:
     answer = (await owner.post({"query": USERS, "extensions": extensions})).json()
     assert set(answer) == {"data"}
 
 
-async def test_a_neighbours_calls_are_not_in_it(world: World) -> None:
+async def test_the_cost_has_no_calls_of_another_tenant(world: World) -> None:
     first, second = [world.session(await world.new_tenant(name)) for name in ("cost", "cost-1")]
     await first.ask(USERS)
     await second.ask(USERS)
     assert (await cost(first, USERS, {"cost": True}))["calls"] == 2
 
 
-async def test_prices_are_those_of_the_settings(world: World, owner: Session) -> None:
+async def test_the_cost_uses_the_prices_of_the_settings(world: World, owner: Session) -> None:
     dear = PriceSettings.model_validate({"region": "x", "as_of": "2026-01-01", "read": 1_000_000, "write": 0})
     settings = world.settings.model_copy(update={"prices": dear})
     session = replace(owner, application=world.serve(settings=settings))
     assert (await cost(session, USERS, {"cost": True}))["usd"] == 1.5
 
 
-async def test_metrics_tell_units_and_refusals_by_quota_and_name_no_tenant(world: World) -> None:
+async def test_metrics_count_units_and_refusals_by_quota_and_name_no_tenant(world: World) -> None:
     server = QuotaServer(world=world)
     session = await server.tenant("metrics-of-nobody", requests_per_second=1)
     for _ in range(5):

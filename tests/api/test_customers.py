@@ -33,7 +33,7 @@ async def test_a_bad_customer_is_refused_and_leaves_nothing(owner: Session, give
     assert (await owner.ask("{ customers { edges { node { id } } } }"))["customers"]["edges"] == []
 
 
-async def test_an_unknown_customer_is_null_to_ask_for_and_not_found_to_change(world: World, owner: Session) -> None:
+async def test_an_unknown_customer_is_null_in_a_query_and_not_found_in_a_mutation(world: World, owner: Session) -> None:
     foreign = await new_customer(world.session(await world.new_tenant()))
     assert await owner.ask("query($id: ID!) { customer(id: $id) { id } }", id=foreign) == {"customer": None}
     assert (await owner.ask(ORDERS, id=foreign))["customer"] is None
@@ -69,7 +69,7 @@ async def test_a_customer_comes_with_the_newest_orders_in_one_query(world: World
     assert shown["orders"]["pageInfo"]["hasNextPage"] == (first < 3)
 
 
-async def test_the_orders_of_a_customer_page_on_from_where_they_came_along(owner: Session) -> None:
+async def test_the_second_page_of_a_customers_orders_continues_the_embedded_first_one(owner: Session) -> None:
     customer, made = await with_orders(owner, 5)
     found, after, more = [], None, True
     while more:
@@ -79,7 +79,7 @@ async def test_the_orders_of_a_customer_page_on_from_where_they_came_along(owner
     assert found == made
 
 
-async def test_orders_in_a_status_are_a_list_of_their_own(world: World, owner: Session) -> None:
+async def test_orders_can_be_listed_by_status(world: World, owner: Session) -> None:
     customer, (newest, middle, oldest) = await with_orders(owner, 3)
     await owner.ask(TRANSITION, id=middle, to="CONFIRMED")
     shown = {}
@@ -100,7 +100,7 @@ fragment shown on Customer {
 }"""
 
 
-async def test_several_lists_of_orders_at_once_are_each_what_they_ask_for(owner: Session) -> None:
+async def test_several_lists_of_orders_in_one_query_are_each_correct(owner: Session) -> None:
     customer, made = await with_orders(owner, 3)
     shown = (await owner.ask(MANY, id=customer))["customer"]
     ids = {name: [edge["node"]["id"] for edge in page["edges"]] for name, page in shown.items()}
@@ -108,12 +108,12 @@ async def test_several_lists_of_orders_at_once_are_each_what_they_ask_for(owner:
 
 
 @pytest.mark.parametrize("first", [0, -1, 101])
-async def test_a_page_of_orders_has_a_size_that_it_may_have(owner: Session, first: int) -> None:
+async def test_the_page_size_of_orders_is_limited(owner: Session, first: int) -> None:
     customer = await new_customer(owner)
     assert await owner.refusal(ORDERS, id=customer, first=first) == "BAD_USER_INPUT"
 
 
-async def test_a_member_may_make_customers_and_a_viewer_may_look(world: World, owner: Session) -> None:
+async def test_a_member_creates_customers_and_a_viewer_only_reads_them(world: World, owner: Session) -> None:
     customer = await new_customer(world.session(owner.tenant, Role.MEMBER))
     shown = await world.session(owner.tenant, Role.VIEWER).ask(ORDERS, id=customer)
     assert shown["customer"]["orders"]["edges"] == []

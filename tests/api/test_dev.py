@@ -1,4 +1,4 @@
-"""The README's first command, run as a newcomer runs it."""
+"""`keyfence dev`, as the README starts it."""
 
 import json
 import shlex
@@ -55,7 +55,7 @@ def _table_of_another_version(directory: Path) -> None:
 
 @contextmanager
 def running(engine: str, data: Path) -> Iterator[dict[str, list[str]]]:
-    """The curl commands that it printed, by tenant; at the end it gets Ctrl-C and has to end well."""
+    """The curl commands that it printed, by tenant. At the end it gets Ctrl-C and must exit cleanly."""
     command = [sys.executable, "-m", "keyfence", "dev", *PORTS, "--engine", engine, "--data", str(data)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
@@ -88,7 +88,7 @@ def asked(command: list[str], query: str | None = None) -> dict[str, object]:
     return answer
 
 
-def test_each_demo_tenant_is_served_what_is_its_own(engine: str, tmp_path: Path) -> None:
+def test_each_demo_tenant_gets_its_own_data(engine: str, tmp_path: Path) -> None:
     with running(engine, tmp_path) as commands:
         assert sorted(commands) == ["acme", "globex"]
         for tenant, command in commands.items():
@@ -109,7 +109,7 @@ def test_a_restart_keeps_the_data_on_dynoxide(tmp_path: Path) -> None:
         assert "kept@x.example" not in str(asked(commands["globex"], USERS))
 
 
-def test_after_a_kill_the_next_start_finds_the_data_free(tmp_path: Path) -> None:
+def test_after_a_kill_the_next_start_can_open_the_data(tmp_path: Path) -> None:
     _link_dynoxide(tmp_path)
     command = [sys.executable, "-m", "keyfence", "dev", *PORTS, "--engine", "dynoxide", "--data", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
@@ -119,7 +119,7 @@ def test_after_a_kill_the_next_start_finds_the_data_free(tmp_path: Path) -> None
         assert "errors" not in asked(commands["acme"])
 
 
-def test_data_of_another_version_is_refused_with_what_differs_and_what_to_do(tmp_path: Path) -> None:
+def test_data_of_another_version_is_refused_with_the_difference_and_what_to_do(tmp_path: Path) -> None:
     _link_dynoxide(tmp_path)
     _table_of_another_version(tmp_path)
     command = [sys.executable, "-m", "keyfence", "dev", *PORTS, "--engine", "dynoxide", "--data", str(tmp_path)]

@@ -1,4 +1,4 @@
-"""An item that a hostile tenant has put into a neighbour's index partition is never shown to the neighbour."""
+"""An item that a hostile tenant wrote into another tenant's index partition is never returned."""
 
 import httpx2
 import pytest
@@ -14,7 +14,7 @@ from tests.stack import World
 
 
 @pytest.mark.parametrize("first", [1, 20])
-async def test_a_foreign_item_is_dropped_counted_and_does_not_shorten_the_page(world: World, first: int) -> None:
+async def test_a_foreign_item_is_dropped_and_counted_and_does_not_shorten_the_page(world: World, first: int) -> None:
     victim, attacker = await world.new_tenant(), await world.new_tenant()
     own = [await _user(world, victim, f"{n}@victim.example") for n in range(2)]
     theirs = await _user(world, attacker, "trap@attacker.example")

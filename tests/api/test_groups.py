@@ -18,7 +18,7 @@ async def group(session: Session, name: str) -> str:
     return made
 
 
-async def test_groups_are_listed_by_name_whatever_the_name(owner: Session) -> None:
+async def test_groups_are_listed_by_name_with_any_characters(owner: Session) -> None:
     names = ["b", "a#1", "a", "a b", "A", "%", "Ä", "🦊", "a%23", "ab"]
     for name in names:
         await group(owner, name)
@@ -63,7 +63,9 @@ async def test_a_membership_is_added_changed_and_removed(owner: Session) -> None
     assert await owner.refusal(change, g=crew, u=member) == "NOT_FOUND"
 
 
-async def test_a_stale_version_of_a_group_is_a_conflict_and_joining_does_not_age_it(owner: Session) -> None:
+async def test_an_old_version_of_a_group_is_a_conflict_and_a_new_member_does_not_change_the_version(
+    owner: Session,
+) -> None:
     crew = await group(owner, "crew")
     await owner.ask(ADD, g=crew, u=await user(owner, "u@x.example"))
     update = 'mutation($id: ID!) { updateGroup(id: $id, input: {name: "x"}, expectedVersion: 1) { version } }'
@@ -71,7 +73,7 @@ async def test_a_stale_version_of_a_group_is_a_conflict_and_joining_does_not_age
     assert await owner.refusal(update, id=crew) == "CONFLICT"
 
 
-async def test_a_deleted_group_is_gone_from_lists_members_and_nodes(owner: Session) -> None:
+async def test_a_deleted_group_disappears_from_lists_members_and_nodes(owner: Session) -> None:
     crew, member = await group(owner, "crew"), await user(owner, "u@x.example")
     await owner.ask(ADD, g=crew, u=member)
     assert (await owner.ask("mutation($id: ID!) { deleteGroup(id: $id) }", id=crew))["deleteGroup"] == crew
@@ -84,7 +86,7 @@ async def test_a_deleted_group_is_gone_from_lists_members_and_nodes(owner: Sessi
     assert data == {"group": None, "node": None, "groups": {"edges": []}, "user": {"groups": {"edges": []}}}
 
 
-async def test_each_mutation_of_one_request_shows_what_it_did_itself(owner: Session) -> None:
+async def test_each_mutation_of_a_request_returns_its_own_result(owner: Session) -> None:
     crew, first, second = await group(owner, "crew"), await user(owner, "1@x.example"), await user(owner, "2@x.example")
     query = """mutation($g: ID!, $a: ID!, $b: ID!) {
       a: addMember(groupId: $g, userId: $a) { node { groups { edges { node { memberCount } } } } }

@@ -1,4 +1,4 @@
-"""Operators are told which partitions are hot, and tenants are not."""
+"""Operators can list hot partitions, and tenants cannot."""
 
 import asyncio
 import time
@@ -38,7 +38,7 @@ def spot(
 
 @pytest.fixture
 async def fleet(world: World) -> AsyncIterator[FleetTraffic]:
-    """Forgets what was said in it."""
+    """Deletes what the test published."""
     made = FleetTraffic(world.tables.for_control_plane(writes=True))
     yield made
     for server in ("one", "other"):
@@ -50,7 +50,7 @@ async def asked(world: World, **variables: Any) -> list[dict[str, Any]]:
     return found
 
 
-async def test_the_hottest_come_first_and_of_equals_those_that_turned_more_away(
+async def test_the_hottest_partitions_come_first_then_those_with_more_throttled_calls(
     world: World, tenant: TenantId, fleet: FleetTraffic
 ) -> None:
     whole = Partition(tenant, "GSI2", f"TENANT#{tenant}#OPEN", "keyfence")
@@ -85,7 +85,7 @@ async def test_the_hottest_come_first_and_of_equals_those_that_turned_more_away(
     assert await asked(world, first=None) == [product_row, second, first]
 
 
-async def test_never_fewer_slots_are_recommended_than_there_are(
+async def test_the_recommendation_is_never_below_the_current_number_of_shards(
     world: World, tenant: TenantId, fleet: FleetTraffic
 ) -> None:
     counts = {"open_orders": ShardCounts(read_shards=16, write_shards=16)}
@@ -101,7 +101,7 @@ async def test_never_fewer_slots_are_recommended_than_there_are(
     assert row["recommendedShards"] == 16
 
 
-async def test_nothing_is_told_of_what_is_long_over_or_not_hot(
+async def test_old_traffic_and_partitions_that_are_not_hot_are_not_listed(
     world: World, tenant: TenantId, fleet: FleetTraffic
 ) -> None:
     place = Partition(tenant, "table", f"TENANT#{tenant}#PRODUCT#prd_1")
@@ -111,16 +111,18 @@ async def test_nothing_is_told_of_what_is_long_over_or_not_hot(
 
 
 @pytest.mark.parametrize("first", [0, 101])
-async def test_as_many_are_told_as_a_page_may_have(world: World, first: int) -> None:
+async def test_the_list_has_at_most_a_page(world: World, first: int) -> None:
     assert await world.operator().refusal(HOT, first=first) == "BAD_USER_INPUT"
 
 
-async def test_a_tenants_token_is_told_nothing(world: World, owner: Session) -> None:
+async def test_a_tenants_token_cannot_read_hot_partitions(world: World, owner: Session) -> None:
     assert await replace(owner, path="/admin/graphql").refusal(HOT) == "UNAUTHENTICATED"
 
 
-async def test_a_server_tells_the_others_while_it_runs_and_not_when_it_is_gone(world: World, owner: Session) -> None:
-    """In a fleet so large that a unit or two are its part of what is hot."""
+async def test_a_server_publishes_its_traffic_while_it_runs_and_deletes_it_when_it_stops(
+    world: World, owner: Session
+) -> None:
+    """With so many servers, this server's share of a hot partition is one or two units."""
     settings = world.settings.model_copy(update={"traffic_seconds": 0.02, "servers": 1_000})
     server = Service(aws_access(settings, world.gate.sessions).connect()).app
     fleet = FleetTraffic(world.tables.for_control_plane(writes=False))

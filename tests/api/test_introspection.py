@@ -1,4 +1,4 @@
-"""The schema is shown to those whose token says so."""
+"""Introspection is for tokens with the scope."""
 
 import pytest
 
@@ -9,12 +9,12 @@ QUESTIONS = ["{ __schema { types { name } } }", '{ __type(name: "User") { name }
 
 
 @pytest.mark.parametrize("query", QUESTIONS)
-async def test_introspection_is_by_scope(world: World, owner: Session, query: str) -> None:
+async def test_introspection_needs_the_scope(world: World, owner: Session, query: str) -> None:
     assert await owner.refusal(query) == "FORBIDDEN"
     insider = world.session(owner.tenant, Role.VIEWER, scopes=("introspect",))
     assert await insider.ask(query)
 
 
-async def test_a_wrong_name_brings_no_suggestion(owner: Session) -> None:
+async def test_an_unknown_field_is_answered_without_suggestions(owner: Session) -> None:
     answer = await owner.answer("{ usr { id } }")
     assert "Did you mean" not in str(answer)

@@ -1,4 +1,4 @@
-"""Requests that are broken below JSON, sent byte by byte to a running server: nothing makes it fail."""
+"""Malformed HTTP, sent as bytes to a running server, never makes the server fail."""
 
 import re
 import socket
@@ -27,7 +27,7 @@ def request(*lines: bytes, body: bytes = b"", start: bytes = b"POST /graphql HTT
 
 
 def statuses(address: str, sent: bytes, *, hang_up: bool = False) -> list[int]:
-    """The statuses of all answers until the server closes the connection, or the caller hangs up after sending."""
+    """Return the statuses of all answers until the server closes the connection, or the caller disconnects."""
     place = urlsplit(address)
     with socket.create_connection((place.hostname or "", place.port or 0), timeout=10) as connection:
         connection.sendall(sent)
@@ -79,7 +79,7 @@ UNFINISHED = {
 
 
 @pytest.mark.parametrize("sent", MALFORMED.values(), ids=MALFORMED.keys())
-def test_a_malformed_request_is_refused_and_the_server_goes_on(address: str, sent: bytes) -> None:
+def test_a_malformed_request_is_refused_and_the_server_still_works(address: str, sent: bytes) -> None:
     answers = statuses(address, sent)
     assert answers
     assert all(400 <= status < 500 for status in answers)
@@ -87,18 +87,18 @@ def test_a_malformed_request_is_refused_and_the_server_goes_on(address: str, sen
 
 
 @pytest.mark.parametrize("sent", UNFINISHED.values(), ids=UNFINISHED.keys())
-def test_a_request_that_never_ends_is_no_failure_and_the_server_goes_on(address: str, sent: bytes) -> None:
+def test_an_unfinished_request_is_no_failure_and_the_server_still_works(address: str, sent: bytes) -> None:
     with capture_logs() as logs:
         assert all(400 <= status < 500 for status in statuses(address, sent, hang_up=True))
         assert serves(address)
     assert "internal_error" not in {line["event"] for line in logs}
 
 
-def test_a_well_formed_request_sent_in_the_same_way_is_served(address: str) -> None:
+def test_a_valid_request_over_the_same_socket_is_served(address: str) -> None:
     assert statuses(address, request(b"content-length: 27", body=BODY)) == [200]
 
 
-def test_a_body_too_large_is_told_so(address: str) -> None:
+def test_a_body_that_is_too_large_gets_413(address: str) -> None:
     answered = httpx2.post(
         f"{address}/graphql",
         content=b" " * 300_000,

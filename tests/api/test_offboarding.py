@@ -1,4 +1,4 @@
-"""offboardTenant: begun by the service, carried through by whoever may scan, and answered for ever after."""
+"""offboardTenant: the service starts it, a migrator completes it, and its result stays available."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,7 +23,7 @@ KEY = "k" * 43
 
 @pytest.fixture
 def attended(world: World, tmp_path: Path) -> Iterator[Starlette]:
-    """The service as it is under `keyfence dev`, where it may be the migrator too."""
+    """The service as `keyfence dev` runs it, with a migrator."""
     settings = world.settings.model_copy(update={"exports": tmp_path, "signing_key": SecretStr(KEY), **SHORT_SETTLE})
     with migrator(world, **SHORT_SETTLE) as by:
         yield world.serve(settings=settings, migrator=by)
@@ -35,13 +35,13 @@ async def offboarded(world: World, tenant: TenantId, application: Starlette | No
     return answer
 
 
-async def test_nobody_but_an_operator_offboards(world: World, tenant: TenantId) -> None:
+async def test_only_an_operator_can_offboard_a_tenant(world: World, tenant: TenantId) -> None:
     owner = replace(world.session(tenant), path="/admin/graphql")
     assert await owner.refusal(OFFBOARD, id=tenant, confirm=tenant) == "UNAUTHENTICATED"
     await world.session(tenant).ask(USERS)
 
 
-async def test_a_slip_of_the_pen_offboards_nobody(world: World, tenant: TenantId) -> None:
+async def test_a_wrong_confirmation_offboards_nothing(world: World, tenant: TenantId) -> None:
     other = await world.new_tenant()
     for id, confirm, code in (
         (tenant, other, "BAD_USER_INPUT"),
@@ -54,7 +54,7 @@ async def test_a_slip_of_the_pen_offboards_nobody(world: World, tenant: TenantId
         await world.session(one).ask(USERS)
 
 
-async def test_without_a_migrator_it_is_begun_and_the_answer_says_so(world: World, tenant: TenantId) -> None:
+async def test_without_a_migrator_the_offboarding_is_only_started(world: World, tenant: TenantId) -> None:
     fill(world, tenant, 3)
     session = world.session(tenant)
     await session.ask(USERS)
@@ -72,7 +72,7 @@ async def test_without_a_migrator_it_is_begun_and_the_answer_says_so(world: Worl
     )
 
 
-async def test_with_a_migrator_it_is_done_in_the_call(
+async def test_with_a_migrator_the_offboarding_ends_within_the_call(
     world: World, tenant: TenantId, attended: Starlette, tmp_path: Path
 ) -> None:
     fill(world, tenant, 8)

@@ -1,4 +1,4 @@
-"""Tenants come through the operators' API, each once."""
+"""Operators onboard tenants through the API, each exactly once."""
 
 import asyncio
 from typing import Any
@@ -11,7 +11,7 @@ from tests.stack import World
 VIEWER = "{ viewer { subject tenant { id name tier } user { email role } } }"
 
 
-async def test_a_tenant_can_log_in_the_moment_the_mutation_answers(world: World) -> None:
+async def test_a_tenant_can_log_in_as_soon_as_the_mutation_answers(world: World) -> None:
     newcomer = TenantApplicant.named()
     onboarded = await newcomer.onboard(world)
     assert onboarded["created"] is True
@@ -37,7 +37,7 @@ async def test_the_same_request_again_answers_with_the_same_tenant(world: World)
     assert await event_kinds(world, newcomer.id) == ["tenant.claimed", "tenant.onboarded"]
 
 
-async def test_of_many_same_requests_at_once_one_creates_and_all_get_the_same(world: World) -> None:
+async def test_concurrent_equal_requests_create_one_tenant(world: World) -> None:
     newcomer = TenantApplicant.named()
     answers = await asyncio.gather(*(newcomer.onboard(world) for _ in range(8)))
     assert [answer["created"] for answer in answers].count(True) == 1
@@ -64,7 +64,7 @@ async def test_another_request_for_a_taken_id_is_a_conflict(world: World, change
     assert await world.operator().refusal(ONBOARD, input=newcomer.application(**change)) == "CONFLICT"
 
 
-async def test_a_taken_issuer_is_a_conflict_and_leaves_the_id_free(world: World) -> None:
+async def test_a_taken_issuer_is_a_conflict_and_the_id_stays_free(world: World) -> None:
     first, second = TenantApplicant.named(), TenantApplicant.named()
     await first.onboard(world)
     stolen = second.application(issuer=first.provider.issuer)
@@ -90,7 +90,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-async def test_a_bad_application_names_its_field_and_claims_nothing(world: World, name: str) -> None:
+async def test_an_invalid_request_names_its_field_and_claims_nothing(world: World, name: str) -> None:
     changes, field = BAD[name]
     newcomer = TenantApplicant.named()
     (error,) = (await world.operator().answer(ONBOARD, input=newcomer.application(**changes)))["errors"]
@@ -98,8 +98,8 @@ async def test_a_bad_application_names_its_field_and_claims_nothing(world: World
     assert (await newcomer.onboard(world))["created"] is True
 
 
-async def test_a_token_of_ones_own_issuer_that_claims_a_neighbour_is_worth_nothing(world: World) -> None:
-    """The neighbour is one that a careless prefix lets in."""
+async def test_a_token_of_a_tenants_own_issuer_cannot_name_another_tenant(world: World) -> None:
+    """The other tenant's id starts with the same characters."""
     near, far = TenantApplicant.named("ring"), TenantApplicant.named("ring-1")
     await near.onboard(world)
     await far.onboard(world)
@@ -108,7 +108,7 @@ async def test_a_token_of_ones_own_issuer_that_claims_a_neighbour_is_worth_nothi
     assert (await near.session(world).ask(VIEWER))["viewer"]["tenant"]["id"] == near.id
 
 
-async def test_the_owner_is_written_with_the_tenants_own_credentials(world: World) -> None:
+async def test_the_owner_is_written_with_the_tenants_own_session(world: World) -> None:
     newcomer = TenantApplicant.named()
     world.calls()
     await newcomer.onboard(world)
@@ -118,8 +118,8 @@ async def test_the_owner_is_written_with_the_tenants_own_credentials(world: Worl
     assert {session.tags["tenant"] for session in sessions} == {newcomer.id}
 
 
-async def test_a_repetition_says_nothing_of_what_became_of_the_owner(world: World) -> None:
-    """Nor does it bring back an owner who left."""
+async def test_a_repeated_request_does_not_return_later_changes_of_the_owner(world: World) -> None:
+    """A deleted owner does not come back either."""
     newcomer = TenantApplicant.named()
     first = await newcomer.onboard(world)
     own = newcomer.session(world)

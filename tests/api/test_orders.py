@@ -1,4 +1,4 @@
-"""Orders through the API: placed at the products' prices, moved on, and told with their history."""
+"""Orders through the API: prices, status changes and history."""
 
 import asyncio
 from typing import Any
@@ -19,7 +19,7 @@ LISTS = """{
 }"""
 
 
-async def test_an_order_is_answered_as_it_is_kept(owner: Session) -> None:
+async def test_an_order_is_returned_as_it_is_stored(owner: Session) -> None:
     customer = await new_customer(owner)
     pen, ink = await new_product(owner, "PEN", "1.10"), await new_product(owner, "INK", "0.07")
     order = await place_order(owner, order_input(customer, (pen, 3), (ink, 10_000), (pen, 2)))
@@ -34,7 +34,7 @@ async def test_an_order_is_answered_as_it_is_kept(owner: Session) -> None:
     assert (await owner.ask(WHOLE, id=order["id"]))["order"] == order
 
 
-async def test_a_later_price_does_not_reach_an_order(owner: Session) -> None:
+async def test_a_later_price_does_not_change_an_order(owner: Session) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
     order = await place_order(owner, order_input(customer, (pen, 2)))
     await owner.ask('mutation($id: ID!) { reviseProduct(id: $id, input: {price: "9.99"}) { price } }', id=pen)
@@ -42,7 +42,7 @@ async def test_a_later_price_does_not_reach_an_order(owner: Session) -> None:
     assert (await place_order(owner, order_input(customer, (pen, 2))))["total"] == "19.98"
 
 
-async def test_a_bad_order_is_refused_by_the_name_of_its_field(world: World, owner: Session) -> None:
+async def test_an_invalid_order_is_refused_with_its_field(world: World, owner: Session) -> None:
     customer, pen, yen = (
         await new_customer(owner),
         await new_product(owner),
@@ -69,7 +69,7 @@ async def test_a_bad_order_is_refused_by_the_name_of_its_field(world: World, own
     assert (await owner.ask(LISTS))["openOrders"]["edges"] == []
 
 
-async def test_a_bad_item_is_told_by_its_position(world: World, owner: Session) -> None:
+async def test_an_invalid_item_is_named_by_its_position(world: World, owner: Session) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
     foreign = await new_product(world.session(await world.new_tenant()))
     for bad in ("x", customer, foreign):
@@ -77,7 +77,7 @@ async def test_a_bad_item_is_told_by_its_position(world: World, owner: Session) 
         assert error["extensions"] == {"code": "BAD_USER_INPUT", "field": "productId", "position": 2}
 
 
-async def test_a_key_whose_order_is_in_the_bin_is_a_conflict_that_names_the_order(owner: Session) -> None:
+async def test_an_idempotency_key_of_a_deleted_order_is_a_conflict_that_names_the_order(owner: Session) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
     request = order_input(customer, (pen, 2))
     order = await place_order(owner, request, key="k")
@@ -87,7 +87,7 @@ async def test_a_key_whose_order_is_in_the_bin_is_a_conflict_that_names_the_orde
     assert error["extensions"] == {"code": "CONFLICT", "field": "idempotencyKey", "orderId": order["id"]}
 
 
-async def test_one_key_is_one_order_for_however_many_ask_at_once(owner: Session) -> None:
+async def test_concurrent_requests_with_one_idempotency_key_create_one_order(owner: Session) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
     request = order_input(customer, (pen, 2))
     answers = await asyncio.gather(*(place_order(owner, request, key="k") for _ in range(10)))
@@ -96,7 +96,7 @@ async def test_one_key_is_one_order_for_however_many_ask_at_once(owner: Session)
     assert len((await owner.ask(LISTS))["openOrders"]["edges"]) == 1
 
 
-async def test_an_illegal_step_names_the_legal_ones(owner: Session) -> None:
+async def test_an_illegal_status_change_names_the_legal_ones(owner: Session) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
     order = await place_order(owner, order_input(customer, (pen, 2)))
     (error,) = (await owner.answer(TRANSITION, id=order["id"], to="DELIVERED"))["errors"]
@@ -105,7 +105,7 @@ async def test_an_illegal_step_names_the_legal_ones(owner: Session) -> None:
     assert await owner.refusal(TRANSITION, id="ord_" + "0" * 26, to="CONFIRMED") == "NOT_FOUND"
 
 
-async def test_an_order_goes_all_the_way_and_leaves_the_open_ones(owner: Session) -> None:
+async def test_an_order_passes_all_statuses_and_leaves_the_list_of_open_orders(owner: Session) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
     order = await place_order(owner, order_input(customer, (pen, 2)))
     states = ["CONFIRMED", "PROCESSING", "SHIPPED", "DELIVERED"]
@@ -140,7 +140,7 @@ async def test_sales_count_from_the_confirmation_to_the_cancellation(owner: Sess
     assert await sold() == []
 
 
-async def test_orders_of_a_region_and_of_days(owner: Session) -> None:
+async def test_orders_are_listed_by_region_and_days(owner: Session) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
     order = await place_order(owner, order_input(customer, (pen, 2), region="South # 1%"))
     day = order["createdAt"][:10]
@@ -174,7 +174,7 @@ COSTS = {
 }
 
 
-async def test_every_question_costs_its_calls_and_no_more(world: World, owner: Session) -> None:
+async def test_each_query_of_orders_costs_a_fixed_number_of_calls(world: World, owner: Session) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
     orders = [await place_order(owner, order_input(customer, *[(pen, 1)] * 3)) for _ in range(4)]
     for field, expected in COSTS.items():
@@ -185,7 +185,7 @@ async def test_every_question_costs_its_calls_and_no_more(world: World, owner: S
         assert operations == expected, field
 
 
-async def test_a_member_places_and_moves_orders(world: World, owner: Session) -> None:
+async def test_a_member_places_orders_and_changes_their_status(world: World, owner: Session) -> None:
     member = world.session(owner.tenant, Role.MEMBER)
     customer, pen = await new_customer(member), await new_product(owner)
     order = await place_order(member, order_input(customer, (pen, 2)))
@@ -194,6 +194,6 @@ async def test_a_member_places_and_moves_orders(world: World, owner: Session) ->
 
 
 @pytest.mark.parametrize("id", ["", "x", "usr_" + "0" * 26])
-async def test_what_is_no_id_of_an_order_is_refused(owner: Session, id: str) -> None:
+async def test_an_id_that_is_not_an_orders_is_refused(owner: Session, id: str) -> None:
     assert await owner.refusal(WHOLE, id=id) == "BAD_USER_INPUT"
     assert await owner.refusal(TRANSITION, id=id, to="CONFIRMED") == "BAD_USER_INPUT"

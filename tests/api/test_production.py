@@ -1,4 +1,4 @@
-"""What `keyfence serve` serves works on the base role's credentials alone, which never sign a data call."""
+"""The application of `keyfence serve` works with the credentials of its base role, which never sign a data call."""
 
 import json
 import secrets
@@ -22,7 +22,7 @@ CREATE = 'mutation { createUser(input: {email: "new@x.example", name: "New"}) { 
 
 @pytest.fixture
 def production(world: World, monkeypatch: pytest.MonkeyPatch) -> Starlette:
-    """The production application, told by its environment that AWS is at the gate and that it runs as its role."""
+    """The production application, with an environment that names the gate as AWS and gives it its role's session."""
     base = gate_access.role_session(world.gate.sessions, SERVICE_BASE).credentials
     jwks = json.dumps(world.issuer.jwks()).replace(world.issuer.kid, KID)
     given = {
@@ -51,7 +51,7 @@ def session(world: World, application: Starlette, tenant: TenantId) -> Session:
     return Session(application, jwt.encode(stamped, world.issuer.key, "ES256", headers={"kid": KID}), tenant)
 
 
-async def test_it_becomes_each_tenant_by_the_role_it_runs_as(
+async def test_the_service_takes_on_each_tenants_session_with_its_own_role(
     world: World, production: Starlette, tenant: TenantId
 ) -> None:
     caller = session(world, production, tenant)
@@ -60,7 +60,7 @@ async def test_it_becomes_each_tenant_by_the_role_it_runs_as(
     assert [edge["node"]["email"] for edge in found["users"]["edges"]] == ["new@x.example"]
 
 
-async def test_the_role_it_runs_as_reads_nothing_itself(world: World) -> None:
+async def test_the_role_of_the_service_itself_reads_nothing(world: World) -> None:
     itself = world.role_client(SERVICE_BASE)
     key = {"PK": {"S": "TENANT#acme#USER#1"}, "SK": {"S": "PROFILE"}}
     with pytest.raises(itself.exceptions.ClientError) as denial:
@@ -68,7 +68,7 @@ async def test_the_role_it_runs_as_reads_nothing_itself(world: World) -> None:
     assert denial.value.response["Error"]["Code"] == "AccessDeniedException"
 
 
-async def test_where_it_may_become_nobody_it_serves_nobody(
+async def test_a_service_that_may_assume_no_role_serves_nothing(
     world: World, production: Starlette, tenant: TenantId
 ) -> None:
     before = world.gate.account

@@ -46,7 +46,7 @@ async def test_a_product_is_found_by_id_by_sku_and_as_a_node(shop: Session) -> N
     assert data == {"product": made, "productBySku": made, "node": made}
 
 
-async def test_what_is_not_there_is_null(shop: Session) -> None:
+async def test_an_unknown_product_is_null(shop: Session) -> None:
     nobody = "prd_" + "0" * 26
     data = await shop.ask('query($id: ID!) { product(id: $id) { id } productBySku(sku: "x") { id } }', id=nobody)
     assert data == {"product": None, "productBySku": None}
@@ -67,7 +67,7 @@ async def test_what_is_not_there_is_null(shop: Session) -> None:
         ({"sku": "B", "name": " "}, "BAD_USER_INPUT", "name"),
     ],
 )
-async def test_what_cannot_be_a_product_is_refused_by_the_name_of_the_field(
+async def test_an_invalid_product_is_refused_with_its_field(
     shop: Session, given: dict[str, Any], code: str, field: str
 ) -> None:
     await new(shop, "A-1")
@@ -76,7 +76,7 @@ async def test_what_cannot_be_a_product_is_refused_by_the_name_of_the_field(
     assert [edge["node"]["sku"] for edge in data["productsInCategory"]["edges"]] == ["A-1"]
 
 
-async def test_a_revision_keeps_what_was_and_who_did_it(world: World, shop: Session) -> None:
+async def test_a_revision_keeps_the_old_values_and_the_author(world: World, shop: Session) -> None:
     made = await new(shop, "A-1")
     admin = world.session(shop.tenant, Role.ADMIN, user="usr_ada")
     revised = await admin.ask(REVISE, id=made["id"], input={"price": "2"}, v=1)
@@ -100,7 +100,7 @@ async def test_a_revision_keeps_what_was_and_who_did_it(world: World, shop: Sess
     assert edges[1]["node"]["at"] == made["createdAt"] < edges[0]["node"]["at"]
 
 
-async def test_the_journal_spells_prices_as_the_product_does(shop: Session) -> None:
+async def test_the_activity_log_has_prices_as_the_product_has_them(shop: Session) -> None:
     made = await new(shop, "A-1", price="10.00")
     await shop.ask(REVISE, id=made["id"], input={"price": "12.5"})
     edges = (await shop.ask("{ activity(first: 2) { edges { node { detail } } } }"))["activity"]["edges"]
@@ -109,7 +109,7 @@ async def test_the_journal_spells_prices_as_the_product_does(shop: Session) -> N
     assert revised == {"before": {"price": "10.00"}, "after": {"price": "12.50"}}
 
 
-async def test_products_of_a_category_are_asked_for_by_price(shop: Session) -> None:
+async def test_products_of_a_category_are_listed_by_price(shop: Session) -> None:
     for price in ("10", "9.99", "100", "0"):
         await new(shop, f"P{price}", price=price)
     whole = (await shop.ask(LISTED))["productsInCategory"]["edges"]

@@ -1,4 +1,4 @@
-"""A tenant is held to its own quotas, before anything is asked of DynamoDB, and nobody else notices."""
+"""A tenant's quotas are enforced before any call to DynamoDB, without effect on other tenants."""
 
 import asyncio
 from dataclasses import replace
@@ -24,13 +24,13 @@ def server(world: World) -> QuotaServer:
 
 
 async def tried(session: Session, query: str = USERS) -> tuple[int, dict[str, Any]]:
-    """The status, and what the first error says of itself."""
+    """Return the status and the extensions of the first error."""
     answer = await session.post({"query": query})
     errors = answer.json().get("errors", [])
     return answer.status_code, errors[0]["extensions"] if errors else {}
 
 
-async def test_requests_over_the_quota_are_throttled_before_anything_is_asked_and_then_served_again(
+async def test_requests_over_the_quota_are_throttled_without_any_call_and_served_later(
     world: World, server: QuotaServer
 ) -> None:
     session = await server.tenant(requests_per_second=2)
@@ -47,7 +47,7 @@ async def test_requests_over_the_quota_are_throttled_before_anything_is_asked_an
     assert (await tried(session))[0] == 429
 
 
-async def test_a_neighbour_in_the_same_tier_and_with_a_common_prefix_is_served_all_the_same(
+async def test_another_tenant_with_the_same_tier_and_prefix_is_not_throttled(
     server: QuotaServer,
 ) -> None:
     noisy = await server.tenant("quota-acme", requests_per_second=1)
@@ -56,7 +56,7 @@ async def test_a_neighbour_in_the_same_tier_and_with_a_common_prefix_is_served_a
     assert [(await tried(quiet))[0] for _ in range(2)] == [200, 200]
 
 
-async def test_of_many_at_once_exactly_the_quota_passes(server: QuotaServer) -> None:
+async def test_exactly_the_quota_of_concurrent_requests_passes(server: QuotaServer) -> None:
     session = await server.tenant(requests_per_second=5)
     found = await asyncio.gather(*(tried(session) for _ in range(40)))
     assert sorted(status for status, _ in found) == [200] * 10 + [429] * 30
@@ -69,7 +69,7 @@ async def test_servers_share_a_quota(world: World, server: QuotaServer) -> None:
     assert [status for status, _ in found].count(200) == 16
 
 
-async def test_units_that_were_read_are_paid_before_the_next_request(world: World, server: QuotaServer) -> None:
+async def test_consumed_read_units_delay_the_next_request(world: World, server: QuotaServer) -> None:
     session = await server.tenant(read_units_per_second=1)
     while (await tried(session))[0] == 200:
         pass
@@ -83,10 +83,8 @@ async def test_units_that_were_read_are_paid_before_the_next_request(world: Worl
     assert await tried(session) == (200, {})
 
 
-async def test_who_owes_write_units_reads_and_writes_again_when_they_are_paid(
-    world: World, server: QuotaServer
-) -> None:
-    """Not from what a write consumes: moto says nothing of transactions."""
+async def test_consumed_write_units_delay_the_next_write_but_no_read(world: World, server: QuotaServer) -> None:
+    """The balance is set directly, since moto reports no units of transactions."""
     session = await server.tenant(write_units_per_second=10)
     assert await tried(session, CREATE) == (200, {})
     turn = server.admission.admit(await server_tenant(server, session))
@@ -105,7 +103,7 @@ async def server_tenant(server: QuotaServer, session: Session) -> Any:
 
 
 @pytest.mark.one_engine
-async def test_what_a_write_consumes_is_charged(server: QuotaServer) -> None:
+async def test_the_units_of_a_write_are_charged(server: QuotaServer) -> None:
     session = await server.tenant(write_units_per_second=1)
     assert await tried(session, CREATE) == (200, {})
     status, error = await tried(session, GROUP)
@@ -113,7 +111,7 @@ async def test_what_a_write_consumes_is_charged(server: QuotaServer) -> None:
     assert error["retryAfterMs"] > 2_000
 
 
-async def test_another_quota_holds_from_the_next_reading_of_the_register_on(world: World, server: QuotaServer) -> None:
+async def test_a_changed_quota_holds_when_the_tenant_is_read_again(world: World, server: QuotaServer) -> None:
     session = await server.tenant(requests_per_second=1)
     assert [(await tried(session))[0] for _ in range(3)] == [200, 200, 429]
     operator = server.session(world.operator())
@@ -123,19 +121,19 @@ async def test_another_quota_holds_from_the_next_reading_of_the_register_on(worl
     assert (await tried(session))[0] == 200
 
 
-async def test_a_request_that_is_refused_for_its_token_costs_its_tenant_nothing(server: QuotaServer) -> None:
+async def test_a_request_with_a_bad_token_costs_its_tenant_nothing(server: QuotaServer) -> None:
     session = await server.tenant(requests_per_second=1)
     forged = replace(session, token=session.token[:-6] + "AAAAAA")
     assert [(await tried(forged))[0] for _ in range(5)] == [401] * 5
     assert [(await tried(session))[0] for _ in range(2)] == [200] * 2
 
 
-async def test_malformed_requests_are_requests(server: QuotaServer) -> None:
+async def test_malformed_requests_count_as_requests(server: QuotaServer) -> None:
     session = await server.tenant(requests_per_second=1)
     assert [(await tried(session, "{"))[0] for _ in range(3)] == [200, 200, 429]
 
 
-async def test_a_tenant_whose_storage_is_full_reads_and_frees_and_adds_nothing(server: QuotaServer) -> None:
+async def test_a_tenant_with_full_storage_can_read_and_delete_but_not_add(server: QuotaServer) -> None:
     roomy = await server.tenant(storage_mb=1, stored_bytes=999_999)
     group = (await roomy.ask(GROUP))["createGroup"]["id"]
     full = await server.tenant(storage_mb=1, stored_bytes=1_000_000)
@@ -148,7 +146,7 @@ async def test_a_tenant_whose_storage_is_full_reads_and_frees_and_adds_nothing(s
 
 
 @pytest.mark.one_engine
-async def test_every_mutation_but_those_that_free_room_is_refused_when_storage_is_full(server: QuotaServer) -> None:
+async def test_with_full_storage_only_mutations_that_free_storage_are_allowed(server: QuotaServer) -> None:
     full = await server.tenant(storage_mb=1, stored_bytes=1_000_000)
     passed = set()
     for question in root_field_calls():
@@ -164,7 +162,7 @@ async def test_every_mutation_but_those_that_free_room_is_refused_when_storage_i
     assert passed == {"deleteUser", "deleteGroup", "removeMember", "deleteOrder", "revokeSession"}
 
 
-async def test_users_over_the_quota_are_refused_with_its_name(server: QuotaServer) -> None:
+async def test_users_over_the_quota_are_refused_with_the_name_of_the_quota(server: QuotaServer) -> None:
     session = await server.tenant(users=1)
     assert await tried(session, CREATE) == (200, {})
     status, error = await tried(session, CREATE.replace("new@", "newer@"))

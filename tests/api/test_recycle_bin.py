@@ -1,4 +1,4 @@
-"""The recycle bin through the API: out of every list at once, and back exactly where it was."""
+"""The recycle bin through the API: a deleted order leaves every list, and a restored one returns to its place."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ async def an_order(owner: Session) -> dict[str, Any]:
     return await place_order(owner, order_input(customer, (pen, 1), (pen, 2)))
 
 
-async def test_an_order_leaves_every_list_and_comes_back_where_it_was(owner: Session) -> None:
+async def test_a_deleted_order_leaves_every_list_and_returns_to_its_place_when_restored(owner: Session) -> None:
     order = await an_order(owner)
     names = {"id": order["id"], "customer": order["customer"]["id"]}
     await owner.ask(FLAG, id=order["id"])
@@ -48,7 +48,7 @@ async def test_an_order_leaves_every_list_and_comes_back_where_it_was(owner: Ses
     assert (await owner.ask(BIN))["deletedOrders"]["edges"] == []
 
 
-async def test_what_is_in_the_bin_stays_as_it_is(owner: Session) -> None:
+async def test_an_order_in_the_bin_cannot_be_changed(owner: Session) -> None:
     order = await an_order(owner)
     first = await owner.ask(DELETE, id=order["id"])
     assert await owner.ask(DELETE, id=order["id"]) == first
@@ -59,7 +59,7 @@ async def test_what_is_in_the_bin_stays_as_it_is(owner: Session) -> None:
     ]
 
 
-async def test_what_is_not_in_the_bin_is_not_restored(world: World, owner: Session) -> None:
+async def test_an_order_that_is_not_in_the_bin_cannot_be_restored(world: World, owner: Session) -> None:
     order = await an_order(owner)
     assert await owner.refusal(RESTORE, id=order["id"]) == "CONFLICT"
     neighbour = world.session(await world.new_tenant())
@@ -67,7 +67,7 @@ async def test_what_is_not_in_the_bin_is_not_restored(world: World, owner: Sessi
         assert await neighbour.refusal(refused, id=order["id"]) == "NOT_FOUND"
 
 
-async def test_the_bin_is_for_admins(world: World, owner: Session) -> None:
+async def test_the_bin_needs_the_role_admin(world: World, owner: Session) -> None:
     order = await an_order(owner)
     member, admin = world.session(owner.tenant, Role.MEMBER), world.session(owner.tenant, Role.ADMIN)
     assert await member.refusal(DELETE, id=order["id"]) == "FORBIDDEN"

@@ -1,4 +1,4 @@
-"""Operators give a tenant's collections other shards while its users go on."""
+"""Operators change the number of shards of a collection while users work."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ CREATE = """mutation ($email: String!) {
 
 @pytest.fixture
 async def operator(world: World, moving: bool) -> AsyncIterator[Session]:
-    """At a server that waits for nobody, with a migrator or without one."""
+    """An operator at a server with a short settle time, with or without a migrator."""
     settings = world.settings.model_copy(update=SHORT_SETTLE)
     migrator = aws_access(settings, world.gate.sessions).connect_migrator() if moving else None
     application = world.serve(settings=settings, migrator=migrator)
@@ -52,7 +52,7 @@ async def ended(operator: Session, tenant: TenantId) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("moving", [False, True])
-async def test_a_server_widens_a_collection_by_itself_and_tells_it_in_events(
+async def test_a_server_grows_a_collection_by_itself_and_writes_events(
     world: World, operator: Session, tenant: TenantId
 ) -> None:
     begun = (await operator.answer(RESHARD, tenant=tenant, collection="users", shards=4))["data"]["reshard"]
@@ -70,7 +70,7 @@ async def test_a_server_widens_a_collection_by_itself_and_tells_it_in_events(
 
 
 @pytest.mark.parametrize("moving", [True])
-async def test_users_that_were_spread_are_listed_once_after_the_shards_are_fewer_again(
+async def test_users_are_listed_once_after_the_shards_are_reduced_again(
     world: World, operator: Session, tenant: TenantId
 ) -> None:
     await operator.answer(RESHARD, tenant=tenant, collection="users", shards=8)
@@ -90,7 +90,7 @@ async def test_users_that_were_spread_are_listed_once_after_the_shards_are_fewer
 
 
 @pytest.mark.parametrize("moving", [False])
-async def test_what_moves_items_waits_for_the_migrator_and_nothing_else_may_begin(
+async def test_a_reshard_that_moves_items_waits_for_the_migrator_and_blocks_others(
     world: World, operator: Session, tenant: TenantId
 ) -> None:
     await operator.answer(RESHARD, tenant=tenant, collection="users", shards=4)

@@ -1,4 +1,4 @@
-"""The review queue through the API: each flagged order goes to exactly one who claims it."""
+"""The review queue through the API: each flagged order is claimed exactly once."""
 
 import asyncio
 
@@ -29,7 +29,7 @@ async def test_a_flagged_order_waits_in_the_queue_until_it_is_claimed(owner: Ses
     assert (await owner.ask(QUEUE))["reviewQueue"]["edges"] == []
 
 
-async def test_who_claims_at_once_gets_different_orders(world: World, owner: Session) -> None:
+async def test_concurrent_claims_get_different_orders(world: World, owner: Session) -> None:
     made = await flagged(owner, 4)
     claimants = [world.session(owner.tenant, Role.MEMBER, user=f"u{n}") for n in range(8)]
     answers = await asyncio.gather(*(claimant.ask(CLAIM) for claimant in claimants))
@@ -45,7 +45,7 @@ async def test_an_order_is_flagged_once_and_with_a_reason(owner: Session) -> Non
     )
 
 
-async def test_a_neighbours_flags_are_not_to_be_claimed(world: World, owner: Session) -> None:
+async def test_flagged_orders_of_another_tenant_cannot_be_claimed(world: World, owner: Session) -> None:
     await flagged(owner, 1)
     neighbour = world.session(await world.new_tenant())
     assert await neighbour.ask(CLAIM) == {"claimReview": None}

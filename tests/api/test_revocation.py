@@ -1,4 +1,4 @@
-"""A revoked token is refused from the next request on, by every server, and its holder changes nothing any more."""
+"""A revoked token is refused from the next request on, by every server."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,7 @@ async def status(session: Session, query: str = USERS) -> tuple[int, str | None]
     return answer.status_code, errors[0]["extensions"]["code"] if errors else None
 
 
-async def test_a_revoked_token_is_refused_on_every_server_and_others_of_the_same_user_are_not(
+async def test_a_revoked_token_is_refused_on_every_server_and_other_tokens_of_the_user_are_not(
     world: World, owner: Session
 ) -> None:
     stolen, kept = (world.session(owner.tenant, user="ann") for _ in range(2))
@@ -39,7 +39,7 @@ async def test_a_revoked_token_is_refused_on_every_server_and_others_of_the_same
     assert await status(kept) == (200, None)
 
 
-async def test_a_revoked_token_changes_nothing_and_shows_nothing(world: World, owner: Session) -> None:
+async def test_a_revoked_token_can_neither_read_nor_write(world: World, owner: Session) -> None:
     stolen = world.session(owner.tenant)
     await owner.ask(REVOKE, jti=jti(stolen))
     answer = await stolen.post({"query": CREATE})
@@ -50,7 +50,7 @@ async def test_a_revoked_token_changes_nothing_and_shows_nothing(world: World, o
         assert (await status(stolen, malformed))[0] == 401
 
 
-async def test_everybody_ends_their_own_session_and_admins_anybodys(world: World, owner: Session) -> None:
+async def test_users_revoke_their_own_session_and_admins_any_session(world: World, owner: Session) -> None:
     viewer, member, admin = (world.session(owner.tenant, role) for role in (Role.VIEWER, Role.MEMBER, Role.ADMIN))
     assert await viewer.refusal(REVOKE, jti=jti(member)) == "FORBIDDEN"
     assert await member.refusal(REVOKE, jti="nobody-knows") == "FORBIDDEN"
@@ -62,19 +62,19 @@ async def test_everybody_ends_their_own_session_and_admins_anybodys(world: World
     await admin.ask(REVOKE, jti="nobody-knows")
 
 
-async def test_a_neighbours_revocation_is_the_neighbours(world: World, owner: Session) -> None:
+async def test_a_revocation_of_another_tenant_has_no_effect(world: World, owner: Session) -> None:
     neighbour = world.session(await world.new_tenant())
     await neighbour.ask(REVOKE, jti=jti(owner))
     assert await status(owner) == (200, None)
 
 
 @pytest.mark.parametrize("text", ["", "x" * 257, "a\nb", "\x00"])
-async def test_what_no_token_can_be_named_is_refused(owner: Session, text: str) -> None:
+async def test_an_invalid_token_id_is_refused(owner: Session, text: str) -> None:
     (error,) = (await owner.answer(REVOKE, jti=text))["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", "jti")
 
 
-async def test_an_entry_that_has_ended_counts_as_gone_though_it_is_still_there(world: World, tenant: TenantId) -> None:
+async def test_an_expired_revocation_has_no_effect_though_still_stored(world: World, tenant: TenantId) -> None:
     long_ago = datetime.now(UTC) - timedelta(days=31)
     session = world.session(tenant)
     await RevocationRepository(world.table(tenant), now=lambda: long_ago).revoke(jti(session), "somebody")
@@ -84,9 +84,7 @@ async def test_an_entry_that_has_ended_counts_as_gone_though_it_is_still_there(w
     assert await status(session) == (401, "UNAUTHENTICATED")
 
 
-async def test_every_request_asks_once_consistently_on_a_session_that_cannot_write(
-    world: World, owner: Session
-) -> None:
+async def test_every_request_checks_once_consistently_with_a_read_session(world: World, owner: Session) -> None:
     await owner.ask(USERS)
     for query in (USERS, CREATE, "{ viewer { subject } }", "{ nothing }"):
         world.calls()
@@ -98,7 +96,7 @@ async def test_every_request_asks_once_consistently_on_a_session_that_cannot_wri
         assert found.role.name == "keyfence-tenant-read"
 
 
-async def test_who_may_believe_for_a_while_asks_once_in_that_while(world: World, owner: Session) -> None:
+async def test_with_a_cache_time_the_check_is_made_once_in_that_time(world: World, owner: Session) -> None:
     settings = world.settings.model_copy(update={"revocation_seconds": 60.0})
     patient = replace(owner, application=world.serve(settings=settings))
     await patient.ask(USERS)

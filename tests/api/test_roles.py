@@ -1,4 +1,4 @@
-"""Who may do what: viewers read, members write, admins manage, owners may everything."""
+"""Roles: viewers read, members write, admins manage, owners may do everything."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ NO_USER, NO_GROUP = "usr_" + "0" * 26, "grp_" + "0" * 26
 
 
 def call(name: str, field: GraphQLField) -> str:
-    """A call of this mutation with arguments of the right types, whatever they are."""
+    """Return a call of this mutation with arguments of the right types."""
     arguments = ", ".join(
         f"{key}: {example(key, argument.type)}"
         for key, argument in field.args.items()
@@ -48,7 +48,7 @@ async def test_a_viewer_can_call_no_mutation(world: World, owner: Session) -> No
     assert not [made for made in world.calls() if made.operation != "GetItem"]
 
 
-async def test_a_member_does_nothing_that_is_for_admins(world: World, owner: Session) -> None:
+async def test_a_member_can_call_no_mutation_for_admins(world: World, owner: Session) -> None:
     member = world.session(owner.tenant, Role.MEMBER)
     codes = {name: await member.refusal(call(name, MUTATIONS[name])) for name in (*ADMINS, "revokeSession")}
     assert codes == dict.fromkeys(codes, "FORBIDDEN")
@@ -57,7 +57,7 @@ async def test_a_member_does_nothing_that_is_for_admins(world: World, owner: Ses
 CREATE = 'mutation($r: Role!) { createUser(input: {email: "%s", name: "N", role: $r}) { id } }'
 
 
-async def test_only_an_owner_makes_changes_and_removes_an_owner(world: World, owner: Session) -> None:
+async def test_only_an_owner_can_create_change_or_delete_an_owner(world: World, owner: Session) -> None:
     admin = world.session(owner.tenant, Role.ADMIN)
     assert await admin.refusal(CREATE % "o@x.example", r="OWNER") == "FORBIDDEN"
     boss = (await owner.ask(CREATE % "o@x.example", r="OWNER"))["createUser"]["id"]
@@ -69,7 +69,7 @@ async def test_only_an_owner_makes_changes_and_removes_an_owner(world: World, ow
     assert (await owner.ask(update, id=boss, r="VIEWER"))["updateUser"]["role"] == "VIEWER"
 
 
-async def test_a_member_puts_settings_of_their_own_and_an_admin_anybodys(world: World, owner: Session) -> None:
+async def test_a_member_changes_own_settings_and_an_admin_any_settings(world: World, owner: Session) -> None:
     mine = (await owner.ask(CREATE % "m@x.example", r="MEMBER"))["createUser"]["id"]
     other = (await owner.ask(CREATE % "n@x.example", r="MEMBER"))["createUser"]["id"]
     put = 'mutation($id: ID!) { putSetting(userId: $id, name: "theme", value: {dark: true}) { value } }'

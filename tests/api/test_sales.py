@@ -1,4 +1,4 @@
-"""What sells most, through the API: orders count when they are confirmed, once, and no longer when cancelled."""
+"""The sales ranking through the API: an order counts once, from its confirmation until it is cancelled."""
 
 import asyncio
 from collections import Counter
@@ -30,7 +30,7 @@ async def step(session: Session, order: str, *states: str) -> None:
         await session.ask(TRANSITION, id=order, to=state)
 
 
-async def test_an_order_counts_once_from_its_confirmation_on_unless_it_is_cancelled(owner: Session) -> None:
+async def test_a_confirmed_order_counts_once_until_it_is_cancelled(owner: Session) -> None:
     customer, pen, ink = await new_customer(owner), await new_product(owner, "PEN"), await new_product(owner, "INK")
     first = await ordered(owner, customer, (pen, 2), (ink, 5), (pen, 1))
     second = await ordered(owner, customer, (pen, 4))
@@ -44,13 +44,13 @@ async def test_an_order_counts_once_from_its_confirmation_on_unless_it_is_cancel
     assert await top(owner) == [("PEN", 4)]
 
 
-async def test_a_cancelled_order_that_was_never_confirmed_counts_nowhere(owner: Session) -> None:
+async def test_an_order_that_was_cancelled_before_confirmation_never_counts(owner: Session) -> None:
     order = await ordered(owner, await new_customer(owner), (await new_product(owner), 3))
     await step(owner, order, "CANCELLED")
     assert await top(owner) == []
 
 
-async def test_many_who_confirm_at_once_are_all_counted(owner: Session) -> None:
+async def test_concurrent_confirmations_are_all_counted(owner: Session) -> None:
     customer = await new_customer(owner)
     products = {sku: await new_product(owner, sku) for sku in ("A", "B", "C")}
     lines = [[("A", 1), ("B", number)] if number % 2 else [("B", 2), ("C", number)] for number in range(1, 11)]
@@ -64,7 +64,7 @@ async def test_many_who_confirm_at_once_are_all_counted(owner: Session) -> None:
 
 
 async def _confirmed(session: Session, order: str) -> None:
-    """As a patient client does it: who is told to retry shortly, does."""
+    """Repeat the call while the answer says to retry."""
     while True:
         answer = await session.answer(TRANSITION, id=order, to="CONFIRMED")
         if "errors" not in answer:
@@ -72,7 +72,7 @@ async def _confirmed(session: Session, order: str) -> None:
         assert answer["errors"][0]["extensions"]["code"] == "THROTTLED", answer
 
 
-async def test_a_lost_answer_does_not_sell_twice(world: World, owner: Session) -> None:
+async def test_a_lost_answer_does_not_count_twice(world: World, owner: Session) -> None:
     order = await ordered(owner, await new_customer(owner), (await new_product(owner), 3))
     world.gate.faults = (Fault(kind="lost_response", operation="TransactWriteItems", nth=1),)
     try:
@@ -82,7 +82,7 @@ async def test_a_lost_answer_does_not_sell_twice(world: World, owner: Session) -
     assert await top(owner) == [("PEN", 3)]
 
 
-async def test_a_month_that_is_none_is_refused_by_name(owner: Session) -> None:
+async def test_an_invalid_month_is_refused_with_its_field(owner: Session) -> None:
     (error,) = (await owner.answer(TOP, m="2026-13"))["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", "month")
 

@@ -1,4 +1,4 @@
-"""Every data call is signed with a session that reaches no further than it must, and IAM's no is final."""
+"""Every data call is signed with a session that has the least rights, and a denial by IAM is final."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,20 +25,20 @@ BOTH = (
 
 @pytest.fixture
 def account(world: World) -> Iterator[None]:
-    """Whatever a test does to the account's roles is undone."""
+    """Undoes what a test changes in the roles of the account."""
     before = world.gate.account
     yield
     world.gate.account = before
 
 
 def signed(world: World) -> list[GateSession]:
-    """The sessions behind the calls since the last time."""
+    """Return the sessions of the calls since the last time."""
     keys = [call.credentials for call in world.calls()]
     return [world.gate.sessions.get(key.access_key, key.token or "") for key in keys]
 
 
 async def fresh(world: World, tenant: TenantId) -> Session:
-    """A service that has not seen the tenant yet, and so reads the register."""
+    """A service that has no cached tenant and must read it."""
     application = world.serve()
     return replace(world.session(tenant), application=application)
 
@@ -59,9 +59,7 @@ async def test_a_query_is_signed_with_a_session_that_cannot_write(world: World, 
 
 
 @pytest.mark.parametrize("mutation", [CREATE, BOTH], ids=["write", "write and read"])
-async def test_a_mutation_is_signed_with_the_tenants_writing_session(
-    world: World, owner: Session, mutation: str
-) -> None:
+async def test_a_mutation_is_signed_with_the_tenants_write_session(world: World, owner: Session, mutation: str) -> None:
     await owner.ask(USERS)
     world.calls()
     await owner.ask(mutation)
@@ -72,7 +70,7 @@ async def test_a_mutation_is_signed_with_the_tenants_writing_session(
     }
 
 
-async def test_the_register_is_read_with_a_narrowed_session_of_no_tenant(world: World, tenant: TenantId) -> None:
+async def test_tenants_are_read_with_a_narrowed_session_of_the_control_plane(world: World, tenant: TenantId) -> None:
     caller = await fresh(world, tenant)
     world.calls()
     await caller.ask("{ viewer { tenant { name } } }")
@@ -82,7 +80,7 @@ async def test_the_register_is_read_with_a_narrowed_session_of_no_tenant(world: 
     assert session.policies is not None
 
 
-async def test_two_tenants_of_one_service_never_share_a_session(world: World) -> None:
+async def test_two_tenants_never_share_a_session(world: World) -> None:
     one, other = await world.new_tenant(), await world.new_tenant()
     world.calls()
     for _ in range(2):
@@ -94,7 +92,7 @@ async def test_two_tenants_of_one_service_never_share_a_session(world: World) ->
 
 
 @pytest.mark.usefixtures("account")
-async def test_a_suspended_tenant_is_refused_at_once_counted_and_the_others_go_on(world: World) -> None:
+async def test_a_tenant_that_iam_denies_is_refused_and_counted_and_others_are_served(world: World) -> None:
     victim, neighbour = await world.new_tenant(), await world.new_tenant()
     session = await fresh(world, victim)
     await session.ask(USERS)
@@ -107,7 +105,7 @@ async def test_a_suspended_tenant_is_refused_at_once_counted_and_the_others_go_o
     await world.session(neighbour).ask(USERS)
 
 
-async def test_the_service_cannot_reach_a_neighbour_even_if_its_keys_were_wrong(world: World) -> None:
+async def test_the_service_cannot_reach_another_tenant_even_with_wrong_keys(world: World) -> None:
     one, other = await world.new_tenant(), await world.new_tenant()
     victim = await UserRepository(world.table(other)).create(email="v@x.example", name="V", role=Role.MEMBER)
     confused = replace(world.table(one), fence=world.table(other).fence)
@@ -116,7 +114,7 @@ async def test_the_service_cannot_reach_a_neighbour_even_if_its_keys_were_wrong(
     assert type(refused.value).__name__ == "Forbidden"
 
 
-async def test_beyond_the_budget_for_sts_a_new_tenant_is_throttled_with_the_time_to_wait(world: World) -> None:
+async def test_beyond_the_rate_of_sts_calls_a_new_tenant_is_throttled_with_a_retry_time(world: World) -> None:
     tenant = await world.new_tenant()
     vending = SessionCache(world.vending._assume, budget=call_budget(0.5))
     tables = replace(world.tables, credentials=TenantCredentials(vending))

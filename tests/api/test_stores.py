@@ -1,4 +1,4 @@
-"""Stores through the API: added, found by their place, and refused in words that name the field."""
+"""Stores through the API: creation, search by distance, and errors that name the field."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ async def created(owner: Session, name: str, latitude: float, longitude: float) 
     return store
 
 
-async def test_the_nearest_comes_first_across_the_date_line(owner: Session) -> None:
+async def test_the_nearest_store_comes_first_across_the_date_line(owner: Session) -> None:
     for name, longitude in (("east", 179.95), ("west", -179.99), ("far", 179.0)):
         await created(owner, name, 0.0, longitude)
     found = (await owner.ask(NEAR, lat=0.0, lon=180.0, km=10.0))["storesNear"]
@@ -27,7 +27,7 @@ async def test_the_nearest_comes_first_across_the_date_line(owner: Session) -> N
     assert len((await owner.ask(NEAR, lat=0.0, lon=180.0, km=10.0, first=1))["storesNear"]) == 1
 
 
-async def test_a_store_comes_back_as_it_was_put_and_by_its_id(owner: Session) -> None:
+async def test_a_store_is_returned_as_it_was_created_and_by_its_id(owner: Session) -> None:
     store = await created(owner, "Ecke #7 50%", -0.0, -123.456789012)
     assert (store["latitude"], store["longitude"]) == (0.0, -123.456789012)
     shown = await owner.ask(
@@ -48,7 +48,7 @@ async def test_a_store_comes_back_as_it_was_put_and_by_its_id(owner: Session) ->
     ],
     ids=str,
 )
-async def test_what_cannot_be_searched_is_refused_by_name(owner: Session, wrong: dict[str, Any], field: str) -> None:
+async def test_an_invalid_search_is_refused_with_its_field(owner: Session, wrong: dict[str, Any], field: str) -> None:
     (error,) = (await owner.answer(NEAR, **{"lat": 1.0, "lon": 1.0, "km": 1.0, **wrong}))["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
 
@@ -57,7 +57,7 @@ async def test_what_cannot_be_searched_is_refused_by_name(owner: Session, wrong:
     ("wrong", "field"),
     [({"latitude": -91.0}, "latitude"), ({"longitude": 181.0}, "longitude"), ({"name": " "}, "name")],
 )
-async def test_a_store_that_is_nowhere_is_refused(owner: Session, wrong: dict[str, Any], field: str) -> None:
+async def test_a_store_outside_the_earth_is_refused(owner: Session, wrong: dict[str, Any], field: str) -> None:
     given = {"name": "Shop", "latitude": 1.0, "longitude": 1.0, **wrong}
     (error,) = (await owner.answer(CREATE, i=given))["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", field)

@@ -1,4 +1,4 @@
-"""Without STS the service goes on answering for five minutes, then fails closed, and recovers by itself."""
+"""During an outage of STS the service answers for five minutes, then fails closed, and recovers by itself."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ class Service:
     now: float = 0.0
 
     def pass_time(self, seconds: int) -> None:
-        """With a sweep every five seconds, each of which comes to its end."""
+        """Let time pass, with a refresh of sessions every five seconds."""
         for _ in range(0, seconds, 5):
             self.now += 5
             self.vending.refresh_due()
@@ -46,7 +46,7 @@ def service(world: World, owner: Session) -> Iterator[Service]:
 
 
 @pytest.mark.parametrize("faults", [DOWN, LOST], ids=["errors", "hangs up"])
-async def test_a_tenant_in_use_is_served_through_five_minutes_and_after(
+async def test_a_tenant_in_use_is_served_during_an_outage_of_five_minutes_and_after(
     service: Service, faults: tuple[Fault, ...]
 ) -> None:
     await service.owner.ask(USERS)
@@ -64,7 +64,7 @@ async def test_a_tenant_in_use_is_served_through_five_minutes_and_after(
     await service.owner.ask(CREATE, email="after@x.example")
 
 
-async def test_when_its_sessions_have_ended_it_fails_closed_and_recovers_without_a_restart(service: Service) -> None:
+async def test_with_expired_sessions_the_service_fails_closed_and_recovers_without_a_restart(service: Service) -> None:
     await service.owner.ask(USERS)
     service.world.gate.faults = DOWN
     service.pass_time(1000)
@@ -79,7 +79,7 @@ async def test_when_its_sessions_have_ended_it_fails_closed_and_recovers_without
     await service.owner.ask(USERS)
 
 
-async def test_a_new_tenant_hears_an_internal_error_and_is_served_when_sts_is_back(service: Service) -> None:
+async def test_a_new_tenant_gets_an_internal_error_and_is_served_when_sts_is_back(service: Service) -> None:
     await service.owner.ask(USERS)
     newcomer = replace(service.owner, tenant=await service.world.new_tenant())
     newcomer = replace(newcomer, token=service.world.session(newcomer.tenant).token)

@@ -1,4 +1,4 @@
-"""What clients of a tenant do while it moves: every kind of change in both tables, every answer as before."""
+"""While a tenant is moved, every change is written to both tables, and clients get the same answers as before."""
 
 import httpx2
 import pytest
@@ -35,7 +35,7 @@ async def moving(world: World) -> MovingTenant:
 
 
 class Shopping:
-    """Somebody who does everything, on whatever server there is."""
+    """A client that uses every kind of change."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -101,7 +101,7 @@ async def differences(server: Session) -> list[str]:
     return [line for line in lines if line.startswith("keyfence_shadow_read_differences_total{")]
 
 
-async def test_every_kind_of_change_is_in_both_tables_from_the_beginning(moving: MovingTenant) -> None:
+async def test_every_kind_of_change_is_written_to_both_tables_from_the_start(moving: MovingTenant) -> None:
     await moving.publish(MovePhase.DUAL)
     shopping, server = Shopping("ann"), moving.server()
     await shopping.begin(server)
@@ -111,7 +111,7 @@ async def test_every_kind_of_change_is_in_both_tables_from_the_beginning(moving:
     assert kept == copied
 
 
-async def test_a_tenant_moves_there_and_back_under_its_clients(moving: MovingTenant) -> None:
+async def test_a_tenant_moves_to_its_own_table_and_back_while_clients_use_it(moving: MovingTenant) -> None:
     shopping, server = Shopping("bea"), moving.server()
     await shopping.begin(server)
     before = moving.items(moving.pool)
@@ -141,7 +141,7 @@ async def test_a_tenant_moves_there_and_back_under_its_clients(moving: MovingTen
         assert await differences(server) == []
 
 
-async def test_a_difference_is_counted_and_the_answer_is_the_one_of_the_table_that_is_read(
+async def test_a_difference_is_counted_and_the_answer_is_that_of_the_table_that_is_read(
     moving: MovingTenant,
 ) -> None:
     await moving.publish(MovePhase.SHADOW)

@@ -1,4 +1,4 @@
-"""What operators change of a tenant holds at once, leaves an event, and stops where the states say."""
+"""Changes of a tenant by operators take effect immediately, write an event, and follow the allowed status changes."""
 
 import asyncio
 from dataclasses import replace
@@ -25,7 +25,7 @@ async def arrived(world: World, id: str | None = None) -> TenantApplicant:
     return newcomer
 
 
-async def test_a_suspended_tenant_is_refused_at_once_and_served_again_when_resumed(world: World) -> None:
+async def test_a_suspended_tenant_is_refused_immediately_and_served_again_when_resumed(world: World) -> None:
     newcomer, operator = await arrived(world), world.operator()
     own = newcomer.session(world)
     await own.ask(VIEWER)
@@ -37,8 +37,8 @@ async def test_a_suspended_tenant_is_refused_at_once_and_served_again_when_resum
     assert (await operator.ask(TENANT, id=newcomer.id))["tenant"]["reason"] is None
 
 
-async def test_a_session_that_was_given_out_before_is_refused_by_the_fence(world: World) -> None:
-    """The neighbours with whom it shares a prefix keep theirs."""
+async def test_iam_denies_a_session_that_was_issued_before_the_suspension(world: World) -> None:
+    """Tenants with the same prefix are not affected."""
     names = ("far", "far-1", "far-11")
     clients = {}
     for name in names:
@@ -54,7 +54,7 @@ async def test_a_session_that_was_given_out_before_is_refused_by_the_fence(world
             clients[name].get_item(TableName=world.settings.table, Key=key)
 
 
-async def test_a_server_that_does_not_know_yet_is_refused_by_the_fence(world: World) -> None:
+async def test_iam_denies_a_server_that_does_not_know_of_the_suspension_yet(world: World) -> None:
     newcomer = await arrived(world)
     unaware = world.serve()
     elsewhere = replace(newcomer.session(world), application=unaware)
@@ -64,8 +64,8 @@ async def test_a_server_that_does_not_know_yet_is_refused_by_the_fence(world: Wo
     assert await elsewhere.refusal(users) == "FORBIDDEN"
 
 
-async def test_suspending_at_once_shuts_everybody_out_who_was_suspended(world: World) -> None:
-    """Two who publish at once must not undo each other."""
+async def test_concurrent_suspensions_all_take_effect(world: World) -> None:
+    """Two concurrent publications must not undo each other."""
     crowd = [await arrived(world) for _ in range(6)]
     await asyncio.gather(*(world.operator().ask(SUSPEND, id=one.id) for one in crowd))
     for one in crowd:
@@ -93,7 +93,7 @@ async def test_a_suspension_that_iam_did_not_get_is_an_error_and_to_repeat_it_pu
         client.get_item(TableName=world.settings.table, Key=key)
 
 
-async def test_suspending_again_changes_nothing_but_the_reason(world: World) -> None:
+async def test_a_second_suspension_changes_only_the_reason(world: World) -> None:
     newcomer, operator = await arrived(world), world.operator()
     await operator.ask(SUSPEND, id=newcomer.id)
     before = (await operator.ask(TENANT, id=newcomer.id))["tenant"]
@@ -103,7 +103,7 @@ async def test_suspending_again_changes_nothing_but_the_reason(world: World) -> 
     assert (await operator.ask(TENANT, id=newcomer.id))["tenant"]["reason"] == "abuse"
 
 
-async def test_a_new_name_is_seen_at_once_and_an_old_version_is_a_conflict(world: World) -> None:
+async def test_a_new_name_is_returned_immediately_and_an_old_version_is_a_conflict(world: World) -> None:
     newcomer, operator = await arrived(world), world.operator()
     version = (await operator.ask(TENANT, id=newcomer.id))["tenant"]["version"]
     await operator.ask(RENAME, id=newcomer.id, name="Neu", v=version)
@@ -111,7 +111,7 @@ async def test_a_new_name_is_seen_at_once_and_an_old_version_is_a_conflict(world
     assert await operator.refusal(RENAME, id=newcomer.id, name="Neuer", v=version) == "CONFLICT"
 
 
-async def test_quotas_that_were_agreed_on_stay_when_the_tier_changes(world: World) -> None:
+async def test_quota_overrides_stay_when_the_tier_changes(world: World) -> None:
     newcomer, operator = await arrived(world), world.operator()
     await operator.ask(QUOTAS, id=newcomer.id, r=77)
     changed = (await operator.ask(TIER, id=newcomer.id, tier="FREE"))["setTier"]
@@ -119,12 +119,12 @@ async def test_quotas_that_were_agreed_on_stay_when_the_tier_changes(world: Worl
 
 
 @pytest.mark.parametrize("quotas", [{"r": 0}, {"u": -1}, {"r": 1_000_000_001}, {}], ids=str)
-async def test_a_quota_that_nobody_could_live_with_is_refused(world: World, quotas: dict[str, int]) -> None:
+async def test_a_quota_below_the_minimum_is_refused(world: World, quotas: dict[str, int]) -> None:
     newcomer = await arrived(world)
     assert await world.operator().refusal(QUOTAS, id=newcomer.id, **quotas) == "BAD_USER_INPUT"
 
 
-async def test_every_change_is_an_event_in_the_operators_name(world: World) -> None:
+async def test_every_change_is_an_event_with_the_operators_name(world: World) -> None:
     newcomer = await arrived(world)
     somebody = world.operator("op-7")
     await somebody.ask(RENAME, id=newcomer.id, name="Neu")
@@ -144,7 +144,7 @@ async def test_every_change_is_an_event_in_the_operators_name(world: World) -> N
     assert found[2]["node"]["detail"] == {"requestsPerSecond": 5}
 
 
-async def test_what_changes_nothing_leaves_no_event(world: World) -> None:
+async def test_a_change_without_effect_leaves_no_event(world: World) -> None:
     newcomer, operator = await arrived(world), world.operator()
     await operator.ask(TIER, id=newcomer.id, tier="PREMIUM")
     await operator.ask(RESUME, id=newcomer.id)
@@ -166,7 +166,7 @@ async def test_a_tenant_that_is_not_there_is_not_found(world: World, name: str) 
     assert await world.operator().refusal(query, id="nobody-here", **arguments) == "NOT_FOUND"
 
 
-async def test_a_suspended_tenants_application_again_answers_and_changes_nothing(world: World) -> None:
+async def test_a_repeated_onboarding_of_a_suspended_tenant_changes_nothing(world: World) -> None:
     newcomer, operator = await arrived(world), world.operator()
     await operator.ask(SUSPEND, id=newcomer.id)
     again = (await operator.ask(ONBOARD, input=newcomer.application()))["onboardTenant"]

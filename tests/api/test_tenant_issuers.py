@@ -1,4 +1,4 @@
-"""A tenant's own identity provider, asked of the whole service: whom it lets in, and how its keys change."""
+"""A tenant's own identity provider, through the whole service: which tokens are accepted, and how keys are rotated."""
 
 import asyncio
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ BOUND = 0.2
 
 
 def elsewhere(world: World, **changes: Any) -> World:
-    """Another server over the same table, which hears of changes by reading alone."""
+    """Another server over the same table, which learns of changes only by reading."""
     settings = world.settings.model_copy(update={"tenant_cache_seconds": BOUND, **changes})
     return replace(world, settings=settings, application=world.serve(settings=settings))
 
@@ -51,7 +51,7 @@ async def let_in(session: Session) -> bool:
     return False
 
 
-async def test_neighbours_with_a_common_beginning_are_kept_apart_on_every_server(world: World) -> None:
+async def test_tenants_with_a_common_prefix_are_separate_on_every_server(world: World) -> None:
     a1 = TenantApplicant(id="a1", provider=TenantIdentityProvider(issuer="https://id.example/a1"))
     a10 = TenantApplicant(id="a10", provider=TenantIdentityProvider(issuer="https://id.example/a10"))
     await a1.onboard(world)
@@ -65,7 +65,7 @@ async def test_neighbours_with_a_common_beginning_are_kept_apart_on_every_server
         assert not await let_in(bearer(server, a10, forged))
 
 
-async def test_the_settings_issuers_open_the_tenant_too_unless_they_are_bound_to_another(world: World) -> None:
+async def test_issuers_of_the_settings_are_accepted_unless_they_belong_to_another_tenant(world: World) -> None:
     newcomer = TenantApplicant.named()
     await newcomer.onboard(world)
     tenant = newcomer.session(world).tenant
@@ -77,7 +77,7 @@ async def test_the_settings_issuers_open_the_tenant_too_unless_they_are_bound_to
 
 
 @pytest.mark.parametrize("whose", ["issuers", "admin_issuers"])
-async def test_no_tenant_can_claim_an_issuer_of_the_settings(world: World, whose: str) -> None:
+async def test_no_tenant_can_own_an_issuer_of_the_settings(world: World, whose: str) -> None:
     ours, newcomer = TenantIdentityProvider(issuer="https://ours.example"), TenantApplicant.named()
     named = IssuerSettings(issuer=ours.issuer, jwks=ours.jwks())
     server = elsewhere(world, **{whose: (*getattr(world.settings, whose), named)})
@@ -85,7 +85,7 @@ async def test_no_tenant_can_claim_an_issuer_of_the_settings(world: World, whose
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", "issuer")
 
 
-async def test_keys_change_without_refusing_anybody_when_the_new_one_is_named_first(world: World) -> None:
+async def test_keys_can_be_rotated_without_refused_tokens(world: World) -> None:
     newcomer = TenantApplicant.named()
     await newcomer.onboard(world)
     old, new = newcomer.provider, rotated(newcomer.provider)
@@ -107,7 +107,7 @@ async def test_keys_change_without_refusing_anybody_when_the_new_one_is_named_fi
     assert not await let_in(remembered[1])
 
 
-async def test_a_key_that_signs_the_moment_it_is_named_refuses_nobody(world: World) -> None:
+async def test_a_new_key_can_sign_as_soon_as_it_is_set(world: World) -> None:
     newcomer = TenantApplicant.named()
     await newcomer.onboard(world)
     servers = [world, elsewhere(world, tenant_cache_seconds=60.0)]
@@ -140,7 +140,7 @@ async def test_setting_keys_leaves_an_event_and_the_issuer_as_it_is(world: World
         ({"jwksUri": "https://169.254.169.254/latest/meta-data"}, "jwksUri"),
     ],
 )
-async def test_keys_that_cannot_be_used_are_refused_by_name(world: World, given: dict[str, Any], field: str) -> None:
+async def test_unusable_keys_are_refused_with_their_field(world: World, given: dict[str, Any], field: str) -> None:
     newcomer = TenantApplicant.named()
     await newcomer.onboard(world)
     (error,) = (await world.operator().answer(SET, id=newcomer.id, **given))["errors"]
@@ -149,18 +149,18 @@ async def test_keys_that_cannot_be_used_are_refused_by_name(world: World, given:
 
 
 @pytest.mark.parametrize(("id", "code"), [("nobody-here", "NOT_FOUND"), ("A#", "BAD_USER_INPUT")])
-async def test_a_tenant_that_is_not_there_gets_no_keys(world: World, id: str, code: str) -> None:
+async def test_keys_of_an_unknown_tenant_cannot_be_set(world: World, id: str, code: str) -> None:
     assert await world.operator().refusal(SET, id=id, jwksUri="https://id.example/jwks") == code
 
 
-async def test_a_tenants_token_sets_no_keys(world: World) -> None:
+async def test_a_tenants_token_cannot_set_keys(world: World) -> None:
     newcomer = TenantApplicant.named()
     await newcomer.onboard(world)
     own = replace(newcomer.session(world), path="/admin/graphql")
     assert await own.refusal(SET, id=newcomer.id, jwks=newcomer.provider.jwks()) == "UNAUTHENTICATED"
 
 
-async def test_made_up_issuers_are_throttled_before_the_register_and_tenants_are_not(world: World) -> None:
+async def test_unknown_issuers_are_throttled_before_a_lookup_and_tenants_are_not(world: World) -> None:
     newcomer = TenantApplicant.named()
     await newcomer.onboard(world)
     server = elsewhere(world, issuer_lookups_per_second=0.001, tenant_cache_seconds=60.0)
@@ -187,7 +187,7 @@ def published_at(authority: CertificateAuthority) -> Iterator[JwksServer]:
 
 
 def fetching(world: World, authority: CertificateAuthority, *, loopback: bool) -> World:
-    """A server for which every name stands for this machine, which it may call or not."""
+    """A server for which every host name resolves to this machine, which it may call or not."""
     trusting = authority.client_context()
     reach = EgressPolicy(
         is_allowed=lambda address: loopback or is_public_address(address),
@@ -198,7 +198,7 @@ def fetching(world: World, authority: CertificateAuthority, *, loopback: bool) -
     return replace(world, application=made)
 
 
-async def test_keys_are_fetched_from_where_the_tenant_publishes_them(
+async def test_keys_are_fetched_from_the_tenants_jwks_uri(
     world: World, authority: CertificateAuthority, published_at: JwksServer
 ) -> None:
     newcomer = TenantApplicant.named()
@@ -211,7 +211,7 @@ async def test_keys_are_fetched_from_where_the_tenant_publishes_them(
     assert published_at.hits == ["/jwks"]
 
 
-async def test_keys_that_would_have_to_be_fetched_inside_let_nobody_in(
+async def test_keys_at_a_private_address_are_not_fetched(
     world: World, authority: CertificateAuthority, published_at: JwksServer
 ) -> None:
     newcomer = TenantApplicant.named()
@@ -223,7 +223,7 @@ async def test_keys_that_would_have_to_be_fetched_inside_let_nobody_in(
     assert published_at.connections == 0
 
 
-async def test_the_service_as_it_is_served_calls_nothing_inside(world: World, published_at: JwksServer) -> None:
+async def test_the_production_service_calls_no_private_address(world: World, published_at: JwksServer) -> None:
     newcomer = TenantApplicant.named()
     await newcomer.onboard(world, jwks=None, jwksUri=f"https://localhost:{published_at.server_port}/jwks")
     assert await newcomer.session(world).refusal(VIEWER) == "THROTTLED"

@@ -1,4 +1,4 @@
-"""What tenants use is written down to the unit, adds up to what the table gave, and costs what is stated."""
+"""The usage of tenants is counted exactly, and adds up to what DynamoDB reports."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -67,7 +67,7 @@ async def used(server: QuotaServer, tenant: TenantId) -> UsageCounts:
 
 
 async def work(session: Session, name: str) -> None:
-    """Reads, writes, conflicts, nonsense, several at once."""
+    """Send reads, writes, conflicts, malformed requests and concurrent requests."""
     await session.ask(CREATE, email=f"{name}@x.example")
     await session.refusal(CREATE, email=f"{name}@x.example")
     await asyncio.gather(*(session.ask(USERS) for _ in range(3)))
@@ -78,7 +78,9 @@ async def work(session: Session, name: str) -> None:
     await session.answer("{ viewer { subject } __typename }")
 
 
-async def test_the_sum_of_all_tenants_and_the_service_is_what_the_table_gave(server: QuotaServer, till: Till) -> None:
+async def test_the_usage_of_all_tenants_and_the_service_is_what_the_engine_reported(
+    server: QuotaServer, till: Till
+) -> None:
     sessions = [await server.tenant(name) for name in ("sum", "sum-1", "sum-11")]
     quiet = await server.tenant("sum-quiet")
     till.total = CapacityMeter()
@@ -99,7 +101,7 @@ async def test_the_sum_of_all_tenants_and_the_service_is_what_the_table_gave(ser
     assert await used(server, quiet.tenant) == UsageCounts()
 
 
-async def test_usage_is_told_by_operation_whatever_clients_call_theirs(server: QuotaServer) -> None:
+async def test_usage_is_counted_by_root_field_whatever_the_operation_name_is(server: QuotaServer) -> None:
     session = await server.tenant()
     await work(session, "ann")
     await session.answer("query users { groups { edges { node { id } } } }")
@@ -118,7 +120,7 @@ async def test_usage_is_told_by_operation_whatever_clients_call_theirs(server: Q
     assert 0 < 3 * viewer < usage.operations["users"].read_units, "each looks at its token, and these at the list too"
 
 
-async def test_refused_requests_are_counted_as_such_and_not_as_served(server: QuotaServer) -> None:
+async def test_refused_requests_are_counted_separately(server: QuotaServer) -> None:
     session = await server.tenant(requests_per_second=1)
     for _ in range(5):
         await session.answer(USERS)
@@ -128,7 +130,7 @@ async def test_refused_requests_are_counted_as_such_and_not_as_served(server: Qu
     assert found.operations["unknown"].refused == 3
 
 
-async def test_whole_hours_are_summed_over_months_processes_and_days(world: World, server: QuotaServer) -> None:
+async def test_whole_hours_are_added_up_over_days_months_and_processes(world: World, server: QuotaServer) -> None:
     session = await server.tenant("hours")
     neighbour = await server.tenant("hours-1")
     other = QuotaServer(world=world, hour=server.hour)
@@ -161,12 +163,12 @@ async def test_whole_hours_are_summed_over_months_processes_and_days(world: Worl
     [(SUMMER, SPRING), (SPRING, SPRING), (SPRING, SPRING + timedelta(days=401)), (SPRING.replace(tzinfo=None), SUMMER)],
     ids=["backwards", "nothing", "too much", "no zone"],
 )
-async def test_a_span_that_cannot_be_summed_is_refused(server: QuotaServer, start: datetime, end: datetime) -> None:
+async def test_an_invalid_period_is_refused(server: QuotaServer, start: datetime, end: datetime) -> None:
     with pytest.raises((BadInput, TypeError)):
         await server.usages.between(CONTROL_PLANE, start, end)
 
 
-async def test_a_crash_loses_what_was_not_written_and_what_was_written_counts_once(
+async def test_a_crash_loses_only_unwritten_usage_and_written_usage_counts_once(
     world: World, server: QuotaServer
 ) -> None:
     session = await server.tenant()
@@ -183,7 +185,7 @@ async def test_a_crash_loses_what_was_not_written_and_what_was_written_counts_on
     assert (await used(server, session.tenant)).requests == 7
 
 
-async def test_operators_are_told_units_and_money_and_tenants_nothing(world: World, server: QuotaServer) -> None:
+async def test_operators_can_read_usage_and_cost_and_tenants_cannot(world: World, server: QuotaServer) -> None:
     session = await server.tenant()
     await session.ask(CREATE, email="a@x.example")
     await session.ask(USERS)
@@ -206,7 +208,7 @@ async def test_operators_are_told_units_and_money_and_tenants_nothing(world: Wor
     )
 
 
-async def test_the_items_of_usage_go_after_400_days(world: World, server: QuotaServer) -> None:
+async def test_usage_expires_after_400_days(world: World, server: QuotaServer) -> None:
     session = await server.tenant()
     await session.ask(USERS)
     await server.flushing.flush()
@@ -223,7 +225,7 @@ async def test_the_items_of_usage_go_after_400_days(world: World, server: QuotaS
 
 
 async def lived(world: World, session: Session, seconds: float, until: Callable[[], Awaitable[bool]]) -> None:
-    """A server that serves one request, and ends when it is told to."""
+    """Run a server for one request, until the condition holds."""
     settings = world.settings.model_copy(update={"usage_seconds": seconds})
     server = Service(aws_access(settings, world.gate.sessions).connect()).app
     async with server.router.lifespan_context(server):
@@ -241,7 +243,7 @@ async def now_used(world: World, session: Session) -> int:
     return found.total.requests
 
 
-async def test_a_server_that_is_asked_to_end_writes_what_it_counted(world: World, owner: Session) -> None:
+async def test_a_server_writes_its_usage_when_it_stops(world: World, owner: Session) -> None:
     async def at_once() -> bool:
         return True
 
@@ -249,7 +251,7 @@ async def test_a_server_that_is_asked_to_end_writes_what_it_counted(world: World
     assert await now_used(world, owner) == 1
 
 
-async def test_a_server_writes_while_it_runs(world: World, owner: Session) -> None:
+async def test_a_server_writes_its_usage_while_it_runs(world: World, owner: Session) -> None:
     seen = []
 
     async def written() -> bool:
@@ -260,7 +262,7 @@ async def test_a_server_writes_while_it_runs(world: World, owner: Session) -> No
     assert seen[-1] == 1
 
 
-async def test_what_a_command_uses_is_its_tenants_when_it_ends(world: World, tenant: TenantId) -> None:
+async def test_a_commands_usage_is_written_for_its_tenant_when_it_ends(world: World, tenant: TenantId) -> None:
     async with metered_tables(world.tables) as tables:
         await UserRepository(tables.for_tenant(TenantLocation(tenant=tenant), writes=False)).newest(first=5, after=None)
         await tables.for_tenant(TenantLocation(tenant=tenant), writes=False).find(user_by_id, id="usr_nobody")

@@ -1,4 +1,4 @@
-"""Users through the API, from the first create to the last delete."""
+"""Users through the API."""
 
 import asyncio
 from typing import Any
@@ -31,12 +31,12 @@ async def test_a_user_lives_from_create_to_delete(owner: Session) -> None:
     assert await owner.refusal("mutation($id: ID!) { deleteUser(id: $id) }", id=user) == "NOT_FOUND"
 
 
-async def test_concurrent_creates_with_one_email_have_one_winner(owner: Session) -> None:
+async def test_only_one_of_concurrent_creates_with_one_email_succeeds(owner: Session) -> None:
     answers = await asyncio.gather(*(owner.answer(CREATE, e="one@x.example") for _ in range(8)))
     assert sorted(outcome(answer) for answer in answers) == ["CONFLICT"] * 7 + ["OK"]
 
 
-async def test_concurrent_updates_with_one_expected_version_have_one_winner(owner: Session) -> None:
+async def test_only_one_of_concurrent_updates_with_one_expected_version_succeeds(owner: Session) -> None:
     user = await create(owner, "a@x.example")
     updates = (owner.answer(UPDATE, id=user, input={"name": f"N{n}"}, v=1) for n in range(8))
     answers = await asyncio.gather(*updates)
@@ -61,7 +61,7 @@ BAD_USERS = {
 
 
 @pytest.mark.parametrize("user", BAD_USERS.values(), ids=BAD_USERS)
-async def test_a_bad_user_is_refused_by_name_of_the_field(owner: Session, user: dict[str, str]) -> None:
+async def test_an_invalid_user_is_refused_with_its_field(owner: Session, user: dict[str, str]) -> None:
     query = "mutation($i: CreateUserInput!) { createUser(input: $i) { id } }"
     answer = await owner.post({"query": query, "variables": {"i": user}})
     assert answer.status_code < 500
@@ -70,7 +70,7 @@ async def test_a_bad_user_is_refused_by_name_of_the_field(owner: Session, user: 
     assert (await owner.ask("{ users { edges { node { id } } } }"))["users"]["edges"] == []
 
 
-async def test_null_keeps_nothing_and_is_refused_where_a_value_is_needed(owner: Session) -> None:
+async def test_null_is_refused_where_a_value_is_required(owner: Session) -> None:
     user = await create(owner, "a@x.example")
     assert await owner.refusal(UPDATE, id=user, input={"name": None}) == "BAD_USER_INPUT"
     assert (await owner.ask(UPDATE, id=user, input={}))["updateUser"]["version"] == 1
@@ -95,7 +95,7 @@ PAGE = """query($f: Int, $a: String) {
   users(first: $f, after: $a) { edges { cursor node { id } } pageInfo { hasNextPage hasPreviousPage endCursor } } }"""
 
 
-async def test_pages_join_without_gap_or_repeat_and_say_where_they_end(owner: Session) -> None:
+async def test_pages_have_no_gap_and_no_repeat_and_say_where_they_end(owner: Session) -> None:
     made = [await create(owner, f"{n}@x.example") for n in range(5)]
     first = (await owner.ask(PAGE, f=3))["users"]
     assert (first["pageInfo"]["hasNextPage"], first["pageInfo"]["hasPreviousPage"]) == (True, False)
@@ -104,7 +104,7 @@ async def test_pages_join_without_gap_or_repeat_and_say_where_they_end(owner: Se
     assert [edge["node"]["id"] for edge in first["edges"] + rest["edges"]] == made[::-1]
 
 
-async def test_a_cursor_of_another_tenant_list_or_nobody_is_refused(world: World, owner: Session) -> None:
+async def test_a_cursor_of_another_tenant_or_list_is_refused(world: World, owner: Session) -> None:
     for n in range(2):
         await create(owner, f"{n}@x.example")
     cursor = (await owner.ask(PAGE, f=1))["users"]["pageInfo"]["endCursor"]
@@ -116,7 +116,7 @@ async def test_a_cursor_of_another_tenant_list_or_nobody_is_refused(world: World
         assert await owner.refusal(PAGE, f=1, a=forged) == "BAD_USER_INPUT"
 
 
-async def test_a_cursor_of_one_group_does_not_open_another(world: World, owner: Session) -> None:
+async def test_a_cursor_of_another_group_is_refused(world: World, owner: Session) -> None:
     users = [await create(owner, f"{n}@x.example") for n in range(2)]
     groups = []
     for name in ("A", "B"):
@@ -133,7 +133,7 @@ async def test_a_cursor_of_one_group_does_not_open_another(world: World, owner: 
     assert await owner.refusal(members, g=groups[1], a=cursor) == "BAD_USER_INPUT"
 
 
-async def test_the_viewer_sees_tenant_role_and_own_user(world: World, owner: Session) -> None:
+async def test_the_viewer_is_the_callers_tenant_role_and_user(world: World, owner: Session) -> None:
     user = await create(owner, "me@x.example")
     me = world.session(owner.tenant, Role.VIEWER, user=user)
     data = await me.ask("{ viewer { subject role user { email } tenant { id tier name createdAt } } }")
@@ -146,7 +146,7 @@ ODD_VALUES = ["99999999999999999999999999", "1e999", "-1e999", "{a: $x}"]
 
 
 @pytest.mark.parametrize("value", ODD_VALUES)
-async def test_a_setting_that_json_cannot_hold_is_the_callers_mistake(owner: Session, value: str) -> None:
+async def test_a_setting_that_json_cannot_represent_is_bad_input(owner: Session, value: str) -> None:
     user = await create(owner, "a@x.example")
     declared = "($x: Int)" if "$x" in value else ""
     query = f'mutation{declared} {{ putSetting(userId: "{user}", name: "n", value: {value}) {{ value }} }}'
@@ -154,7 +154,7 @@ async def test_a_setting_that_json_cannot_hold_is_the_callers_mistake(owner: Ses
     assert "INTERNAL" not in str(answer)
 
 
-async def test_a_setting_of_great_depth_is_the_callers_mistake(owner: Session) -> None:
+async def test_a_deeply_nested_setting_is_bad_input(owner: Session) -> None:
     user = await create(owner, "a@x.example")
     value: Any = 1
     for _ in range(300):

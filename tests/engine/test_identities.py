@@ -151,7 +151,7 @@ async def test_a_tenant_without_an_issuer_of_its_own_gets_no_keys(world: World) 
         await IssuerKeyRotation(register_of(world))(await world.new_tenant(), None, "https://id.example/jwks")
 
 
-async def test_a_tenant_that_is_not_there_gets_no_keys(world: World) -> None:
+async def test_keys_of_an_unknown_tenant_cannot_be_set(world: World) -> None:
     with pytest.raises(NotFound):
         await IssuerKeyRotation(register_of(world))(parse_tenant_id("nobody-here"), None, "https://id.example/jwks")
 
