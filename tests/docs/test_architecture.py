@@ -35,7 +35,8 @@ PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), refresh.RefreshSchedu
         f"refreshed after {PACE.fresh_seconds:g} s or for an unknown `kid`, at most every {PACE.min_interval:g} s",
         f"unusable after {PACE.usable_seconds:,} s",
         f"{cache.LARGEST:,}; {TENANT_CACHE_SECONDS:g} s",
-        f"{tenant_issuers.MAX_CACHED_ISSUERS:,} of each; {tenant_issuers.MAX_AGE:g} s and {tenant_issuers.ABSENT_SECONDS:g} s",
+        f"{tenant_issuers.MAX_CACHED_ISSUERS:,} of each; {tenant_issuers.MAX_AGE:g} s and"
+        f" {tenant_issuers.ABSENT_SECONDS:g} s",
         f"what is left of tenants' quotas | {tenant_limits.MAX_TENANTS:,};",
         f"the heaviest {traffic_window.MAX_KEYS_PER_STEP:,} of each {STEP_SECONDS} s",
         f"of hours that are over {ledger.MAX_ENTRIES:,} |",

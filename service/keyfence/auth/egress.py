@@ -137,8 +137,8 @@ def parse_tenant_uri(uri: str) -> FetchTarget:
     """Somebody else's words, which make this process call somewhere: read once, so that what was checked is called."""
     if len(uri) > MAX_URI_LENGTH or not _HTTPS.fullmatch(uri):
         raise BadJwksUri(
-            f"must be an https:// address of at most {MAX_URI_LENGTH:,} ASCII characters, without a user name, a fragment or a"
-            " backslash"
+            f"must be an https:// address of at most {MAX_URI_LENGTH:,} ASCII characters, without a user name,"
+            " a fragment or a backslash"
         )
     url = _parsed(uri)
     if url is None or url.port == 0:
