@@ -1,6 +1,6 @@
-"""Compiled conditions: comparisons, quantifiers, `Null`."""
+"""Compiled conditions: comparisons with their quantifiers, and `Null`."""
 
-import operator as relations
+import operator as python_operators
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -20,119 +20,22 @@ from keyfence_iam.evaluator.matching import (
 from keyfence_iam.evaluator.request import ConditionValues, ContextValue
 from keyfence_iam.evaluator.undocumented_behavior import ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS
 from keyfence_iam.policy import Condition
-from keyfence_iam.policy import values as scalar
+from keyfence_iam.policy import values as value_parsers
 from keyfence_iam.policy.operators import ConditionOperator, OperatorType, Relation, parse_operator
 from keyfence_iam.policy.pattern import Pattern, PatternPart, Variable, parse_pattern
-from keyfence_iam.policy.values import boolean
 
-RELATIONS: Mapping[Relation, Callable[[Any, Any], bool]] = {
-    "==": relations.eq,
-    "<": relations.lt,
-    "<=": relations.le,
-    ">": relations.gt,
-    ">=": relations.ge,
-}
-
-
-def compile_values(
-    operator: ConditionOperator, values: tuple[str, ...], *, replace_variables: bool
-) -> tuple[CompiledValue, ...]:
-    make = _MAKERS[operator.type]
-    return tuple(make(value, operator, replace_variables and operator.takes_variables) for value in values)
-
-
-def _text(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
-    return compile_pattern(
-        parse_pattern(value, variables=variables, wildcards=False), lambda atoms: pattern_text(atoms).__eq__
-    )
-
-
-def _folded(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
-    return compile_pattern(parse_pattern(value, variables=variables, wildcards=False), _ignoring_case)
-
-
-def _ignoring_case(atoms: ResolvedPattern) -> Matcher:
-    wanted = pattern_text(atoms).lower()
-    return lambda found: found.lower() == wanted
-
-
-def _like(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
-    return compile_pattern(parse_pattern(value, variables=variables), string_matcher)
-
-
-def _arn(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
-    segments = _segments(parse_pattern(value, variables=variables))
-    if not any(isinstance(atom, Variable) for segment in segments for atom in segment):
-        ready = arn_matcher([made for segment in segments if (made := substitute(segment, {})) is not None])
-        return lambda _: ready
-
-    def in_context(context: ConditionValues) -> Matcher | None:
-        made = [part for segment in segments if (part := substitute(segment, context)) is not None]
-        return arn_matcher(made) if len(made) == len(segments) else None
-
-    return in_context
-
-
-def _segments(atoms: Pattern) -> list[list[PatternPart]]:
-    """Split at the first five colons that stand in the policy's own text; one in a variable's name or value is none."""
-    segments: list[list[PatternPart]] = [[]]
-    for atom in atoms:
-        if not isinstance(atom, str):
-            segments[-1].append(atom)
-            continue
-        first, *rest = atom.split(":", ARN_SEGMENTS - len(segments))
-        segments[-1].append(first)
-        segments.extend([part] for part in rest)
-    return segments
-
-
-def _boolean(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
-    return compile_pattern(parse_pattern(value, variables=variables, wildcards=False), _same_truth)
-
-
-def _same_truth(atoms: ResolvedPattern) -> Matcher:
-    wanted = pattern_text(atoms).lower()
-    return lambda found: ("true" if scalar.boolean(found) else "false") == wanted
-
-
-def _ordered(read: Callable[[str], Decimal]) -> Callable[[str, ConditionOperator, bool], CompiledValue]:
-    def made(value: str, operator: ConditionOperator, _: bool) -> CompiledValue:
-        relation, wanted = RELATIONS[operator.relation], read(value)
-        return _always(lambda found: relation(read(found), wanted))
-
-    return made
-
-
-def _binary(value: str, _: ConditionOperator, __: bool) -> CompiledValue:
-    wanted = scalar.binary(value)
-    return _always(lambda found: scalar.binary(found) == wanted)
-
-
-def _address(value: str, _: ConditionOperator, __: bool) -> CompiledValue:
-    wanted = scalar.network(value)
-    return _always(lambda found: scalar.address(found) in wanted)
-
-
-def _always(matcher: Matcher) -> CompiledValue:
-    return lambda _: matcher
-
-
-_MAKERS: Mapping[OperatorType, Callable[[str, ConditionOperator, bool], CompiledValue]] = {
-    "string": _text,
-    "string_ignore_case": _folded,
-    "string_like": _like,
-    "arn": _arn,
-    "bool": _boolean,
-    "numeric": _ordered(scalar.number),
-    "date": _ordered(scalar.date),
-    "binary": _binary,
-    "ip_address": _address,
+_RELATIONS: Mapping[Relation, Callable[[Any, Any], bool]] = {
+    "==": python_operators.eq,
+    "<": python_operators.lt,
+    "<=": python_operators.le,
+    ">": python_operators.gt,
+    ">=": python_operators.ge,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Values of one key against one key of the request."""
+    """Compares the policy's values with the request's value of one key."""
 
     condition: Condition
     operator: ConditionOperator
@@ -141,35 +44,34 @@ class Comparison:
 
     def holds(self, context: ConditionValues) -> bool:
         value = context.get(self.key)
-        return self._without_value() if value is None else self._with_value(value, self._matchers(context))
+        return self._holds_without_value() if value is None else self._holds_for(value, self._matchers(context))
 
-    def _without_value(self) -> bool:
+    def _holds_without_value(self) -> bool:
         if self.operator.quantifier == "ForAllValues":
             return True
         if self.operator.quantifier == "ForAnyValue":
             return self.operator.if_exists and ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS
         return self.operator.if_exists or self.operator.negated
 
-    def _with_value(self, value: ContextValue, matchers: list[Matcher]) -> bool:
-        """A bare operator matches no key of ArrayOf type; a quantifier takes a single value for a list of one."""
+    def _holds_for(self, value: ContextValue, matchers: list[Matcher]) -> bool:
+        """An operator without a quantifier matches no multivalued key. A quantifier treats one value as a list."""
         if not self.operator.quantifier:
-            return isinstance(value, str) and self._one(value, matchers)
+            return isinstance(value, str) and self._matches(value, matchers)
         values = (value,) if isinstance(value, str) else value
-        every = self.operator.quantifier == "ForAllValues"
-        verdicts = (self._one(one, matchers) for one in values)
-        return all(verdicts) if every else any(verdicts)
+        matches = (self._matches(one, matchers) for one in values)
+        return all(matches) if self.operator.quantifier == "ForAllValues" else any(matches)
 
-    def _one(self, value: str, matchers: list[Matcher]) -> bool:
+    def _matches(self, value: str, matchers: list[Matcher]) -> bool:
         return any(matches(value) for matches in matchers) != self.operator.negated
 
     def _matchers(self, context: ConditionValues) -> list[Matcher]:
-        """Of the policy's values, those whose variables all have a value: the others match nothing."""
-        return [matcher for comparand in self.values if (matcher := comparand(context)) is not None]
+        """Return matchers of the policy's values. A value with a variable that has no value matches nothing."""
+        return [matcher for value in self.values if (matcher := value(context)) is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class NullCheck:
-    """Null: whether the key is absent, as wanted. A quantifier before it changes nothing."""
+    """`Null`: compares whether the key is absent. A quantifier changes nothing."""
 
     condition: Condition
     key: str
@@ -188,7 +90,97 @@ def compile_condition(condition: Condition, *, replace_variables: bool) -> Compi
         raise ValueError(f"{condition.operator!r} is not an operator")
     key = condition.key.lower()
     if operator.type == "null":
-        return NullCheck(condition, key, frozenset(boolean(value) for value in condition.values))
+        return NullCheck(condition, key, frozenset(value_parsers.boolean(value) for value in condition.values))
+    compile_value = _COMPILERS[operator.type]
+    variables = replace_variables and operator.takes_variables
     return Comparison(
-        condition, operator, key, compile_values(operator, condition.values, replace_variables=replace_variables)
+        condition, operator, key, tuple(compile_value(value, operator, variables) for value in condition.values)
     )
+
+
+def _string(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
+    pattern = parse_pattern(value, variables=variables, wildcards=False)
+    return compile_pattern(pattern, lambda parts: pattern_text(parts).__eq__)
+
+
+def _string_ignore_case(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
+    return compile_pattern(parse_pattern(value, variables=variables, wildcards=False), _ignore_case_matcher)
+
+
+def _ignore_case_matcher(parts: ResolvedPattern) -> Matcher:
+    expected = pattern_text(parts).lower()
+    return lambda actual: actual.lower() == expected
+
+
+def _string_like(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
+    return compile_pattern(parse_pattern(value, variables=variables), string_matcher)
+
+
+def _arn(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
+    segments = _arn_segments(parse_pattern(value, variables=variables))
+    if not any(isinstance(part, Variable) for segment in segments for part in segment):
+        matcher = arn_matcher([parts for segment in segments if (parts := substitute(segment, {})) is not None])
+        return lambda _: matcher
+
+    def resolve(values: ConditionValues) -> Matcher | None:
+        resolved = [parts for segment in segments if (parts := substitute(segment, values)) is not None]
+        return arn_matcher(resolved) if len(resolved) == len(segments) else None
+
+    return resolve
+
+
+def _arn_segments(pattern: Pattern) -> list[list[PatternPart]]:
+    """Split at the first five colons of the policy's own text. Colons in variables and their values do not count."""
+    segments: list[list[PatternPart]] = [[]]
+    for part in pattern:
+        if not isinstance(part, str):
+            segments[-1].append(part)
+            continue
+        first, *rest = part.split(":", ARN_SEGMENTS - len(segments))
+        segments[-1].append(first)
+        segments.extend([text] for text in rest)
+    return segments
+
+
+def _bool(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
+    return compile_pattern(parse_pattern(value, variables=variables, wildcards=False), _bool_matcher)
+
+
+def _bool_matcher(parts: ResolvedPattern) -> Matcher:
+    expected = pattern_text(parts).lower()
+    return lambda actual: ("true" if value_parsers.boolean(actual) else "false") == expected
+
+
+def _ordered(parse: Callable[[str], Decimal]) -> Callable[[str, ConditionOperator, bool], CompiledValue]:
+    def compile_value(value: str, operator: ConditionOperator, _: bool) -> CompiledValue:
+        relation, expected = _RELATIONS[operator.relation], parse(value)
+        return _without_variables(lambda actual: relation(parse(actual), expected))
+
+    return compile_value
+
+
+def _binary(value: str, _: ConditionOperator, __: bool) -> CompiledValue:
+    expected = value_parsers.binary(value)
+    return _without_variables(lambda actual: value_parsers.binary(actual) == expected)
+
+
+def _ip_address(value: str, _: ConditionOperator, __: bool) -> CompiledValue:
+    network = value_parsers.network(value)
+    return _without_variables(lambda actual: value_parsers.address(actual) in network)
+
+
+def _without_variables(matcher: Matcher) -> CompiledValue:
+    return lambda _: matcher
+
+
+_COMPILERS: Mapping[OperatorType, Callable[[str, ConditionOperator, bool], CompiledValue]] = {
+    "string": _string,
+    "string_ignore_case": _string_ignore_case,
+    "string_like": _string_like,
+    "arn": _arn,
+    "bool": _bool,
+    "numeric": _ordered(value_parsers.number),
+    "date": _ordered(value_parsers.date),
+    "binary": _binary,
+    "ip_address": _ip_address,
+}

@@ -1,4 +1,4 @@
-"""`Allowed`, `Denied`, the deciding statement, AWS's words for a denial."""
+"""Decisions: allowed or denied, by which statement, and the message of an AccessDeniedException."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,10 +7,18 @@ from keyfence_iam.evaluator.request import AuthorizationRequest
 
 PolicyType = Literal["identity", "boundary", "session", "resource"]
 
+POLICY_TYPE_NAMES: dict[PolicyType, str] = {
+    "identity": "identity-based policy",
+    "boundary": "permissions boundary",
+    "session": "session policy",
+    "resource": "resource-based policy",
+}
+_ARTICLES: dict[PolicyType, str] = {"identity": "an", "boundary": "a", "session": "a", "resource": "a"}
+
 
 @dataclass(frozen=True, slots=True)
 class StatementId:
-    """A statement: the kind of policy, which policy of that kind, which statement of it."""
+    """A statement by the type of its policy, and the positions of the policy and of the statement."""
 
     policy_type: PolicyType
     policy: int
@@ -18,22 +26,22 @@ class StatementId:
     sid: str | None = None
 
     def __str__(self) -> str:
-        named = f" ({self.sid})" if self.sid else ""
-        return f"{self.policy_type}[{self.policy}].Statement[{self.statement}]{named}"
+        sid = f" ({self.sid})" if self.sid else ""
+        return f"{self.policy_type}[{self.policy}].Statement[{self.statement}]{sid}"
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Every kind of policy that was asked has a statement that allows it; `by` is the one that granted."""
+    """The statement `by` allows the request, and no policy limits it."""
 
     by: StatementId
     needs_identity_policy: bool = False
-    """A trust policy's: the caller's account is trusted as a whole, so that its identity policies must allow it too."""
+    """Whether a trust policy trusts the whole account of the caller: then an identity policy must allow it too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """Refused by a statement (`by`), or because no statement of this kind allows it (`by` is None)."""
+    """The statement `by` denies the request or, if `by` is None, no policy of this type allows it."""
 
     policy_type: PolicyType
     by: StatementId | None = None
@@ -46,23 +54,14 @@ class Denied:
 Decision = Allowed | Denied
 
 
-POLICY_TYPE_NAMES: dict[PolicyType, str] = {
-    "identity": "identity-based policy",
-    "boundary": "permissions boundary",
-    "session": "session policy",
-    "resource": "resource-based policy",
-}
-ARTICLES: dict[PolicyType, str] = {"identity": "an", "boundary": "a", "session": "a", "resource": "a"}
-
-
-def access_denied_message(decision: Denied, asked: AuthorizationRequest, session_arn: str) -> str:
-    """The message of an AccessDeniedException. A condition that failed is never named."""
-    refused = f"User: {session_arn} is not authorized to perform: {asked.action} on resource: {asked.resource}"
-    return f"{refused} {denial_reason(decision, asked.action)}"
+def access_denied_message(decision: Denied, request: AuthorizationRequest, session_arn: str) -> str:
+    """Return AWS's message for a denied request. Like AWS's, it never names the condition that failed."""
+    denied = f"User: {session_arn} is not authorized to perform: {request.action} on resource: {request.resource}"
+    return f"{denied} {denial_reason(decision, request.action)}"
 
 
 def denial_reason(decision: Denied, action: str) -> str:
     name = POLICY_TYPE_NAMES[decision.policy_type]
     if decision.explicit:
-        return f"with an explicit deny in {ARTICLES[decision.policy_type]} {name}"
+        return f"with an explicit deny in {_ARTICLES[decision.policy_type]} {name}"
     return f"because no {name} allows the {action} action"

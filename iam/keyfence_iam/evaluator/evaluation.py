@@ -1,4 +1,4 @@
-"""IAM's decision on one authorisation: explicit denials first, then who must allow it."""
+"""IAM's decision on an authorization request: explicit denials first, then the policies that must allow it."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -10,13 +10,14 @@ from keyfence_iam.evaluator.statement import CompiledStatement, PrincipalMatch, 
 from keyfence_iam.policy import Policy
 
 logger = logging.getLogger(__name__)
-_LIMITS: tuple[PolicyType, ...] = ("boundary", "session")
-_ACCOUNT = 4
+
+_LIMITING_TYPES: tuple[PolicyType, ...] = ("boundary", "session")
+_ACCOUNT_SEGMENT = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """All that applies to a caller. None is "there is no such policy"; an empty tuple is one that allows nothing."""
+    """All policies that apply to a caller. None means that there is no such policy; an empty tuple allows nothing."""
 
     identity: tuple[Policy, ...]
     boundary: tuple[Policy, ...] | None = None
@@ -26,14 +27,14 @@ class Policies:
     allow_statements: dict[PolicyType, tuple[CompiledStatement, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        everything = tuple(self.compiled_statements())
-        grants: dict[PolicyType, tuple[CompiledStatement, ...]] = {
-            kind: tuple(rule for rule in everything if rule.id.policy_type == kind and not rule.denies)
-            for kind, policies in self.by_type()
+        statements = tuple(self.compiled_statements())
+        allow: dict[PolicyType, tuple[CompiledStatement, ...]] = {
+            policy_type: tuple(one for one in statements if one.id.policy_type == policy_type and not one.denies)
+            for policy_type, policies in self.by_type()
             if policies is not None
         }
-        object.__setattr__(self, "deny_statements", tuple(rule for rule in everything if rule.denies))
-        object.__setattr__(self, "allow_statements", grants)
+        object.__setattr__(self, "deny_statements", tuple(one for one in statements if one.denies))
+        object.__setattr__(self, "allow_statements", allow)
 
     def by_type(self) -> tuple[tuple[PolicyType, tuple[Policy, ...] | None], ...]:
         return (
@@ -44,42 +45,22 @@ class Policies:
         )
 
     def compiled_statements(self) -> Iterator[CompiledStatement]:
-        for kind, policies in self.by_type():
+        for policy_type, policies in self.by_type():
             for position, policy in enumerate(policies or ()):
-                yield from compile_policy(policy, kind, position)
+                yield from compile_policy(policy, policy_type, position)
 
 
 def evaluate(policies: Policies, request: AuthorizationRequest, principal: Principal | None = None) -> Decision:
-    """Allowed or denied, and by what. What cannot be evaluated is denied."""
+    """Decide a request. A request that cannot be evaluated is denied."""
     try:
         return _decide(policies, RequestContext.of(request, principal))
     except Exception:
-        logger.exception("an authorisation could not be evaluated, and is denied")
+        logger.exception("an authorization request could not be evaluated, and is denied")
         return Denied("identity")
-
-
-def _decide(policies: Policies, question: RequestContext) -> Decision:
-    """The order of the kinds is AWS's; it decides which of several reasons is given, never what the decision is."""
-    denial = next((rule for rule in policies.deny_statements if _concerns(rule, question)), None)
-    if denial is not None:
-        return Denied(denial.id.policy_type, denial.id)
-    foreign = _is_foreign(question)
-    named, granted_there = _most_direct(policies.allow_statements["resource"], question)
-    if granted_there is not None and named is PrincipalMatch.DIRECT and not foreign:
-        return Allowed(granted_there.id)
-    grant = _first(policies.allow_statements["identity"], question)
-    if grant is None and named is PrincipalMatch.ROLE and not foreign:
-        grant = granted_there
-    if grant is None:
-        return Denied("identity")
-    for kind in _LIMITS:
-        if kind in policies.allow_statements and _first(policies.allow_statements[kind], question) is None:
-            return Denied(kind)
-    return Denied("resource") if foreign and granted_there is None else Allowed(grant.id)
 
 
 def evaluate_trust(trust: Policy, principal: Principal, request: AuthorizationRequest) -> Decision:
-    """Whether the trust policy of a role lets the caller do what it asks: assume the role, tag the session."""
+    """Decide by the trust policy of a role: whether the caller may assume the role, or tag the session."""
     try:
         return _decide_trust(compile_policy(trust, "resource", anywhere=True), RequestContext.of(request, principal))
     except Exception:
@@ -87,40 +68,60 @@ def evaluate_trust(trust: Policy, principal: Principal, request: AuthorizationRe
         return Denied("resource")
 
 
-def _decide_trust(trust: tuple[CompiledStatement, ...], question: RequestContext) -> Decision:
-    denial = next((rule for rule in trust if rule.denies and _concerns(rule, question)), None)
-    if denial is not None:
-        return Denied("resource", denial.id)
-    named, grant = _most_direct([rule for rule in trust if not rule.denies], question)
-    return (
-        Denied("resource")
-        if grant is None
-        else Allowed(grant.id, needs_identity_policy=named is PrincipalMatch.ACCOUNT)
-    )
+def _decide(policies: Policies, request: RequestContext) -> Decision:
+    """Check policy types in AWS's order. The order decides which of several reasons is given, not the decision."""
+    denying = next((statement for statement in policies.deny_statements if _applies_to(statement, request)), None)
+    if denying is not None:
+        return Denied(denying.id.policy_type, denying.id)
+    cross_account = _is_cross_account(request)
+    match, resource_grant = _most_direct_grant(policies.allow_statements["resource"], request)
+    if resource_grant is not None and match is PrincipalMatch.DIRECT and not cross_account:
+        return Allowed(resource_grant.id)
+    grant = _first_applying(policies.allow_statements["identity"], request)
+    if grant is None and match is PrincipalMatch.ROLE and not cross_account:
+        grant = resource_grant
+    if grant is None:
+        return Denied("identity")
+    for policy_type in _LIMITING_TYPES:
+        statements = policies.allow_statements.get(policy_type)
+        if statements is not None and _first_applying(statements, request) is None:
+            return Denied(policy_type)
+    return Denied("resource") if cross_account and resource_grant is None else Allowed(grant.id)
 
 
-def _concerns(rule: CompiledStatement, question: RequestContext) -> bool:
-    return rule.applies(question) and (rule.id.policy_type != "resource" or rule.principal_match(question) is not None)
+def _decide_trust(trust: tuple[CompiledStatement, ...], request: RequestContext) -> Decision:
+    denying = next((one for one in trust if one.denies and _applies_to(one, request)), None)
+    if denying is not None:
+        return Denied("resource", denying.id)
+    match, grant = _most_direct_grant([one for one in trust if not one.denies], request)
+    if grant is None:
+        return Denied("resource")
+    return Allowed(grant.id, needs_identity_policy=match is PrincipalMatch.ACCOUNT)
 
 
-def _first(grants: Iterable[CompiledStatement], question: RequestContext) -> CompiledStatement | None:
-    return next((rule for rule in grants if rule.applies(question)), None)
+def _applies_to(statement: CompiledStatement, request: RequestContext) -> bool:
+    names_principal = statement.id.policy_type != "resource" or statement.principal_match(request) is not None
+    return names_principal and statement.applies(request)
 
 
-def _most_direct(
-    grants: Iterable[CompiledStatement], question: RequestContext
+def _first_applying(statements: Iterable[CompiledStatement], request: RequestContext) -> CompiledStatement | None:
+    return next((statement for statement in statements if statement.applies(request)), None)
+
+
+def _most_direct_grant(
+    statements: Iterable[CompiledStatement], request: RequestContext
 ) -> tuple[PrincipalMatch | None, CompiledStatement | None]:
-    """Of the grants that name the caller, the one that names it most directly."""
+    """Return the applying statement that names the caller most directly, and how it names the caller."""
     best: tuple[PrincipalMatch | None, CompiledStatement | None] = (None, None)
-    for rule in grants:
-        named = rule.principal_match(question)
-        if named is not None and (best[0] is None or named > best[0]) and rule.applies(question):
-            best = (named, rule)
+    for statement in statements:
+        match = statement.principal_match(request)
+        if match is not None and (best[0] is None or match > best[0]) and statement.applies(request):
+            best = (match, statement)
     return best
 
 
-def _is_foreign(question: RequestContext) -> bool:
-    """The resource is another account's, where both must allow."""
-    segments = question.resource.split(":", 5)
-    owner = segments[_ACCOUNT] if len(segments) > _ACCOUNT else ""
-    return bool(owner and question.principal.account and owner != question.principal.account)
+def _is_cross_account(request: RequestContext) -> bool:
+    """Return whether the resource is in another account. Then both accounts must allow the request."""
+    segments = request.resource.split(":", 5)
+    owner = segments[_ACCOUNT_SEGMENT] if len(segments) > _ACCOUNT_SEGMENT else ""
+    return bool(owner and request.principal.account and owner != request.principal.account)

@@ -1,4 +1,4 @@
-"""Why a decision is as it is: of each statement, what matched and what did not."""
+"""The reason for a decision: of each statement, which elements match the request."""
 
 from dataclasses import dataclass
 
@@ -21,20 +21,20 @@ from keyfence_iam.policy.pattern import parse_pattern
 
 @dataclass(frozen=True, slots=True)
 class ElementMatch:
-    """One element of a statement held against the request."""
+    """One element of a statement, compared with the request."""
 
     element: str
-    """Principal, Action, Resource, or the operator and the key of a condition."""
+    """Principal, Action, Resource, or the operator and key of a condition."""
     matched: bool
     expected: tuple[str | None, ...]
-    """What the policy lists, its variables filled in; None is a text with a variable that has no value."""
+    """The values in the policy, with variables replaced. None is a value with a variable that has no value."""
     actual: ContextValue | None
-    """What the request has; None is a key without a value."""
+    """The value in the request. None if the request has no value."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatementExplanation:
-    """One statement: it applies if everything in it matched."""
+    """One statement. It applies if all its elements match."""
 
     id: StatementId
     effect: Effect
@@ -44,61 +44,64 @@ class StatementExplanation:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The decision, and every statement that could have had a part in it."""
+    """The decision, and every statement of the policies."""
 
     decision: Decision
     statements: tuple[StatementExplanation, ...]
 
 
 def explain(policies: Policies, request: AuthorizationRequest, principal: Principal | None = None) -> Explanation:
-    question = RequestContext.of(request, principal)
-    statements = tuple(_explained(rule, request, question) for rule in policies.compiled_statements())
+    context = RequestContext.of(request, principal)
+    statements = tuple(_explain_statement(one, request, context) for one in policies.compiled_statements())
     return Explanation(evaluate(policies, request, principal), statements)
 
 
-def _explained(rule: CompiledStatement, asked: AuthorizationRequest, question: RequestContext) -> StatementExplanation:
-    findings = (
-        *_principal(rule, question),
-        _action(rule, asked, question),
-        _resource(rule, question),
-        *(_condition(clause, rule, question.condition_values) for clause in rule.conditions),
+def _explain_statement(
+    statement: CompiledStatement, request: AuthorizationRequest, context: RequestContext
+) -> StatementExplanation:
+    elements = (
+        *_principal(statement, context),
+        _action(statement, request, context),
+        _resource(statement, context),
+        *(_condition(condition, statement, context.condition_values) for condition in statement.conditions),
     )
-    return StatementExplanation(rule.id, rule.statement.effect, all(one.matched for one in findings), findings)
+    applies = all(element.matched for element in elements)
+    return StatementExplanation(statement.id, statement.statement.effect, applies, elements)
 
 
-def _principal(rule: CompiledStatement, question: RequestContext) -> tuple[ElementMatch, ...]:
-    if rule.id.policy_type != "resource":
+def _principal(statement: CompiledStatement, context: RequestContext) -> tuple[ElementMatch, ...]:
+    if statement.id.policy_type != "resource":
         return ()
-    said = rule.statement
-    names = said.principals if said.not_principals is None else said.not_principals
-    wanted = tuple(name for listed in (names or {}).values() for name in listed)
-    found = question.principal.session_arn or question.principal.service
-    element = "Principal" if said.not_principals is None else "NotPrincipal"
-    return (ElementMatch(element, rule.principal_match(question) is not None, wanted, found),)
+    source = statement.statement
+    negated = source.not_principals is not None
+    by_type = (source.not_principals if negated else source.principals) or {}
+    expected = tuple(name for names in by_type.values() for name in names)
+    actual = context.principal.session_arn or context.principal.service
+    matched = statement.principal_match(context) is not None
+    return (ElementMatch("NotPrincipal" if negated else "Principal", matched, expected, actual),)
 
 
-def _action(rule: CompiledStatement, asked: AuthorizationRequest, question: RequestContext) -> ElementMatch:
-    element = "Action" if rule.statement.actions else "NotAction"
-    wanted = rule.statement.actions or rule.statement.not_actions
-    return ElementMatch(element, rule.matches_action(question.action), wanted, asked.action)
+def _action(statement: CompiledStatement, request: AuthorizationRequest, context: RequestContext) -> ElementMatch:
+    source = statement.statement
+    expected = source.actions or source.not_actions
+    matched = statement.matches_action(context.action)
+    return ElementMatch("Action" if source.actions else "NotAction", matched, expected, request.action)
 
 
-def _resource(rule: CompiledStatement, question: RequestContext) -> ElementMatch:
-    element = "Resource" if rule.statement.resources else "NotResource"
-    listed = rule.statement.resources or rule.statement.not_resources
-    wanted = tuple(_shown(one, question.condition_values, variables=rule.replaces_variables) for one in listed)
-    return ElementMatch(
-        element, rule.matches_resource(question.resource, question.condition_values), wanted, question.resource
-    )
+def _resource(statement: CompiledStatement, context: RequestContext) -> ElementMatch:
+    source, values = statement.statement, context.condition_values
+    patterns = source.resources or source.not_resources
+    expected = tuple(_replaced(one, values, variables=statement.replaces_variables) for one in patterns)
+    matched = statement.matches_resource(context.resource, values)
+    return ElementMatch("Resource" if source.resources else "NotResource", matched, expected, context.resource)
 
 
-def _condition(clause: CompiledCondition, rule: CompiledStatement, context: ConditionValues) -> ElementMatch:
-    said = clause.condition
-    variables = rule.replaces_variables and _takes_variables(said)
-    wanted = tuple(_shown(value, context, variables=variables) for value in said.values)
-    return ElementMatch(
-        f"{said.operator} {said.key}", rule.condition_holds(clause, context), wanted, context.get(clause.key)
-    )
+def _condition(compiled: CompiledCondition, statement: CompiledStatement, values: ConditionValues) -> ElementMatch:
+    source = compiled.condition
+    variables = statement.replaces_variables and _takes_variables(source)
+    expected = tuple(_replaced(value, values, variables=variables) for value in source.values)
+    matched = statement.condition_holds(compiled, values)
+    return ElementMatch(f"{source.operator} {source.key}", matched, expected, values.get(compiled.key))
 
 
 def _takes_variables(condition: Condition) -> bool:
@@ -106,6 +109,6 @@ def _takes_variables(condition: Condition) -> bool:
     return operator is not None and operator.takes_variables
 
 
-def _shown(text: str, context: ConditionValues, *, variables: bool) -> str | None:
-    atoms = substitute(parse_pattern(text, variables=variables), context)
-    return None if atoms is None else pattern_text(atoms)
+def _replaced(text: str, values: ConditionValues, *, variables: bool) -> str | None:
+    parts = substitute(parse_pattern(text, variables=variables), values)
+    return None if parts is None else pattern_text(parts)

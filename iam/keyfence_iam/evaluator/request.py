@@ -1,4 +1,4 @@
-"""`AuthorizationRequest`, `Principal`, context with folded keys."""
+"""The request that IAM decides on: action, resource, condition keys and principal."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,12 +6,19 @@ from dataclasses import dataclass, field
 from keyfence_iam.evaluator.undocumented_behavior import EMPTY_LIST_IS_NO_VALUE
 
 ContextValue = str | tuple[str, ...]
-"""A tuple is the value of a key of ArrayOf type, also when it holds one text or none."""
+"""A multivalued key has a tuple, also if it has one value or none."""
+
+ConditionValues = Mapping[str, ContextValue]
+"""Values by condition key in lower case. Keys without a value are left out."""
+
+
+class AmbiguousContextKey(ValueError):
+    """The context has one condition key twice, in different case."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationRequest:
-    """One question to IAM; a call may ask several, all of which must be allowed."""
+    """One action on one resource. A DynamoDB call can need several; all of them must be allowed."""
 
     action: str
     resource: str
@@ -20,7 +27,7 @@ class AuthorizationRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """A role's session. AWS services that assume a role have only `service`."""
+    """The session of a role. An AWS service that assumes a role has only `service`."""
 
     account: str = ""
     role_arn: str = ""
@@ -28,17 +35,9 @@ class Principal:
     service: str = ""
 
 
-ConditionValues = Mapping[str, ContextValue]
-"""By condition key in lower case, what the request says; a key without a value is not in it."""
-
-
-class AmbiguousContextKey(ValueError):
-    """A context that holds one key in two spellings."""
-
-
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """What every statement is held against."""
+    """An authorization request in the form that statements are compared with: action and keys in lower case."""
 
     action: str
     resource: str
@@ -51,9 +50,10 @@ class RequestContext:
 
 
 def fold_keys(context: Mapping[str, ContextValue]) -> ConditionValues:
-    named = {key.lower(): value for key, value in context.items()}
-    if len(named) < len(context):
-        raise AmbiguousContextKey("a condition key occurs in two spellings")
-    if EMPTY_LIST_IS_NO_VALUE and () in named.values():
-        return {key: value for key, value in named.items() if value != ()}
-    return named
+    """Return the context with keys in lower case. Raises AmbiguousContextKey."""
+    folded = {key.lower(): value for key, value in context.items()}
+    if len(folded) < len(context):
+        raise AmbiguousContextKey("a condition key occurs twice, in different case")
+    if EMPTY_LIST_IS_NO_VALUE and () in folded.values():
+        return {key: value for key, value in folded.items() if value != ()}
+    return folded

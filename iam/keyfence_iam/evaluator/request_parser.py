@@ -1,4 +1,4 @@
-"""A question to the evaluator as one line of JSON."""
+"""Parses one line of JSON into policies and an authorization request."""
 
 import re
 from collections.abc import Mapping
@@ -14,112 +14,112 @@ from keyfence_iam.policy import InvalidPolicy, Policy, parse_policy, parse_polic
 from keyfence_iam.policy.operators import value_text
 
 _FIELDS = frozenset({"identity", "boundary", "session", "action", "resource", "context"})
-_WANTED = ("identity", "action", "resource")
+_REQUIRED_FIELDS = ("identity", "action", "resource")
 _ACTION = re.compile(r"[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+")
 _RESOURCE = re.compile(r"\*|arn:(?:[^:]*:){4}.+", re.DOTALL)
 
 
 class InvalidRequestLine(ValueError):
-    """A line that asks nothing that could be decided; the message names the place."""
+    """The line is not an evaluation request. The message begins with the name of the field."""
 
 
 def parse_request_line(line: bytes) -> tuple[Policies, AuthorizationRequest]:
-    question = _object(line)
+    """Parse a line such as {"identity": [policy], "action": "dynamodb:GetItem", "resource": "*"}.
+
+    Raises InvalidRequestLine.
+    """
+    fields = _fields(line)
     try:
-        return _policies(question), _asked(question)
+        return _policies(fields), _request(fields)
     except (InvalidPolicy, AmbiguousContextKey) as error:
         raise InvalidRequestLine(str(error)) from error
 
 
-def _object(line: bytes) -> Mapping[str, Any]:
+def _fields(line: bytes) -> Mapping[str, Any]:
     try:
-        question = strict_json.parse(line)
+        fields = strict_json.parse(line)
     except strict_json.InvalidJson as error:
         raise InvalidRequestLine(f"line: {error}") from error
-    if not isinstance(question, dict):
-        raise InvalidRequestLine("line: an object is wanted")
-    _check_fields(question)
-    return question
-
-
-def _check_fields(question: Mapping[str, Any]) -> None:
-    for name in _WANTED:
-        if name not in question:
+    if not isinstance(fields, dict):
+        raise InvalidRequestLine("line: must be an object")
+    for name in _REQUIRED_FIELDS:
+        if name not in fields:
             raise InvalidRequestLine(f"{name}: is missing")
-    for name in question:
+    for name in fields:
         if name not in _FIELDS:
             raise InvalidRequestLine(f"{name!a}: unknown field")
+    return fields
 
 
-def _policies(question: Mapping[str, Any]) -> Policies:
-    """No policies of a kind, however that is said, are no limit: only what was passed to a session narrows it."""
+def _policies(fields: Mapping[str, Any]) -> Policies:
+    """An absent, null or empty boundary or session limits nothing: only a policy that was passed does."""
     return Policies(
-        identity=_listed(question["identity"], "identity"),
-        boundary=_limit(question, "boundary"),
-        session=_limit(question, "session"),
+        identity=_policy_list(fields["identity"], "identity"),
+        boundary=_limit(fields, "boundary"),
+        session=_limit(fields, "session"),
     )
 
 
-def _limit(question: Mapping[str, Any], name: str) -> tuple[Policy, ...] | None:
-    given = question.get(name)
-    return None if given is None else _listed(given, name) or None
+def _limit(fields: Mapping[str, Any], name: str) -> tuple[Policy, ...] | None:
+    value = fields.get(name)
+    return None if value is None else _policy_list(value, name) or None
 
 
-def _listed(value: object, where: str) -> tuple[Policy, ...]:
+def _policy_list(value: object, path: str) -> tuple[Policy, ...]:
     if not isinstance(value, list):
-        raise InvalidRequestLine(f"{where}: a list of policies is wanted")
-    return tuple(_policy(document, f"{where}[{index}]") for index, document in enumerate(value))
+        raise InvalidRequestLine(f"{path}: must be a list of policies")
+    return tuple(_policy(document, f"{path}[{index}]") for index, document in enumerate(value))
 
 
-def _policy(document: object, where: str) -> Policy:
-    """A policy stands as an object, or as a text that holds one."""
+def _policy(document: object, path: str) -> Policy:
+    """A policy is an object, or a string that contains one."""
     if isinstance(document, str):
-        return _read_text(document, where)
+        return _parse_text(document, path)
     try:
-        return _read(orjson.dumps(document), where)
+        return _parse_bytes(orjson.dumps(document), path)
     except orjson.JSONEncodeError:
-        return parse_policy(document, path=where)
+        return parse_policy(document, path=path)
 
 
 @lru_cache(maxsize=1024)
-def _read_text(document: str, where: str) -> Policy:
-    return parse_policy_text(document, path=where)
+def _parse_text(document: str, path: str) -> Policy:
+    return parse_policy_text(document, path=path)
 
 
 @lru_cache(maxsize=1024)
-def _read(document: bytes, where: str) -> Policy:
-    return parse_policy(orjson.loads(document), path=where)
+def _parse_bytes(document: bytes, path: str) -> Policy:
+    return parse_policy(orjson.loads(document), path=path)
 
 
-def _asked(question: Mapping[str, Any]) -> AuthorizationRequest:
-    action, resource = question["action"], question["resource"]
+def _request(fields: Mapping[str, Any]) -> AuthorizationRequest:
+    action, resource = fields["action"], fields["resource"]
     if not isinstance(action, str) or not _ACTION.fullmatch(action):
-        raise InvalidRequestLine("action: a text of the form service:Action is wanted")
+        raise InvalidRequestLine("action: must be a string of the form service:Action")
     if not isinstance(resource, str) or not _RESOURCE.fullmatch(resource):
-        raise InvalidRequestLine("resource: an ARN or '*' is wanted")
-    return AuthorizationRequest(action, resource, _context(question.get("context")))
+        raise InvalidRequestLine("resource: must be an ARN or '*'")
+    return AuthorizationRequest(action, resource, _context(fields.get("context")))
 
 
 def _context(value: object) -> Mapping[str, ContextValue]:
-    """By key; null is a key without a value, as if it were not there."""
+    """Return values by condition key. A key with null counts as absent."""
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise InvalidRequestLine("context: an object is wanted")
+        raise InvalidRequestLine("context: must be an object")
     context = {key: _value(given, key) for key, given in value.items() if given is not None}
     fold_keys(context)
     return context
 
 
-def _value(given: object, key: str) -> ContextValue:
-    if isinstance(given, list):
-        return tuple(_single(one, key) for one in given)
-    return _single(given, key)
+def _value(value: object, key: str) -> ContextValue:
+    if isinstance(value, list):
+        return tuple(_single_value(one, key) for one in value)
+    return _single_value(value, key)
 
 
-def _single(given: object, key: str) -> str:
-    if isinstance(given, str):
-        return given
-    if isinstance(given, bool | int | float):
-        return value_text(given)
-    raise InvalidRequestLine(f"context.{key!a}: a text, or a list of texts, is wanted")
+def _single_value(value: object, key: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | int | float):
+        return value_text(value)
+    raise InvalidRequestLine(f"context.{key!a}: must be a string or a list of strings")

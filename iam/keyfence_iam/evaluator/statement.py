@@ -1,4 +1,4 @@
-"""Compiled statements; how a policy names a principal."""
+"""Compiled statements, and how a statement names the principal."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,50 +28,23 @@ from keyfence_iam.policy.parser import ANY_PRINCIPAL
 from keyfence_iam.policy.pattern import parse_pattern
 from keyfence_iam.policy.values import InvalidValue
 
+PrincipalNames = Mapping[str, tuple[str, ...]]
+"""The names in a Principal element, by type: AWS, Service, ..."""
+
+_NO_NAMES: PrincipalNames = {}
+
 
 class PrincipalMatch(IntEnum):
-    """From the least to the most direct."""
+    """How a statement names the caller, from the least to the most direct."""
 
     ACCOUNT = 1
     ROLE = 2
     DIRECT = 3
 
 
-def match_principal(names: Mapping[str, tuple[str, ...]], principal: Principal) -> PrincipalMatch | None:
-    """The most direct way in which the names hold for the caller, or None if it is not among them."""
-    found = [_aws(name, principal) for name in names.get("AWS", ())]
-    found += [
-        PrincipalMatch.DIRECT for name in names.get("Service", ()) if principal.service and name == principal.service
-    ]
-    return max((one for one in found if one is not None), default=None)
-
-
-def _aws(name: str, principal: Principal) -> PrincipalMatch | None:
-    if name == ANY_PRINCIPAL:
-        return PrincipalMatch.DIRECT if ANY_PRINCIPAL_IS_DIRECT else PrincipalMatch.ROLE
-    if not principal.account:
-        return None
-    if name == principal.session_arn:
-        return PrincipalMatch.DIRECT
-    if name == principal.role_arn:
-        return PrincipalMatch.ROLE
-    return PrincipalMatch.ACCOUNT if _account(name) == principal.account else None
-
-
-def _account(name: str) -> str:
-    """The account that is named as a whole: by its number, or by its root."""
-    segments = name.split(":", 5)
-    if len(segments) < 6:
-        return name
-    return segments[4] if segments[5] == "root" else ""
-
-
-_NAMES_NOTHING: Mapping[str, tuple[str, ...]] = {}
-
-
 @dataclass(frozen=True, slots=True)
 class CompiledStatement:
-    """One statement, and where it stands."""
+    """A statement, ready to be compared with many requests."""
 
     id: StatementId
     statement: Statement
@@ -84,43 +57,43 @@ class CompiledStatement:
     def denies(self) -> bool:
         return self.statement.effect == "Deny"
 
-    def applies(self, question: RequestContext) -> bool:
-        """Whatever the statement says of principals: see `naming`."""
+    def applies(self, request: RequestContext) -> bool:
+        """Return whether action, resource and conditions match. `principal_match` compares the principal."""
         return (
-            self.matches_action(question.action)
-            and self.matches_resource(question.resource, question.condition_values)
-            and self.conditions_hold(question.condition_values)
+            self.matches_action(request.action)
+            and self.matches_resource(request.resource, request.condition_values)
+            and all(self.condition_holds(one, request.condition_values) for one in self.conditions)
         )
 
-    def conditions_hold(self, context: ConditionValues) -> bool:
-        return all(self.condition_holds(one, context) for one in self.conditions)
-
-    def condition_holds(self, one: CompiledCondition, context: ConditionValues) -> bool:
+    def condition_holds(self, condition: CompiledCondition, values: ConditionValues) -> bool:
         try:
-            return one.holds(context)
+            return condition.holds(values)
         except InvalidValue:
             return self.denies and UNREADABLE_VALUE_DENIES
 
-    def principal_match(self, question: RequestContext) -> PrincipalMatch | None:
-        """How the statement names the caller; a NotPrincipal names whoever it does not list."""
+    def principal_match(self, request: RequestContext) -> PrincipalMatch | None:
+        """Return how the statement names the caller, or None. NotPrincipal names everybody whom it does not list."""
         if self.statement.not_principals is not None:
-            listed = match_principal(self.statement.not_principals, question.principal)
+            listed = match_principal(self.statement.not_principals, request.principal)
             return PrincipalMatch.DIRECT if listed is None else None
-        return match_principal(self.statement.principals or _NAMES_NOTHING, question.principal)
+        return match_principal(self.statement.principals or _NO_NAMES, request.principal)
 
 
 @lru_cache(maxsize=2048)
 def compile_policy(
-    policy: Policy, kind: PolicyType, position: int = 0, *, anywhere: bool = False
+    policy: Policy, policy_type: PolicyType, position: int = 0, *, anywhere: bool = False
 ) -> tuple[CompiledStatement, ...]:
-    """A trust policy holds for the role that it is attached to, and names no resource: that is `anywhere`."""
+    """Compile the statements of a policy.
+
+    With `anywhere` they match every resource: a trust policy has no resources, and applies to its own role.
+    """
     variables = policy.version == "2012-10-17"
     return tuple(
         CompiledStatement(
-            StatementId(kind, position, index, statement.sid),
+            StatementId(policy_type, position, index, statement.sid),
             statement,
             action_matcher(statement),
-            _everywhere if anywhere else _resource(statement, variables=variables),
+            _match_every_resource if anywhere else _resource_matcher(statement, variables=variables),
             tuple(compile_condition(condition, replace_variables=variables) for condition in statement.conditions),
             variables,
         )
@@ -128,49 +101,72 @@ def compile_policy(
     )
 
 
-def _everywhere(_: str, __: ConditionValues) -> bool:
-    return True
+def match_principal(names: PrincipalNames, principal: Principal) -> PrincipalMatch | None:
+    """Return the most direct way in which the names include the caller, or None."""
+    matches = [_match_aws_principal(name, principal) for name in names.get("AWS", ())]
+    if principal.service and principal.service in names.get("Service", ()):
+        matches.append(PrincipalMatch.DIRECT)
+    return max((match for match in matches if match is not None), default=None)
 
 
 def action_matcher(statement: Statement) -> Matcher:
-    """Return what tells whether a statement names an action, which must be in lower case."""
+    """Return a matcher of the statement's actions. It expects an action in lower case."""
     if statement.actions:
-        return _one_of(statement.actions)
+        return _any_action(statement.actions)
     if statement.not_actions:
-        listed = _one_of(statement.not_actions)
+        listed = _any_action(statement.not_actions)
         return lambda action: not listed(action)
     return lambda _: False
 
 
-def _one_of(actions: tuple[str, ...]) -> Matcher:
+def _match_aws_principal(name: str, principal: Principal) -> PrincipalMatch | None:
+    if name == ANY_PRINCIPAL:
+        return PrincipalMatch.DIRECT if ANY_PRINCIPAL_IS_DIRECT else PrincipalMatch.ROLE
+    if not principal.account:
+        return None
+    if name == principal.session_arn:
+        return PrincipalMatch.DIRECT
+    if name == principal.role_arn:
+        return PrincipalMatch.ROLE
+    return PrincipalMatch.ACCOUNT if _account(name) == principal.account else None
+
+
+def _account(name: str) -> str:
+    """Return the account that a name stands for: its number, or the ARN of its root. Empty for other ARNs."""
+    segments = name.split(":", ARN_SEGMENTS - 1)
+    if len(segments) < ARN_SEGMENTS:
+        return name
+    return segments[4] if segments[5] == "root" else ""
+
+
+def _any_action(actions: tuple[str, ...]) -> Matcher:
     names = [action.lower() for action in actions]
-    plain = frozenset(name for name in names if not {"*", "?"} & set(name))
-    patterns = [compile_glob(parse_wildcards(name)) for name in names if name not in plain]
-    return lambda action: action in plain or any(pattern.matches(action) for pattern in patterns)
+    exact = frozenset(name for name in names if not {"*", "?"} & set(name))
+    globs = [compile_glob(parse_wildcards(name)) for name in names if name not in exact]
+    return lambda action: action in exact or any(glob.matches(action) for glob in globs)
 
 
-def _resource(statement: Statement, *, variables: bool) -> Callable[[str, ConditionValues], bool]:
-    listed = [_arn(resource, variables=variables) for resource in statement.resources or statement.not_resources]
-    excepted = bool(statement.not_resources)
+def _resource_matcher(statement: Statement, *, variables: bool) -> Callable[[str, ConditionValues], bool]:
+    patterns = [_compile_arn(one, variables=variables) for one in statement.resources or statement.not_resources]
 
-    def named(resource: str, context: ConditionValues) -> bool:
-        return any((matches := one(context)) is not None and matches(resource) for one in listed)
+    def matches(resource: str, values: ConditionValues) -> bool:
+        return any((matcher := pattern(values)) is not None and matcher(resource) for pattern in patterns)
 
-    def not_named(resource: str, context: ConditionValues) -> bool:
-        if not UNRESOLVED_NOT_RESOURCE_APPLIES and any(one(context) is None for one in listed):
+    def matches_none(resource: str, values: ConditionValues) -> bool:
+        if not UNRESOLVED_NOT_RESOURCE_APPLIES and any(pattern(values) is None for pattern in patterns):
             return False
-        return not named(resource, context)
+        return not matches(resource, values)
 
-    return not_named if excepted else named
+    return matches_none if statement.not_resources else matches
 
 
-def _arn(resource: str, *, variables: bool) -> CompiledValue:
-    """Variables are read in the last segment alone: a `${` before the fifth colon is plain text."""
+def _compile_arn(resource: str, *, variables: bool) -> CompiledValue:
+    """Compile an ARN pattern. Only the last segment has variables; in the others `${` is plain text."""
     if resource == "*":
-        return lambda _: _anything
+        return lambda _: _match_everything
     *head, tail = _segments(resource)
-    plain = [parse_wildcards(segment) for segment in head]
-    return compile_pattern(parse_pattern(tail, variables=variables), lambda atoms: arn_matcher([*plain, atoms]))
+    fixed = [parse_wildcards(segment) for segment in head]
+    return compile_pattern(parse_pattern(tail, variables=variables), lambda parts: arn_matcher([*fixed, parts]))
 
 
 def _segments(resource: str) -> list[str]:
@@ -179,5 +175,9 @@ def _segments(resource: str) -> list[str]:
     return [*segments, *("*" * (ARN_SEGMENTS - len(segments)))] if completed else segments
 
 
-def _anything(_: str) -> bool:
+def _match_every_resource(_: str, __: ConditionValues) -> bool:
+    return True
+
+
+def _match_everything(_: str) -> bool:
     return True

@@ -1,25 +1,27 @@
-"""What AWS leaves open, and what is taken to hold here; each is to be confirmed on a real account.
+"""Behavior of IAM that AWS does not document. Each constant is a decision to be confirmed on a real account.
 
-Further readings of silent documents, which no switch could turn:
-a substituted value is plain text, so that a wildcard or `${` in it does nothing; the empty text is a value like any
-other; a default that stands in for a missing variable is plain text too; an empty list of actions, resources or
-condition values matches nothing; numbers that say a time are seconds, and what has the digits of milliseconds is none.
+Four further decisions have no constant, since no single line of code makes them:
+
+- The value of a variable is plain text: a wildcard or `${` in it has no effect. So is a variable's default.
+- The empty string is a value like any other.
+- An empty list of actions, resources or condition values matches nothing.
+- A number as a date means seconds. A number with as many digits as milliseconds have is not a date.
 """
 
 ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS = True
-"""AWS says of IfExists that an absent key makes the condition true, and of ForAnyValue that it makes it false."""
+"""AWS says that an absent key makes IfExists true, and that it makes ForAnyValue false."""
 
 EMPTY_LIST_IS_NO_VALUE = True
-"""A key of ArrayOf type that holds nothing is as if it were not there."""
+"""A multivalued key with an empty list counts as absent."""
 
 UNRESOLVED_NOT_RESOURCE_APPLIES = False
-"""Whether a statement applies whose NotResource has a variable without a value."""
+"""Whether a statement applies if a variable in its NotResource has no value."""
 
 SHORT_ARN_IS_COMPLETED = True
-"""A resource that ends in a star before its sixth segment, as arn:aws:dynamodb:*, has stars for those it lacks."""
+"""A resource such as arn:aws:dynamodb:*, which ends in a star too early, matches all further segments."""
 
 UNREADABLE_VALUE_DENIES = True
-"""A request's value that its operator cannot read: no Allow applies for it, and every Deny does."""
+"""If an operator cannot parse a request's value, no Allow applies because of it, and every Deny does."""
 
 ANY_PRINCIPAL_IS_DIRECT = True
-"""A resource policy's grant to "*" holds without an identity policy, like one to the very session."""
+"""A resource policy that allows "*" needs no identity policy, like one that names the session itself."""

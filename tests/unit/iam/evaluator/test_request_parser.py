@@ -38,11 +38,11 @@ def test_the_context_may_be_left_out_and_session_and_boundary_may_be_null() -> N
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"identity": EVERYTHING}, "identity: a list of policies is wanted"),
-        ({"identity": None}, "identity: a list of policies is wanted"),
-        ({"session": "none"}, "session: a list of policies is wanted"),
+        ({"identity": EVERYTHING}, "identity: must be a list of policies"),
+        ({"identity": None}, "identity: must be a list of policies"),
+        ({"session": "none"}, "session: must be a list of policies"),
         *(
-            ({kind: nothing}, f"{kind}: a list of policies is wanted")
+            ({kind: nothing}, f"{kind}: must be a list of policies")
             for kind in ("identity", "session", "boundary")
             for nothing in NOTHINGS
         ),
@@ -52,11 +52,11 @@ def test_the_context_may_be_left_out_and_session_and_boundary_may_be_null() -> N
         ({"resource": "app"}, "resource: "),
         ({"resource": "arn:aws:dynamodb:us-east-1:app"}, "resource: "),
         ({"resource": None}, "resource: "),
-        ({"context": []}, "context: an object is wanted"),
-        ({"context": {"x:a": {}}}, "context.'x:a': a text, or a list of texts, is wanted"),
+        ({"context": []}, "context: must be an object"),
+        ({"context": {"x:a": {}}}, "context.'x:a': must be a string or a list of strings"),
         ({"context": {"x:a": [None]}}, "context.'x:a': "),
         ({"context": {"x:a": [["b"]]}}, "context.'x:a': "),
-        ({"context": {"x:a": "1", "X:a": "2"}}, "a condition key occurs in two spellings"),
+        ({"context": {"x:a": "1", "X:a": "2"}}, "a condition key occurs twice, in different case"),
         ({"sesion": []}, "'sesion': unknown field"),
     ],
 )
