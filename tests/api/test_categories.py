@@ -106,6 +106,6 @@ async def test_an_interrupted_move_is_in_the_activity_log_as_it_was_requested(ow
     edges = (await owner.ask("{ activity(first: 2) { edges { node { kind detail } } } }"))["activity"]["edges"]
     home, away = {"path": ["a"]}, {"path": ["x" * 200]}
     assert [edge["node"] for edge in edges] == [
-        {"kind": "category.stayed", "detail": {"before": away, "after": home}},
+        {"kind": "category.move_cancelled", "detail": {"before": away, "after": home}},
         {"kind": "category.moved", "detail": {"before": home, "after": away}},
     ]

@@ -38,7 +38,7 @@ def _link_dynoxide(directory: Path) -> None:
 def _table_of_another_version(directory: Path) -> None:
     older = definition("keyfence", load_domains().entities.projections)
     first, second, _ = older["GlobalSecondaryIndexes"]
-    first["Projection"]["NonKeyAttributes"].remove("bill")
+    first["Projection"]["NonKeyAttributes"].remove("totals")
     for key, kind in zip(second["KeySchema"], ("RANGE", "HASH"), strict=True):
         key["KeyType"] = kind
     second["KeySchema"].reverse()
@@ -127,7 +127,7 @@ def test_data_of_another_version_is_refused_with_the_difference_and_what_to_do(t
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.splitlines()[-4:] == [
         "The table keyfence differs:",
-        "  the index GSI1 does not project bill",
+        "  the index GSI1 does not project totals",
         "  the key schema of GSI2 differs",
         f"Another version made it: delete {tmp_path} with all its data, or choose another with --data.",
     ]

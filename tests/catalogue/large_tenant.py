@@ -16,7 +16,7 @@ from keyfence.domains.customers.model import Customer, CustomerId
 from keyfence.domains.groups.access_patterns import groups, memberships
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, MemberId, Membership
 from keyfence.domains.products.access_patterns import product_revisions, products, sku_claims
-from keyfence.domains.products.model import Product, ProductId, claim_of, revision_of, views_of
+from keyfence.domains.products.model import Product, ProductId, revision_of, sku_claim, view_counter
 from keyfence.domains.sales.sales import MonthlySales, month_of, monthly_sales
 from keyfence.domains.stores.access_patterns import stores
 from keyfence.domains.stores.model import Store, StoreId, new_store
@@ -103,12 +103,15 @@ class LargeTenant:
             yield categories, Category(path=path, product_count=len(self._standing(path)), **_times(self.now))
         for number, product in enumerate((*self.products, self.boxed)):
             yield products, product
-            yield sku_claims, claim_of(product)
+            yield sku_claims, sku_claim(product)
             yield product_revisions, revision_of(product, "somebody")
             yield product_revisions, revision_of(replace(self.products[0], revision=number + 2), "somebody")
             yield categories, Category(path=("elsewhere", str(number)), **_times(self.now))
             yield monthly_sales, MonthlySales(id=product.id, total=number + 1, **_times(month_of(self.now)))
-        yield counters, Counter(name=views_of(self.products[0].id), part="x", total=3, version=1, **_times(self.now))
+        yield (
+            counters,
+            Counter(name=view_counter(self.products[0].id), part="x", total=3, version=1, **_times(self.now)),
+        )
 
     def _standing(self, path: KeyPath) -> list[Product]:
         return [product for product in (*self.products, self.boxed) if product.category == path]

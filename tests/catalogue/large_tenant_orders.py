@@ -5,18 +5,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from keyfence.domains.orders.access_patterns import events, items, orders, rows
-from keyfence.domains.orders.line_items import LineItem, ProductId, RequestedLine, line_items, order_total
+from keyfence.domains.orders.access_patterns import order_events, order_items, order_rows, orders
+from keyfence.domains.orders.line_items import LineItem, ProductId, RequestedLine, make_line_items, order_total
 from keyfence.domains.orders.model import (
     CustomerId,
     Order,
     OrderEvent,
     OrderId,
     OrderStatus,
-    changed,
-    deleted,
+    as_deleted,
     new_order_event,
-    row_of,
+    order_row,
+    with_changes,
 )
 from keyfence.domains.products.model import Product
 from keyfence.store.entity import Entity
@@ -39,31 +39,31 @@ class Ordered:
         ttl = self.order.ttl
         yield orders, self.order
         if ttl is None:
-            yield rows, row_of(self.order)
-        yield from ((items, replace(line, ttl=ttl)) for line in self.lines)
-        yield from ((events, replace(one, ttl=ttl)) for one in self.happened)
+            yield order_rows, order_row(self.order)
+        yield from ((order_items, replace(line, ttl=ttl)) for line in self.lines)
+        yield from ((order_events, replace(one, ttl=ttl)) for one in self.happened)
 
 
 def ordered(customer: str, product: Product, now: datetime) -> Iterator[Ordered]:
     """Flags the oldest orders, so that a page of the oldest always costs the same."""
     for _ in range(FLAGGED):
         placed = _placed(customer, product, now - timedelta(seconds=1))
-        yield _then(placed, changed(placed.order, now, flagged_at=now, flag_reason="odd"), "flagged")
+        yield _then(placed, with_changes(placed.order, now, flagged_at=now, flag_reason="odd"), "flagged")
     for _ in range(PLAIN):
         yield _placed(customer, product, now)
     placed = _placed(customer, product, now)
-    yield _then(placed, deleted(placed.order, now), "deleted")
+    yield _then(placed, as_deleted(placed.order, now), "deleted")
 
 
 def _placed(customer: str, product: Product, now: datetime) -> Ordered:
     id = OrderId(new_id("ord"))
-    lines = line_items(id, [RequestedLine(ProductId(product.id), 2)], [product], now)
+    lines = make_line_items(id, [RequestedLine(ProductId(product.id), 2)], [product], now)
     order = Order(
         id=id,
         customer_id=CustomerId(customer),
         status=OrderStatus.PENDING,
         region=REGION,
-        bill=order_total(lines, product.currency),
+        totals=order_total(lines, product.currency),
         created_at=now,
         updated_at=now,
     )

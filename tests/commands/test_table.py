@@ -42,7 +42,7 @@ def test_a_missing_table_is_reported_created_and_then_as_defined() -> None:
 def test_a_table_that_differs_is_reported_with_what_to_do(engine_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEYFENCE_TABLE", "by-another-version")
     older = definition("by-another-version", load_domains().entities.projections)
-    older["GlobalSecondaryIndexes"][2]["Projection"]["NonKeyAttributes"].remove("bill")
+    older["GlobalSecondaryIndexes"][2]["Projection"]["NonKeyAttributes"].remove("totals")
     TableAdmin.connect(
         ConnectionOptions(region="us-east-1", endpoint_url=engine_url), older["TableName"], {}
     ).client.create_table(**older)
@@ -50,7 +50,7 @@ def test_a_table_that_differs_is_reported_with_what_to_do(engine_url: str, monke
     assert (output.exit_code, output.stdout) == (1, "Found the table by-another-version.\n")
     assert output.stderr.splitlines()[:2] == [
         "The table by-another-version differs:",
-        "  the index GSI3 does not project bill",
+        "  the index GSI3 does not project totals",
     ]
     assert "name another table with KEYFENCE_TABLE" in output.stderr
 

@@ -25,7 +25,7 @@ TREE: dict[KeyPath, int] = {
 
 
 def moves(table: Table) -> CategoryMoves:
-    return CategoryMoves(table, CategoryProducts(table).carry)
+    return CategoryMoves(table, CategoryProducts(table).move_products)
 
 
 @dataclass(slots=True)

@@ -65,7 +65,7 @@ class FullTenant:
 
     async def advance(self, order: Order, *steps: OrderStatus) -> Order:
         for step in steps:
-            order = await self.orders.transition(order.id, step, note=f"to {step}", also=self._sold)
+            order = await self.orders.transition(order.id, step, note=f"to {step}", extra_writes=self._sold)
         return order
 
     async def _sold(self, before: Order, after: Order) -> list[Any]:

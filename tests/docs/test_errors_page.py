@@ -5,7 +5,7 @@ from dataclasses import asdict
 from keyfence.auth.token import MAX_CLAIM_LENGTH
 from keyfence.domains.groups.model import DESCRIPTION_LENGTH
 from keyfence.domains.groups.model import NAME_LENGTH as GROUP_NAME_LENGTH
-from keyfence.domains.products.model import HIGHEST_PRICE, REVISIONS, SKU_LENGTH
+from keyfence.domains.products.model import MAX_PRICE, MAX_REVISIONS, SKU_LENGTH
 from keyfence.domains.products.model import NAME_LENGTH as PRODUCT_NAME_LENGTH
 from keyfence.domains.stores.repository import CANDIDATES
 from keyfence.domains.users.model import MAX_SETTINGS, NAME_LENGTH, SETTING_BYTES, SETTING_NAME_LENGTH
@@ -63,8 +63,8 @@ def test_the_longest_values_are_there() -> None:
         ("name of a product or a category", f"{PRODUCT_NAME_LENGTH} characters"),
         ("SKU", f"{SKU_LENGTH} characters"),
         ("path of a category", f"{MAX_PATH_BYTES:,} bytes, where `#`, `%`, blanks and a few more count as three"),
-        ("price", f"{HIGHEST_PRICE:,}"),
-        ("revisions of a product", f"{REVISIONS:,}"),
+        ("price", f"{MAX_PRICE:,}"),
+        ("revisions of a product", f"{MAX_REVISIONS:,}"),
         ("`jti` of a session", f"{MAX_CLAIM_LENGTH} characters"),
         ("stores that a search looks at", f"{CANDIDATES:,}"),
     ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from keyfence.app.domains import load_domains
 from keyfence.domains.counters.counter import CounterRepository
-from keyfence.domains.products.model import views_of
+from keyfence.domains.products.model import view_counter
 from keyfence.jobs.job import Job
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.reshard.job import ReshardJob
@@ -92,7 +92,7 @@ class ReshardRun:
 async def listed(table: Table, crowd: LargeTenant, collection: str, first: int) -> list[Any]:
     """Returns the whole collection, read page by page."""
     if collection == "counters":
-        return await CounterRepository(table).totals([views_of(product.id) for product in crowd.products])
+        return await CounterRepository(table).totals([view_counter(product.id) for product in crowd.products])
     after, found = None, list[Any]()
     while True:
         page = await table.page(QUERIES[collection], first=first, after=after, **values(crowd, collection))

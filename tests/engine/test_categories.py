@@ -30,8 +30,8 @@ async def category_tree(world: World, tenant: TenantId) -> CategoryTree:
 
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(move, "CHUNK", 2)
-    monkeypatch.setattr(category_products, "CHUNK", 2)
+    monkeypatch.setattr(move, "MOVE_BATCH", 2)
+    monkeypatch.setattr(category_products, "MOVE_BATCH", 2)
 
 
 async def test_a_subtree_is_one_query_without_the_siblings_that_share_its_letters(
@@ -201,7 +201,7 @@ async def test_who_comes_late_to_a_finished_move_takes_nothing_away(category_tre
     again = move.MoveSteps(
         category_tree.table,
         held,
-        category_products.CategoryProducts(category_tree.table).carry,
+        category_products.CategoryProducts(category_tree.table).move_products,
         CategoryRepository(category_tree.table).now,
     )
     with pytest.raises((move.MoveEnded, Conflict)):

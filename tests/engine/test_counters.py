@@ -20,7 +20,7 @@ async def slots(counters: CounterRepository, name: str) -> list[Counter]:
 
 async def test_many_who_count_at_once_are_all_counted(world: World, tenant: TenantId) -> None:
     counters = CounterRepository(world.table(tenant))
-    await asyncio.gather(*(counters.add("a", SEEN) for _ in range(20)), counters.add("b", SEEN, by=5))
+    await asyncio.gather(*(counters.add("a", SEEN) for _ in range(20)), counters.add("b", SEEN, number=5))
     assert await counters.totals(["a", "never", "b"]) == [20, 0, 5]
 
 

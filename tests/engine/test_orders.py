@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from keyfence.domains.orders.idempotency import RETENTION
-from keyfence.domains.orders.line_items import MOST_LINES, ProductId, RequestedLine
-from keyfence.domains.orders.model import CustomerId, Order, OrderId, OrderRow, OrderStatus, row_of
+from keyfence.domains.orders.line_items import MAX_LINES, ProductId, RequestedLine
+from keyfence.domains.orders.model import CustomerId, Order, OrderId, OrderRow, OrderStatus, order_row
 from keyfence.errors import BadInput, Conflict, KeyfenceError, NotFound
 from keyfence.store.ids import new_id
 from keyfence.store.pagination import Page
@@ -33,7 +33,7 @@ async def test_an_order_is_placed_in_one_transaction_and_comes_back_in_one_query
     world.calls()
     order = await shop.place(RequestedLine(PEN, 3), RequestedLine(INK, 10_000), RequestedLine(PEN, 2))
     assert [call.operation for call in world.calls()] == ["TransactWriteItems"]
-    assert (order.bill.total, order.bill.currency, order.bill.item_count) == (Decimal("705.5"), "EUR", 3)
+    assert (order.totals.total, order.totals.currency, order.totals.item_count) == (Decimal("705.5"), "EUR", 3)
     assert (found := await shop.orders.find_with_items(order.id)) is not None
     assert [call.operation for call in world.calls()] == ["Query"]
     assert found[0] == order
@@ -47,16 +47,16 @@ async def test_an_order_is_placed_in_one_transaction_and_comes_back_in_one_query
 
 
 async def test_the_largest_order_fits_its_transaction_with_a_key(shop: Shop) -> None:
-    order = await shop.place(*[RequestedLine(PEN, 1)] * MOST_LINES, key="large")
+    order = await shop.place(*[RequestedLine(PEN, 1)] * MAX_LINES, key="large")
     ((*items,),) = await shop.parts.items_of([order])
-    assert [item.position for item in items] == list(range(1, MOST_LINES + 1))
+    assert [item.position for item in items] == list(range(1, MAX_LINES + 1))
     found = await shop.orders.find_with_items(order.id)
     assert found == (order, items)
 
 
 BAD_ORDERS: dict[str, tuple[dict[str, Any], str]] = {
     "no items": ({"lines": ()}, "items"),
-    "too many items": ({"lines": [RequestedLine(PEN, 1)] * (MOST_LINES + 1)}, "items"),
+    "too many items": ({"lines": [RequestedLine(PEN, 1)] * (MAX_LINES + 1)}, "items"),
     "nothing of a product": ({"lines": [RequestedLine(PEN, 1), RequestedLine(PEN, 0)]}, "quantity"),
     "less than nothing": ({"lines": [RequestedLine(PEN, -1)]}, "quantity"),
     "too much of a product": ({"lines": [RequestedLine(PEN, 10_001)]}, "quantity"),
@@ -135,7 +135,7 @@ async def test_an_order_is_open_until_it_is_delivered_and_moves_between_states(s
             (await shop.orders.of_customer(shop.customer, status=one, first=9, after=None)).items
             for one in (before.status, status)
         ]
-        assert (old, new) == ((), (row_of(order),))
+        assert (old, new) == ((), (order_row(order),))
         assert ((await shop.lists())["open"] == []) == (status is OrderStatus.DELIVERED)
     history = await shop.parts.history(order.id)
     assert [(event.from_status, event.to_status) for event in history] == [
@@ -144,7 +144,7 @@ async def test_an_order_is_open_until_it_is_delivered_and_moves_between_states(s
     ]
     assert [event.note for event in history] == [None, *(f"to {status}" for status in ALONG)]
     (row,) = (await shop.orders.of_region("north", first=9, after=None)).items
-    assert row == row_of(await shop.orders.get(order.id))
+    assert row == order_row(await shop.orders.get(order.id))
 
 
 async def test_an_illegal_step_is_refused_with_the_legal_ones_and_changes_nothing(shop: Shop) -> None:
@@ -183,7 +183,7 @@ async def test_steps_against_each_other_make_one_history_that_the_rules_allow(sh
     assert [event.from_status for event in history[1:]] == [event.to_status for event in history[:-1]]
     kept = await shop.orders.get(order.id)
     assert (kept.status, kept.version) == (history[-1].to_status, len(history))
-    assert (await shop.orders.of_customer(shop.customer, first=9, after=None)).items == (row_of(kept),)
+    assert (await shop.orders.of_customer(shop.customer, first=9, after=None)).items == (order_row(kept),)
 
 
 async def test_what_else_belongs_to_a_step_is_written_with_it_or_not_at_all(shop: Shop) -> None:
@@ -195,7 +195,7 @@ async def test_what_else_belongs_to_a_step_is_written_with_it_or_not_at_all(shop
         raise NotFound("not today")
 
     with pytest.raises(NotFound):
-        await shop.orders.transition(order.id, OrderStatus.CONFIRMED, also=refused)
+        await shop.orders.transition(order.id, OrderStatus.CONFIRMED, extra_writes=refused)
     assert seen == [(OrderStatus.PENDING, OrderStatus.CONFIRMED)]
     assert await shop.orders.get(order.id) == order
 

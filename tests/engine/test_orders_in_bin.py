@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from keyfence.domains.orders.access_patterns import events_of_order, item_by_position, items_of_order
-from keyfence.domains.orders.line_items import MOST_LINES, RequestedLine
-from keyfence.domains.orders.model import IN_BIN, Order, OrderStatus, row_of
+from keyfence.domains.orders.line_items import MAX_LINES, RequestedLine
+from keyfence.domains.orders.model import BIN_RETENTION, Order, OrderStatus, order_row
 from keyfence.domains.orders.recycle_bin import RecycleBin
 from keyfence.errors import Conflict, KeyfenceError, NotFound
 from keyfence.store.expressions import Condition, UpdateExpression
@@ -61,7 +61,7 @@ async def test_a_restored_order_is_exactly_as_it_was_and_where_it_was(shop: Shop
     assert back == replace(order, version=order.version + 2)
     assert await shop.orders.get(order.id) == back
     assert await shop.lists() == before
-    assert row_of(back) in (await shop.orders.of_customer(shop.customer, first=9, after=None)).items
+    assert order_row(back) in (await shop.orders.of_customer(shop.customer, first=9, after=None)).items
     assert await shop.parts.items_of([back]) == items
     assert await marks(shop, order) == {None}
     assert await shop.kinds(order) == ["placed", "flagged", "deleted", "restored"]
@@ -88,7 +88,7 @@ async def test_after_thirty_days_an_order_is_gone_even_if_its_items_are_still_th
     gone = await shop.bin.delete(order.id)
     newer = await shop.bin.delete((await shop.place()).id)
     assert gone.deleted_at is not None
-    over = gone.deleted_at + IN_BIN
+    over = gone.deleted_at + BIN_RETENTION
     late = replace(shop, now=lambda: over)
     for refused in (late.bin.restore(order.id), late.bin.delete(order.id), late.reviews.flag(order.id, "why")):
         with pytest.raises(NotFound):
@@ -104,7 +104,7 @@ async def test_after_thirty_days_an_order_is_gone_even_if_its_items_are_still_th
 
 
 async def test_the_largest_order_goes_and_comes_back_with_all_its_parts(shop: Shop) -> None:
-    order = await shop.place(*[RequestedLine(PEN, 1)] * MOST_LINES)
+    order = await shop.place(*[RequestedLine(PEN, 1)] * MAX_LINES)
     for _ in range(6):
         await shop.reviews.flag(order.id, "why")
         await shop.reviews.claim()
@@ -113,7 +113,7 @@ async def test_the_largest_order_goes_and_comes_back_with_all_its_parts(shop: Sh
     assert await marks(shop, order) == {gone.ttl + A_DAY}
     back = await shop.bin.restore(order.id)
     assert await marks(shop, order) == {None}
-    assert len((await shop.parts.items_of([back]))[0]) == MOST_LINES
+    assert len((await shop.parts.items_of([back]))[0]) == MAX_LINES
 
 
 async def test_the_bin_shows_the_newest_first_and_pages_to_the_end(shop: Shop) -> None:
@@ -134,7 +134,7 @@ class Interrupted(RecycleBin):
 
     __slots__ = ()
 
-    async def _write_parts(self, order: Order, written: UpdateExpression, when: Condition) -> None:
+    async def _update_details(self, order: Order, written: UpdateExpression, when: Condition) -> None:
         raise ConnectionError("gone")
 
 
@@ -155,8 +155,8 @@ class Halfway(RecycleBin):
 
     __slots__ = ()
 
-    async def _write_parts(self, order: Order, written: UpdateExpression, when: Condition) -> None:
-        await super()._write_parts(order, written, when)
+    async def _update_details(self, order: Order, written: UpdateExpression, when: Condition) -> None:
+        await super()._update_details(order, written, when)
         raise ConnectionError("gone")
 
 
@@ -173,7 +173,7 @@ async def test_a_restoration_that_was_interrupted_can_be_repeated_or_called_off(
     await shop.bin.delete(order.id)
     assert None not in await marks(shop, order)
     back = await shop.bin.restore(order.id)
-    assert (back.deleted_at, back.lift) == (None, None)
+    assert (back.deleted_at, back.restore_lock) == (None, None)
     assert await marks(shop, order) == {None}
 
 
@@ -182,9 +182,9 @@ class Slow(RecycleBin):
 
     __slots__ = ()
 
-    async def _mark(self, order: Order) -> None:
+    async def _expire_details(self, order: Order) -> None:
         await RecycleBin(self.orders).restore(order.id)
-        await super()._mark(order)
+        await super()._expire_details(order)
 
 
 async def test_the_parts_of_an_order_that_was_restored_meanwhile_are_not_marked(shop: Shop) -> None:
@@ -199,12 +199,12 @@ class Overlapping(RecycleBin):
 
     __slots__ = ()
 
-    async def _write_parts(self, order: Order, written: UpdateExpression, when: Condition) -> None:
-        await super()._write_parts(order, written, when)
-        if order.version == 2 and self.orders.by == "clerk":
-            other = RecycleBin(replace(self.orders, by="other"))
+    async def _update_details(self, order: Order, written: UpdateExpression, when: Condition) -> None:
+        await super()._update_details(order, written, when)
+        if order.version == 2 and self.orders.actor == "clerk":
+            other = RecycleBin(replace(self.orders, actor="other"))
             await other.delete(order.id)
-            object.__setattr__(self, "orders", replace(self.orders, by="other"))
+            object.__setattr__(self, "orders", replace(self.orders, actor="other"))
 
 
 async def test_parts_that_are_marked_during_a_restoration_are_freed_again(shop: Shop) -> None:
@@ -220,9 +220,9 @@ class Hurried(RecycleBin):
 
     __slots__ = ()
 
-    async def _write_parts(self, order: Order, written: UpdateExpression, when: Condition) -> None:
-        await super()._write_parts(order, written, when)
-        await RecycleBin(self.orders)._mark(order)
+    async def _update_details(self, order: Order, written: UpdateExpression, when: Condition) -> None:
+        await super()._update_details(order, written, when)
+        await RecycleBin(self.orders)._expire_details(order)
 
 
 async def test_parts_of_an_order_that_is_being_restored_are_not_marked(shop: Shop) -> None:
@@ -239,7 +239,7 @@ async def test_a_deletion_that_is_over_does_not_mark_for_the_next(shop: Shop) ->
     await shop.bin.restore(order.id)
     later = replace(shop, now=lambda: order.created_at + timedelta(days=9))
     second = await later.bin.delete(order.id)
-    await shop.bin._mark(first)
+    await shop.bin._expire_details(first)
     assert second.ttl
     assert await marks(shop, order) == {second.ttl + A_DAY}
 

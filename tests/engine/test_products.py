@@ -9,13 +9,13 @@ import pytest
 
 from keyfence.domains.categories.repository import CategoryRepository
 from keyfence.domains.products.access_patterns import (
+    category_ref_by_path,
     product_by_id,
     product_by_sku,
     product_revisions,
     products,
-    shelf_by_path,
 )
-from keyfence.domains.products.model import REVISIONS, Product, ProductRevision, claim_of
+from keyfence.domains.products.model import MAX_REVISIONS, Product, ProductRevision, sku_claim
 from keyfence.domains.products.repository import ProductRepository
 from keyfence.domains.sales.sales import ProductMonth, SalesRepository, month_of
 from keyfence.errors import BadInput, Conflict, NotFound
@@ -41,7 +41,7 @@ async def made(shop: ProductRepository, sku: str = "A-1", **given: Any) -> Produ
 
 
 async def count(shop: ProductRepository, path: tuple[str, ...]) -> int:
-    shelf = await shop.table.find(shelf_by_path, path=path)
+    shelf = await shop.table.find(category_ref_by_path, path=path)
     assert shelf is not None
     return shelf.product_count
 
@@ -57,7 +57,7 @@ async def test_a_product_is_the_same_by_id_by_sku_in_its_category_and_among_many
     pen = await made(shop, "a#1 %", price=Decimal("9999999.99"))
     assert await shop.get(pen.id) == pen
     found = await shop.find_by_sku("a#1 %")
-    assert found == claim_of(pen)
+    assert found == sku_claim(pen)
     assert (await shop.in_category(PENS, first=10, after=None)).items == (pen,)
     assert await shop.find_many([pen.id, pen.id]) == [pen, pen]
     assert await shop.find_by_sku("A#1 %") is None
@@ -136,7 +136,7 @@ async def test_every_revision_is_kept_newest_first_and_nothing_else_is_among_the
     assert (found[-1].name, found[-1].by) == ("Pen", "clerk")
     latest = await shop.get(pen.id)
     assert (latest.revision, latest.version, latest.created_at) == (12, 12, pen.created_at)
-    assert await shop.find_by_sku(pen.sku) == claim_of(latest)
+    assert await shop.find_by_sku(pen.sku) == sku_claim(latest)
 
 
 async def test_a_revision_that_changes_nothing_writes_nothing(shop: ProductRepository, world: World) -> None:
@@ -177,7 +177,7 @@ async def test_a_category_that_is_not_there_takes_no_product(
     with pytest.raises(BadInput) as refusal:
         await made(shop, "B-1", category=category)
     assert refusal.value.extensions == {"field": "category"}
-    with pytest.raises(BadInput, match="no such category"):
+    with pytest.raises(BadInput, match="the category does not exist"):
         await shop.revise(pen.id, category=category)
     assert await shop.table.find(product_by_sku, sku="B-1") is None
     assert await shop.get(pen.id) == pen
@@ -185,7 +185,7 @@ async def test_a_category_that_is_not_there_takes_no_product(
 
 async def test_the_last_revision_is_the_last(shop: ProductRepository) -> None:
     pen = await made(shop)
-    await shop.table.write(update_model(products, pen, replace(pen, revision=REVISIONS)))
+    await shop.table.write(update_model(products, pen, replace(pen, revision=MAX_REVISIONS)))
     with pytest.raises(Conflict, match="at most"):
         await shop.revise(pen.id, name="One more")
 

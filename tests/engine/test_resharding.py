@@ -11,7 +11,7 @@ import pytest
 from keyfence.app.domains import load_domains
 from keyfence.domains.counters.counter import CounterRepository
 from keyfence.domains.groups.access_patterns import memberships
-from keyfence.domains.products.model import views_of
+from keyfence.domains.products.model import view_counter
 from keyfence.errors import BadInput, Conflict
 from keyfence.jobs.lease import LEASE
 from keyfence.jobs.migrator import MigratorAccess
@@ -57,7 +57,7 @@ class Lot:
         """What a server writes by the map of this moment; it joins the list."""
         table = await self.table()
         if collection == "counters":
-            name = views_of(self.crowd.products[0].id)
+            name = view_counter(self.crowd.products[0].id)
             await asyncio.gather(*(CounterRepository(table).add(name, ActivityNote("thing.seen")) for _ in range(10)))
             return
         entity = QUERIES[collection].entity

@@ -16,8 +16,8 @@ STOCK = [["a"], ["a"], ["a"], ["a", "b", "c"], ["z"]]
 
 @pytest.fixture(autouse=True)
 def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(move, "CHUNK", 2)
-    monkeypatch.setattr(category_products, "CHUNK", 2)
+    monkeypatch.setattr(move, "MOVE_BATCH", 2)
+    monkeypatch.setattr(category_products, "MOVE_BATCH", 2)
 
 
 async def moving(world: World, owner: Session) -> FaultyChange:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from keyfence.bulk.importer import MAX_PROBLEMS, ParsedLine, check_lines, parse_lines
 from keyfence.bulk.lines import MAX_LINE_BYTES, BadLines, LineError
-from keyfence.domains.orders.model import IN_BIN
+from keyfence.domains.orders.model import BIN_RETENTION
 from keyfence.domains.orders.recycle_bin import DETAIL_TTL_MARGIN
 from tests.data.bulk_lines import AT, CUS, HISTORY, KINDS, LINES, ORD, PRD, changed, encoded, event, record
 
@@ -54,7 +54,7 @@ def test_an_order_without_events_arrives_in_its_state() -> None:
 
 def test_an_order_in_the_bin_goes_with_its_parts_a_day_after_it() -> None:
     whole = record(changed("order", deletedAt=AT))
-    assert whole.order.ttl == (whole.order.deleted_at + IN_BIN).timestamp()
+    assert whole.order.ttl == (whole.order.deleted_at + BIN_RETENTION).timestamp()
     assert {part.ttl - whole.order.ttl for part in (*whole.items, *whole.events)} == {DETAIL_TTL_MARGIN.total_seconds()}
 
 

@@ -11,9 +11,9 @@ from keyfence.domains.categories.model import (
     CategoryMove,
     MoveId,
     MoveState,
-    checked_route,
-    is_shown,
-    outcome,
+    check_route,
+    is_visible,
+    moved_count,
 )
 from keyfence.errors import BadInput
 from tests.data.bookshop import OPENING
@@ -30,10 +30,10 @@ def move(source: tuple[str, ...], target: tuple[str, ...], **given: Any) -> Cate
 @given(PATHS, PATHS)
 def test_a_category_can_go_anywhere_but_into_itself(source: tuple[str, ...], target: tuple[str, ...]) -> None:
     if target[: len(source)] != source:
-        checked_route(source, target)
+        check_route(source, target)
         return
     with pytest.raises(BadInput) as refusal:
-        checked_route(source, target)
+        check_route(source, target)
     assert refusal.value.extensions == {"field": "to"}
 
 
@@ -51,14 +51,14 @@ def test_what_does_not_fit_where_it_goes_is_refused_by_name() -> None:
 
 
 def test_a_move_that_was_given_up_says_why_and_another_how_many_moved() -> None:
-    assert outcome(move(("a",), ("b",), moved=3, finished_at=OPENING)) == 3
-    with pytest.raises(BadInput, match="does not fit"):
-        outcome(move(("a",), ("b",), finished_at=OPENING))
+    assert moved_count(move(("a",), ("b",), moved=3, finished_at=OPENING)) == 3
+    with pytest.raises(BadInput, match="do not fit"):
+        moved_count(move(("a",), ("b",), finished_at=OPENING))
 
 
 @pytest.mark.parametrize(("moving", "shown"), [(None, True), (MoveState.LEAVING, True), (MoveState.ARRIVING, False)])
 def test_a_category_on_its_way_is_shown_in_one_place(moving: MoveState | None, shown: bool) -> None:
-    assert is_shown(Category(path=("a",), created_at=OPENING, updated_at=OPENING, moving=moving)) is shown
+    assert is_visible(Category(path=("a",), created_at=OPENING, updated_at=OPENING, moving=moving)) is shown
 
 
 def test_a_category_is_called_by_the_last_name_of_its_path() -> None:

@@ -12,25 +12,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from keyfence.domains.orders.access_patterns import orders, rows
+from keyfence.domains.orders.access_patterns import order_rows, orders
 from keyfence.domains.orders.model import (
-    IN_BIN,
+    BIN_RETENTION,
     TRANSITIONS,
     CustomerId,
     Order,
     OrderId,
     OrderStatus,
     OrderTotal,
-    changed,
+    as_deleted,
+    as_restored,
     checked_note,
     checked_reason,
     checked_region,
-    deleted,
     is_open,
     is_purged,
     new_order_event,
-    restored,
-    row_of,
+    order_row,
+    with_changes,
     with_status,
 )
 from keyfence.domains.orders.repository import update_writes
@@ -54,7 +54,7 @@ def order(**given: Any) -> Order:
         "customer_id": CustomerId("cus_1"),
         "status": OrderStatus.PENDING,
         "region": "north",
-        "bill": OrderTotal(total=Decimal("1.5"), currency="EUR", item_count=1),
+        "totals": OrderTotal(total=Decimal("1.5"), currency="EUR", item_count=1),
         "created_at": OPENING,
         "updated_at": OPENING,
     }
@@ -64,7 +64,7 @@ def order(**given: Any) -> Order:
 def places(one: Order) -> set[str]:
     """The lists that an order stands in, by the tags of its partitions."""
     kept = [orders.key_attributes(one, ACME, UNSHARDED)]
-    kept += [rows.key_attributes(row_of(one), ACME, UNSHARDED)] if one.deleted_at is None else []
+    kept += [order_rows.key_attributes(order_row(one), ACME, UNSHARDED)] if one.deleted_at is None else []
     partitions = [value["S"].split("#")[2:] for item in kept for name, value in item.items() if name.endswith("PK")]
     return {"STATUS" if len(names) > 2 and names[0] == "CUST" else names[0] for names in partitions}
 
@@ -129,23 +129,23 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.order.deleted_at is None and self.order.flagged_at is None)
     @rule()
     def flag(self) -> None:
-        self.became(changed(self.order, self.soon(), flagged_at=self.now, flag_reason="why"))
+        self.became(with_changes(self.order, self.soon(), flagged_at=self.now, flag_reason="why"))
 
     @precondition(lambda self: self.order.deleted_at is None and self.order.flagged_at is not None)
     @rule()
     def claim(self) -> None:
-        self.became(changed(self.order, self.soon(), flagged_at=None, flag_reason=None, claimed_by="me"))
+        self.became(with_changes(self.order, self.soon(), flagged_at=None, flag_reason=None, claimed_by="me"))
 
     @precondition(lambda self: self.order.deleted_at is None)
     @rule()
     def delete(self) -> None:
         self.saved = (self.order, places(self.order))
-        self.became(deleted(self.order, self.soon()))
+        self.became(as_deleted(self.order, self.soon()))
 
     @precondition(lambda self: self.order.deleted_at is not None)
     @rule()
     def restore(self) -> None:
-        self.became(restored(self.order))
+        self.became(as_restored(self.order))
         assert self.saved
         before, stood = self.saved
         assert self.order == replace(before, version=before.version + 2)
@@ -176,8 +176,8 @@ def happened(before: Order, after: Order) -> list[Write[Any]]:
 
 STEPS_OF_A_ROW: dict[str, tuple[Callable[[], tuple[Order, Order]], str]] = {
     "living": (lambda: (order(), with_status(order(), OrderStatus.CONFIRMED, OPENING)), "Update"),
-    "deleted": (lambda: (order(), deleted(order(), OPENING)), "Delete"),
-    "restored": (lambda: (deleted(order(), OPENING), restored(deleted(order(), OPENING))), "Put"),
+    "deleted": (lambda: (order(), as_deleted(order(), OPENING)), "Delete"),
+    "restored": (lambda: (as_deleted(order(), OPENING), as_restored(as_deleted(order(), OPENING))), "Put"),
 }
 
 
@@ -205,16 +205,16 @@ def _bodies(made: list[Write[Any]]) -> Iterator[dict[str, Any]]:
 
 
 def test_thirty_days_in_the_bin_are_thirty_days() -> None:
-    gone = deleted(order(), OPENING)
-    assert gone.ttl == (OPENING + IN_BIN).timestamp()
-    assert not is_purged(gone, OPENING + IN_BIN - timedelta(microseconds=1))
-    assert is_purged(gone, OPENING + IN_BIN)
-    assert not is_purged(order(), OPENING + 2 * IN_BIN)
+    gone = as_deleted(order(), OPENING)
+    assert gone.ttl == (OPENING + BIN_RETENTION).timestamp()
+    assert not is_purged(gone, OPENING + BIN_RETENTION - timedelta(microseconds=1))
+    assert is_purged(gone, OPENING + BIN_RETENTION)
+    assert not is_purged(order(), OPENING + 2 * BIN_RETENTION)
 
 
 def test_an_order_that_is_deleted_and_restored_was_not_updated() -> None:
-    gone = deleted(order(), OPENING + timedelta(days=1))
-    assert gone.updated_at == restored(gone).updated_at == OPENING
+    gone = as_deleted(order(), OPENING + timedelta(days=1))
+    assert gone.updated_at == as_restored(gone).updated_at == OPENING
 
 
 @pytest.mark.parametrize(("check", "longest"), [(checked_region, 64), (checked_reason, 500)])
@@ -228,7 +228,7 @@ def test_regions_and_reasons_are_lines_that_can_be_read(check: Callable[[str], s
 @pytest.mark.parametrize("character", ["a", "é", "🙂", "#", "%"])
 def test_every_region_that_is_accepted_fits_its_key(character: str) -> None:
     one = order(region=checked_region(character * 64))
-    assert rows.to_item(row_of(one), ACME, UNSHARDED)["GSI3PK"]["S"].startswith("TENANT#acme#REGION#")
+    assert order_rows.to_item(order_row(one), ACME, UNSHARDED)["GSI3PK"]["S"].startswith("TENANT#acme#REGION#")
 
 
 def test_a_note_may_have_lines_and_may_be_left_out() -> None:

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.domains.orders.idempotency import RETENTION, checked_key, fingerprint, is_expired, order_key
+from keyfence.domains.orders.idempotency import RETENTION, checked_key, fingerprint, is_expired, new_idempotency_key
 from keyfence.domains.orders.line_items import (
-    MOST_LINES,
-    MOST_PIECES,
+    MAX_LINES,
+    MAX_QUANTITY,
     PricedProduct,
     ProductId,
     RequestedLine,
     checked_lines,
     checked_prices,
-    line_items,
+    make_line_items,
     order_total,
 )
 from keyfence.domains.orders.model import CustomerId, OrderId
@@ -27,7 +27,7 @@ from tests.data.bookshop import OPENING
 
 ANN, PEN, ID = CustomerId("cus_ann"), ProductId("prd_pen"), OrderId("ord_1")
 prices = st.decimals(0, Decimal("9999999999999.99"), places=2)
-quantities = st.integers(1, MOST_PIECES)
+quantities = st.integers(1, MAX_QUANTITY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class Ware:
     sku: str = "PEN"
 
 
-@given(st.lists(st.tuples(prices, quantities), min_size=1, max_size=MOST_LINES))
+@given(st.lists(st.tuples(prices, quantities), min_size=1, max_size=MAX_LINES))
 def test_a_total_is_exact(lines: list[tuple[Decimal, int]]) -> None:
     wanted = [RequestedLine(PEN, quantity) for _, quantity in lines]
     wares = [Ware(price) for price, _ in lines]
-    items = line_items(ID, wanted, wares, OPENING)
+    items = make_line_items(ID, wanted, wares, OPENING)
     bill = order_total(items, "EUR")
     assert Fraction(bill.total) == sum(Fraction(price) * quantity for price, quantity in lines)
     assert bill.item_count == len(lines)
@@ -52,18 +52,18 @@ def test_a_total_is_exact(lines: list[tuple[Decimal, int]]) -> None:
 
 def test_prices_of_all_digits_that_can_be_kept_are_added_exactly() -> None:
     fine, coarse = Decimal("1E-18"), Decimal(10**19)
-    items = line_items(
-        ID, [RequestedLine(PEN, 1), RequestedLine(PEN, MOST_PIECES)], [Ware(fine), Ware(coarse)], OPENING
+    items = make_line_items(
+        ID, [RequestedLine(PEN, 1), RequestedLine(PEN, MAX_QUANTITY)], [Ware(fine), Ware(coarse)], OPENING
     )
-    assert Fraction(order_total(items, "EUR").total) == Fraction(fine) + Fraction(coarse) * MOST_PIECES
+    assert Fraction(order_total(items, "EUR").total) == Fraction(fine) + Fraction(coarse) * MAX_QUANTITY
 
 
-@pytest.mark.parametrize("count", [0, MOST_LINES + 1])
+@pytest.mark.parametrize("count", [0, MAX_LINES + 1])
 def test_an_order_has_from_one_to_ninety_lines(count: int) -> None:
     with pytest.raises(BadInput) as refusal:
         checked_lines([RequestedLine(PEN, 1)] * count)
     assert refusal.value.extensions == {"field": "items"}
-    assert len(checked_lines([RequestedLine(PEN, 1)] * MOST_LINES)) == MOST_LINES
+    assert len(checked_lines([RequestedLine(PEN, 1)] * MAX_LINES)) == MAX_LINES
 
 
 @given(st.integers(max_value=0) | st.integers(10_001))
@@ -105,10 +105,10 @@ def test_two_requests_look_alike_only_if_they_are_equal(
 
 
 def test_a_key_is_kept_for_a_week_and_by_the_clock() -> None:
-    kept = order_key("k", ID, "f", OPENING, None)
+    kept = new_idempotency_key("k", ID, "f", OPENING, None)
     assert not is_expired(kept, OPENING + RETENTION - timedelta(seconds=1))
     assert is_expired(kept, OPENING + RETENTION)
-    assert order_key("k", ID, "f", OPENING, kept).version == 2
+    assert new_idempotency_key("k", ID, "f", OPENING, kept).version == 2
 
 
 @pytest.mark.parametrize("key", ["", " ", "a\nb", "k" * 201])

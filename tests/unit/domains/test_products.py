@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from keyfence.domains.products.access_patterns import product_revisions, products, sku_claims
 from keyfence.domains.products.model import (
-    HIGHEST_PRICE,
+    MAX_PRICE,
     Product,
     ProductId,
     checked_currency,
     checked_price,
     checked_sku,
-    claim_of,
     revision_of,
-    views_of,
+    sku_claim,
+    view_counter,
 )
 from keyfence.errors import BadInput
 from keyfence.store.keys import Fence
@@ -26,7 +26,7 @@ from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import OPENING
 
 ACME = Fence.for_tenant(TenantId("acme"))
-PRICES = st.decimals(0, HIGHEST_PRICE, places=2)
+PRICES = st.decimals(0, MAX_PRICE, places=2)
 
 
 def product(**given: Any) -> Product:
@@ -74,14 +74,14 @@ def test_a_product_its_sku_and_its_revisions_have_the_keys_that_are_agreed_on() 
     pen = product(revision=12)
     assert products.key_pair("table", pen, ACME, UNSHARDED) == ("TENANT#acme#PRODUCT#prd_1", "v0000")
     assert products.keys["gsi3"].sort.render({"price": pen.price, "id": pen.id}) == "PRICE#0000149.90#prd_1"
-    assert sku_claims.key_pair("table", claim_of(pen), ACME, UNSHARDED) == ("TENANT#acme#SKU#A-1", "PRODUCT")
+    assert sku_claims.key_pair("table", sku_claim(pen), ACME, UNSHARDED) == ("TENANT#acme#SKU#A-1", "PRODUCT")
     kept = revision_of(pen, "ann")
     assert product_revisions.key_pair("table", kept, ACME, UNSHARDED) == ("TENANT#acme#PRODUCT#prd_1", "v0012")
     assert (kept.name, kept.price, kept.by, kept.created_at) == ("Pen", pen.price, "ann", pen.updated_at)
 
 
 def test_a_claim_is_the_whole_product() -> None:
-    claim = claim_of(product(revision=3, version=5))
+    claim = sku_claim(product(revision=3, version=5))
     assert {name: getattr(claim, name) for name in Product.__dataclass_fields__} == {
         name: getattr(product(revision=3, version=5), name) for name in Product.__dataclass_fields__
     }
@@ -101,4 +101,4 @@ def test_a_sku_is_a_line_of_its_own_case() -> None:
 
 
 def test_the_views_of_two_products_are_two_counters() -> None:
-    assert views_of(ProductId("prd_1")) != views_of(ProductId("prd_2"))
+    assert view_counter(ProductId("prd_1")) != view_counter(ProductId("prd_2"))

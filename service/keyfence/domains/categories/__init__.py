@@ -1,1 +1,1 @@
-"""The tree of categories, and moves within it."""
+"""The tree of product categories of a tenant."""

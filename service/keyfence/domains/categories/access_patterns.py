@@ -1,4 +1,4 @@
-"""Where categories are kept and the ways they are reached."""
+"""Keys and access patterns of categories, and of the move that is under way."""
 
 from keyfence.domains.categories.model import Category, CategoryMove
 from keyfence.store.entity import entity

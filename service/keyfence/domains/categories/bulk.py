@@ -8,7 +8,7 @@ from keyfence.bulk.lines import Line, record_line
 from keyfence.bulk.record_kind import RecordKind, RecordWriter, put_new
 from keyfence.domains.categories.access_patterns import categories, category_by_path, category_tree, last_move
 from keyfence.domains.categories.model import Category, CategoryMove
-from keyfence.domains.categories.repository import ParentUnavailable, closed_because, require_parent
+from keyfence.domains.categories.repository import ParentUnavailable, parent_error, require_parent
 from keyfence.errors import Conflict
 from keyfence.store.key_template import KeyPath, checked_path
 from keyfence.store.table import Table
@@ -48,7 +48,7 @@ async def write(writer: RecordWriter, category: Category) -> None:
     try:
         await writer.write(put_new(categories, category), *require_parent(category.path), note=note)
     except ParentUnavailable:
-        raise await closed_because(writer.table, category.path, "path") from None
+        raise await parent_error(writer.table, category.path, "path") from None
 
 
 def _parent(category: Category) -> Iterator[tuple[str, KeyPath]]:

@@ -1,4 +1,4 @@
-"""The tree of categories as tenants see it."""
+"""GraphQL type, query and mutations of categories."""
 
 import strawberry
 
@@ -16,12 +16,12 @@ def category_repository(context: Context) -> CategoryRepository:
 
 
 def category_moves(context: Context) -> CategoryMoves:
-    return CategoryMoves(context.table, CategoryProducts(context.table).carry)
+    return CategoryMoves(context.table, CategoryProducts(context.table).move_products)
 
 
-@strawberry.type(description="A place in the tree that products stand in.")
+@strawberry.type(description="A category of products, in a tree of categories.")
 class Category:
-    """A category."""
+    """A category with its path from the top of the tree."""
 
     path: list[str]
     name: str
@@ -34,25 +34,25 @@ class Category:
 
 @strawberry.type
 class CategoryQueries:
-    """Questions about categories."""
+    """Queries of categories."""
 
-    @strawberry.field(description="A category and everything below it, or the whole tree; parents come first.")
+    @strawberry.field(description="A category and everything below it, or the complete tree. Parents come first.")
     async def categories(self, info: Info, under: list[str] | None = None) -> list[Category]:
         return [Category.of(category) for category in await info.context.get(category_repository).under(under)]
 
 
 @strawberry.type
 class CategoryMutations:
-    """What can be done to categories."""
+    """Mutations of categories."""
 
-    @mutation(needs=Role.ADMIN, description="Add a category at the top of the tree or under one that exists.")
+    @mutation(needs=Role.ADMIN, description="Create a category at the top of the tree or under an existing one.")
     async def create_category(self, info: Info, path: list[str]) -> Category:
         return Category.of(await info.context.get(category_repository).create(path))
 
     @mutation(
         needs=Role.ADMIN,
-        description="Move a category with all that is below and in it, and say how many categories that were. "
-        "What was interrupted goes on with the next move.",
+        description="Move a category with its subcategories and products. Returns the number of moved categories. "
+        "A move that was interrupted continues with the next call.",
     )
     async def move_category(self, info: Info, path: list[str], to: list[str]) -> int:
         return await info.context.get(category_moves).move(path, to)

@@ -1,4 +1,4 @@
-"""Categories and their moves, and the rules that hold without looking anything up."""
+"""`Category` and `CategoryMove`, and checks of their fields that need no read of the table."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +12,7 @@ MoveId = NewType("MoveId", str)
 
 
 class MoveState(StrEnum):
-    """What a move does to a category: it is emptied and will go, or is filled and will be shown."""
+    """The part of a category in a move: LEAVING is emptied and then deleted, ARRIVING is filled and then shown."""
 
     LEAVING = "LEAVING"
     ARRIVING = "ARRIVING"
@@ -20,7 +20,7 @@ class MoveState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Category:
-    """A place in the tree, with the number of products that stand right in it; nothing is added while it is moving."""
+    """A category, with the number of products in it, without subcategories. Nothing can be added while it is moving."""
 
     path: KeyPath
     created_at: datetime
@@ -40,7 +40,7 @@ class Category:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryMove:
-    """The tenant's last move of a category, under way until it is finished; `moved` is known once nothing is added."""
+    """The latest move of a category in this tenant. `moved` is set when nothing can be added any more."""
 
     id: MoveId
     source: KeyPath
@@ -55,26 +55,26 @@ class CategoryMove:
     def under_way(self) -> bool:
         return self.finished_at is None
 
-    def leads(self, source: KeyPath, target: KeyPath) -> bool:
+    def has_route(self, source: KeyPath, target: KeyPath) -> bool:
         return (self.source, self.target) == (source, target)
 
     def destination(self, path: KeyPath) -> KeyPath:
-        """Where a category of the moved tree comes to stand."""
+        """Returns the new path of a category of the moved tree. Raises BadInput if it is too long."""
         return checked_path(self.target + path[len(self.source) :], "to")
 
 
-def checked_route(source: KeyPath, target: KeyPath) -> None:
+def check_route(source: KeyPath, target: KeyPath) -> None:
     if is_within(target, source):
         raise BadInput("a category cannot be moved into itself", field="to")
 
 
-def outcome(move: CategoryMove) -> int:
-    """What came of a move that has ended; one that was given up moved nothing."""
+def moved_count(move: CategoryMove) -> int:
+    """Returns how many categories a finished move has moved. Raises BadInput if the move was cancelled."""
     if move.moved is None:
-        raise BadInput("what is below the category does not fit under the new path", field="to")
+        raise BadInput("the subcategories do not fit under the new path", field="to")
     return move.moved
 
 
-def is_shown(category: Category) -> bool:
-    """A category on its way is shown where it leaves until it has arrived, so that it is never shown twice."""
+def is_visible(category: Category) -> bool:
+    """Whether queries return the category. During a move they return it at its old path, so never twice."""
     return category.moving is not MoveState.ARRIVING

@@ -1,8 +1,11 @@
-"""Moving a subtree in resumable steps.
+"""`CategoryMoves`: moves a category with its subcategories and products, in steps that can be resumed.
 
-First nothing can be added any more to the tree that leaves. Its categories are made anew where they go, not shown yet.
-What stands in them follows. Then each is shown there by the transaction that takes it away here, the root last, which
-ends the move. Every transaction checks that the move has not ended, so that nobody late does any of this again."""
+1. All categories of the tree are marked as LEAVING, so that nothing can be added to them.
+2. Their copies are created under the new path, marked as ARRIVING, so that queries do not return them yet.
+3. The products are moved to the copies.
+4. Each category is deleted by the transaction that makes its copy visible. The root is the last, and ends the move.
+
+Every transaction requires that the move has not ended, so that a late worker cannot repeat a step."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -12,8 +15,14 @@ from functools import partial
 from typing import Any
 
 from keyfence.domains.categories.access_patterns import categories, category_by_path, last_move, moves
-from keyfence.domains.categories.model import Category, CategoryMove, MoveId, MoveState, checked_route, outcome
-from keyfence.domains.categories.repository import EXISTS, ParentUnavailable, closed_because, read_tree, require_parent
+from keyfence.domains.categories.model import Category, CategoryMove, MoveId, MoveState, check_route, moved_count
+from keyfence.domains.categories.repository import (
+    CATEGORY_EXISTS,
+    ParentUnavailable,
+    parent_error,
+    read_tree,
+    require_parent,
+)
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store import timestamps
 from keyfence.store.expressions import Condition, UpdateExpression, absent, equals
@@ -23,13 +32,13 @@ from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
 from keyfence.store.writes import ActivityNote, StaleWrite, Write, check, delete, put, retry_if_stale, update_attributes
 
 MoveProducts = Callable[[KeyPath, KeyPath, Write[Any]], Awaitable[None]]
-"""Brings what stands in one category into another, in transactions that contain the given check."""
+"""Moves the products of one category to another, in transactions that contain the given condition check."""
 
-CHUNK = (MAX_SPLIT_TRANSACTION_WRITES - 1) // 2
+MOVE_BATCH = (MAX_SPLIT_TRANSACTION_WRITES - 1) // 2
 
 
 class MoveEnded(Conflict):
-    """The move has ended by other hands."""
+    """Raised when another worker has ended the move."""
 
     def __init__(self) -> None:
         super().__init__("the move has ended")
@@ -46,81 +55,81 @@ def arriving(category: Category, path: KeyPath, now: datetime) -> Category:
 
 
 def path_change(before: KeyPath, after: KeyPath) -> dict[str, object]:
-    """What the journal tells of a way."""
+    """Returns the detail of an activity note about a changed path."""
     return {"before": {"path": before}, "after": {"path": after}}
 
 
 @dataclass(frozen=True, slots=True)
 class MoveSteps:
-    """One move, from wherever it stands to its end."""
+    """Runs one move from its current state to its end."""
 
     table: Table
     move: CategoryMove
-    carry: MoveProducts
+    move_products: MoveProducts
     now: Callable[[], datetime]
 
     async def run(self) -> int:
-        """How many categories moved; BadInput when they would not fit where they go, and then they stay."""
-        leaving = await self._still()
+        """Returns how many categories were moved. If a new path is too long, cancels the move and raises BadInput."""
+        leaving = await self._mark_leaving()
         try:
             routes = [(category, self.move.destination(category.path)) for category in leaving]
         except BadInput:
-            await self._give_up(leaving)
+            await self._cancel(leaving)
             raise
-        moved = await self._counted(len(leaving))
-        await self._plant(routes)
+        moved = await self._store_count(len(leaving))
+        await self._create_copies(routes)
         for category, target in routes:
             if category.product_count:
-                await self.carry(category.path, target, self._check())
-        await self._arrive(routes)
+                await self.move_products(category.path, target, self._check())
+        await self._switch(routes)
         return moved
 
-    async def _still(self) -> list[Category]:
-        """The tree that leaves, once a reading finds no category in it that still takes others or products."""
+    async def _mark_leaving(self) -> list[Category]:
+        """Marks all categories of the tree as LEAVING, and returns them once a read finds none that is not marked."""
         while True:
             found = await read_tree(self.table, self.move.source)
             if not found:
                 raise MoveEnded()
-            loose = [[leaving(category)] for category in found if category.moving is None]
-            if not loose:
+            unmarked = [[leaving(category)] for category in found if category.moving is None]
+            if not unmarked:
                 return found
-            await self._write(loose)
+            await self._write(unmarked)
 
-    async def _counted(self, number: int) -> int:
+    async def _store_count(self, number: int) -> int:
         if self.move.moved is not None:
             return self.move.moved
-        counted = UpdateExpression(sets={("moved",): number})
-        await self.table.write(update_attributes(moves, {}, counted, when=self._under_way() & absent("moved")))
+        store_count = UpdateExpression(sets={("moved",): number})
+        await self.table.write(update_attributes(moves, {}, store_count, when=self._under_way() & absent("moved")))
         return number
 
-    async def _plant(self, routes: Sequence[tuple[Category, KeyPath]]) -> None:
-        there = {category.path for category in await read_tree(self.table, self.move.target)}
-        missing = [arriving(category, path, self.now()) for category, path in routes if path not in there]
+    async def _create_copies(self, routes: Sequence[tuple[Category, KeyPath]]) -> None:
+        existing = {category.path for category in await read_tree(self.table, self.move.target)}
+        missing = [arriving(category, path, self.now()) for category, path in routes if path not in existing]
         await self._write([[put(categories, category, when=absent())] for category in missing])
 
-    async def _arrive(self, routes: Sequence[tuple[Category, KeyPath]]) -> None:
-        """From the leaves to the root."""
-        root, *below = [self._arrived(category, path) for category, path in routes]
+    async def _switch(self, routes: Sequence[tuple[Category, KeyPath]]) -> None:
+        """Deletes the old categories and shows their copies, from the leaves to the root."""
+        root, *below = [self._switch_writes(category, path) for category, path in routes]
         await self._write(below[::-1])
-        await self.table.write(self._ended(), *root)
+        await self.table.write(self._end(), *root)
 
-    def _arrived(self, category: Category, path: KeyPath) -> list[Write[Any]]:
-        empty = equals("productCount", 0)
-        return [delete(categories, {"path": category.path}, when=empty), _settled(path)]
+    def _switch_writes(self, category: Category, path: KeyPath) -> list[Write[Any]]:
+        is_empty = equals("productCount", 0)
+        return [delete(categories, {"path": category.path}, when=is_empty), _unmark(path)]
 
-    async def _give_up(self, leaving: Sequence[Category]) -> None:
-        root, *below = [_settled(category.path) for category in leaving]
+    async def _cancel(self, leaving: Sequence[Category]) -> None:
+        root, *below = [_unmark(category.path) for category in leaving]
         await self._write([[write] for write in below])
-        gone = delete(categories, {"path": self.move.target})
-        await self.table.write(self._ended(), root, gone, note=self._stayed())
+        delete_copy = delete(categories, {"path": self.move.target})
+        await self.table.write(self._end(), root, delete_copy, note=self._cancelled_note())
 
-    def _stayed(self) -> ActivityNote:
-        """Takes back what the journal has told since the move began."""
-        return ActivityNote("category.stayed", None, path_change(self.move.target, self.move.source))
+    def _cancelled_note(self) -> ActivityNote:
+        """Returns an activity note that reverses the one of the start of the move."""
+        return ActivityNote("category.move_cancelled", None, path_change(self.move.target, self.move.source))
 
-    def _ended(self) -> Write[Any]:
-        ended = UpdateExpression(sets={("finishedAt",): self.now()})
-        return update_attributes(moves, {}, ended, when=self._under_way(), on_failure=MoveEnded)
+    def _end(self) -> Write[Any]:
+        finish = UpdateExpression(sets={("finishedAt",): self.now()})
+        return update_attributes(moves, {}, finish, when=self._under_way(), on_failure=MoveEnded)
 
     def _check(self) -> Write[Any]:
         return check(moves, {}, when=self._under_way(), on_failure=MoveEnded)
@@ -129,37 +138,37 @@ class MoveSteps:
         return equals("id", self.move.id) & absent("finishedAt")
 
     async def _write(self, steps: Sequence[Sequence[Write[Any]]]) -> None:
-        for start in range(0, len(steps), CHUNK):
-            writes = [write for step in steps[start : start + CHUNK] for write in step]
+        for start in range(0, len(steps), MOVE_BATCH):
+            writes = [write for step in steps[start : start + MOVE_BATCH] for write in step]
             await self.table.write(self._check(), *writes)
 
 
-def _settled(path: KeyPath) -> Write[Any]:
+def _unmark(path: KeyPath) -> Write[Any]:
     return update_attributes(categories, {"path": path}, UpdateExpression(removes=(("moving",),)))
 
 
-MISSING = partial(NotFound, "no such category")
+CATEGORY_NOT_FOUND = partial(NotFound, "no such category")
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryMoves:
-    """What moves categories; `carry` moves what stands in them."""
+    """Moves categories. `move_products` moves the products of one category."""
 
     table: Table
-    carry: MoveProducts
+    move_products: MoveProducts
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def move(self, path: Sequence[str], to: Sequence[str]) -> int:
-        """How many categories moved. What was interrupted is taken up by the same call, or by any other move."""
+        """Returns how many categories were moved. The next call of any move finishes one that was interrupted."""
         source, target = checked_path(path, "path"), checked_path(to, "to")
-        checked_route(source, target)
+        check_route(source, target)
         return await retry_if_stale(lambda: self._move(source, target))
 
     async def _move(self, source: KeyPath, target: KeyPath) -> int:
         last = await self.table.find(last_move)
         if last is None or not last.under_way:
             last = await self._begin(source, target, last)
-        elif not last.leads(source, target):
+        elif not last.has_route(source, target):
             with suppress(BadInput, NotFound):
                 await self._finish(last)
             raise StaleWrite()
@@ -173,30 +182,30 @@ class CategoryMoves:
             await self.table.write(
                 put(moves, move, when=equals("id", last.id) if last else absent()),
                 leaving(root),
-                put(categories, arriving(root, target, now), when=absent(), on_failure=EXISTS),
+                put(categories, arriving(root, target, now), when=absent(), on_failure=CATEGORY_EXISTS),
                 *require_parent(target),
                 note=ActivityNote("category.moved", None, path_change(source, target)),
             )
         except ParentUnavailable:
-            raise await closed_because(self.table, target, "to") from None
+            raise await parent_error(self.table, target, "to") from None
         return move
 
     async def _root(self, path: KeyPath) -> Category:
         if (root := await self.table.find(category_by_path, path=path)) is None:
-            raise MISSING()
+            raise CATEGORY_NOT_FOUND()
         return root
 
     async def _finish(self, move: CategoryMove) -> int:
-        return await retry_if_stale(lambda: self._go_on(move.id))
+        return await retry_if_stale(lambda: self._continue(move.id))
 
-    async def _go_on(self, id: MoveId) -> int:
-        """Others may be at the same move, and even end it."""
+    async def _continue(self, id: MoveId) -> int:
+        """Another worker may run the same move at the same time, and end it."""
         move = await self.table.find(last_move)
         if move is None or move.id != id:
-            raise MISSING()
+            raise CATEGORY_NOT_FOUND()
         if not move.under_way:
-            return outcome(move)
+            return moved_count(move)
         try:
-            return await MoveSteps(self.table, move, self.carry, self.now).run()
+            return await MoveSteps(self.table, move, self.move_products, self.now).run()
         except MoveEnded:
             raise StaleWrite() from None

@@ -1,1 +1,1 @@
-"""Numbers that many add to at once."""
+"""Counters that many writers can increment at the same time."""

@@ -1,4 +1,4 @@
-"""`Counter`, keys, repository: sharded sums."""
+"""`Counter`: a number that is the sum of parts in several shards."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ MAX_SHARDS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counter:
-    """A part of a number; `part` is what picked its slot, and says nothing more."""
+    """One part of a counter. `part` is random text that selects the shard and has no other meaning."""
 
     name: str
     part: str
@@ -29,7 +29,7 @@ class Counter:
 
 
 def random_part(name: str, now: datetime) -> Counter:
-    """Left to chance, so that those who count at the same time meet in no slot more than they must."""
+    """Returns a part in a random shard, so that concurrent writers rarely write to the same item."""
     return Counter(name=name, part=secrets.token_hex(4), created_at=now, updated_at=now)
 
 
@@ -47,15 +47,15 @@ counter_by_name = counters.get()
 
 @dataclass(frozen=True, slots=True)
 class CounterRepository:
-    """Exact sums: what is added is added once, whatever becomes of the answer."""
+    """The counters of the tenant that the table belongs to. Each call adds exactly once, even if it is retried."""
 
     table: Table
     now: Callable[[], datetime] = timestamps.utc_now
 
-    async def add(self, name: str, note: ActivityNote, by: int = 1) -> None:
-        await self.table.write(increment(counters, random_part(name, self.now()), "total", by), note=note)
+    async def add(self, name: str, note: ActivityNote, number: int = 1) -> None:
+        await self.table.write(increment(counters, random_part(name, self.now()), "total", number), note=note)
 
     async def totals(self, names: Sequence[str]) -> list[int]:
-        """One answer for each name, for as few calls as batches allow; what was never counted is 0."""
+        """Returns the total of each counter, which is 0 if nothing was added. Reads all of them in batches."""
         found = await self.table.find_in_all_shards(counter_by_name, [{"name": name} for name in names])
         return [sum(part.total for part in parts) for parts in found]

@@ -1,1 +1,1 @@
-"""Orders of a tenant: placed, moved through their states, reviewed, and kept in a bin before they go."""
+"""Orders of a tenant, with line items, history, review queue and recycle bin."""

@@ -1,4 +1,4 @@
-"""Where orders are kept, each as a head and as its customer's row, and the ways they are reached."""
+"""Keys and access patterns of orders. Each order is stored twice: as `Order`, and as `OrderRow` beside its customer."""
 
 from keyfence.domains.orders.idempotency import IdempotencyKey
 from keyfence.domains.orders.line_items import LineItem
@@ -14,7 +14,7 @@ orders = entity(
     gsi3=TenantKey("BIN", "{deleted_at}#{id}", shard=Shard("recycle_bin", by="id")),
     index_fields=("flagged_at",),
 )
-rows = entity(
+order_rows = entity(
     OrderRow,
     table=TenantKey("CUST#{customer_id}", "ORDER#{created_at}#{id}"),
     gsi1=TenantKey("CUST#{customer_id}#{status}", "{created_at}#{id}"),
@@ -22,22 +22,22 @@ rows = entity(
     gsi3=TenantKey("REGION#{region}", "DATE#{created_at}#ORDER#{id}", shard=Shard("orders_by_region", by="id")),
     index_fields=("flagged_at",),
 )
-items = entity(LineItem, table=TenantKey("ORDER#{order_id}", "ITEM#{position:03d}"))
-events = entity(OrderEvent, table=TenantKey("ORDER#{order_id}", "EVENT#{revision:08d}"))
-order_keys = entity(IdempotencyKey, table=TenantKey("ORDERKEY#{key}", "CONSTRAINT"))
-buyers = entity(CustomerRef, table=TenantKey("CUST#{id}", "PROFILE"))
+order_items = entity(LineItem, table=TenantKey("ORDER#{order_id}", "ITEM#{position:03d}"))
+order_events = entity(OrderEvent, table=TenantKey("ORDER#{order_id}", "EVENT#{revision:08d}"))
+idempotency_keys = entity(IdempotencyKey, table=TenantKey("ORDERKEY#{key}", "CONSTRAINT"))
+customer_refs = entity(CustomerRef, table=TenantKey("CUST#{id}", "PROFILE"))
 
 order_by_id = orders.get()
 review_queue = orders.query("gsi2")
 deleted_orders = orders.query("gsi3", newest_first=True)
-orders_of_customer = rows.query("table", begins_with="ORDER#", newest_first=True)
-orders_of_customer_in_status = rows.query("gsi1", newest_first=True)
-open_orders = rows.query("gsi2")
-orders_of_region = rows.query("gsi3", begins_with="DATE#", range_field="created_at")
-item_by_position = items.get()
-items_of_order = items.query("table", begins_with="ITEM#", newest_first=True)
-event_by_revision = events.get()
-events_of_order = events.query("table", begins_with="EVENT#")
-order_by_key = order_keys.get()
+orders_of_customer = order_rows.query("table", begins_with="ORDER#", newest_first=True)
+orders_of_customer_in_status = order_rows.query("gsi1", newest_first=True)
+open_orders = order_rows.query("gsi2")
+orders_of_region = order_rows.query("gsi3", begins_with="DATE#", range_field="created_at")
+item_by_position = order_items.get()
+items_of_order = order_items.query("table", begins_with="ITEM#", newest_first=True)
+event_by_revision = order_events.get()
+events_of_order = order_events.query("table", begins_with="EVENT#")
+order_by_idempotency_key = idempotency_keys.get()
 
 order_with_items = ItemCollection(orders, items_of_order)

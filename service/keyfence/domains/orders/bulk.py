@@ -7,18 +7,18 @@ from typing import Any
 from keyfence.bulk.record_kind import RecordKind, RecordWriter, load_in_batches, put_new
 from keyfence.domains.customers.access_patterns import newest_customers
 from keyfence.domains.orders.access_patterns import (
-    buyers,
+    customer_refs,
     deleted_orders,
-    events,
-    items,
     order_by_id,
+    order_events,
+    order_items,
+    order_rows,
     orders,
     orders_of_customer,
-    rows,
 )
 from keyfence.domains.orders.bulk_format import OrderRecord, from_fields, to_line
-from keyfence.domains.orders.model import OrderId, is_alive, is_purged, row_of
-from keyfence.domains.orders.place_order import NO_CUSTOMER, created_note
+from keyfence.domains.orders.model import OrderId, is_alive, is_purged, order_row
+from keyfence.domains.orders.place_order import CUSTOMER_NOT_FOUND, created_note
 from keyfence.domains.orders.repository import OrderDetails
 from keyfence.domains.products.access_patterns import product_by_id
 from keyfence.domains.sales.sales import Deltas, SalesRepository, sales_deltas
@@ -81,13 +81,16 @@ async def _require_products(writer: RecordWriter, record: OrderRecord) -> None:
 
 def _order_writes(record: OrderRecord) -> list[Write[Any]]:
     order = record.order
-    customer = check(buyers, {"id": order.customer_id}, when=present(), on_failure=NO_CUSTOMER)
-    row = [put_new(rows, row_of(order))] if is_alive(order) else []
+    customer = check(customer_refs, {"id": order.customer_id}, when=present(), on_failure=CUSTOMER_NOT_FOUND)
+    row = [put_new(order_rows, order_row(order))] if is_alive(order) else []
     return [put_new(orders, order), customer, *row]
 
 
 def _detail_writes(record: OrderRecord) -> list[Write[Any]]:
-    return [*(put_new(items, item) for item in record.items), *(put_new(events, event) for event in record.events)]
+    return [
+        *(put_new(order_items, item) for item in record.items),
+        *(put_new(order_events, event) for event in record.events),
+    ]
 
 
 def _sold(record: OrderRecord) -> Deltas:

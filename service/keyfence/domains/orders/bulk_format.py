@@ -10,9 +10,9 @@ from keyfence.bulk.fields import Fields, actor, amount, one_of, positive_integer
 from keyfence.bulk.lines import Line, record_line, without_nulls
 from keyfence.bulk.record_kind import IMPORTER
 from keyfence.domains.customers.repository import customer_id
-from keyfence.domains.orders.line_items import MOST_LINES, MOST_PIECES, LineItem, ProductId, order_total
+from keyfence.domains.orders.line_items import MAX_LINES, MAX_QUANTITY, LineItem, ProductId, order_total
 from keyfence.domains.orders.model import (
-    IN_BIN,
+    BIN_RETENTION,
     TRANSITIONS,
     CustomerId,
     EventId,
@@ -67,7 +67,7 @@ def from_fields(fields: Fields) -> OrderRecord:
         customer_id=fields.required("customerId", lambda value: CustomerId(customer_id(text(value)))),
         status=status,
         region=fields.required("region", lambda value: checked_region(text(value))),
-        bill=_total(fields, items),
+        totals=_total(fields, items),
         created_at=created_at,
         updated_at=fields.optional("updatedAt", timestamp, created_at),
         version=len(events),
@@ -85,8 +85,8 @@ def to_line(record: OrderRecord) -> Line:
         customerId=order.customer_id,
         status=order.status,
         region=order.region,
-        currency=order.bill.currency,
-        total=amount_text(order.bill.total),
+        currency=order.totals.currency,
+        total=amount_text(order.totals.total),
         createdAt=timestamp_text(order.created_at),
         updatedAt=timestamp_text(order.updated_at),
         version=order.version,
@@ -104,7 +104,7 @@ def with_ttl(record: OrderRecord) -> OrderRecord:
     """Returns the record with the time to live that a deleted order, its items and its events have in the table."""
     if record.order.deleted_at is None:
         return record
-    ttl = int((record.order.deleted_at + IN_BIN).timestamp())
+    ttl = int((record.order.deleted_at + BIN_RETENTION).timestamp())
     detail_ttl = ttl + int(DETAIL_TTL_MARGIN.total_seconds())
     return OrderRecord(
         replace(record.order, ttl=ttl),
@@ -115,16 +115,16 @@ def with_ttl(record: OrderRecord) -> OrderRecord:
 
 def _items(fields: Fields, order: OrderId, created_at: datetime) -> tuple[LineItem, ...]:
     items = fields.objects("items")
-    if not 1 <= len(items) <= MOST_LINES:
-        raise fields.bad("items", f"must be 1 to {MOST_LINES}")
+    if not 1 <= len(items) <= MAX_LINES:
+        raise fields.bad("items", f"must be 1 to {MAX_LINES}")
     return tuple(_item(item, order, position, created_at) for position, item in enumerate(items, start=1))
 
 
 def _item(fields: Fields, order: OrderId, position: int, created_at: datetime) -> LineItem:
     fields.allow_only("productId", "sku", "quantity", "unitPrice")
     quantity = fields.required("quantity", positive_integer)
-    if quantity > MOST_PIECES:
-        raise fields.bad("quantity", f"must be from 1 to {MOST_PIECES}")
+    if quantity > MAX_QUANTITY:
+        raise fields.bad("quantity", f"must be from 1 to {MAX_QUANTITY}")
     return LineItem(
         order_id=order,
         position=position,

@@ -1,4 +1,4 @@
-"""Types and queries."""
+"""GraphQL types and queries of orders, their items and their history."""
 
 from datetime import date, datetime
 from decimal import Decimal
@@ -63,9 +63,9 @@ async def load_order(context: Context, id: str) -> Node | None:
 strawberry.enum(OrderStatus)
 
 
-@strawberry.type(description="So many of a product, at the price it had when the order was placed.")
+@strawberry.type(description="A quantity of a product, at the price it had when the order was placed.")
 class LineItem:
-    """A line of an order."""
+    """An item of an order."""
 
     position: int
     sku: str
@@ -79,16 +79,16 @@ class LineItem:
             position=item.position, sku=item.sku, quantity=item.quantity, unit_price=item.unit_price, source=item
         )
 
-    @strawberry.field(description="As it is now.")
+    @strawberry.field(description="The product as it is now.")
     async def product(self, info: Info) -> Product:
         found = await info.context.loader(product_loader).load(ProductId(self.source.product_id))
         assert found is not None
         return Product.of(found)
 
 
-@strawberry.type(description="Something that happened to an order.")
+@strawberry.type(description="A change of an order.")
 class OrderEvent:
-    """An entry of an order's history."""
+    """An entry of the history of an order."""
 
     id: strawberry.ID
     at: datetime
@@ -99,21 +99,21 @@ class OrderEvent:
     note: str | None
 
     @classmethod
-    def of(cls, happened: model.OrderEvent) -> "OrderEvent":
+    def of(cls, event: model.OrderEvent) -> "OrderEvent":
         return cls(
-            id=strawberry.ID(happened.id),
-            at=happened.created_at,
-            kind=happened.kind,
-            by=happened.by,
-            from_status=happened.from_status,
-            to_status=happened.to_status,
-            note=happened.note,
+            id=strawberry.ID(event.id),
+            at=event.created_at,
+            kind=event.kind,
+            by=event.by,
+            from_status=event.from_status,
+            to_status=event.to_status,
+            note=event.note,
         )
 
 
-@strawberry.type(description="What a customer ordered.")
+@strawberry.type(description="An order of a customer.")
 class Order(Node):
-    """An order, with its lines and its history."""
+    """An order with its items and its history."""
 
     status: OrderStatus
     region: str
@@ -131,8 +131,8 @@ class Order(Node):
             id=strawberry.ID(order.id),
             status=order.status,
             region=order.region,
-            currency=order.bill.currency,
-            total=order.bill.total,
+            currency=order.totals.currency,
+            total=order.totals.total,
             flagged=order.flagged_at is not None,
             created_at=order.created_at,
             updated_at=order.updated_at,
@@ -154,34 +154,36 @@ class Order(Node):
     async def items(self, info: Info) -> list[LineItem]:
         return [LineItem.of(item) for item in await info.context.loader(line_item_loader).load(self.source)]
 
-    @strawberry.field(description="Oldest first.")
+    @strawberry.field(description="All changes of the order, oldest first.")
     async def history(self, info: Info) -> list[OrderEvent]:
-        return [OrderEvent.of(happened) for happened in await info.context.loader(history_loader).load(self.source)]
+        return [OrderEvent.of(event) for event in await info.context.loader(history_loader).load(self.source)]
 
 
 @strawberry.type
 class OrderQueries:
-    """Questions about orders."""
+    """Queries of orders."""
 
     @strawberry.field
     async def order(self, info: Info, id: strawberry.ID) -> Order | None:
-        wanted, context = order_id(id), info.context
+        checked_id, context = order_id(id), info.context
         if not requested_subfields(info, "items"):
-            found = await context.loader(order_loader).load(wanted)
+            found = await context.loader(order_loader).load(checked_id)
             return Order.of(found) if found else None
-        whole = await context.get(order_repository).find_with_items(wanted)
-        if whole is None:
+        found_with_items = await context.get(order_repository).find_with_items(checked_id)
+        if found_with_items is None:
             return None
-        context.loader(line_item_loader).prime(*whole)
-        return Order.of(whole[0])
+        context.loader(line_item_loader).prime(*found_with_items)
+        return Order.of(found_with_items[0])
 
-    @strawberry.field(description="Those that are neither delivered nor cancelled yet, oldest first.")
+    @strawberry.field(description="Orders that are neither delivered nor cancelled, oldest first.")
     async def open_orders(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Order]:
         return connection(
             await info.context.get(order_repository).still_open(first=page_size(first), after=after), Order.of
         )
 
-    @strawberry.field(description="By the day on which they were placed, both bounds included; days are those of UTC.")
+    @strawberry.field(
+        description="The orders of a region by the day on which they were placed, in UTC. Both bounds are included."
+    )
     async def orders_by_region(
         self,
         info: Info,
@@ -199,15 +201,15 @@ class OrderQueries:
 
 @strawberry.type
 class ReviewQueries:
-    """Questions about orders that are set apart."""
+    """Queries of the review queue and the recycle bin."""
 
-    @strawberry.field(description="Orders that were flagged and not claimed yet, oldest flag first.")
+    @strawberry.field(description="Orders that are flagged and not claimed yet, oldest flag first.")
     async def review_queue(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Order]:
         return connection(
             await info.context.get(order_review_queue).queue(first=page_size(first), after=after), Order.of
         )
 
-    @strawberry.field(description="Orders in the recycle bin, newest deletion first.")
+    @strawberry.field(description="Orders in the recycle bin, latest deletion first.")
     async def deleted_orders(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Order]:
         return connection(
             await info.context.get(order_recycle_bin).newest(first=page_size(first), after=after), Order.of

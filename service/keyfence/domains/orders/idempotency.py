@@ -1,4 +1,4 @@
-"""Keys by which a caller says that two requests to place an order are one."""
+"""`IdempotencyKey`: two requests to place an order that have the same key place one order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ RETENTION = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdempotencyKey:
-    """Which order was placed under a key, and for what; free again when `ttl` is over, in seconds since 1970."""
+    """The order that was placed with a key, and a hash of the request. The key can be used again after `ttl`."""
 
     key: str
     order_id: OrderId
@@ -37,12 +37,14 @@ def is_expired(key: IdempotencyKey, now: datetime) -> bool:
 
 
 def fingerprint(customer: CustomerId, region: str, lines: Sequence[RequestedLine]) -> str:
-    """Equal for equal requests; prices are no part of it."""
-    wanted = [[line.product_id, line.quantity] for line in lines]
-    return sha256(orjson.dumps([customer, region, wanted])).hexdigest()
+    """Returns a hash that is equal for equal requests. It does not depend on prices."""
+    requested = [[line.product_id, line.quantity] for line in lines]
+    return sha256(orjson.dumps([customer, region, requested])).hexdigest()
 
 
-def order_key(key: str, order: OrderId, request: str, now: datetime, replaced: IdempotencyKey | None) -> IdempotencyKey:
+def new_idempotency_key(
+    key: str, order: OrderId, request: str, now: datetime, replaced: IdempotencyKey | None
+) -> IdempotencyKey:
     return IdempotencyKey(
         key=key,
         order_id=order,

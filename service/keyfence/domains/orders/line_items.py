@@ -1,4 +1,4 @@
-"""The lines of an order: what is wanted, what it costs, and how it is kept."""
+"""`RequestedLine` and `LineItem`: what a caller orders, and what the order stores of it; prices and totals."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -11,21 +11,21 @@ from keyfence.errors import BadInput
 
 ProductId = NewType("ProductId", str)
 
-MOST_LINES = 90
-MOST_PIECES = 10_000
+MAX_LINES = 90
+MAX_QUANTITY = 10_000
 _DIGITS = 76
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedLine:
-    """So many of a product. A product may be wanted in several lines."""
+    """A product and a quantity that a caller orders. Several lines may have the same product."""
 
     product_id: ProductId
     quantity: int
 
 
 class PricedProduct(Protocol):
-    """A product as orders see it."""
+    """The part of a product that orders need."""
 
     @property
     def sku(self) -> str: ...
@@ -35,13 +35,13 @@ class PricedProduct(Protocol):
     def currency(self) -> str: ...
 
 
-Prices = Callable[[Sequence[ProductId]], Awaitable[Sequence[PricedProduct | None]]]
-"""What each of these products is and costs now; None for what is not there."""
+FindProducts = Callable[[Sequence[ProductId]], Awaitable[Sequence[PricedProduct | None]]]
+"""Returns each product with its current price, or None if it does not exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineItem:
-    """A line as it was when the order was placed: later prices do not reach it."""
+    """A line of an order, with the price that the product had when the order was placed."""
 
     order_id: OrderId
     position: int
@@ -56,26 +56,26 @@ class LineItem:
 
 
 def checked_lines(lines: Sequence[RequestedLine]) -> tuple[RequestedLine, ...]:
-    if not 1 <= len(lines) <= MOST_LINES:
-        raise BadInput(f"an order has 1 to {MOST_LINES} items, not {len(lines)}", field="items")
+    if not 1 <= len(lines) <= MAX_LINES:
+        raise BadInput(f"an order has 1 to {MAX_LINES} items, not {len(lines)}", field="items")
     for position, line in enumerate(lines, start=1):
-        if not 1 <= line.quantity <= MOST_PIECES:
-            raise BadInput(f"quantity must be from 1 to {MOST_PIECES}", field="quantity", position=position)
+        if not 1 <= line.quantity <= MAX_QUANTITY:
+            raise BadInput(f"quantity must be from 1 to {MAX_QUANTITY}", field="quantity", position=position)
     return tuple(lines)
 
 
 def checked_prices(found: Sequence[PricedProduct | None]) -> list[PricedProduct]:
-    """Every product is there, and all are paid in one currency."""
+    """Returns the products. Raises BadInput if one does not exist, or if they have different currencies."""
     for position, product in enumerate(found, start=1):
         if product is None:
             raise BadInput("no such product", field="productId", position=position)
-    known = [product for product in found if product]
-    if len(currencies := sorted({product.currency for product in known})) > 1:
+    products = [product for product in found if product]
+    if len(currencies := sorted({product.currency for product in products})) > 1:
         raise BadInput(f"the items have more than one currency: {', '.join(currencies)}", field="items")
-    return known
+    return products
 
 
-def line_items(
+def make_line_items(
     order: OrderId, lines: Sequence[RequestedLine], priced: Sequence[PricedProduct], now: datetime
 ) -> list[LineItem]:
     return [
@@ -94,7 +94,7 @@ def line_items(
 
 
 def order_total(items: Sequence[LineItem], currency: str) -> OrderTotal:
-    """Exact: in as many digits as any lines with prices that can be kept may need."""
+    """Adds up the items without rounding: the precision is enough for the largest order that can be stored."""
     with localcontext(prec=_DIGITS):
         total = sum((item.unit_price * item.quantity for item in items), Decimal(0))
     return OrderTotal(total=total, currency=currency, item_count=len(items))

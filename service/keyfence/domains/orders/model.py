@@ -1,4 +1,4 @@
-"""`Order`, status machine, `OrderEvent`, rules."""
+"""`Order`, its status machine and `OrderEvent`, and checks of their fields that need no read of the table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -17,11 +17,12 @@ CustomerId = NewType("CustomerId", str)
 REGION_LENGTH = 64
 REASON_LENGTH = 500
 NOTE_LENGTH = 1_000
-IN_BIN = timedelta(days=30)
+BIN_RETENTION = timedelta(days=30)
+"""How long a deleted order can be restored."""
 
 
 class OrderStatus(StrEnum):
-    """Where an order stands on its way to its customer."""
+    """The status of an order."""
 
     PENDING = "PENDING"
     CONFIRMED = "CONFIRMED"
@@ -43,7 +44,7 @@ TRANSITIONS: Mapping[OrderStatus, tuple[OrderStatus, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderTotal:
-    """What the lines of an order come to, which never changes: one attribute, since an index can carry but few."""
+    """The sum of an order's items, which never changes. It is one attribute, because an index projects at most 20."""
 
     total: Decimal
     currency: str
@@ -52,13 +53,13 @@ class OrderTotal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderRow:
-    """An order as its customer's partition keeps it, with all that lists show."""
+    """The copy of an order in its customer's partition, with the fields that lists return."""
 
     id: OrderId
     customer_id: CustomerId
     status: OrderStatus
     region: str
-    bill: OrderTotal
+    totals: OrderTotal
     created_at: datetime
     updated_at: datetime
     version: int = 1
@@ -67,21 +68,21 @@ class OrderRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order(OrderRow):
-    """An order's head, from which its row can be made again; `lift` is held by whoever is restoring it.
+    """An order. Fields that `OrderRow` does not have are None if the order was read from an index.
 
-    What is not part of the row is known only where the whole item was read, not from an index."""
+    `restore_lock` is set while the order is being restored from the recycle bin."""
 
     flag_reason: str | None = None
     claimed_at: datetime | None = None
     claimed_by: str | None = None
     deleted_at: datetime | None = None
     ttl: int | None = None
-    lift: str | None = None
+    restore_lock: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomerRef:
-    """A customer's own item as orders see it: whether the customer is there."""
+    """The part of a customer's item that orders need: that the customer exists."""
 
     id: CustomerId
     created_at: datetime
@@ -89,7 +90,7 @@ class CustomerRef:
     version: int = 1
 
 
-def row_of(order: Order) -> OrderRow:
+def order_row(order: Order) -> OrderRow:
     return OrderRow(**{one.name: getattr(order, one.name) for one in fields(OrderRow)})
 
 
@@ -103,28 +104,28 @@ def is_alive(order: Order) -> bool:
 
 def with_status(order: Order, to: OrderStatus, now: datetime) -> Order:
     if to not in TRANSITIONS[order.status]:
-        allowed = ", ".join(TRANSITIONS[order.status]) or "nothing more"
+        allowed = ", ".join(TRANSITIONS[order.status]) or "no other status"
         message = f"an order that is {order.status} cannot become {to}; allowed: {allowed}"
         raise Conflict(message, status=order.status, allowed=list(TRANSITIONS[order.status]))
-    return changed(order, now, status=to)
+    return with_changes(order, now, status=to)
 
 
-def changed(order: Order, now: datetime, **changes: Any) -> Order:
+def with_changes(order: Order, now: datetime, **changes: Any) -> Order:
     return replace(order, **{"updated_at": now, "version": order.version + 1, **changes})
 
 
-def deleted(order: Order, now: datetime) -> Order:
-    """In the bin, and otherwise as it was: when it was last updated stays true."""
-    return replace(order, deleted_at=now, ttl=int((now + IN_BIN).timestamp()), version=order.version + 1)
+def as_deleted(order: Order, now: datetime) -> Order:
+    """Returns the order as it is in the recycle bin. `updated_at` stays, since no other field changes."""
+    return replace(order, deleted_at=now, ttl=int((now + BIN_RETENTION).timestamp()), version=order.version + 1)
 
 
-def restored(order: Order) -> Order:
-    return replace(order, deleted_at=None, ttl=None, lift=None, version=order.version + 1)
+def as_restored(order: Order) -> Order:
+    return replace(order, deleted_at=None, ttl=None, restore_lock=None, version=order.version + 1)
 
 
 def is_purged(order: Order, now: datetime) -> bool:
-    """Whether its time in the bin is over; the item itself may stay for days more."""
-    return order.deleted_at is not None and now >= order.deleted_at + IN_BIN
+    """Whether the order can no longer be restored. DynamoDB may delete its item days later."""
+    return order.deleted_at is not None and now >= order.deleted_at + BIN_RETENTION
 
 
 def checked_region(region: str) -> str:
@@ -144,7 +145,7 @@ EventId = NewType("EventId", str)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderEvent:
-    """What made an order the `revision` it then was; never changed, but for the time at which it may go."""
+    """The change that made an order's version equal `revision`. An event never changes, except for its `ttl`."""
 
     id: EventId
     order_id: OrderId
@@ -163,8 +164,8 @@ class OrderEvent:
 def new_order_event(
     before: Order | None, after: Order, kind: str, *, by: str, at: datetime, note: str | None
 ) -> OrderEvent:
-    old = before.status if before else None
-    moved = old != after.status
+    old_status = before.status if before else None
+    is_transition = old_status != after.status
     return OrderEvent(
         id=EventId(new_id("evt")),
         order_id=after.id,
@@ -173,7 +174,7 @@ def new_order_event(
         by=by,
         created_at=at,
         updated_at=at,
-        from_status=old if moved else None,
-        to_status=after.status if moved else None,
+        from_status=old_status if is_transition else None,
+        to_status=after.status if is_transition else None,
         note=note,
     )

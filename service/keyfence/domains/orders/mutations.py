@@ -1,4 +1,4 @@
-"""What tenants do to orders: place them, move them on, flag them, delete and restore them."""
+"""GraphQL mutations of orders: place, change the status, flag, claim, delete, restore."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -38,18 +38,18 @@ def order_placement(context: Context) -> OrderPlacement:
 
 @strawberry.input
 class LineItemInput:
-    """So many of a product."""
+    """A product and a quantity."""
 
     product_id: strawberry.ID
     quantity: int
 
-    def wanted(self, position: int) -> RequestedLine:
+    def requested_line(self, position: int) -> RequestedLine:
         return RequestedLine(ProductId(product_id(self.product_id, "productId", position=position)), self.quantity)
 
 
 @strawberry.input
 class PlaceOrderInput:
-    """A new order: 1 to 90 items, at the products' prices."""
+    """The fields of a new order, with 1 to 90 items."""
 
     customer_id: strawberry.ID
     region: str
@@ -58,22 +58,23 @@ class PlaceOrderInput:
 
 @strawberry.type
 class OrderMutations:
-    """What can be done to orders."""
+    """Mutations of orders."""
 
     @mutation(
         needs=Role.MEMBER,
-        description="Place an order. With an idempotencyKey that an equal request had before, the order placed then.",
+        description="Place an order at the current prices. "
+        "A repeated request with the same idempotencyKey returns the same order.",
     )
     async def place_order(self, info: Info, input: PlaceOrderInput, idempotency_key: str | None = None) -> Order:
         placed = await info.context.get(order_placement).place(
             customer_id=CustomerId(customer_id(input.customer_id, "customerId")),
             region=input.region,
-            lines=[line.wanted(position) for position, line in enumerate(input.items, start=1)],
+            lines=[line.requested_line(position) for position, line in enumerate(input.items, start=1)],
             key=idempotency_key,
         )
         return Order.of(placed)
 
-    @mutation(needs=Role.MEMBER, description="Move an order on to its next state.")
+    @mutation(needs=Role.MEMBER, description="Change the status of an order.")
     async def transition_order(
         self,
         info: Info,
@@ -84,19 +85,21 @@ class OrderMutations:
     ) -> Order:
         context = info.context
 
-        async def sold(before: model.Order, after: model.Order) -> Sequence[Write[Any]]:
-            return await _sales(context, before, after)
+        async def sales_writes(before: model.Order, after: model.Order) -> Sequence[Write[Any]]:
+            return await _sales_writes(context, before, after)
 
-        moved = await context.get(order_repository).transition(
-            order_id(id), to, expected_version=expected_version, note=note, also=sold
+        updated = await context.get(order_repository).transition(
+            order_id(id), to, expected_version=expected_version, note=note, extra_writes=sales_writes
         )
-        return Order.of(moved)
+        return Order.of(updated)
 
-    @mutation(needs=Role.MEMBER, description="Put an order into the review queue.")
+    @mutation(needs=Role.MEMBER, description="Flag an order for review.")
     async def flag_order(self, info: Info, id: strawberry.ID, reason: str) -> Order:
         return Order.of(await info.context.get(order_review_queue).flag(order_id(id), reason))
 
-    @mutation(needs=Role.MEMBER, description="Take the oldest order off the review queue; null when it is empty.")
+    @mutation(
+        needs=Role.MEMBER, description="Claim the oldest order of the review queue. Returns null if the queue is empty."
+    )
     async def claim_review(self, info: Info) -> Order | None:
         claimed = await info.context.get(order_review_queue).claim()
         return Order.of(claimed) if claimed else None
@@ -104,18 +107,18 @@ class OrderMutations:
     @mutation(
         needs=Role.ADMIN,
         frees_storage=True,
-        description="Put an order into the recycle bin, where it is kept for 30 days.",
+        description="Move an order to the recycle bin, from which it can be restored for 30 days.",
     )
     async def delete_order(self, info: Info, id: strawberry.ID) -> Order:
         return Order.of(await info.context.get(order_recycle_bin).delete(order_id(id)))
 
-    @mutation(needs=Role.ADMIN, description="Take an order out of the recycle bin, as it was.")
+    @mutation(needs=Role.ADMIN, description="Restore an order from the recycle bin.")
     async def restore_order(self, info: Info, id: strawberry.ID) -> Order:
         return Order.of(await info.context.get(order_recycle_bin).restore(order_id(id)))
 
 
-async def _sales(context: Context, before: model.Order, after: model.Order) -> Sequence[Write[Any]]:
-    """What a step means for the sales of its products, where it means anything."""
+async def _sales_writes(context: Context, before: model.Order, after: model.Order) -> Sequence[Write[Any]]:
+    """Returns the writes that add or subtract the order's items to the monthly sales, if the change affects them."""
     if (before.status in SOLD_STATUSES) == (after.status in SOLD_STATUSES):
         return ()
     (items,) = await context.get(order_details).items_of([before])

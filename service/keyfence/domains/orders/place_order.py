@@ -1,4 +1,4 @@
-"""Placing orders: everything of an order in one transaction, once for each key that callers give."""
+"""`OrderPlacement`: places an order in one transaction, once for each idempotency key."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,16 +6,28 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from keyfence.domains.orders.access_patterns import buyers, items, order_by_id, order_by_key, order_keys
-from keyfence.domains.orders.idempotency import IdempotencyKey, checked_key, fingerprint, is_expired, order_key
+from keyfence.domains.orders.access_patterns import (
+    customer_refs,
+    idempotency_keys,
+    order_by_id,
+    order_by_idempotency_key,
+    order_items,
+)
+from keyfence.domains.orders.idempotency import (
+    IdempotencyKey,
+    checked_key,
+    fingerprint,
+    is_expired,
+    new_idempotency_key,
+)
 from keyfence.domains.orders.line_items import (
+    FindProducts,
     LineItem,
     PricedProduct,
-    Prices,
     RequestedLine,
     checked_lines,
     checked_prices,
-    line_items,
+    make_line_items,
     order_total,
 )
 from keyfence.domains.orders.model import (
@@ -27,7 +39,7 @@ from keyfence.domains.orders.model import (
     is_alive,
     new_order_event,
 )
-from keyfence.domains.orders.repository import MISSING, insert_writes
+from keyfence.domains.orders.repository import ORDER_NOT_FOUND, insert_writes
 from keyfence.errors import BadInput, Conflict
 from keyfence.store import timestamps
 from keyfence.store.expressions import absent, equals, present
@@ -35,16 +47,16 @@ from keyfence.store.ids import new_id
 from keyfence.store.table import Table
 from keyfence.store.writes import ActivityNote, Write, check, put, retry_if_stale
 
-NO_CUSTOMER = partial(BadInput, "no such customer", field="customerId")
-REUSED = partial(Conflict, "another order was placed with this idempotencyKey", field="idempotencyKey")
-BINNED = partial(
+CUSTOMER_NOT_FOUND = partial(BadInput, "no such customer", field="customerId")
+KEY_REUSED = partial(Conflict, "another order was placed with this idempotencyKey", field="idempotencyKey")
+ORDER_IN_BIN = partial(
     Conflict, "the order placed with this idempotencyKey was deleted and can be restored", field="idempotencyKey"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What a caller wants, in good form."""
+class OrderRequest:
+    """A checked request to place an order."""
 
     customer_id: CustomerId
     region: str
@@ -58,75 +70,78 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class OrderPlacement:
-    """Makes orders at the products' prices of the moment."""
+    """Places orders at the current prices of the products."""
 
     table: Table
-    by: str
-    prices: Prices
+    actor: str
+    find_products: FindProducts
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def place(
         self, *, customer_id: CustomerId, region: str, lines: Sequence[RequestedLine], key: str | None = None
     ) -> Order:
-        """With a key that an equal request had before, the order that was placed then, unless it is in the bin."""
-        request = Request(customer_id, checked_region(region), checked_lines(lines), checked_key(key))
+        """Returns the existing order if an equal request with the same key placed one before.
+
+        Raises Conflict if that order was deleted, or if the request with the same key was different."""
+        request = OrderRequest(customer_id, checked_region(region), checked_lines(lines), checked_key(key))
         return await retry_if_stale(lambda: self._place(request))
 
-    async def _place(self, request: Request) -> Order:
-        known = await self.table.find(order_by_key, key=request.key) if request.key else None
+    async def _place(self, request: OrderRequest) -> Order:
+        known = await self.table.find(order_by_idempotency_key, key=request.key) if request.key else None
         if known and not is_expired(known, self.now()):
-            return await self._placed(known, request)
-        priced = checked_prices(await self.prices([line.product_id for line in request.lines]))
-        order, lines = self._made(request, priced)
-        happened = new_order_event(None, order, "placed", by=self.by, at=order.created_at, note=None)
+            return await self._existing_order(known, request)
+        priced = checked_prices(await self.find_products([line.product_id for line in request.lines]))
+        order, lines = self._new_order(request, priced)
+        event = new_order_event(None, order, "placed", by=self.actor, at=order.created_at, note=None)
         await self.table.write(
-            *self._keyed(request, order, known),
-            check(buyers, {"id": order.customer_id}, when=present(), on_failure=NO_CUSTOMER),
-            *insert_writes(order, happened),
-            *(put(items, line, when=absent()) for line in lines),
+            *self._key_writes(request, order, known),
+            check(customer_refs, {"id": order.customer_id}, when=present(), on_failure=CUSTOMER_NOT_FOUND),
+            *insert_writes(order, event),
+            *(put(order_items, line, when=absent()) for line in lines),
             note=created_note("placed", order),
         )
         return order
 
-    async def _placed(self, known: IdempotencyKey, request: Request) -> Order:
+    async def _existing_order(self, known: IdempotencyKey, request: OrderRequest) -> Order:
         if known.fingerprint != request.fingerprint:
-            raise REUSED()
+            raise KEY_REUSED()
         if (order := await self.table.find(order_by_id, id=known.order_id)) is None:
-            raise MISSING()
+            raise ORDER_NOT_FOUND()
         if not is_alive(order):
-            raise BINNED(orderId=order.id)
+            raise ORDER_IN_BIN(orderId=order.id)
         return order
 
-    def _made(self, request: Request, priced: Sequence[PricedProduct]) -> tuple[Order, list[LineItem]]:
+    def _new_order(self, request: OrderRequest, priced: Sequence[PricedProduct]) -> tuple[Order, list[LineItem]]:
         now, id = self.now(), OrderId(new_id("ord"))
-        lines = line_items(id, request.lines, priced, now)
+        lines = make_line_items(id, request.lines, priced, now)
         order = Order(
             id=id,
             customer_id=request.customer_id,
             status=OrderStatus.PENDING,
             region=request.region,
-            bill=order_total(lines, priced[0].currency),
+            totals=order_total(lines, priced[0].currency),
             created_at=now,
             updated_at=now,
         )
         return order, lines
 
-    def _keyed(self, request: Request, order: Order, known: IdempotencyKey | None) -> list[Write[Any]]:
-        """First in the transaction, so that of two with one key the second is told to look again."""
+    def _key_writes(self, request: OrderRequest, order: Order, known: IdempotencyKey | None) -> list[Write[Any]]:
+        """Comes first in the transaction. So the second of two concurrent requests with one key fails with StaleWrite,
+        is tried again and finds the order of the first."""
         if request.key is None:
             return []
-        kept = order_key(request.key, order.id, request.fingerprint, order.created_at, known)
-        return [put(order_keys, kept, when=equals("version", known.version) if known else absent())]
+        new_key = new_idempotency_key(request.key, order.id, request.fingerprint, order.created_at, known)
+        return [put(idempotency_keys, new_key, when=equals("version", known.version) if known else absent())]
 
 
 def created_note(verb: str, order: Order) -> ActivityNote:
-    """What the journal tells of an order that has not been there."""
-    shown = {
+    """Returns the activity note for a new order."""
+    after = {
         "customerId": order.customer_id,
         "status": order.status,
         "region": order.region,
-        "total": order.bill.total,
-        "currency": order.bill.currency,
-        "itemCount": order.bill.item_count,
+        "total": order.totals.total,
+        "currency": order.totals.currency,
+        "itemCount": order.totals.item_count,
     }
-    return ActivityNote(f"order.{verb}", order.id, {"after": shown})
+    return ActivityNote(f"order.{verb}", order.id, {"after": after})

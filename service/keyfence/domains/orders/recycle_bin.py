@@ -1,4 +1,4 @@
-"""The recycle bin: deleted orders, as they were, for as long as they can be restored."""
+"""`RecycleBin`: deletes orders, and restores them within 30 days."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -6,9 +6,9 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from keyfence.domains.orders.access_patterns import deleted_orders, events, items, orders
-from keyfence.domains.orders.model import Order, OrderId, deleted, is_alive, is_purged, restored
-from keyfence.domains.orders.repository import MISSING, OrderRepository
+from keyfence.domains.orders.access_patterns import deleted_orders, order_events, order_items, orders
+from keyfence.domains.orders.model import Order, OrderId, as_deleted, as_restored, is_alive, is_purged
+from keyfence.domains.orders.repository import ORDER_NOT_FOUND, OrderRepository
 from keyfence.errors import Conflict
 from keyfence.store.dynamodb.caller import chunks
 from keyfence.store.expressions import Condition, UpdateExpression, absent, equals, present
@@ -18,41 +18,41 @@ from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES
 from keyfence.store.writes import StaleWrite, Write, check, retry_if_stale, update_attributes
 
 DETAIL_TTL_MARGIN = timedelta(days=1)
-"""How much longer than its order a part is kept, so that a restoration at the last moment finds all of them."""
+"""Items and events expire this much later than their order, so that a restore at the last moment finds all of them."""
 NOT_DELETED = partial(Conflict, "the order is not in the recycle bin")
 
 
 @dataclass(frozen=True, slots=True)
 class RecycleBin:
-    """Deletes and restores in the name of whoever acts.
+    """The deleted orders of a tenant.
 
-    An order goes and comes back in one transaction. Its lines and events, which may be more than a transaction takes,
-    get the time at which they may go afterwards and lose it before. Who restores holds the order's `lift`, maybe with
-    others, from before the first part is freed until the order is back, and nobody marks parts of an order that is
-    being lifted: so no part of a living order is ever marked."""
+    The order itself is deleted or restored in one transaction. Its items and events may be too many for one, so their
+    time to live is set after the order is deleted, and removed before it is restored. `restore_lock` is set on the
+    order before the first time to live is removed, until the order is restored. While it is set, no time to live is
+    set on items and events. So an order that is not deleted never has items or events that expire."""
 
     orders: OrderRepository
 
     async def newest(self, *, first: int, after: str | None) -> Page[Order]:
-        """Without those whose time is over, all of which come last."""
+        """Returns deleted orders without those that have expired, which are the last of the list."""
         page = await self.orders.table.page(deleted_orders, first=first, after=after)
         now = self.orders.now()
         edges = tuple(edge for edge in page.edges if not is_purged(edge.node, now))
         return replace(page, edges=edges, has_next=page.has_next and len(edges) == len(page.edges))
 
     async def delete(self, id: OrderId) -> Order:
-        """A deletion that was interrupted is taken up again where it stopped."""
+        """Moves an order to the recycle bin. Can be repeated after a failure."""
         order = await retry_if_stale(lambda: self._delete(id))
-        await self._mark(order)
+        await self._expire_details(order)
         return order
 
     async def _delete(self, id: OrderId) -> Order:
         before = await self.orders.get_including_deleted(id)
         if is_alive(before):
-            return await self.orders.record(before, deleted(before, self.orders.now()), "deleted")
-        if before.lift is not None:
-            await self._write_lift(before, UpdateExpression(removes=(("lift",),)))
-        return replace(before, lift=None)
+            return await self.orders.save(before, as_deleted(before, self.orders.now()), "deleted")
+        if before.restore_lock is not None:
+            await self._write_lock(before, UpdateExpression(removes=(("restoreLock",),)))
+        return replace(before, restore_lock=None)
 
     async def restore(self, id: OrderId) -> Order:
         return await retry_if_stale(lambda: self._restore(id))
@@ -61,37 +61,41 @@ class RecycleBin:
         found = await self.orders.get_including_deleted(id)
         if is_alive(found):
             raise NOT_DELETED()
-        before = found if found.lift else await self._lifted(found)
-        held = equals("lift", before.lift)
-        await self._write_parts(before, UpdateExpression(removes=(("ttl",),)), held)
-        return await self.orders.record(before, restored(before), "restored", when=held)
+        before = found if found.restore_lock else await self._locked(found)
+        is_locked = equals("restoreLock", before.restore_lock)
+        await self._update_details(before, UpdateExpression(removes=(("ttl",),)), is_locked)
+        return await self.orders.save(before, as_restored(before), "restored", when=is_locked)
 
-    async def _lifted(self, order: Order) -> Order:
-        lifted = replace(order, lift=new_id("lft"))
-        await self._write_lift(lifted, UpdateExpression(sets={("lift",): lifted.lift}))
-        return lifted
+    async def _locked(self, order: Order) -> Order:
+        locked = replace(order, restore_lock=new_id("lck"))
+        await self._write_lock(locked, UpdateExpression(sets={("restoreLock",): locked.restore_lock}))
+        return locked
 
-    async def _write_lift(self, order: Order, lift: UpdateExpression) -> None:
-        still = equals("version", order.version)
-        await self.orders.table.write(update_attributes(orders, {"id": order.id}, lift, when=still))
+    async def _write_lock(self, order: Order, change: UpdateExpression) -> None:
+        is_unchanged = equals("version", order.version)
+        await self.orders.table.write(update_attributes(orders, {"id": order.id}, change, when=is_unchanged))
 
-    async def _mark(self, order: Order) -> None:
-        """Whoever restores the order meanwhile wins."""
+    async def _expire_details(self, order: Order) -> None:
+        """Sets the time to live of items and events, unless the order is being restored meanwhile."""
         assert order.ttl is not None
-        gone = UpdateExpression(sets={("ttl",): order.ttl + int(DETAIL_TTL_MARGIN.total_seconds())})
+        expire = UpdateExpression(sets={("ttl",): order.ttl + int(DETAIL_TTL_MARGIN.total_seconds())})
         try:
-            await self._write_parts(order, gone, equals("version", order.version) & absent("lift"))
+            await self._update_details(order, expire, equals("version", order.version) & absent("restoreLock"))
         except StaleWrite:
             return
 
-    async def _write_parts(self, order: Order, written: UpdateExpression, when: Condition) -> None:
-        guard = check(orders, {"id": order.id}, when=when & present("deletedAt"), on_failure=StaleWrite)
-        for batch in chunks(list(_parts(order, written)), MAX_SPLIT_TRANSACTION_WRITES - 1):
-            await self.orders.table.write(guard, *batch)
+    async def _update_details(self, order: Order, change: UpdateExpression, when: Condition) -> None:
+        is_deleted = check(orders, {"id": order.id}, when=when & present("deletedAt"), on_failure=StaleWrite)
+        for batch in chunks(list(_detail_updates(order, change)), MAX_SPLIT_TRANSACTION_WRITES - 1):
+            await self.orders.table.write(is_deleted, *batch)
 
 
-def _parts(order: Order, written: UpdateExpression) -> Iterator[Write[Any]]:
-    for position in range(1, order.bill.item_count + 1):
-        yield update_attributes(items, {"order_id": order.id, "position": position}, written, on_failure=MISSING)
+def _detail_updates(order: Order, change: UpdateExpression) -> Iterator[Write[Any]]:
+    for position in range(1, order.totals.item_count + 1):
+        yield update_attributes(
+            order_items, {"order_id": order.id, "position": position}, change, on_failure=ORDER_NOT_FOUND
+        )
     for revision in range(1, order.version + 1):
-        yield update_attributes(events, {"order_id": order.id, "revision": revision}, written, on_failure=MISSING)
+        yield update_attributes(
+            order_events, {"order_id": order.id, "revision": revision}, change, on_failure=ORDER_NOT_FOUND
+        )

@@ -1,4 +1,4 @@
-"""Reads, status changes, line items and history in batches."""
+"""`OrderRepository`: reads and changes the orders of one tenant. `OrderDetails`: their items and events, in batches."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ from typing import Any
 
 from keyfence.domains.orders.access_patterns import (
     event_by_revision,
-    events,
     events_of_order,
     item_by_position,
     open_orders,
     order_by_id,
+    order_events,
+    order_rows,
     order_with_items,
     orders,
     orders_of_customer,
     orders_of_customer_in_status,
     orders_of_region,
-    rows,
 )
-from keyfence.domains.orders.line_items import MOST_LINES, LineItem
+from keyfence.domains.orders.line_items import MAX_LINES, LineItem
 from keyfence.domains.orders.model import (
     CustomerId,
     Order,
@@ -33,7 +33,7 @@ from keyfence.domains.orders.model import (
     is_alive,
     is_purged,
     new_order_event,
-    row_of,
+    order_row,
     with_status,
 )
 from keyfence.errors import Conflict, NotFound
@@ -56,51 +56,52 @@ from keyfence.store.writes import (
 
 
 def insert_writes(order: Order, event: OrderEvent) -> list[Write[Any]]:
-    return [put(orders, order, when=absent()), put(rows, row_of(order), when=absent()), _appended(event)]
+    return [put(orders, order, when=absent()), put(order_rows, order_row(order), when=absent()), _event_write(event)]
 
 
 def update_writes(before: Order, after: Order, event: OrderEvent, when: Condition | None = None) -> list[Write[Any]]:
-    """Bound to the state and version that were read; the row is there as long as the order is alive."""
-    as_read = equals("status", before.status)
-    head = update_model(orders, before, after, when=as_read & when if when else as_read)
-    return [head, *_row(before, after), _appended(event)]
+    """Returns the writes of a change, on condition of the status and version that were read. Only orders that are not
+    deleted have a row."""
+    is_unchanged = equals("status", before.status)
+    order_update = update_model(orders, before, after, when=is_unchanged & when if when else is_unchanged)
+    return [order_update, *_row_writes(before, after), _event_write(event)]
 
 
-def _row(before: Order, after: Order) -> list[Write[Any]]:
+def _row_writes(before: Order, after: Order) -> list[Write[Any]]:
     if is_alive(before) and is_alive(after):
-        return [update_model(rows, row_of(before), row_of(after))]
+        return [update_model(order_rows, order_row(before), order_row(after))]
     if is_alive(before):
         key = {"customer_id": before.customer_id, "created_at": before.created_at, "id": before.id}
-        return [delete(rows, key, when=equals("version", before.version))]
-    return [put(rows, row_of(after), when=absent())]
+        return [delete(order_rows, key, when=equals("version", before.version))]
+    return [put(order_rows, order_row(after), when=absent())]
 
 
-def _appended(event: OrderEvent) -> Write[Any]:
-    return put(events, event, when=absent())
+def _event_write(event: OrderEvent) -> Write[Any]:
+    return put(order_events, event, when=absent())
 
 
-MISSING = partial(NotFound, "no such order")
-DELETED = partial(Conflict, "the order is in the recycle bin; restore it first")
-SHOWN = ("status", "flagged_at", "flag_reason", "claimed_by", "deleted_at")
+ORDER_NOT_FOUND = partial(NotFound, "no such order")
+ORDER_IS_DELETED = partial(Conflict, "the order is in the recycle bin; restore it first")
+LOGGED_FIELDS = ("status", "flagged_at", "flag_reason", "claimed_by", "deleted_at")
 
-Also = Callable[[Order, Order], Awaitable[Sequence[Write[Any]]]]
-"""What else belongs into the transaction of a step, seeing the order before and after it."""
+ExtraWrites = Callable[[Order, Order], Awaitable[Sequence[Write[Any]]]]
+"""Returns further writes for the transaction of a status change, from the order before and after it."""
 
 
 def order_id(text: str, field: str = "id") -> OrderId:
     return OrderId(checked_id("ord", text, field))
 
 
-async def nothing(_before: Order, _after: Order) -> Sequence[Write[Any]]:
+async def no_extra_writes(_before: Order, _after: Order) -> Sequence[Write[Any]]:
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class OrderRepository:
-    """What can be asked about orders, and the steps they take in the name of whoever acts."""
+    """The orders of the tenant that the table belongs to. Changes are recorded as those of `actor`."""
 
     table: Table
-    by: str
+    actor: str
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def find(self, id: OrderId) -> Order | None:
@@ -112,20 +113,20 @@ class OrderRepository:
         return [order if order and is_alive(order) else None for order in found]
 
     async def find_with_items(self, id: OrderId) -> tuple[Order, list[LineItem]] | None:
-        """The order and all its lines, for one Query."""
-        order, page = await self.table.item_collection(order_with_items, first=MOST_LINES, id=id, order_id=id)
+        """Reads the order and all its items by one Query."""
+        order, page = await self.table.item_collection(order_with_items, first=MAX_LINES, id=id, order_id=id)
         return (order, list(page.items[::-1])) if order and is_alive(order) else None
 
     async def get_including_deleted(self, id: OrderId) -> Order:
-        """Also in the bin, until its time there is over."""
+        """Returns an order that may be in the recycle bin. Raises NotFound if it is expired or does not exist."""
         order = await self.table.find(order_by_id, id=id)
         if order is None or is_purged(order, self.now()):
-            raise MISSING()
+            raise ORDER_NOT_FOUND()
         return order
 
     async def get(self, id: OrderId) -> Order:
         if not is_alive(order := await self.get_including_deleted(id)):
-            raise DELETED()
+            raise ORDER_IS_DELETED()
         return order
 
     async def of_customer(
@@ -143,7 +144,7 @@ class OrderRepository:
     async def of_region(
         self, region: str, *, since: date | None = None, until: date | None = None, first: int, after: str | None
     ) -> Page[OrderRow]:
-        """Placed on these days of UTC or between them."""
+        """Returns the orders that were placed from one day to another, both included, in UTC."""
         span = ValueRange(
             low=since and datetime.combine(since, time.min, UTC), high=until and datetime.combine(until, time.max, UTC)
         )
@@ -158,20 +159,22 @@ class OrderRepository:
         *,
         expected_version: int | None = None,
         note: str | None = None,
-        also: Also = nothing,
+        extra_writes: ExtraWrites = no_extra_writes,
     ) -> Order:
-        said = checked_note(note)
-        return await retry_if_stale(lambda: self._transition(id, to, expected_version, said, also), expected_version)
+        checked = checked_note(note)
+        return await retry_if_stale(
+            lambda: self._transition(id, to, expected_version, checked, extra_writes), expected_version
+        )
 
     async def _transition(
-        self, id: OrderId, to: OrderStatus, expected: int | None, note: str | None, also: Also
+        self, id: OrderId, to: OrderStatus, expected: int | None, note: str | None, extra_writes: ExtraWrites
     ) -> Order:
         before = await self.get(id)
         require_version(before, expected, "order")
         after = with_status(before, to, self.now())
-        return await self.record(before, after, "transitioned", note=note, also=await also(before, after))
+        return await self.save(before, after, "transitioned", note=note, extra_writes=await extra_writes(before, after))
 
-    async def record(
+    async def save(
         self,
         before: Order,
         after: Order,
@@ -179,33 +182,33 @@ class OrderRepository:
         *,
         note: str | None = None,
         when: Condition | None = None,
-        also: Sequence[Write[Any]] = (),
+        extra_writes: Sequence[Write[Any]] = (),
     ) -> Order:
-        """The change with its event and its entry in the journal, if nobody changed the order in between."""
-        happened = new_order_event(before, after, kind, by=self.by, at=self.now(), note=note)
-        entry = ActivityNote(f"order.{kind}", after.id, changed_fields(before, after, *SHOWN))
-        await self.table.write(*update_writes(before, after, happened, when), *also, note=entry)
+        """Writes a change with its event and activity note. Raises StaleWrite if the order was changed meanwhile."""
+        event = new_order_event(before, after, kind, by=self.actor, at=self.now(), note=note)
+        activity = ActivityNote(f"order.{kind}", after.id, changed_fields(before, after, *LOGGED_FIELDS))
+        await self.table.write(*update_writes(before, after, event, when), *extra_writes, note=activity)
         return after
 
 
 @dataclass(frozen=True, slots=True)
 class OrderDetails:
-    """Lines have positions and events have revisions, so the keys of both are known without asking."""
+    """Items and events of orders. Their keys follow from the number of items and from the version of an order."""
 
     table: Table
 
     async def items_of(self, orders: Sequence[OrderRow]) -> list[list[LineItem]]:
-        """The lines of each of these orders in order; one batch for all of them."""
+        """Returns the items of each order, by position. Reads all of them in one batch."""
         keys = [
             {"order_id": order.id, "position": position}
             for order in orders
-            for position in range(1, order.bill.item_count + 1)
+            for position in range(1, order.totals.item_count + 1)
         ]
         found = iter(await self.table.find_many(item_by_position, keys))
-        return [[item for _ in range(order.bill.item_count) if (item := next(found))] for order in orders]
+        return [[item for _ in range(order.totals.item_count) if (item := next(found))] for order in orders]
 
     async def histories_of(self, orders: Sequence[OrderRow]) -> list[list[OrderEvent]]:
-        """The events of each of these orders, oldest first; one batch for all of them, one Query for one."""
+        """Returns the events of each order, oldest first. Reads one order by a Query, several in one batch."""
         if len(orders) == 1:
             return [await self.history(orders[0].id)]
         keys = [

@@ -1,4 +1,4 @@
-"""The review queue: orders that somebody flagged, in the order in which they were, until somebody claims them."""
+"""`ReviewQueue`: orders that are flagged for review, oldest first, until somebody claims them."""
 
 import asyncio
 import random
@@ -7,19 +7,19 @@ from functools import partial
 from itertools import count
 
 from keyfence.domains.orders.access_patterns import review_queue
-from keyfence.domains.orders.model import Order, OrderId, changed, checked_reason
+from keyfence.domains.orders.model import Order, OrderId, checked_reason, with_changes
 from keyfence.domains.orders.repository import OrderRepository
 from keyfence.errors import Conflict
 from keyfence.store.pagination import Page
 from keyfence.store.writes import STALE_WRITE_RETRIES, StaleWrite, retry_if_stale
 
-CANDIDATES = 25
-FLAGGED = partial(Conflict, "the order is flagged already")
+CLAIM_CANDIDATES = 25
+ALREADY_FLAGGED = partial(Conflict, "the order is flagged already")
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewQueue:
-    """Flags and claims in the name of whoever acts."""
+    """The flagged orders of a tenant."""
 
     orders: OrderRepository
 
@@ -27,21 +27,23 @@ class ReviewQueue:
         return await self.orders.table.page(review_queue, first=first, after=after)
 
     async def flag(self, id: OrderId, reason: str) -> Order:
-        said = checked_reason(reason)
-        return await retry_if_stale(lambda: self._flag(id, said))
+        checked = checked_reason(reason)
+        return await retry_if_stale(lambda: self._flag(id, checked))
 
     async def _flag(self, id: OrderId, reason: str) -> Order:
         before, now = await self.orders.get(id), self.orders.now()
         if before.flagged_at is not None:
-            raise FLAGGED()
-        after = changed(before, now, flagged_at=now, flag_reason=reason, claimed_at=None, claimed_by=None)
-        return await self.orders.record(before, after, "flagged", note=reason)
+            raise ALREADY_FLAGGED()
+        after = with_changes(before, now, flagged_at=now, flag_reason=reason, claimed_at=None, claimed_by=None)
+        return await self.orders.save(before, after, "flagged", note=reason)
 
     async def claim(self) -> Order | None:
-        """The oldest that can be had: the queue may still show what others have claimed, the orders themselves tell."""
+        """Claims the oldest order that is still flagged, or returns None.
+
+        The queue is an index, which may still list claimed orders, so each order is read from the table first."""
         after: str | None = None
         while True:
-            page = await self.queue(first=CANDIDATES, after=after)
+            page = await self.queue(first=CLAIM_CANDIDATES, after=after)
             if claimed := await self._claim_one([order.id for order in page.items]):
                 return claimed
             if not page.has_next:
@@ -49,16 +51,18 @@ class ReviewQueue:
             after = page.edges[-1].cursor()
 
     async def _claim_one(self, candidates: list[OrderId]) -> Order | None:
-        """Who is too late for one looks at it again, since it may have been changed and not claimed. Who is too late
-        once more goes on elsewhere than all the others who were, and comes back to it in the end."""
-        late = count()
+        """Claims the first candidate that can be claimed. Removes claimed ones from `candidates`.
+
+        If another writer changed an order at the same time, it is read again, since it may still be flagged. After a
+        second failure the candidates are shuffled, so that concurrent callers try different orders."""
+        failures = count()
         while candidates:
             try:
                 claimed = await self._claim(candidates[0])
             except StaleWrite:
-                if times := next(late):
+                if failed := next(failures):
                     random.shuffle(candidates)
-                    await asyncio.sleep(STALE_WRITE_RETRIES.backoff(times))
+                    await asyncio.sleep(STALE_WRITE_RETRIES.backoff(failed))
                 continue
             if claimed:
                 return claimed
@@ -70,5 +74,7 @@ class ReviewQueue:
         if before is None or before.flagged_at is None:
             return None
         now = self.orders.now()
-        after = changed(before, now, flagged_at=None, flag_reason=None, claimed_at=now, claimed_by=self.orders.by)
-        return await self.orders.record(before, after, "claimed")
+        after = with_changes(
+            before, now, flagged_at=None, flag_reason=None, claimed_at=now, claimed_by=self.orders.actor
+        )
+        return await self.orders.save(before, after, "claimed")

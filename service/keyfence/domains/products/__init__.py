@@ -1,1 +1,1 @@
-"""Products, their prices and everything that they ever were."""
+"""Products of a tenant, with their revisions."""

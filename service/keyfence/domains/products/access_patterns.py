@@ -1,4 +1,4 @@
-"""Where products and their revisions are kept and the ways they are reached."""
+"""Keys and access patterns of products, SKU claims and revisions."""
 
 from keyfence.domains.products.model import CategoryRef, Product, ProductRevision, SkuClaim
 from keyfence.store.entity import entity
@@ -14,10 +14,10 @@ products = entity(
 )
 sku_claims = entity(SkuClaim, table=TenantKey("SKU#{sku}", "PRODUCT"))
 product_revisions = entity(ProductRevision, table=TenantKey("PRODUCT#{product_id}", "v{revision:04d}"))
-shelves = entity(CategoryRef, table=TenantKey("CATEGORIES", "PATH#{path:path}"))
+category_refs = entity(CategoryRef, table=TenantKey("CATEGORIES", "PATH#{path:path}"))
 
 product_by_id = products.get()
 product_by_sku = sku_claims.get()
 products_in_category = products.query("gsi3", begins_with="PRICE#", range_field="price")
 revisions_of_product = product_revisions.query("table", newest_first=True, range_field="revision")
-shelf_by_path = shelves.get()
+category_ref_by_path = category_refs.get()

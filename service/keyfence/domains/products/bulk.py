@@ -18,7 +18,7 @@ from keyfence.domains.products.access_patterns import (
 )
 from keyfence.domains.products.category_products import CategoryProducts
 from keyfence.domains.products.model import (
-    REVISIONS,
+    MAX_REVISIONS,
     Product,
     ProductId,
     ProductRevision,
@@ -26,10 +26,10 @@ from keyfence.domains.products.model import (
     checked_name,
     checked_price,
     checked_sku,
-    claim_of,
     revision_of,
+    sku_claim,
 )
-from keyfence.domains.products.repository import TAKEN, ProductRepository, created_note, product_id
+from keyfence.domains.products.repository import SKU_TAKEN, ProductRepository, created_note, product_id
 from keyfence.store.codec import amount_text
 from keyfence.store.expressions import absent
 from keyfence.store.key_template import checked_path
@@ -88,8 +88,8 @@ def _check_revisions(fields: Fields, record: ProductRecord) -> None:
     product, last = record.product, record.revisions[-1]
     if (product.name, product.price) != (last.name, last.price):
         raise fields.bad("revisions", "must end with the product's own name and price")
-    if product.revision > min(product.version, REVISIONS):
-        raise fields.bad("revisions", f"must not be more than {REVISIONS}, nor more than the product's version")
+    if product.revision > min(product.version, MAX_REVISIONS):
+        raise fields.bad("revisions", f"must not be more than {MAX_REVISIONS}, nor more than the product's version")
 
 
 def to_line(record: ProductRecord) -> Line:
@@ -141,12 +141,12 @@ async def write(writer: RecordWriter, record: ProductRecord) -> None:
     product = record.product
     writes = [
         put_new(products, product),
-        put(sku_claims, claim_of(product), when=absent(), on_failure=TAKEN),
-        *CategoryProducts.moved(None, product.category),
+        put(sku_claims, sku_claim(product), when=absent(), on_failure=SKU_TAKEN),
+        *CategoryProducts.count_writes(None, product.category),
     ]
     revisions = [put_new(product_revisions, one) for one in record.revisions]
     fitting = await writer.write_overflow(revisions, len(writes))
-    async with CategoryProducts(writer.table).explaining_refusal(product.category):
+    async with CategoryProducts(writer.table).explaining_errors(product.category):
         await writer.write(*writes, *fitting, note=created_note("imported", product))
 
 

@@ -1,4 +1,4 @@
-"""The categories that products stand in: counted, and left alone while they are being moved."""
+"""`CategoryProducts`: the number of products in each category, and moving products to another category."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from keyfence.domains.products.access_patterns import (
+    category_ref_by_path,
+    category_refs,
     product_by_id,
     products,
     products_in_category,
-    shelf_by_path,
-    shelves,
     sku_claims,
 )
-from keyfence.domains.products.model import Product, claim_of
+from keyfence.domains.products.model import Product, sku_claim
 from keyfence.errors import BadInput, Conflict, KeyfenceError, Throttled
 from keyfence.store import timestamps
 from keyfence.store.expressions import UpdateExpression, absent
@@ -22,82 +22,88 @@ from keyfence.store.key_template import KeyPath
 from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
 from keyfence.store.writes import StaleWrite, Write, update_attributes, update_model
 
-CHUNK = (MAX_SPLIT_TRANSACTION_WRITES - 3) // 2
-ROUNDS = 50
+MOVE_BATCH = (MAX_SPLIT_TRANSACTION_WRITES - 3) // 2
+MAX_ROUNDS = 50
 
 
-class _Closed(Conflict):
-    """The category takes no product: it is not there, or it is being moved."""
+class _CategoryUnavailable(Conflict):
+    """Raised when a product cannot be added to a category: it does not exist, or it is being moved."""
 
     def __init__(self) -> None:
-        super().__init__("the category takes no product just now")
+        super().__init__("no product can be added to the category now")
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryProducts:
-    """Which products are in which category."""
+    """The products of each category of one tenant."""
 
     table: Table
 
     @staticmethod
-    def moved(before: KeyPath | None, after: KeyPath) -> Iterator[Write[Any]]:
-        """One product less there and one more here; what is being moved may be left and not entered."""
+    def count_writes(before: KeyPath | None, after: KeyPath) -> Iterator[Write[Any]]:
+        """Yields the writes that count a product in category `after` and no longer in `before`.
+
+        A product can be taken out of a category that is being moved, but not added to it."""
         if before == after:
             return
         if before is not None:
-            yield _counted(before, -1)
-        more = UpdateExpression(adds={("productCount",): 1})
-        yield update_attributes(shelves, {"path": after}, more, when=absent("moving"), on_failure=_Closed)
+            yield _add_to_count(before, -1)
+        one_more = UpdateExpression(adds={("productCount",): 1})
+        yield update_attributes(
+            category_refs, {"path": after}, one_more, when=absent("moving"), on_failure=_CategoryUnavailable
+        )
 
     @asynccontextmanager
-    async def explaining_refusal(self, path: KeyPath) -> AsyncIterator[None]:
-        """Around a write that puts a product into this category: why it could not."""
+    async def explaining_errors(self, path: KeyPath) -> AsyncIterator[None]:
+        """Wraps a write that adds a product to this category. If it fails, raises an error that says why."""
         try:
             yield
-        except _Closed:
+        except _CategoryUnavailable:
             raise await self._reason(path) from None
 
     async def _reason(self, path: KeyPath) -> KeyfenceError:
-        shelf = await self.table.find(shelf_by_path, path=path)
-        if shelf is None:
-            return BadInput("there is no such category; create it first", field="category")
-        if shelf.moving:
-            return Conflict("the category is being moved; retry when it has arrived", field="category")
+        category = await self.table.find(category_ref_by_path, path=path)
+        if category is None:
+            return BadInput("the category does not exist; create it first", field="category")
+        if category.moving:
+            return Conflict("the category is being moved; retry when the move has finished", field="category")
         return StaleWrite()
 
-    async def carry(self, source: KeyPath, target: KeyPath, guard: Write[Any]) -> None:
-        """Every product of one category into another, each transaction only while the guard holds.
+    async def move_products(self, source: KeyPath, target: KeyPath, guard: Write[Any]) -> None:
+        """Moves all products of one category to another. Each transaction contains `guard`, a condition that must hold.
 
-        The index may lag and the count may not, so the count says when it is done."""
-        for pause in range(ROUNDS):
-            shelf = await self.table.find(shelf_by_path, path=source)
-            if shelf is None or shelf.product_count == 0:
+        Repeats until the product count is 0, because the index that lists the products is eventually consistent."""
+        for attempt in range(MAX_ROUNDS):
+            category = await self.table.find(category_ref_by_path, path=source)
+            if category is None or category.product_count == 0:
                 return
             ids = [product.id async for product in self.table.iterate_shards(products_in_category, category=source)]
-            chunks = [ids[start : start + CHUNK] for start in range(0, len(ids), CHUNK)]
-            carried = [await self._carry(chunk, source, target, guard) for chunk in chunks]
-            await asyncio.sleep(0 if any(carried) else 0.02 * pause)
-        raise Throttled("the category's products are still being moved; move it again to go on", retryAfterMs=1000)
+            batches = [ids[start : start + MOVE_BATCH] for start in range(0, len(ids), MOVE_BATCH)]
+            moved = [await self._move_batch(batch, source, target, guard) for batch in batches]
+            await asyncio.sleep(0 if any(moved) else 0.02 * attempt)
+        raise Throttled(
+            "the products of the category are still being moved; repeat the request to continue", retryAfterMs=1000
+        )
 
-    async def _carry(self, ids: Sequence[str], source: KeyPath, target: KeyPath, guard: Write[Any]) -> bool:
-        """As the table has them, since the index may show what they were; False when nothing came of it."""
+    async def _move_batch(self, ids: Sequence[str], source: KeyPath, target: KeyPath, guard: Write[Any]) -> bool:
+        """Reads the products from the table, because the index may be out of date. Returns whether any was moved."""
         found = await self.table.find_many(product_by_id, [{"id": id} for id in ids])
-        there = [product for product in found if product and product.category == source]
-        if not there:
+        in_source = [product for product in found if product and product.category == source]
+        if not in_source:
             return False
-        writes = [write for product in there for write in _carried(product, target)]
-        counts = (_counted(source, -len(there)), _counted(target, len(there)))
+        writes = [write for product in in_source for write in _category_update(product, target)]
+        counts = (_add_to_count(source, -len(in_source)), _add_to_count(target, len(in_source)))
         with suppress(StaleWrite):
             await self.table.write(guard, *writes, *counts)
             return True
         return False
 
 
-def _counted(path: KeyPath, by: int) -> Write[Any]:
-    return update_attributes(shelves, {"path": path}, UpdateExpression(adds={("productCount",): by}))
+def _add_to_count(path: KeyPath, number: int) -> Write[Any]:
+    return update_attributes(category_refs, {"path": path}, UpdateExpression(adds={("productCount",): number}))
 
 
-def _carried(before: Product, target: KeyPath) -> tuple[Write[Any], Write[Any]]:
-    """Where a product stands is not a revision of it."""
+def _category_update(before: Product, target: KeyPath) -> tuple[Write[Any], Write[Any]]:
+    """Returns the writes that put a product into another category. This makes no new revision."""
     after = replace(before, category=target, updated_at=timestamps.utc_now(), version=before.version + 1)
-    return update_model(products, before, after), update_model(sku_claims, claim_of(before), claim_of(after))
+    return update_model(products, before, after), update_model(sku_claims, sku_claim(before), sku_claim(after))

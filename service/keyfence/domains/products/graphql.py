@@ -1,4 +1,4 @@
-"""Products as tenants see them."""
+"""GraphQL types, queries and mutations of products."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -38,9 +38,9 @@ async def load_product(context: Context, id: str) -> Node | None:
     return Product.of(product) if product else None
 
 
-@strawberry.type(description="What a product was from one moment on, until its next revision.")
+@strawberry.type(description="A product as it was from one time until its next revision.")
 class ProductRevision:
-    """A state of a product that never changes again."""
+    """A revision of a product, which never changes."""
 
     revision: int
     name: str
@@ -59,9 +59,9 @@ class ProductRevision:
         )
 
 
-@strawberry.type(description="A thing that is sold.")
+@strawberry.type(description="A product that can be ordered.")
 class Product(Node):
-    """A product as it is now, with what it was."""
+    """A product with its revisions."""
 
     sku: str
     name: str
@@ -90,21 +90,21 @@ class Product(Node):
             source=product,
         )
 
-    @strawberry.field(description="Newest first.")
+    @strawberry.field(description="All revisions, newest first.")
     async def revisions(
         self, info: Info, first: int | None = 20, after: str | None = None
     ) -> Connection[ProductRevision]:
         page = await info.context.get(product_repository).revisions(self.source.id, first=page_size(first), after=after)
         return connection(page, ProductRevision.of)
 
-    @strawberry.field(description="How often it was looked at.")
+    @strawberry.field(description="How often the product was viewed.")
     async def views(self, info: Info) -> int:
-        return await info.context.loader(counter_loader).load(model.views_of(self.source.id))
+        return await info.context.loader(counter_loader).load(model.view_counter(self.source.id))
 
 
 @strawberry.input
 class CreateProductInput:
-    """A new product, in a category that exists."""
+    """The fields of a new product. The category must exist."""
 
     sku: str
     name: str
@@ -115,7 +115,7 @@ class CreateProductInput:
 
 @strawberry.input
 class ReviseProductInput:
-    """What to change; what is left out stays."""
+    """The fields to change. A field that is left out keeps its value."""
 
     name: str | None = strawberry.UNSET
     price: Decimal | None = strawberry.UNSET
@@ -124,7 +124,7 @@ class ReviseProductInput:
 
 @strawberry.type
 class ProductQueries:
-    """Questions about products."""
+    """Queries of products."""
 
     @strawberry.field
     async def product(self, info: Info, id: strawberry.ID) -> Product | None:
@@ -136,7 +136,10 @@ class ProductQueries:
         found = await info.context.get(product_repository).find_by_sku(sku)
         return Product.of(found) if found else None
 
-    @strawberry.field(description="Products that stand right in a category, by price, both bounds included.")
+    @strawberry.field(
+        description="The products of a category, without its subcategories, cheapest first. "
+        "Both price bounds are included."
+    )
     async def products_in_category(
         self,
         info: Info,
@@ -154,20 +157,20 @@ class ProductQueries:
 
 @strawberry.type
 class ProductMutations:
-    """What can be done to products."""
+    """Mutations of products."""
 
-    @mutation(needs=Role.ADMIN, description="Add a product with a SKU that no other product of the tenant has.")
+    @mutation(needs=Role.ADMIN, description="Create a product. No other product of the tenant may have the same SKU.")
     async def create_product(self, info: Info, input: CreateProductInput) -> Product:
-        made = await info.context.get(product_repository).create(
+        created = await info.context.get(product_repository).create(
             sku=input.sku,
             name=input.name,
             price=input.price,
             currency=input.currency or "EUR",
             category=input.category,
         )
-        return Product.of(made)
+        return Product.of(created)
 
-    @mutation(needs=Role.ADMIN, description="Change a product; what it was stays among its revisions.")
+    @mutation(needs=Role.ADMIN, description="Change a product. Its earlier state stays in its revisions.")
     async def revise_product(
         self, info: Info, id: strawberry.ID, input: ReviseProductInput, expected_version: int | None = None
     ) -> Product:
@@ -176,10 +179,10 @@ class ProductMutations:
         )
         return Product.of(revised)
 
-    @mutation(needs=Role.MEMBER, description="Count that somebody looked at a product.")
+    @mutation(needs=Role.MEMBER, description="Count a view of a product.")
     async def count_product_view(self, info: Info, id: strawberry.ID) -> bool:
         product = await info.context.get(product_repository).get(product_id(id))
         await info.context.get(counter_repository).add(
-            model.views_of(product.id), ActivityNote("product.viewed", product.id)
+            model.view_counter(product.id), ActivityNote("product.viewed", product.id)
         )
         return True

@@ -1,4 +1,4 @@
-"""Products, and the rules that hold without looking anything up."""
+"""`Product` and `ProductRevision`, and checks of their fields that need no read of the table."""
 
 import re
 from dataclasses import dataclass, fields
@@ -14,8 +14,8 @@ ProductId = NewType("ProductId", str)
 
 SKU_LENGTH = 100
 NAME_LENGTH = 200
-HIGHEST_PRICE = Decimal("9999999.99")
-REVISIONS = 9_999
+MAX_PRICE = Decimal("9999999.99")
+MAX_REVISIONS = 9_999
 
 _CENT = Decimal("0.01")
 _CURRENCY = re.compile(r"[A-Z]{3}")
@@ -23,7 +23,7 @@ _CURRENCY = re.compile(r"[A-Z]{3}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
-    """A thing that is sold, as it is now."""
+    """A product in its latest revision."""
 
     id: ProductId
     sku: str
@@ -39,12 +39,12 @@ class Product:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkuClaim(Product):
-    """The one item that can hold a SKU, so that no two products of a tenant share it; it is the whole product."""
+    """A copy of a product with the SKU in its key. It exists once, so no two products of a tenant share a SKU."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductRevision:
-    """What a product was from one moment on, until its next revision; `by` is who made it so."""
+    """A product as it was from `created_at` until its next revision. `by` is who made the change."""
 
     product_id: ProductId
     revision: int
@@ -58,7 +58,7 @@ class ProductRevision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryRef:
-    """What products need to know of a category: how many are in it, and whether it is on its way elsewhere."""
+    """The part of a category's item that products need: the number of products in it, and whether it is being moved."""
 
     path: KeyPath
     created_at: datetime
@@ -68,7 +68,7 @@ class CategoryRef:
     version: int = 1
 
 
-def claim_of(product: Product) -> SkuClaim:
+def sku_claim(product: Product) -> SkuClaim:
     return SkuClaim(**{one.name: getattr(product, one.name) for one in fields(product)})
 
 
@@ -84,8 +84,8 @@ def revision_of(product: Product, by: str) -> ProductRevision:
     )
 
 
-def views_of(id: ProductId) -> str:
-    """The counter of those who looked at it."""
+def view_counter(id: ProductId) -> str:
+    """Returns the name of the counter of the product's views."""
     return f"views-{id}"
 
 
@@ -98,8 +98,8 @@ def checked_name(name: str) -> str:
 
 
 def checked_price(price: Decimal, field: str = "price") -> Decimal:
-    if not price.is_finite() or not 0 <= price <= HIGHEST_PRICE or price != price.quantize(_CENT):
-        raise BadInput(f"{field} must be from 0 to {HIGHEST_PRICE}, with at most two decimals", field=field)
+    if not price.is_finite() or not 0 <= price <= MAX_PRICE or price != price.quantize(_CENT):
+        raise BadInput(f"{field} must be from 0 to {MAX_PRICE}, with at most two decimals", field=field)
     return price.quantize(_CENT) + 0
 
 

@@ -1,4 +1,4 @@
-"""Products of the tenant that the table at hand belongs to."""
+"""`ProductRepository`: reads and writes the products of one tenant and their revisions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from keyfence.domains.products.access_patterns import (
 )
 from keyfence.domains.products.category_products import CategoryProducts
 from keyfence.domains.products.model import (
-    REVISIONS,
+    MAX_REVISIONS,
     Product,
     ProductId,
     ProductRevision,
@@ -26,8 +26,8 @@ from keyfence.domains.products.model import (
     checked_name,
     checked_price,
     checked_sku,
-    claim_of,
     revision_of,
+    sku_claim,
 )
 from keyfence.errors import Conflict, NotFound
 from keyfence.store import timestamps
@@ -39,8 +39,8 @@ from keyfence.store.pagination import Page
 from keyfence.store.table import Table
 from keyfence.store.writes import ActivityNote, changed_fields, put, require_version, retry_if_stale, update_model
 
-MISSING = partial(NotFound, "no such product")
-TAKEN = partial(Conflict, "another product has this sku", field="sku")
+PRODUCT_NOT_FOUND = partial(NotFound, "no such product")
+SKU_TAKEN = partial(Conflict, "another product has this sku", field="sku")
 _CHECKS: dict[str, Callable[[Any], Any]] = {
     "name": checked_name,
     "price": checked_price,
@@ -49,9 +49,9 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
 
 
 def created_note(verb: str, product: Product) -> ActivityNote:
-    """What the journal tells of a product that has not been there."""
-    shown = ("sku", "name", "price", "currency", "category")
-    return ActivityNote(f"product.{verb}", product.id, {"after": {name: getattr(product, name) for name in shown}})
+    """Returns the activity note for a new product."""
+    logged = ("sku", "name", "price", "currency", "category")
+    return ActivityNote(f"product.{verb}", product.id, {"after": {name: getattr(product, name) for name in logged}})
 
 
 def product_id(text: str, field: str = "id", **where: object) -> ProductId:
@@ -60,10 +60,10 @@ def product_id(text: str, field: str = "id", **where: object) -> ProductId:
 
 @dataclass(frozen=True, slots=True)
 class ProductRepository:
-    """Everything that can be asked and done about products; `by` is in whose name they are revised."""
+    """The products of the tenant that the table belongs to. Revisions are recorded as those of `actor`."""
 
     table: Table
-    by: str
+    actor: str
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def find(self, id: ProductId) -> Product | None:
@@ -71,7 +71,7 @@ class ProductRepository:
 
     async def get(self, id: ProductId) -> Product:
         if (product := await self.find(id)) is None:
-            raise MISSING()
+            raise PRODUCT_NOT_FOUND()
         return product
 
     async def find_many(self, ids: Sequence[ProductId]) -> list[Product | None]:
@@ -89,7 +89,7 @@ class ProductRepository:
         lowest: Decimal | None = None,
         highest: Decimal | None = None,
     ) -> Page[Product]:
-        """By price, both ends included."""
+        """Returns the products of one category, cheapest first. Both price bounds are included."""
         low = None if lowest is None else checked_price(lowest, "minPrice")
         high = None if highest is None else checked_price(highest, "maxPrice")
         category = checked_path(path, "path")
@@ -98,9 +98,11 @@ class ProductRepository:
         )
 
     async def revisions(self, id: ProductId, *, first: int, after: str | None) -> Page[ProductRevision]:
-        """The latest state lies before the first revision, and stays out."""
-        every = ValueRange(low=1, high=REVISIONS)
-        return await self.table.page(revisions_of_product, first=first, after=after, between=every, product_id=id)
+        """Returns the revisions, newest first, but not the product itself, whose sort key is that of revision 0."""
+        all_revisions = ValueRange(low=1, high=MAX_REVISIONS)
+        return await self.table.page(
+            revisions_of_product, first=first, after=after, between=all_revisions, product_id=id
+        )
 
     async def create(self, *, sku: str, name: str, price: Decimal, currency: str, category: Sequence[str]) -> Product:
         now = self.now()
@@ -118,12 +120,12 @@ class ProductRepository:
         return product
 
     async def _create(self, product: Product) -> None:
-        async with CategoryProducts(self.table).explaining_refusal(product.category):
+        async with CategoryProducts(self.table).explaining_errors(product.category):
             await self.table.write(
                 put(products, product, when=absent()),
-                put(sku_claims, claim_of(product), when=absent(), on_failure=TAKEN),
-                put(product_revisions, revision_of(product, self.by), when=absent()),
-                *CategoryProducts.moved(None, product.category),
+                put(sku_claims, sku_claim(product), when=absent(), on_failure=SKU_TAKEN),
+                put(product_revisions, revision_of(product, self.actor), when=absent()),
+                *CategoryProducts.count_writes(None, product.category),
                 note=created_note("created", product),
             )
 
@@ -140,12 +142,12 @@ class ProductRepository:
 
     async def _write(self, before: Product, after: Product) -> None:
         note = ActivityNote("product.revised", after.id, changed_fields(before, after, "name", "price", "category"))
-        async with CategoryProducts(self.table).explaining_refusal(after.category):
+        async with CategoryProducts(self.table).explaining_errors(after.category):
             await self.table.write(
                 update_model(products, before, after),
-                update_model(sku_claims, claim_of(before), claim_of(after)),
-                put(product_revisions, revision_of(after, self.by), when=absent()),
-                *CategoryProducts.moved(before.category, after.category),
+                update_model(sku_claims, sku_claim(before), sku_claim(after)),
+                put(product_revisions, revision_of(after, self.actor), when=absent()),
+                *CategoryProducts.count_writes(before.category, after.category),
                 note=note,
             )
 
@@ -153,6 +155,6 @@ class ProductRepository:
         after = replace(before, **{name: _CHECKS[name](value) for name, value in changes.items()})
         if after == before:
             return before
-        if before.revision >= REVISIONS:
-            raise Conflict(f"a product has at most {REVISIONS} revisions")
+        if before.revision >= MAX_REVISIONS:
+            raise Conflict(f"a product has at most {MAX_REVISIONS} revisions")
         return replace(after, revision=before.revision + 1, version=before.version + 1, updated_at=self.now())

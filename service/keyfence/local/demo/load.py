@@ -12,12 +12,12 @@ from keyfence.domains.categories.access_patterns import categories
 from keyfence.domains.customers.access_patterns import customers
 from keyfence.domains.groups.access_patterns import groups, memberships
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, MemberId, Membership
-from keyfence.domains.orders.access_patterns import events, items, orders, rows
+from keyfence.domains.orders.access_patterns import order_events, order_items, order_rows, orders
 from keyfence.domains.orders.bulk_format import OrderRecord
-from keyfence.domains.orders.model import is_alive, row_of
+from keyfence.domains.orders.model import is_alive, order_row
 from keyfence.domains.products.access_patterns import product_revisions, products, sku_claims
 from keyfence.domains.products.bulk import ProductRecord
-from keyfence.domains.products.model import claim_of
+from keyfence.domains.products.model import sku_claim
 from keyfence.domains.sales.sales import MonthlySales, ProductMonth, monthly_sales, sales_deltas
 from keyfence.domains.stores.access_patterns import stores
 from keyfence.domains.users.access_patterns import email_claims, user_counts, users
@@ -81,16 +81,16 @@ def _writes(shop: ShopData) -> Iterator[Write[Any]]:
 
 def _product_writes(record: ProductRecord) -> Iterator[Write[Any]]:
     yield put(products, record.product)
-    yield put(sku_claims, claim_of(record.product))
+    yield put(sku_claims, sku_claim(record.product))
     yield from (put(product_revisions, revision) for revision in record.revisions)
 
 
 def _order_writes(record: OrderRecord) -> Iterator[Write[Any]]:
     yield put(orders, record.order)
     if is_alive(record.order):
-        yield put(rows, row_of(record.order))
-    yield from (put(items, item) for item in record.items)
-    yield from (put(events, event) for event in record.events)
+        yield put(order_rows, order_row(record.order))
+    yield from (put(order_items, item) for item in record.items)
+    yield from (put(order_events, event) for event in record.events)
 
 
 def _sales(records: Sequence[OrderRecord]) -> Iterator[MonthlySales]:

@@ -8,7 +8,7 @@ from random import Random
 from keyfence.domains.activity.activity_log import RETENTION, Activity, ActivityId, new_activity
 from keyfence.domains.customers.model import Customer
 from keyfence.domains.orders.bulk_format import OrderRecord, with_ttl
-from keyfence.domains.orders.line_items import LineItem, RequestedLine, line_items, order_total
+from keyfence.domains.orders.line_items import LineItem, RequestedLine, make_line_items, order_total
 from keyfence.domains.orders.line_items import ProductId as OrderedProductId
 from keyfence.domains.orders.model import (
     CustomerId,
@@ -17,13 +17,13 @@ from keyfence.domains.orders.model import (
     OrderEvent,
     OrderId,
     OrderStatus,
-    changed,
-    deleted,
+    as_deleted,
     new_order_event,
+    with_changes,
     with_status,
 )
 from keyfence.domains.orders.place_order import created_note
-from keyfence.domains.orders.repository import SHOWN
+from keyfence.domains.orders.repository import LOGGED_FIELDS
 from keyfence.domains.products.bulk import ProductRecord
 from keyfence.domains.products.model import Product
 from keyfence.local.demo.tenants import FOUNDED_AT, DemoTenant
@@ -61,7 +61,7 @@ class DemoOrder:
         event = new_order_event(before, after, kind, by=actor, at=at, note=note)
         self.events.append(replace(event, id=EventId(self.demo.make_id("evt", name, at))))
         activity = (
-            ActivityNote(f"order.{kind}", after.id, changed_fields(before, after, *SHOWN))
+            ActivityNote(f"order.{kind}", after.id, changed_fields(before, after, *LOGGED_FIELDS))
             if before
             else created_note(kind, after)
         )
@@ -114,13 +114,13 @@ class DemoOrders:
             RequestedLine(OrderedProductId(product.id), 1 + int(shop.max_quantity * random.random() ** 2))
             for product in products
         ]
-        items = line_items(id, lines, products, created)
+        items = make_line_items(id, lines, products, created)
         order = Order(
             id=id,
             customer_id=CustomerId(customer.id),
             status=OrderStatus.PENDING,
             region=random.choice(shop.regions),
-            bill=order_total(items, shop.currency),
+            totals=order_total(items, shop.currency),
             created_at=created,
             updated_at=created,
         )
@@ -146,15 +146,17 @@ class DemoOrders:
         at = order.order.updated_at + timedelta(hours=2)
         is_claimed = number % CLAIMED_EVERY == 7
         if number % FLAGGED_EVERY == 5 or is_claimed:
-            flagged = changed(order.order, at, flagged_at=at, flag_reason=FLAG_REASON)
+            flagged = with_changes(order.order, at, flagged_at=at, flag_reason=FLAG_REASON)
             order.advance(flagged, "flagged", self._user(1), at, FLAG_REASON)
         if is_claimed:
             at, user = at + timedelta(hours=3), self._user(0)
             claim = {"claimed_at": at, "claimed_by": self.demo.user_id(user)}
-            order.advance(changed(order.order, at, flagged_at=None, flag_reason=None, **claim), "claimed", user, at)
+            order.advance(
+                with_changes(order.order, at, flagged_at=None, flag_reason=None, **claim), "claimed", user, at
+            )
         if number % DELETED_EVERY == 11:
             deleted_at = self.now - timedelta(hours=number)
-            order.advance(deleted(order.order, deleted_at), "deleted", self._user(0), deleted_at)
+            order.advance(as_deleted(order.order, deleted_at), "deleted", self._user(0), deleted_at)
 
     def _user(self, number: int) -> str:
         return self.demo.users[number % len(self.demo.users)]
