@@ -13,11 +13,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from keyfence.development_keys import DEVELOPMENT_KEY_PREFIX, LOCAL_ISSUER
+from keyfence.development_keys import DEVELOPMENT_KEY_PREFIX, LOCAL_ISSUER, is_development_key
 from keyfence.validation import is_http_url, is_https_or_loopback_url
 from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id
 
 CURSOR_KEY_BYTES = 32
+NEW_CURSOR_KEY = "python -c 'import secrets; print(secrets.token_urlsafe(32))'"
 TENANT_CACHE_SECONDS = 5.0
 TENANT_USE_SECONDS = 10.0
 
@@ -52,7 +53,7 @@ class IssuerSettings(BaseModel):
             yield f"has a jwks_uri that is not https: {self.jwks_uri}"
         if self.tenant is not None and not _is_tenant(self.tenant):
             yield f"has a tenant that is not a tenant id: {self.tenant!r}"
-        if self.issuer == LOCAL_ISSUER or any(_is_development(key) for key in self._keys()):
+        if self.issuer == LOCAL_ISSUER or any(is_development_key(_kid(key)) for key in self._keys()):
             yield "is the development issuer of `keyfence dev`, whose key anyone on that machine can read"
 
     def _keys(self) -> list[object]:
@@ -232,10 +233,7 @@ class Settings(BaseSettings):
 
     def _cursor_key_problems(self) -> Iterator[str]:
         if not self.cursor_keys:
-            yield (
-                "KEYFENCE_CURSOR_KEYS is missing: make a key with"
-                " python -c 'import secrets; print(secrets.token_urlsafe(32))'"
-            )
+            yield f"KEYFENCE_CURSOR_KEYS is missing: make a key with {NEW_CURSOR_KEY}"
         for number, key in enumerate(self.cursor_keys):
             yield from (f"KEYFENCE_CURSOR_KEYS[{number}] {text}" for text in _key_problems(key.get_secret_value()))
 
@@ -278,7 +276,7 @@ def _decode(text: str) -> bytes:
 
 
 def _key_problems(text: str) -> Iterator[str]:
-    if text.startswith(DEVELOPMENT_KEY_PREFIX):
+    if is_development_key(text):
         yield "is the development key of `keyfence dev`"
         return
     try:
@@ -290,8 +288,8 @@ def _key_problems(text: str) -> Iterator[str]:
             yield f"has {size} bytes; it needs {CURSOR_KEY_BYTES}"
 
 
-def _is_development(key: object) -> bool:
-    return isinstance(key, dict) and str(key.get("kid", "")).startswith(DEVELOPMENT_KEY_PREFIX)
+def _kid(key: object) -> str:
+    return str(key.get("kid", "")) if isinstance(key, dict) else ""
 
 
 def _is_tenant(text: str) -> bool:

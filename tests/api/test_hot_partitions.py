@@ -12,7 +12,7 @@ from keyfence.app.local import aws_access
 from keyfence.app.service import Service
 from keyfence.hot_partitions.finder import HotPartitionReport
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic
-from keyfence.hot_partitions.partition_load import Partition, PartitionLoad, step_of
+from keyfence.hot_partitions.partition_load import PartitionLoad, TenantPartition, step_of
 from keyfence.store.shards import ShardCounts
 from keyfence.tenancy.repository import TenantRepository
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
@@ -27,7 +27,7 @@ PATIENCE = 1_500
 
 
 def spot(
-    place: Partition, collection: str, *, read: float = 0.0, write: float = 0.0, throttled: int = 0
+    place: TenantPartition, collection: str, *, read: float = 0.0, write: float = 0.0, throttled: int = 0
 ) -> PartitionLoad:
     return PartitionLoad(
         place,
@@ -53,9 +53,9 @@ async def asked(world: World, **variables: Any) -> list[dict[str, Any]]:
 async def test_the_hottest_partitions_come_first_then_those_with_more_throttled_calls(
     world: World, tenant: TenantId, fleet: FleetTraffic
 ) -> None:
-    whole = Partition(tenant, "GSI2", f"TENANT#{tenant}#OPEN", "keyfence")
+    whole = TenantPartition(tenant, "GSI2", f"TENANT#{tenant}#OPEN", "keyfence")
     slots = [whole._replace(key=f"{whole.key}#{slot}") for slot in ("00", "01")]
-    product = Partition(tenant, "table", f"TENANT#{tenant}#PRODUCT#prd_1")
+    product = TenantPartition(tenant, "table", f"TENANT#{tenant}#PRODUCT#prd_1")
     await fleet.put(
         "one",
         HotPartitionReport((spot(slots[0], "open_orders", write=500.0),), (spot(whole, "open_orders", write=500.0),)),
@@ -91,7 +91,7 @@ async def test_the_recommendation_is_never_below_the_current_number_of_shards(
     counts = {"open_orders": ShardCounts(read_shards=16, write_shards=16)}
     register = TenantRepository(world.tables.for_control_plane(writes=True), "the-tests")
     await register.change(tenant, "tenant.tier", lambda one: replace(one, shards=counts), detail={})
-    place = Partition(tenant, "GSI2", f"TENANT#{tenant}#OPEN#00")
+    place = TenantPartition(tenant, "GSI2", f"TENANT#{tenant}#OPEN#00")
     whole = place._replace(key=f"TENANT#{tenant}#OPEN")
     await fleet.put(
         "one",
@@ -104,7 +104,7 @@ async def test_the_recommendation_is_never_below_the_current_number_of_shards(
 async def test_old_traffic_and_partitions_that_are_not_hot_are_not_listed(
     world: World, tenant: TenantId, fleet: FleetTraffic
 ) -> None:
-    place = Partition(tenant, "table", f"TENANT#{tenant}#PRODUCT#prd_1")
+    place = TenantPartition(tenant, "table", f"TENANT#{tenant}#PRODUCT#prd_1")
     old = PartitionLoad(place, "", {step_of(time.time()) - 6: TrafficCounts(write=9_000.0)})
     await fleet.put("one", HotPartitionReport((old, spot(place, "", write=99.0)), ()))
     assert await asked(world) == []

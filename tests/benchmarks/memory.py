@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from keyfence.admission import tenant_limits
 from keyfence.auth.verifier import TokenCache, VerifiedToken
-from keyfence.hot_partitions.partition_load import Partition
+from keyfence.hot_partitions.partition_load import TenantPartition
 from keyfence.store.dynamodb.capacity import ConsumedCapacity
 from keyfence.tenancy import cache
 from keyfence.tenancy.quotas import Tier
@@ -112,11 +112,11 @@ def verified() -> Filled:
 def watched() -> Filled:
     """Every step of a window full, of partitions that no two steps share."""
     seconds = itertools.count()
-    kept: traffic_window.TrafficWindow[Partition] = traffic_window.TrafficWindow(
+    kept: traffic_window.TrafficWindow[TenantPartition] = traffic_window.TrafficWindow(
         clock=lambda: next(seconds) * STEP_SECONDS / int(traffic_window.MAX_KEYS_PER_STEP * BEYOND)
     )
     for tenant in tenants(STEPS_PER_WINDOW * traffic_window.MAX_KEYS_PER_STEP):
-        kept.add(Partition(tenant.id, "GSI2", f"TENANT#{tenant.id}#OPEN#00"), 0.5, 1.0)
+        kept.add(TenantPartition(tenant.id, "GSI2", f"TENANT#{tenant.id}#OPEN#00"), 0.5, 1.0)
     return Filled(
         "partitions",
         STEPS_PER_WINDOW * traffic_window.MAX_KEYS_PER_STEP,

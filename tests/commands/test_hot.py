@@ -8,7 +8,7 @@ import pytest
 
 from keyfence.hot_partitions.finder import HotPartitionReport
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic
-from keyfence.hot_partitions.partition_load import Partition, PartitionLoad, step_of
+from keyfence.hot_partitions.partition_load import PartitionLoad, TenantPartition, step_of
 from keyfence_iam.dynamodb.traffic_window import TrafficCounts
 from keyfence_iam.tenant import TenantId
 from tests.commands.command_runner import run
@@ -27,11 +27,13 @@ def test_hot_partitions_are_printed_as_a_table_and_as_json(world: World) -> None
     assert json.loads(hot("--json")[1]) == {"hotPartitions": []}
     step = step_of(time.time())
     slot = PartitionLoad(
-        Partition(ACME, "GSI2", "TENANT#acme#OPEN#00"), "open_orders", {step: TrafficCounts(500.0, 21_000.0, 1_000, 12)}
+        TenantPartition(ACME, "GSI2", "TENANT#acme#OPEN#00"),
+        "open_orders",
+        {step: TrafficCounts(500.0, 21_000.0, 1_000, 12)},
     )
-    whole = PartitionLoad(Partition(ACME, "GSI2", "TENANT#acme#OPEN"), "open_orders", slot.steps)
+    whole = PartitionLoad(TenantPartition(ACME, "GSI2", "TENANT#acme#OPEN"), "open_orders", slot.steps)
     lone = PartitionLoad(
-        Partition(ACME, "table", "TENANT#acme#PRODUCT#[red]"), "", {step: TrafficCounts(write=5_000.0)}
+        TenantPartition(ACME, "table", "TENANT#acme#PRODUCT#[red]"), "", {step: TrafficCounts(write=5_000.0)}
     )
     asyncio.run(
         FleetTraffic(world.tables.for_control_plane(writes=True)).put("one", HotPartitionReport((lone, slot), (whole,)))

@@ -32,7 +32,7 @@ ONBOARDER = "keyfence"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class AdminContext:
     """What resolvers of the operators' API reach. None of it reads a tenant's own items."""
 
     operator: Operator
@@ -51,7 +51,7 @@ class Context:
     """Called with each changed tenant, so that this process uses it immediately."""
 
 
-Info = StrawberryInfo[Context, None]
+Info = StrawberryInfo[AdminContext, None]
 
 
 def _ignore(_: Tenant) -> None:
@@ -71,12 +71,12 @@ class AdminContextFactory:
     run_job: Callable[[Job], None] = nobody
     migrator: MigratorAccess | None = None
 
-    def context(self, operator: Operator, *, writes: bool) -> Context:
+    def context(self, operator: Operator, *, writes: bool) -> AdminContext:
         control, on_changed = self.tables.for_control_plane(writes=writes), self.on_tenant_changed
         register = TenantRepository(control, operator.subject)
         suspensions = SuspensionPublisher(control, self.publish_suspensions)
         collections = self.tables.entities.collections
-        return Context(
+        return AdminContext(
             operator=operator,
             register=register,
             administration=TenantAdministration(register, suspensions, on_changed),

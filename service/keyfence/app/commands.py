@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from keyfence import log
-from keyfence.admin.context import AdminContextFactory, Context
+from keyfence.admin.context import AdminContext, AdminContextFactory
 from keyfence.app.connections import AwsAccess, Connections
 from keyfence.auth.principal import Operator
 from keyfence.jobs.migrator import MigratorAccess
@@ -23,7 +23,7 @@ def connect(aws: AwsAccess) -> Iterator[Connections]:
 
 
 @contextmanager
-def operator_context(aws: AwsAccess, operator: str, *, writes: bool) -> Iterator[Context]:
+def operator_context(aws: AwsAccess, operator: str, *, writes: bool) -> Iterator[AdminContext]:
     """Give a command the same context as an operator's request. No token proves who the operator is."""
     with connect(aws) as connections:
         factory = AdminContextFactory(

@@ -11,7 +11,7 @@ from keyfence.local.data_directory import DEFAULT
 from keyfence.store.pagination import MAX_PAGE_SIZE
 
 if TYPE_CHECKING:
-    from keyfence.admin.context import Context
+    from keyfence.admin.context import AdminContext
     from keyfence.hot_partitions.fleet_traffic import HotPartition
 
 HEADINGS = ("TENANT", "COLLECTION", "READ/S", "WRITE/S", "OF LIMIT", "THROTTLED", "SHARDS", "INDEX", "PARTITION")
@@ -37,7 +37,7 @@ def hot(
     """
     from keyfence.cli.output import print_json
 
-    async def work(context: "Context") -> "list[HotPartition]":
+    async def work(context: "AdminContext") -> "list[HotPartition]":
         return await context.hot_partitions.hottest(first=first)
 
     partitions = OperatorSession(data, endpoint_url).read(work)

@@ -15,7 +15,7 @@ from keyfence.errors import BadInput, Internal, NotFound
 from keyfence_iam.tenant import TenantId
 
 if TYPE_CHECKING:
-    from keyfence.admin.context import Context
+    from keyfence.admin.context import AdminContext
     from keyfence.app.connections import AwsAccess
 
 T = TypeVar("T")
@@ -40,16 +40,16 @@ class OperatorSession:
     data: Path
     endpoint_url: str | None
 
-    def read(self, work: "Callable[[Context], Awaitable[T]]") -> T:
+    def read(self, work: "Callable[[AdminContext], Awaitable[T]]") -> T:
         return self._run(work, READER, writes=False)
 
-    def change(self, by: str | None, tenant: TenantId, work: "Callable[[Context], Awaitable[T]]") -> T:
+    def change(self, by: str | None, tenant: TenantId, work: "Callable[[AdminContext], Awaitable[T]]") -> T:
         try:
             return self._run(work, operator_name(by), writes=True)
         except NotFound:
             raise tenant_not_found(tenant) from None
 
-    def _run(self, work: "Callable[[Context], Awaitable[T]]", by: str, *, writes: bool) -> T:
+    def _run(self, work: "Callable[[AdminContext], Awaitable[T]]", by: str, *, writes: bool) -> T:
         import asyncio
 
         from keyfence.cli.process import interruptible

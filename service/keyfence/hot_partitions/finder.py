@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple
 
-from keyfence.hot_partitions.partition_load import TABLE, Partition, PartitionLoad, Steps, add_steps
+from keyfence.hot_partitions.partition_load import TABLE, PartitionLoad, Steps, TenantPartition, add_steps
 from keyfence.store.entity import Entity
 from keyfence.store.key_template import KeyField, KeyTemplate
 from keyfence.store.shards import MAX_SHARDS, shard_suffix
@@ -26,9 +26,9 @@ class ShardedList(NamedTuple):
     """A list that is spread over shards. `partition` has the key of its shards without the suffix."""
 
     collection: str
-    partition: Partition
+    partition: TenantPartition
 
-    def shards(self) -> Iterator[Partition]:
+    def shards(self) -> Iterator[TenantPartition]:
         """All partitions that the list could have, whatever its number of shards is."""
         for shard in range(MAX_SHARDS):
             yield self.partition._replace(key=f"{self.partition.key}#{shard_suffix(shard)}")
@@ -52,7 +52,7 @@ class CollectionMatcher:
     def of(cls, entities: Iterable[Entity[Any]]) -> "CollectionMatcher":
         return cls(tuple(pattern for entity in entities for pattern in _patterns(entity)))
 
-    def find(self, partition: Partition) -> ShardedList | None:
+    def find(self, partition: TenantPartition) -> ShardedList | None:
         for index_name, pattern, collection in self.patterns:
             if index_name == partition.index_name and (match := pattern.fullmatch(partition.key)):
                 return ShardedList(collection, partition._replace(key=match[1]))
@@ -90,7 +90,7 @@ class HotPartitionReport:
 class HotPartitionFinder:
     """Finds the hottest partitions in the traffic window of this process, one of `servers` processes."""
 
-    window: TrafficWindow[Partition]
+    window: TrafficWindow[TenantPartition]
     matcher: CollectionMatcher
     servers: int = 1
 
@@ -103,12 +103,12 @@ class HotPartitionFinder:
         sums = sorted(map(self._sum, lists), key=lambda load: load.share, reverse=True)
         return HotPartitionReport(tuple(load for load, _ in hottest), tuple(sums))
 
-    def _load(self, partition: Partition) -> tuple[PartitionLoad, ShardedList | None]:
+    def _load(self, partition: TenantPartition) -> tuple[PartitionLoad, ShardedList | None]:
         sharded = self.matcher.find(partition)
         collection = sharded.collection if sharded else ""
         return PartitionLoad(partition, collection, self.window.steps(partition)), sharded
 
-    def _warm_partitions(self) -> dict[Partition, None]:
+    def _warm_partitions(self) -> dict[TenantPartition, None]:
         return dict.fromkeys(partition for sketch in self.window.recent() for partition in _warm(sketch, self.servers))
 
     def _sum(self, sharded: ShardedList) -> PartitionLoad:
@@ -118,7 +118,7 @@ class HotPartitionFinder:
         return PartitionLoad(sharded.partition, sharded.collection, steps)
 
 
-def _warm(sketch: SpaceSavingSketch[Partition], servers: int) -> Iterator[Partition]:
+def _warm(sketch: SpaceSavingSketch[TenantPartition], servers: int) -> Iterator[TenantPartition]:
     """Partitions that are warm if all servers see as much of them as this one does."""
     read, write = (WARM * STEP_SECONDS * limit / servers for limit in (PARTITION_READ_UNITS, PARTITION_WRITE_UNITS))
     return (partition for partition, entry in sketch if entry.throttled or entry.read >= read or entry.write >= write)

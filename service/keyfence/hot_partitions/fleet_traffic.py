@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from keyfence.hot_partitions.finder import WARM, HotPartitionReport
 from keyfence.hot_partitions.partition_load import (
-    Partition,
     PartitionLoad,
+    TenantPartition,
     from_json,
     step_of,
     sum_by_partition,
@@ -121,7 +121,7 @@ def _is_hot(load: PartitionLoad) -> bool:
     return load.share >= WARM or load.throttled > 0
 
 
-def _rank(load: PartitionLoad) -> tuple[float, int, Partition]:
+def _rank(load: PartitionLoad) -> tuple[float, int, TenantPartition]:
     return -load.share, -load.throttled, load.partition
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import structlog
 
-from keyfence.hot_partitions.partition_load import TABLE, Partition, new_partition
+from keyfence.hot_partitions.partition_load import TABLE, TenantPartition, new_partition
 from keyfence.store.dynamodb.caller import ObservedCall
 from keyfence.store.dynamodb.errors import CONTENTION, THROTTLING, DynamoDbError
 from keyfence.store.entities import Projections
@@ -51,7 +51,7 @@ log = structlog.get_logger(__name__)
 class PartitionObserver:
     """Observes all calls of a server and counts them in a window. An error in here never fails the call."""
 
-    window: TrafficWindow[Partition] = field(default_factory=TrafficWindow)
+    window: TrafficWindow[TenantPartition] = field(default_factory=TrafficWindow)
     projections: InitVar[Projections] = NO_INDEXES
     _projected: ProjectedAttributes = field(init=False)
 
@@ -112,7 +112,7 @@ class PartitionObserver:
         else:
             self.window.add(partition, read, write)
 
-    def _usual_read_units(self, partition: Partition) -> float:
+    def _usual_read_units(self, partition: TenantPartition) -> float:
         """What a failed read would have consumed: as much as the reads of this partition that succeeded."""
         known = self.window.current.find(partition)
         return max(MIN_READ_UNITS, known.read / known.reads) if known and known.reads else MIN_READ_UNITS

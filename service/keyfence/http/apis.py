@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, TypeVar
 
-from keyfence.admin.context import AdminContextFactory
-from keyfence.admin.context import Context as AdminContext
+from keyfence.admin.context import AdminContext, AdminContextFactory
 from keyfence.admission.admission import Admission, TenantRequest
 from keyfence.auth.principal import INTROSPECT_SCOPE, Operator, Principal
 from keyfence.auth.token import bearer_token

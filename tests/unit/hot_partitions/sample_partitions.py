@@ -2,12 +2,12 @@
 
 from datetime import UTC, datetime
 
-from keyfence.hot_partitions.partition_load import Partition
+from keyfence.hot_partitions.partition_load import TenantPartition
 from keyfence_iam.tenant import TenantId
 
 ACME, GLOBEX = TenantId("acme"), TenantId("globex")
 START = datetime(2026, 11, 16, 12, tzinfo=UTC).timestamp()
 
 
-def open_orders(shard: str = "00", tenant: TenantId = ACME) -> Partition:
-    return Partition(tenant, "GSI2", f"TENANT#{tenant}#OPEN#{shard}")
+def open_orders(shard: str = "00", tenant: TenantId = ACME) -> TenantPartition:
+    return TenantPartition(tenant, "GSI2", f"TENANT#{tenant}#OPEN#{shard}")

@@ -13,7 +13,7 @@ from keyfence.app.domains import load_domains
 from keyfence.errors import Conflict
 from keyfence.hot_partitions.autopilot import REPEAT_AFTER, Autopilot, Mode
 from keyfence.hot_partitions.finder import HotPartitionReport
-from keyfence.hot_partitions.partition_load import WINDOW_SECONDS, Partition, PartitionLoad
+from keyfence.hot_partitions.partition_load import WINDOW_SECONDS, PartitionLoad, TenantPartition
 from keyfence.store.cursor import CursorCodec
 from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.client import Answer
@@ -36,7 +36,7 @@ COLLECTIONS = load_domains().entities.collections
 
 def writing(units: float, tenant: TenantId = ACME) -> HotPartitionReport:
     """So many write units a second to the open orders."""
-    partition = Partition(tenant, "GSI2", f"TENANT#{tenant}#OPEN")
+    partition = TenantPartition(tenant, "GSI2", f"TENANT#{tenant}#OPEN")
     return HotPartitionReport(
         lists=(PartitionLoad(partition, "open_orders", {1: TrafficCounts(write=units * STEP_SECONDS)}),)
     )

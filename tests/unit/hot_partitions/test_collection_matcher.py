@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from keyfence.app.domains import load_domains
 from keyfence.hot_partitions.finder import CollectionMatcher
-from keyfence.hot_partitions.partition_load import Partition
+from keyfence.hot_partitions.partition_load import TenantPartition
 from keyfence.store.entity import Entity, Index
 from keyfence.store.keys import Fence, TenantKey
 from keyfence.store.shards import MAX_SHARDS
@@ -41,7 +41,7 @@ def test_every_key_is_matched_to_its_own_collection_or_to_none(
     pair = entity.key_pair(index, data.draw(models(entity.model)), Fence.for_tenant(ACME), SHARDS)
     if pair is None:
         return
-    partition = Partition(ACME, "table" if index == "table" else index.upper(), pair.partition)
+    partition = TenantPartition(ACME, "table" if index == "table" else index.upper(), pair.partition)
     found = MATCHER.find(partition)
     assert (found.collection if found else None) == (key.shard.collection if key.shard else None)
     if found:
@@ -58,12 +58,12 @@ def test_every_sharded_collection_has_a_pattern() -> None:
 @pytest.mark.parametrize(
     "partition",
     [
-        Partition(ACME, "GSI1", "TENANT#acme#OPEN#00"),
-        Partition(ACME, "GSI2", "TENANT#acme#OPEN"),
-        Partition(ACME, "GSI2", "TENANT#acme#OPEN#0g"),
-        Partition(ACME, "GSI2", "CONTROL#OPEN#00"),
-        Partition(ACME, "table", "TENANT#acme#GROUP#grp_1"),
+        TenantPartition(ACME, "GSI1", "TENANT#acme#OPEN#00"),
+        TenantPartition(ACME, "GSI2", "TENANT#acme#OPEN"),
+        TenantPartition(ACME, "GSI2", "TENANT#acme#OPEN#0g"),
+        TenantPartition(ACME, "GSI2", "CONTROL#OPEN#00"),
+        TenantPartition(ACME, "table", "TENANT#acme#GROUP#grp_1"),
     ],
 )
-def test_similar_keys_match_no_collection(partition: Partition) -> None:
+def test_similar_keys_match_no_collection(partition: TenantPartition) -> None:
     assert MATCHER.find(partition) is None

@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence.app.domains import load_domains
-from keyfence.hot_partitions.partition_load import Partition, PartitionLoad
+from keyfence.hot_partitions.partition_load import PartitionLoad, TenantPartition
 from keyfence.hot_partitions.recommendation import shard_needs
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 from keyfence_iam.tenant import TenantId
@@ -12,7 +12,7 @@ from keyfence_iam.tenant import TenantId
 @pytest.mark.parametrize(("collection", "most"), [("counters", 100), ("activity", 256)])
 def test_the_recommendation_stays_within_the_limit_of_a_reshard(collection: str, most: int) -> None:
     collections = load_domains().entities.collections
-    partition = Partition(TenantId("acme"), "table", "TENANT#acme#X")
+    partition = TenantPartition(TenantId("acme"), "table", "TENANT#acme#X")
     load = PartitionLoad(partition, collection, {1: TrafficCounts(write=10_000_000.0 * STEP_SECONDS)})
     (need,) = shard_needs([load], collections)
     assert (need.recommended(1), need.minimum(1)) == (most, most)

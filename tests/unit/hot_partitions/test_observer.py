@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from keyfence.hot_partitions.observer import PartitionObserver
-from keyfence.hot_partitions.partition_load import Partition
+from keyfence.hot_partitions.partition_load import TenantPartition
 from keyfence.store.dynamodb.caller import DynamoDbCaller, ObservedCall
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.errors import DynamoDbError
@@ -18,7 +18,7 @@ from tests.fakes.scripted_dynamodb import NAME, RETRY_POLICY, ScriptedDynamoDB, 
 from tests.unit.hot_partitions.sample_partitions import ACME, START, open_orders
 
 BUSY = DynamoDbError("ProvisionedThroughputExceededException", "")
-CUSTOMER = Partition(ACME, "table", "TENANT#acme#CUST#cus_1", NAME)
+CUSTOMER = TenantPartition(ACME, "table", "TENANT#acme#CUST#cus_1", NAME)
 OPEN = open_orders()._replace(table=NAME)
 
 
@@ -40,7 +40,7 @@ def canceled(*reasons: str) -> DynamoDbError:
     return DynamoDbError("TransactionCanceledException", "", reasons or ("ProvisionedThroughputExceeded",))
 
 
-def seen(traffic: PartitionObserver, partition: Partition) -> TrafficCounts:
+def seen(traffic: PartitionObserver, partition: TenantPartition) -> TrafficCounts:
     (found,) = traffic.window.steps(partition).values() or (TrafficCounts(),)
     return found
 
@@ -129,7 +129,7 @@ async def test_a_throttled_page_counts_as_much_as_the_successful_ones(traffic: P
 async def test_the_keys_of_a_batch_share_its_units_and_unprocessed_keys_are_throttled(
     traffic: PartitionObserver,
 ) -> None:
-    partitions = [Partition(ACME, "table", f"TENANT#acme#CUST#cus_{number}", NAME) for number in range(3)]
+    partitions = [TenantPartition(ACME, "table", f"TENANT#acme#CUST#cus_{number}", NAME) for number in range(3)]
     keys = [{"PK": {"S": one.key}, "SK": {"S": "PROFILE"}} for one in partitions]
     left = {"UnprocessedKeys": {NAME: {"Keys": keys[2:]}}, "ConsumedCapacity": [{"CapacityUnits": 3.0}]}
     await called(traffic, "BatchGetItem", {"RequestItems": {NAME: {"Keys": keys}}}, left)
@@ -145,7 +145,9 @@ def test_calls_of_the_control_plane_are_counted_for_the_service_itself(traffic: 
     traffic.on_answer(
         ObservedCall(None, "GetItem", {"TableName": NAME, "Key": key}), {"ConsumedCapacity": {"CapacityUnits": 1.0}}
     )
-    assert seen(traffic, Partition(TenantId("-"), "table", "CONTROL#TENANT#acme", NAME)) == TrafficCounts(1.0, 0.0, 1)
+    assert seen(traffic, TenantPartition(TenantId("-"), "table", "CONTROL#TENANT#acme", NAME)) == TrafficCounts(
+        1.0, 0.0, 1
+    )
 
 
 def test_a_call_that_cannot_be_read_raises_nothing(traffic: PartitionObserver) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.hot_partitions.partition_load import Partition, PartitionLoad
+from keyfence.hot_partitions.partition_load import PartitionLoad, TenantPartition
 from keyfence.hot_partitions.recommendation import ShardNeed, shard_needs
 from keyfence.store.shards import MAX_SHARDS, ShardedCollections
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
@@ -48,7 +48,7 @@ def test_the_peak_names_the_kind_of_units_that_is_nearer_its_limit() -> None:
 
 def test_the_need_of_a_collection_is_that_of_its_busiest_list() -> None:
     def region(name: str, write: float, tenant: str = "acme") -> PartitionLoad:
-        partition = Partition(
+        partition = TenantPartition(
             open_orders().tenant if tenant == "acme" else GLOBEX, "GSI3", f"TENANT#{tenant}#REGION#{name}"
         )
         return PartitionLoad(partition, "orders_by_region", {1: TrafficCounts(write=write * STEP_SECONDS)})

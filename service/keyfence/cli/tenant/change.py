@@ -16,7 +16,7 @@ from keyfence.tenancy.quotas import LARGEST, Tier
 from keyfence_iam.tenant import TenantId
 
 if TYPE_CHECKING:
-    from keyfence.admin.context import Context
+    from keyfence.admin.context import AdminContext
     from keyfence.tenancy.tenant import Tenant
 
 
@@ -30,10 +30,12 @@ class TenantChange:
     endpoint_url: str | None
     json: bool
 
-    def make(self, change: "Callable[[Context, TenantId], Awaitable[Tenant]]", told: "Callable[[Tenant], str]") -> None:
+    def make(
+        self, change: "Callable[[AdminContext, TenantId], Awaitable[Tenant]]", told: "Callable[[Tenant], str]"
+    ) -> None:
         tenant = parse_tenant_option(self.id, "TENANT")
 
-        async def work(desk: "Context") -> "Tenant":
+        async def work(desk: "AdminContext") -> "Tenant":
             return await change(desk, tenant)
 
         changed = OperatorSession(self.data, self.endpoint_url).change(self.by, tenant, work)

@@ -13,7 +13,7 @@ from keyfence.store.pagination import MAX_PAGE_SIZE
 from keyfence.tenancy.tenant import TenantStatus
 
 if TYPE_CHECKING:
-    from keyfence.admin.context import Context
+    from keyfence.admin.context import AdminContext
     from keyfence.store.shards import ShardCounts
     from keyfence.tenancy.repository import TenantRepository
     from keyfence.tenancy.tenant import Tenant, TenantEvent
@@ -45,7 +45,7 @@ def list_(
     """
     from keyfence.cli.output import print_json, tenant_json
 
-    async def work(desk: "Context") -> "list[Tenant]":
+    async def work(desk: "AdminContext") -> "list[Tenant]":
         found: list[Tenant] = []
         async for some in pages(desk.register, status, limit):
             if not json:
@@ -100,7 +100,7 @@ def show(
 
     tenant = parse_tenant_option(id, "TENANT")
 
-    async def work(desk: "Context") -> "tuple[Tenant, Sequence[TenantEvent], Mapping[str, ShardCounts]]":
+    async def work(desk: "AdminContext") -> "tuple[Tenant, Sequence[TenantEvent], Mapping[str, ShardCounts]]":
         if (found := await desk.register.find(tenant)) is None:
             raise tenant_not_found(tenant)
         latest = await desk.register.events(tenant, first=events, after=None)

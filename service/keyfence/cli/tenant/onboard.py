@@ -14,7 +14,7 @@ from keyfence.local.data_directory import DEFAULT
 from keyfence.tenancy.quotas import Tier
 
 if TYPE_CHECKING:
-    from keyfence.admin.context import Context
+    from keyfence.admin.context import AdminContext
     from keyfence.admin.onboarding import OnboardingResult
     from keyfence.tenancy.tenant import Tenant
     from keyfence_iam.tenant import TenantId
@@ -46,7 +46,7 @@ def keys(
     """
     given = given_keys(jwks, jwks_uri)
 
-    async def rotated(desk: "Context", tenant: "TenantId") -> "Tenant":
+    async def rotated(desk: "AdminContext", tenant: "TenantId") -> "Tenant":
         return await desk.rotation(tenant, given, jwks_uri)
 
     TenantChange(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
@@ -120,7 +120,7 @@ def onboard(
         jwks_uri=jwks_uri,
     )
 
-    async def work(desk: "Context") -> "OnboardingResult":
+    async def work(desk: "AdminContext") -> "OnboardingResult":
         return await desk.onboarding(wanted)
 
     _tell(OperatorSession(data, endpoint_url).change(by, wanted.id, work), as_json=json)

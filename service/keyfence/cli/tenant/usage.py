@@ -15,7 +15,7 @@ from keyfence.local.data_directory import DEFAULT
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from keyfence.admin.context import Context
+    from keyfence.admin.context import AdminContext
     from keyfence.jobs.measure_storage import TenantStorage
     from keyfence.usage.hourly_usage import PriceTable, Usage, UsageCounts
     from keyfence_iam.tenant import TenantId
@@ -59,7 +59,7 @@ def usage(
     high = end.replace(tzinfo=UTC) if end else now
     whose = None if id is None else CONTROL_PLANE if id == CONTROL_PLANE else parse_tenant_option(id, "TENANT")
 
-    async def work(desk: "Context") -> "tuple[list[Usage], PriceTable]":
+    async def work(desk: "AdminContext") -> "tuple[list[Usage], PriceTable]":
         found = [await desk.usages.between(one, low, high) for one in await _named(desk, whose)]
         return found, desk.prices
 
@@ -67,7 +67,7 @@ def usage(
     (_echo if json else _print)(found, prices, detailed=whose is not None)
 
 
-async def _named(desk: "Context", whose: "TenantId | None") -> "Sequence[TenantId]":
+async def _named(desk: "AdminContext", whose: "TenantId | None") -> "Sequence[TenantId]":
     from keyfence.cli.tenant.list_show import pages
     from keyfence.usage.hourly_usage import CONTROL_PLANE
 
