@@ -29,7 +29,7 @@ class TenantPartition(NamedTuple):
 
 
 def new_partition(tenant: TenantId, index_name: str, key: str, table: str) -> TenantPartition:
-    """Make a TenantPartition in a third of the time that its constructor takes. The observer makes one for every call."""
+    """Make a partition in a third of the time that its constructor takes. The observer makes one for every call."""
     return tuple.__new__(TenantPartition, (tenant, index_name, key, table))
 
 
