@@ -1,1 +1,1 @@
-"""Benchmarks: run by hand, never asserted."""
+"""Benchmarks. They are run by hand, and assert nothing."""

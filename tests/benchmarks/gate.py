@@ -1,4 +1,4 @@
-"""What the gate adds to a call, in CPU of its process: over forwarding alone, and by its parts.
+"""Measures the CPU time that the gate adds to a call: compared with a plain forwarder, and for each step.
 
 Run: uv run python -m tests.benchmarks.gate [--calls 2000]
 """
@@ -52,7 +52,7 @@ PARTS = ("signature", "json", "expansion", "decision")
 
 
 class Forwarder(GateApp):
-    """The same server and the same way to the engine, without a single question asked."""
+    """Forwards every request to the engine without any check."""
 
     async def _dispatch(self, request: HttpRequest) -> HttpResponse:
         return await forward(request, self._engine)
@@ -60,7 +60,7 @@ class Forwarder(GateApp):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that is made over and over."""
+    """A call that is repeated."""
 
     operation: str
     name: str
@@ -88,13 +88,13 @@ def _serve(kind: str, engine_url: str, port: int) -> None:
 
 
 async def _engine(port: int) -> None:
-    """Answers at once and always the same: what it costs is not what is measured."""
+    """Returns the same response immediately, since the engine is not what is measured."""
     server = await asyncio.get_running_loop().create_server(Canned, HOST, port)
     await server.serve_forever()
 
 
 class Canned(asyncio.Protocol):
-    """An engine with the table and an answer of a kilobyte."""
+    """Returns an engine with the table and responses of 1 KB."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport, self._received = cast("asyncio.Transport", transport), b""
@@ -119,7 +119,7 @@ def _measure(engine_url: str, calls: int) -> None:
 
 
 def _row(call: Call, engine_url: str, forwarder: "Served", gate: "Served", signer: "_Signer", calls: int) -> None:
-    """The three take turns, so that a noisy machine is noisy to each of them; the quietest round counts."""
+    """Measures the three in turn, so that noise of the machine affects all alike. The fastest round counts."""
     costs: list[tuple[float, ...]] = []
     for _ in range(ROUNDS):
         direct = _timed(engine_url, signer.raw(engine_url, call), calls // ROUNDS)
@@ -132,7 +132,7 @@ def _row(call: Call, engine_url: str, forwarder: "Served", gate: "Served", signe
 
 
 class Served:
-    """A gate or a forwarder in a process of its own, whose CPU is nobody else's."""
+    """A gate or a forwarder in a process of its own, so that its CPU time can be read."""
 
     def __init__(self, kind: str, engine_url: str) -> None:
         with socket.create_server((HOST, 0)) as free:
@@ -142,7 +142,7 @@ class Served:
         self.process = subprocess.Popen(command)
 
     def costs(self, request: bytes, times: int) -> tuple[float, float]:
-        """Microseconds of time and of CPU per call."""
+        """Returns the elapsed time and the CPU time of a call, in microseconds."""
         before = self._cpu()
         elapsed = _timed(self.url, request, times)
         return elapsed, (self._cpu() - before) / times / 1000
@@ -164,7 +164,7 @@ def _served(kind: str, engine_url: str) -> Iterator[Served]:
 
 
 class _Signer:
-    """Requests as a client would send them, signed once."""
+    """Returns signed requests."""
 
     def __init__(self, credentials: Credentials, sessions: SessionIssuer) -> None:
         self._credentials = ReadOnlyCredentials(credentials.access_key, credentials.secret_key, credentials.token)

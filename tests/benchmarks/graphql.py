@@ -1,4 +1,4 @@
-"""What one request for a list of twenty users costs, in CPU microseconds, whole and by its parts.
+"""Measures the CPU time of a request for a list of twenty users: all of it, and each step.
 
 Run: uv run python -m tests.benchmarks.graphql [--requests 500]
 """
@@ -45,7 +45,7 @@ TABLE = "benchmark"
 
 
 class Canned:
-    """A client that gives the last answer again: everything but DynamoDB."""
+    """A client that repeats its last response, to measure everything but DynamoDB."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
@@ -132,7 +132,7 @@ async def _canned(world: World, session: Session) -> World:
 
 
 def _canned_application(world: World, page: Answer, session: Session) -> Any:
-    """The registry is asked too, once in five seconds; it gets the tenant's true row."""
+    """Keeps the real response for the tenant's own record, which the service reads every five seconds."""
     from dataclasses import replace
 
     class ByOperation(Canned):
@@ -143,7 +143,7 @@ def _canned_application(world: World, page: Answer, session: Session) -> Any:
 
 
 async def _post(application: Any, token: str, *, refused: bool = False) -> None:
-    """One request as a server would hand it over."""
+    """Sends one request to the application."""
     sent: list[Any] = []
     body = json.dumps(BODY).encode()
     scope = {
@@ -178,7 +178,7 @@ async def _cpu(work: Callable[[], Awaitable[object]], times: int) -> float:
 
 
 def _over_socket(url: str, key: ec.EllipticCurvePrivateKey, session: Session, directory: Path, times: int) -> float:
-    """The server runs in a process of its own, so that the client's share is not counted."""
+    """Starts the server in a process of its own, so that the client's CPU time is not counted."""
     plan = directory / "plan.json"
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     with socket.create_server(("127.0.0.1", 0)) as listener:

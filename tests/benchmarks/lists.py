@@ -1,4 +1,4 @@
-"""What a page of a list costs in so many slots: Queries, rounds of them, and items read for each that is shown.
+"""Counts what a page costs by the number of shards: queries, rounds of queries, and items read per item shown.
 
 Nothing of it depends on an engine. "fresh" is a list that was always in so many slots; "grown" is one whose older half
 was written when there was one slot; "all in 0" is one that has just grown. Pages are taken
@@ -23,14 +23,14 @@ BY_SORT = SortOrder("SK", newest_first=True)
 
 @dataclass(slots=True)
 class Slots:
-    """Items by slot, newest first, and what reading them took since the page began."""
+    """The items of each shard, newest first, and the reads since the page began."""
 
     items: dict[int, list[str]]
     queries: Counter[str] = field(default_factory=Counter)
     read: int = 0
 
     async def fetch(self, slot: ShardReader, count: int) -> None:
-        """One Query, which says that there is more unless it came to the end."""
+        """Answers one Query. It reports more items unless it reached the end."""
         start = slot.start_key["SK"]["S"] if slot.start_key else "~"
         found = [text for text in self.items.get(int(slot.partition), []) if text < start]
         slot.items += [{"SK": {"S": text}} for text in found[:count]]
@@ -47,16 +47,16 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of the pages of one list, on average."""
+    """Averages over the pages of one list."""
 
     queries: float
     rounds: float
     read: float
-    """For each item that was shown."""
+    """Items read for each item shown."""
 
 
 def kept(items: int, slots: int, *, before: int = 0) -> dict[int, list[str]]:
-    """The first `before` of them were written in one slot."""
+    """Returns items of which the first `before` were written into one shard."""
     made: dict[int, list[str]] = {}
     for number in reversed(range(items)):
         slot = 0 if number < before else shard_of(f"item-{number}", slots)
@@ -65,7 +65,7 @@ def kept(items: int, slots: int, *, before: int = 0) -> dict[int, list[str]]:
 
 
 async def walked(items: dict[int, list[str]], slots: int, first: int) -> Cost:
-    """All full pages, from the newest item on."""
+    """Reads all full pages, newest items first."""
     after, costs = None, list[Cost]()
     while True:
         taken = Slots(items)

@@ -1,4 +1,4 @@
-"""A caller in a process of its own: so many requests a second, whatever becomes of the ones before.
+"""A caller in a process of its own that sends requests at a fixed rate and does not wait for responses.
 
 Run by other benchmarks: python -m tests.benchmarks.load_client, with a plan as JSON on stdin, until stdin is closed.
 """
@@ -13,16 +13,16 @@ from typing import Any
 
 @dataclass
 class Asked:
-    """What became of the requests: seconds until each was served, and how many were refused."""
+    """The latency of each request that was served, and the number of those that were refused."""
 
     served: list[float] = field(default_factory=list)
     refused: int = 0
     late: int = 0
-    """Requests that could not be sent when they should have been: every connection was waiting."""
+    """Requests that were not sent in time because every connection was busy."""
 
 
 async def ask(plan: dict[str, Any]) -> Asked:
-    """Evenly, over a few connections that are kept open."""
+    """Sends requests at even intervals over a few open connections."""
     free: asyncio.Queue[Connection] = asyncio.Queue()
     for _ in range(plan["connections"]):
         free.put_nowait(await Connection.open(plan["port"], plan["token"], plan["body"].encode()))
@@ -43,7 +43,7 @@ async def ask(plan: dict[str, Any]) -> Asked:
 
 @dataclass
 class Connection:
-    """One socket, one request at a time."""
+    """A connection with one request at a time."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter

@@ -1,6 +1,6 @@
-"""What a server's memories of tenants weigh when they are full: `python -m tests.benchmarks.memory`.
+"""Measures the memory of a server's caches when they are full: `python -m tests.benchmarks.memory`.
 
-Each is filled beyond its limit, and told by how many it then holds and how many bytes that takes."""
+Each cache is filled beyond its limit. The output has its number of entries and their bytes."""
 
 import asyncio
 import gc
@@ -31,12 +31,12 @@ BEYOND = 1.1
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 SESSIONS = TOKENS = 10_000
 TOKEN = 800
-"""Characters of a session token, about as many as STS gives."""
+"""The length of a session token, about as long as one of STS."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A memory, and how many it holds."""
+    """A cache and its number of entries."""
 
     name: str
     limit: int
@@ -75,7 +75,7 @@ def allowed() -> Filled:
 
 
 def counted() -> Filled:
-    """As many as stay after a flush; what was written and is more than that leaves."""
+    """Fills the ledger with as many entries as it keeps after a flush."""
     kept = ledger.UsageLedger()
     for tenant in tenants(int(ledger.MAX_ENTRIES / BEYOND)):
         kept.add(tenant.id, "users", ConsumedCapacity("Query", read_units=0.5))
@@ -110,7 +110,7 @@ def verified() -> Filled:
 
 
 def watched() -> Filled:
-    """Every step of a window full, of partitions that no two steps share."""
+    """Fills every step of a window, with different partitions in each."""
     seconds = itertools.count()
     kept: traffic_window.TrafficWindow[TenantPartition] = traffic_window.TrafficWindow(
         clock=lambda: next(seconds) * STEP_SECONDS / int(traffic_window.MAX_KEYS_PER_STEP * BEYOND)

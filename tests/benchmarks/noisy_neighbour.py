@@ -1,4 +1,4 @@
-"""What a tenant at many times its quota does to a quiet neighbour: the neighbour's latency alone, then beside it.
+"""Measures the latency of a quiet tenant, first alone and then next to a tenant far above its quota.
 
 Both talk to one server process over sockets, each from a process of its own. The two phases take turns in rounds, each
 round compares its own, and of the rounds the median counts. A round in which the host gave much of the processors to
@@ -52,7 +52,7 @@ MOST_STOLEN, MOST_DISTURBED = 0.02, 30
 
 
 class Phase(NamedTuple):
-    """How long the quiet tenant's requests took, and what became of its neighbour's."""
+    """The latencies of the quiet tenant, and the counts of the other tenant's requests."""
 
     times: list[float]
     neighbour: dict[str, Any]
@@ -68,7 +68,7 @@ class Round(NamedTuple):
 
 @dataclass
 class Asker:
-    """A caller's process."""
+    """The process of a caller."""
 
     port: int
     session: Session
@@ -186,7 +186,7 @@ def _phase(quiet: Asker, neighbour: Asker | None, given: Any) -> Phase:
 
 
 def _stolen() -> float:
-    """Seconds that the host kept this machine's processors from it, where the kernel tells."""
+    """Returns the seconds of CPU time that the host took from this machine, if the kernel reports them."""
     try:
         return int(Path("/proc/stat").read_text().split(maxsplit=9)[8]) / os.sysconf("SC_CLK_TCK")
     except (OSError, IndexError, ValueError):
@@ -216,13 +216,13 @@ def _row(name: str, *columns: str) -> None:
 
 
 def _refusals(world: World) -> None:
-    """CPU for one request that is refused, from the ASGI message to the answer, without the socket."""
+    """Returns the CPU time of a refused request, without the socket."""
     log.configure(as_json=True, file=Path(os.devnull).open("w"))  # noqa: SIM115
     print(f"{'CPU for one refusal, without the socket':<44}{asyncio.run(_refusal(world)):>10.0f} µs")
 
 
 async def _refusal(world: World) -> float:
-    """The server's clock stands, so that nothing comes back to the tenant meanwhile."""
+    """Stops the server's clock, so that the tenant's bucket does not refill."""
     server, times, best = QuotaServer(world=world), 1_000, []
     session = await server.tenant(requests_per_second=1)
     for _ in range(8):

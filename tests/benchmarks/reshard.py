@@ -1,4 +1,4 @@
-"""A tenant that writes five times what a partition takes, before, while and after it gets eight slots; and a neighbour.
+"""Measures a tenant that writes five times the limit of a partition, before, during and after a reshard to 8 shards.
 
 The gate has DynamoDB's limits of partitions, the engine is dynoxide. Nothing is tried twice: every write that is turned
 away is counted, and apart from them those that this machine was too slow for, which longer phases would show. The loud
@@ -55,7 +55,7 @@ HEADINGS = ("loud: writes", "throttled", "too slow here", "quiet: writes", "thro
 
 @dataclass
 class Tenant:
-    """One that writes at a steady rate, whatever becomes of it."""
+    """A writer with a fixed rate that does not wait for responses."""
 
     world: World
     id: TenantId
@@ -65,7 +65,7 @@ class Tenant:
     sent: Counter[str] = field(default_factory=Counter)
     throttled: Counter[str] = field(default_factory=Counter)
     late: Counter[str] = field(default_factory=Counter)
-    """Writes that this machine was too slow for: they had waited until nobody could be sure of the slots any more."""
+    """Writes that waited so long on this machine that the shard map had expired."""
     kept: set[str] = field(default_factory=set)
 
     async def run(self, seconds: float, phase: str) -> None:
@@ -93,7 +93,7 @@ class Tenant:
 
 
 def _entry(number: int) -> Activity:
-    """By many, so that nobody's own list is what is too hot."""
+    """Uses many customers, so that no customer's own list is hot."""
     now = datetime.now(UTC)
     return Activity(
         id=ActivityId(new_id("act")),

@@ -1,1 +1,1 @@
-"""A model of many tenants over DynamoDB's partitions: what is throttled and what it costs, by how slots are given."""
+"""A model of many tenants on DynamoDB's partitions: throttling and cost, by the policy for the number of shards."""

@@ -1,4 +1,4 @@
-"""The run: tenants that may come near a limit second by second, all others by closed forms."""
+"""Runs the model: tenants near a limit are simulated second by second, all others by closed formulas."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from tests.benchmarks.scale.slots import Slots, page_units, query_units
 from tests.benchmarks.scale.tenant import Tenant
 
 PAGES_OF_A_WRITE = 0.5
-"""Pages of the list that are read for each item that is written to it."""
+"""Pages read for each item written."""
 
 NEAR = 0.5
-"""From this part of a limit on a tenant is stepped; no noise makes less than this full."""
+"""A tenant above this share of a limit is simulated by seconds. Random variation does not fill the limit below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chances:
-    """Two of them, so that a tenant asks for the same however many slots its writes are spread over."""
+    """Two random generators, so that a tenant's traffic does not depend on its number of shards."""
 
     demand: Random | None
     hashes: Random | None
@@ -64,7 +64,7 @@ def is_near(tenant: Tenant, rates: PartitionRates) -> bool:
 
 
 def close(tenant: Tenant, given: Policy, outcome: Outcome) -> None:
-    """Nothing is turned away, and the slots stay as they are."""
+    """Nothing is throttled, and the number of shards stays."""
     writes = tenant.total(outcome.seconds)
     before = outcome.extra_read_units
     _count(outcome, writes, writes * PAGES_OF_A_WRITE, given.read_slots)
@@ -113,7 +113,7 @@ def _noisy(expected: float, chance: Random | None) -> float:
 
 
 def _spread(asked: float, slots: int, chance: Random | None) -> list[float]:
-    """By slot, as hashes fall; the sum is what was asked for."""
+    """Spreads the writes over the shards as hashes do."""
     parts = [_noisy(asked / slots, chance) for _ in range(slots)] if slots > 1 else [1.0]
     whole = sum(parts) or 1.0
     return [asked * part / whole for part in parts]

@@ -1,4 +1,4 @@
-"""What came of a run under one policy."""
+"""The outcome of a run with one policy."""
 
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -7,7 +7,7 @@ from keyfence.usage.hourly_usage import DEFAULT_PRICES, PriceTable
 
 MONTH = 30 * 86_400
 STEP = 10
-"""Seconds that are one point of the plot."""
+"""The seconds of one point of the plot."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Outcome:
 
     @property
     def late_share(self) -> float:
-        """Of the last fifth; quiet tenants ask for as much in it as in any other."""
+        """Returns the share in the last fifth of the run. Quiet tenants have the same traffic in every fifth."""
         late = -max(1, len(self.asked_by_step) // 5)
         quiet = (self.requests - sum(self.asked_by_step)) * -late / len(self.asked_by_step)
         return sum(self.throttled_by_step[late:]) / (quiet + sum(self.asked_by_step[late:]))
@@ -55,5 +55,5 @@ class Outcome:
         return prices.cost(self.read_units, self.write_units) * MONTH / self.seconds
 
     def usd_a_billion(self, prices: PriceTable = DEFAULT_PRICES) -> Decimal:
-        """For as many requests as were carried out: what is turned away costs nothing, and is no saving."""
+        """Returns the cost of each request that was served. A throttled request costs nothing."""
         return prices.cost(self.read_units, self.write_units) * 10**9 / Decimal(self.requests - self.throttled)

@@ -1,4 +1,4 @@
-"""The page about the model, written from a run of it."""
+"""Writes docs/scale.md from a run of the model."""
 
 from collections.abc import Iterator, Sequence
 
@@ -32,7 +32,7 @@ It is a calculation: nothing of it was measured on AWS.
 
 
 def _read(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """What the table does not say by itself."""
+    """Returns sentences about the table."""
     yield "What is throttled costs nothing, so that the month of N=1 is cheap by what it refuses."
     for one in outcomes:
         if one.policy == "autopilot":

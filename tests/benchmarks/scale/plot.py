@@ -1,4 +1,4 @@
-"""The plot of a run, drawn as SVG by hand: what is throttled in the course of it, by policy."""
+"""Draws throttled requests over time, by policy, as SVG."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""Ways to give slots: as many for everybody, or by what is seen."""
+"""Policies for the number of shards: fixed, or by traffic."""
 
 from collections import deque
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from tests.benchmarks.scale.slots import page_units, query_units
 from tests.benchmarks.scale.tenant import Tenant
 
 WINDOW_SECONDS, WINDOWS = 10, 6
-"""A peak is the highest mean over one of these windows among the latest of them."""
+"""A peak is the highest mean of the latest windows of this length."""
 
 SETTLE_SECONDS = 30
 
 
 class Policy(Protocol):
-    """How many slots are read and written now; told every second what was asked for."""
+    """The shards to read and to write now. `observe` gets the traffic of every second."""
 
     read_slots: int
     write_slots: int
@@ -33,7 +33,7 @@ class Fixed:
 
 
 class Autopilot:
-    """Begins with one slot. Reads widen at once, writes when every server certainly knows of it."""
+    """Starts with one shard. New shards are read immediately, and written once every server knows of them."""
 
     def __init__(self, tenant: Tenant, rates: PartitionRates) -> None:
         self.read_slots = self.write_slots = 1

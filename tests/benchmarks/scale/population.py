@@ -1,4 +1,4 @@
-"""The tenants of a run: few that ask for much, very many that ask for next to nothing, and some that turn hot."""
+"""The tenants of a run: a few large ones, very many small ones, and some that become hot."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from keyfence.tenancy.quotas import TIER_QUOTAS, Tier
 from tests.benchmarks.scale.tenant import Tenant
 
 UNITS_OF_A_WRITE = 2
-"""One for the item and one for its entry in the index."""
+"""One unit for the item and one for its index entry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """So many tenants of a tier turn hot, to between so many and so many items a second."""
+    """How many tenants of a tier become hot, and their range of items a second."""
 
     tier: Tier
     tenants: int
@@ -35,14 +35,14 @@ class Heat:
 
 
 RANKS = {Tier.ENTERPRISE: 20, Tier.PREMIUM: 1_000, Tier.STANDARD: 30_000, Tier.FREE: 10**9}
-"""The last rank that is of the tier."""
+"""The last rank of each tier."""
 
 HEATS = (
     Heat(Tier.ENTERPRISE, 2, 8_000, 12_000),
     Heat(Tier.PREMIUM, 10, 1_200, 2_400),
     Heat(Tier.STANDARD, 2, 3_000, 5_000, agreed=True),
 )
-"""Those of STANDARD have a larger quota by agreement, and more to write than their tier's slots carry."""
+"""Tenants of STANDARD have a larger agreed quota, and more traffic than the shards of their tier can take."""
 
 
 def population(world: World) -> list[Tenant]:

@@ -1,4 +1,4 @@
-"""The slots of one tenant's collection, each with the limits of a partition: the gate's own buckets."""
+"""The shards of one collection, each with the token buckets that the gate has for a partition."""
 
 from collections.abc import Sequence
 
@@ -7,11 +7,11 @@ from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from keyfence_iam.token_bucket import TokenBucket
 
 ITEMS, ITEM_BYTES = 20, 400
-"""A page, and what one of its items weighs in the index."""
+"""The items of a page, and the size of an index entry."""
 
 
 def query_units(slots: int) -> float:
-    """What one slot's part of a page costs."""
+    """Returns the read units that a page costs in each shard."""
     return read_units(-(-ITEMS * ITEM_BYTES // slots), consistent=False)
 
 
@@ -20,10 +20,10 @@ def page_units(slots: int) -> float:
 
 
 class Slots:
-    """What the index turns away is not written to the table either, and costs nothing."""
+    """A write that the index throttles is not written to the table either, and costs nothing."""
 
     def __init__(self, rates: PartitionRates, count: int, writes: float, pages: float) -> None:
-        """As if it had asked for so much all day: what each saved up is all or nothing."""
+        """Fills or empties the burst capacity of each shard, as steady traffic of this rate does."""
         self._rates = rates
         self._writes = [_begun(rates.write, rates.burst_seconds, writes / count) for _ in range(count)]
         self._reads = _begun(rates.read, rates.burst_seconds, pages * query_units(count))
@@ -32,17 +32,17 @@ class Slots:
         return len(self._writes)
 
     def widen(self, count: int, now: float) -> None:
-        """A new slot has its rate and has saved up nothing."""
+        """A new shard has its rate and no burst capacity."""
         rate, burst = self._rates.write, self._rates.write * self._rates.burst_seconds
         more = range(len(self), count)
         self._writes += [TokenBucket(rate=rate, burst=burst, balance=rate, filled_at=now) for _ in more]
 
     def write(self, asked: Sequence[float], now: float) -> float:
-        """How many of the writes, given by slot, are carried out."""
+        """Returns how many of the writes of each shard succeed."""
         return sum(_taken(bucket, wanted, now) for bucket, wanted in zip(self._writes, asked, strict=True))
 
     def read(self, pages: float, over: int, now: float) -> float:
-        """How many pages are read. Each asks every slot alike, so that the slot that read longest speaks for all."""
+        """Returns how many pages are read. A page reads all shards alike, so the oldest shard decides."""
         cost = query_units(over)
         return _taken(self._reads, pages * cost, now) / cost
 

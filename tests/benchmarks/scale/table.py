@@ -1,4 +1,4 @@
-"""The outcomes of a run side by side, for people and for programs."""
+"""The outcomes of a run as a table, as text and as JSON."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -43,7 +43,7 @@ def as_markdown(outcomes: Iterable[Outcome]) -> str:
 
 
 def as_text(outcomes: Iterable[Outcome]) -> str:
-    """A line for each figure: eleven columns are wider than a terminal."""
+    """A line for each figure, since eleven columns do not fit a terminal."""
     columns = list(zip(HEADINGS, *map(row, outcomes), strict=True))
     return "\n".join(f"{name:<26}" + "".join(f"{cell:>14}" for cell in cells) for name, *cells in columns)
 

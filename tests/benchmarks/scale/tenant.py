@@ -1,4 +1,4 @@
-"""A tenant of the model: what it asks for in any second, and in all of them together."""
+"""A tenant of the model, with its traffic by second and in total."""
 
 from dataclasses import dataclass
 from math import cos, pi, sin
@@ -7,15 +7,15 @@ from keyfence.tenancy.quotas import Tier
 
 DAY = 86_400
 SWING = 0.3
-"""Traffic is so much more by day, and less by night, than it is on average."""
+"""How much traffic is above its average by day, and below it by night."""
 
 BURST, BURST_SECONDS = 3.0, 20
-"""In a burst a tenant asks for so many times what it asks for on average."""
+"""The factor of traffic in a burst."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tenant:
-    """`most` is what its quota lets through. From `hot_at` on it asks for `hot` more than it did."""
+    """`most` is the limit of its quota. From `hot_at` on its traffic is higher by `hot`."""
 
     tier: Tier
     base: float
@@ -26,18 +26,18 @@ class Tenant:
     hot: float = 0.0
 
     def writes(self, second: int) -> float:
-        """Expected items written in this second."""
+        """Returns the expected number of items written in this second."""
         wanted = self.base * (1 + SWING * sin(self._angle(second)) + self._in_burst(second) * (BURST - 1))
         hot = self.hot if self.hot_at is not None and second >= self.hot_at else 0.0
         return min(self.most, wanted + hot)
 
     @property
     def highest(self) -> float:
-        """No second can want more than this."""
+        """Returns an upper bound of the traffic in any second."""
         return self.base * (SWING + BURST) + self.hot
 
     def total(self, seconds: int) -> float:
-        """The sum of `writes` over the run, without adding them up; for a tenant that its quota never holds back."""
+        """Returns the sum of `writes` over the run in closed form, for a tenant that stays below its quota."""
         turned = cos(self._angle(-0.5)) - cos(self._angle(seconds - 0.5))
         day = SWING * turned * DAY / (2 * pi)
         heat = 0.0 if self.hot_at is None else self.hot * max(0, seconds - self.hot_at)
