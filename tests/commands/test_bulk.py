@@ -47,6 +47,8 @@ def test_an_export_can_be_imported_once(world: World, tenant: TenantId) -> None:
     assert output.splitlines()[-1] == "Exported 2 customers, 3 categories, 2 products, 9 orders."
     assert run("export", "--tenant", tenant, "--out", "lines")[:2] == (0, b"")
     assert Path("lines").read_bytes() == out
+    summary = json.loads(run("export", "--tenant", tenant, "--out", "lines", "--json")[2].splitlines()[-1])
+    assert summary == {"tenant": tenant, "exported": {"customer": 2, "category": 3, "product": 2, "order": 9}}
     code, printed_output, output = run("import", "lines", "--tenant", other)
     assert (code, output) == (0, f"importing 16 lines into {other} ...\n")
     assert printed_output.startswith(

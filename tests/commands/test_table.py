@@ -1,5 +1,7 @@
 """keyfence table reports how the table differs from its definition, and creates it once."""
 
+import json
+
 import pytest
 from typer.testing import CliRunner
 
@@ -7,6 +9,10 @@ from keyfence.app.domains import load_domains
 from keyfence.cli import app
 from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.dynamodb.table_definition import TableAdmin, definition
+from keyfence_iam.gate.gate import Gate
+from keyfence_iam.roles.names import SERVICE_BASE
+from tests.commands.command_runner import become
+from tests.stack import World
 
 
 @pytest.fixture
@@ -36,6 +42,8 @@ def test_a_missing_table_is_reported_created_and_then_as_defined() -> None:
     again = run.invoke(app, ["table", "--create"])
     assert again.stdout == "Found the table by-command.\nThe table by-command is as defined.\n"
     assert run.invoke(app, ["table"]).exit_code == 0
+    as_json = run.invoke(app, ["table", "--create", "--json"])
+    assert json.loads(as_json.stdout) == {"table": "by-command", "created": False, "differences": []}
 
 
 @pytest.mark.usefixtures("_production")
@@ -63,3 +71,20 @@ def test_an_endpoint_that_does_not_answer_is_an_error(monkeypatch: pytest.Monkey
     refused = CliRunner().invoke(app, ["table"])
     assert refused.exit_code == 1
     assert "Could not connect" in refused.stderr
+
+
+def test_credentials_of_another_role_are_told_which_role_is_needed(
+    gate: Gate, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    become(gate, SERVICE_BASE, monkeypatch)
+    monkeypatch.setenv("KEYFENCE_TABLE", world.settings.table)
+    monkeypatch.setenv("KEYFENCE_ENDPOINT_URL", gate.url)
+    refused = CliRunner().invoke(app, ["table"])
+    assert refused.exit_code == 1
+    assert "AccessDeniedException" in refused.stderr
+    assert "The credentials have to be those of the role `provisioner`." in refused.stderr
+
+
+def test_a_missing_region_is_named() -> None:
+    refused = CliRunner().invoke(app, ["table"])
+    assert (refused.exit_code, refused.stderr.split()[0]) == (1, "KEYFENCE_REGION")

@@ -10,30 +10,15 @@ from keyfence.cli.gate import (
     PARTITION_LIMITS_HELP,
     BurstSeconds,
     partition_limits,
+    port_option,
     remembered_port,
 )
 from keyfence.local.data_directory import DEFAULT
 
 DEFAULT_PORT = 8000
 
-Port = Annotated[
-    int | None,
-    typer.Option(
-        metavar="PORT",
-        min=0,
-        max=65535,
-        help=f"GraphQL's port on 127.0.0.1. Default: the last one, or the first free from {DEFAULT_PORT}.",
-    ),
-]
-GatePort = Annotated[
-    int | None,
-    typer.Option(
-        metavar="PORT",
-        min=0,
-        max=65535,
-        help=f"The gate's port. Default: the last one, or the first free from {DEFAULT_GATE_PORT}.",
-    ),
-]
+Port = Annotated[int | None, port_option(DEFAULT_PORT, "GraphQL's port on 127.0.0.1.")]
+GatePort = Annotated[int | None, port_option(DEFAULT_GATE_PORT, "The gate's port on 127.0.0.1.")]
 Engine = Annotated[
     Literal["auto", "moto", "dynoxide"],
     typer.Option(

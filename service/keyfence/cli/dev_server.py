@@ -1,4 +1,4 @@
-"""What `keyfence dev` runs: the engine, the gate, the server and the welcome text."""
+"""The parts of `keyfence dev`: the engine, the gate, the server and the welcome text."""
 
 import asyncio
 import json
@@ -6,7 +6,6 @@ import shlex
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import typer
@@ -17,27 +16,16 @@ from keyfence.auth.principal import INTROSPECT_SCOPE, Role
 from keyfence.cli.output import status_line
 from keyfence.cli.process import ignoring_signals
 from keyfence.errors import BadInput
-from keyfence.local import role_policies
-from keyfence.local.data_directory import (
-    EXPORTS,
-    GateRecord,
-    cursor_key,
-    data_directory,
-    gate_key,
-    save_gate_record,
-    signing_key,
-)
+from keyfence.local.data_directory import EXPORTS, cursor_key, data_directory, signing_key
 from keyfence.local.demo.tenants import TENANTS, DemoTenant
 from keyfence.local.engines import choice
 from keyfence.local.engines.engine import Engine, EngineFailed
+from keyfence.local.gate import start_gate
 from keyfence.local.issuer import ADMIN_AUDIENCE, AUDIENCE, LocalIssuer, local_issuer
 from keyfence.settings import BadSettings, IssuerSettings, Settings, load
 from keyfence_iam.deployment import LOCAL_REGION, Deployment
-from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
-from keyfence_iam.roles import ROLES
-from keyfence_iam.roles.names import PROVISIONER
 
 HOST = "127.0.0.1"
 PROJECT = Path(__file__).resolve().parents[3]
@@ -145,7 +133,7 @@ def run_dev(
 ) -> None:
     """Checks the data directory and the settings before it starts anything that would have to be stopped."""
     directory = data_directory(data)
-    issuer, key = local_issuer(directory), gate_key(directory)
+    issuer = local_issuer(directory)
     settings = _settings(issuer, directory, listener.getsockname()[1], _url(gate))
     with status_line() as show_status:
         chosen = choice.start_engine(name, directory, show_status)
@@ -158,35 +146,19 @@ def run_dev(
         table=settings.table,
     )
     try:
-        with _start_gate(chosen.engine, settings.table, key, gate, directory, limits) as running:
-            record = GateRecord(
-                url=running.url, account=running.account.id, region=running.account.region, server_url=_url(listener)
-            )
-            save_gate_record(directory, record)
+        with start_gate(
+            directory,
+            Deployment(table=settings.table),
+            engine_url=chosen.engine.url,
+            listener=gate,
+            server_url=welcome.url,
+            limits=limits,
+            saves_policies=chosen.engine.persistent,
+        ) as running:
             asyncio.run(_serve(listener, chosen.engine, running, settings, welcome))
     finally:
         with ignoring_signals():
             chosen.engine.stop()
-
-
-def _start_gate(
-    engine: Engine,
-    table: str,
-    key: bytes,
-    listener: socket.socket,
-    directory: Path,
-    limits: PartitionLimits | None = None,
-) -> Gate:
-    """Suspensions are saved if the engine saves the tenants; else a tenant would be suspended that nobody knows."""
-    account = Account.from_definitions(ROLES, Deployment(table=table))
-    start = partial(
-        Gate.start, engine_url=engine.url, key=key, listener=listener, limits=limits, traffic_role=PROVISIONER
-    )
-    if not engine.persistent:
-        return start(account=account)
-    return start(
-        account=role_policies.load(directory, account), save_role_policies=partial(role_policies.save, directory)
-    )
 
 
 def _url(listener: socket.socket) -> str:

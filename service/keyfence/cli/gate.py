@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import typer
@@ -33,18 +33,17 @@ DEPLOYMENT_OPTIONS = {
     "account": ("twelve digits", re.compile(r"[0-9]{12}")),
 }
 
+
+def port_option(first: int, description: str) -> Any:
+    """Returns an option for a port. Its default depends on the data directory and on the ports that are free."""
+    default = f"Default: the last one on this data directory, or the first free one from {first}. 0 takes any."
+    return typer.Option(metavar="PORT", min=0, max=65535, help=f"{description} {default}")
+
+
 EngineUrl = Annotated[
     str, typer.Option(metavar="URL", help="The DynamoDB engine: moto, dynoxide, DynamoDB Local or another one.")
 ]
-Port = Annotated[
-    int | None,
-    typer.Option(
-        metavar="PORT",
-        min=0,
-        max=65535,
-        help=f"Port on 127.0.0.1. Default: the last one, or the first free from {DEFAULT_GATE_PORT}.",
-    ),
-]
+Port = Annotated[int | None, port_option(DEFAULT_GATE_PORT, "The gate's port on 127.0.0.1.")]
 Table = Annotated[str, typer.Option(metavar="NAME", help="The table that the roles' policies name.")]
 Region = Annotated[str, typer.Option(metavar="REGION", help="The region that calls are signed for.")]
 AccountId = Annotated[str, typer.Option(metavar="ID", help="The AWS account of roles and tables: twelve digits.")]
@@ -78,9 +77,9 @@ def gate(
 ) -> None:
     """Run the gate alone: a proxy that checks signatures and IAM policies before a DynamoDB engine.
 
-    It speaks DynamoDB, STS, and the part of IAM that suspends tenants. It prints every call that it denies. Sessions
-    come from `keyfence credentials` with the same data directory, or from the gate's own STS. Inline policies that are
-    put through IAM are saved in the data directory.
+    It answers calls of DynamoDB, STS, and the part of IAM that suspends tenants, and prints every call that it denies.
+    Sessions come from `keyfence credentials` with the same data directory, or from the gate's own STS. Inline policies
+    that are put through IAM are saved in the data directory.
 
     A fault is {"kind": "latency" | "error" | "throttle" | "lost_request" | "lost_response"} with any of: operation,
     service (dynamodb | sts | iam), key_prefix, nth | every | probability and seed, times, milliseconds, code.
@@ -207,35 +206,23 @@ def _start(
     strict: bool,
     on_denied: "Callable[[DeniedCall], None]",
 ) -> "Gate":
-    from functools import partial
-
-    from keyfence.local.data_directory import GateRecord, data_directory, gate_key, save_gate_record
-    from keyfence.local.role_policies import load, save
-    from keyfence_iam.gate.account.account import Account
+    from keyfence.local.data_directory import data_directory
+    from keyfence.local.gate import start_gate
     from keyfence_iam.gate.engine.client import InvalidEngineUrl
-    from keyfence_iam.gate.gate import Gate
-    from keyfence_iam.roles import ROLES
-    from keyfence_iam.roles.names import PROVISIONER
-    from keyfence_iam.tenant import session_key_prefix
 
-    directory = data_directory(data)
     try:
-        running = Gate.start(
+        return start_gate(
+            data_directory(data),
+            deployment,
             engine_url=engine_url,
-            account=load(directory, Account.from_definitions(ROLES, deployment)),
-            key=gate_key(directory),
-            save_role_policies=partial(save, directory),
-            index_key_prefix=session_key_prefix if strict else None,
+            listener=listener,
+            limits=limits,
+            checks_index_keys=strict,
             faults=faults,
             on_denied=on_denied,
-            limits=limits,
-            traffic_role=PROVISIONER,
-            listener=listener,
         )
     except InvalidEngineUrl as error:
         raise BadInput(f"--engine-url: {error}.") from error
-    save_gate_record(directory, GateRecord(url=running.url, account=deployment.account, region=deployment.region))
-    return running
 
 
 def _read_faults(file: Path | None) -> "tuple[Fault, ...]":

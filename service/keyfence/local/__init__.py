@@ -1,1 +1,1 @@
-"""The local AWS: engines, the development issuer and where their files are kept."""
+"""The AWS of a laptop: DynamoDB engines, the gate, identity providers, demo data and the data directory."""

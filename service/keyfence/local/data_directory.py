@@ -43,13 +43,13 @@ class KeyFileUnusable(KeyfenceError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRecord:
-    """Where the gate listens that was started last on a data directory, and the AWS account that it plays."""
+    """The gate that was started last on a data directory: its address, and the AWS account that it plays."""
 
     url: str
     account: str
     region: str
     server_url: str | None = None
-    """Where `keyfence dev` serves GraphQL; None for `keyfence gate`."""
+    """The address of `keyfence dev` itself; None for `keyfence gate`."""
 
 
 def data_directory(path: Path) -> Path:

@@ -37,8 +37,8 @@ def local(settings: Settings, sessions: SessionIssuer) -> Starlette:
 
     async def answer(request: Request) -> JSONResponse:
         differences = await asyncio.to_thread(administration(settings, sessions).differences)
-        asked, bearer = await request.json(), request.headers["authorization"]
-        return JSONResponse({"asked": asked, "as": bearer, "found": FOUND, "differences": differences})
+        body, bearer = await request.json(), request.headers["authorization"]
+        return JSONResponse({"request": body, "as": bearer, "found": FOUND, "differences": differences})
 
     return Starlette(routes=[Route("/graphql", answer, methods=["POST"])])
 

@@ -132,7 +132,7 @@ def test_it_serves_each_demo_tenant_and_stops_cleanly_on_ctrl_c(tmp_path: Path) 
         code, output = service.end(signal.SIGINT)
     tokens = [jwt.decode(answer["as"].split()[1], options={"verify_signature": False}) for answer in answers]
     assert [token["tenant"] for token in tokens] == ["acme", "globex"]
-    assert all("viewer" in answer["asked"]["query"] for answer in answers)
+    assert all("viewer" in answer["request"]["query"] for answer in answers)
     assert [answer["differences"] for answer in answers] == [[], []]
     assert code == 0
     assert output.splitlines() == ["starting moto ...", "loading the service ...", "creating the table ..."]

@@ -36,8 +36,9 @@ def test_patterns_are_printed_as_a_table(run: Run) -> None:
     assert run("patterns").stdout == "| pattern |\n|---|\n| users |\n"
 
 
-def test_patterns_are_printed_as_json(run: Run) -> None:
-    assert json.loads(run("patterns", "--format", "json").stdout) == ROWS
+@pytest.mark.parametrize("option", [["--format", "json"], ["--json"]], ids=" ".join)
+def test_patterns_are_printed_as_json(run: Run, option: list[str]) -> None:
+    assert json.loads(run("patterns", *option).stdout) == ROWS
 
 
 def test_an_unknown_format_is_a_usage_error(run: Run) -> None:

@@ -39,7 +39,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return calls
 
 
-def given(monkeypatch: pytest.MonkeyPatch, **environment: str) -> None:
+def set_environment(monkeypatch: pytest.MonkeyPatch, **environment: str) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
 
@@ -65,7 +65,7 @@ def test_development_keys_are_refused(
 ) -> None:
     issuer = local_issuer(tmp_path)
     issuers = json.dumps([{"issuer": "https://id.example.com", "jwks": issuer.jwks()}])
-    given(monkeypatch, **complete(KEYFENCE_ISSUERS=issuers, KEYFENCE_CURSOR_KEYS=cursor_key(tmp_path)))
+    set_environment(monkeypatch, **complete(KEYFENCE_ISSUERS=issuers, KEYFENCE_CURSOR_KEYS=cursor_key(tmp_path)))
     _, *lines = error_message(run("serve")).splitlines()
     assert len(lines) == 2
     assert all("development" in line for line in lines)
@@ -76,7 +76,7 @@ def test_development_keys_are_refused(
 def test_each_required_setting_is_named_if_it_is_missing(
     run: Run, name: str, monkeypatch: pytest.MonkeyPatch, served: list[dict[str, Any]]
 ) -> None:
-    given(monkeypatch, **{other: value for other, value in complete().items() if other != name})
+    set_environment(monkeypatch, **{other: value for other, value in complete().items() if other != name})
     _, line = error_message(run("serve")).splitlines()
     assert line.strip().startswith(f"{name} is missing")
     assert served == []
@@ -85,7 +85,7 @@ def test_each_required_setting_is_named_if_it_is_missing(
 def test_check_reports_complete_settings_and_serves_nothing(
     run: Run, monkeypatch: pytest.MonkeyPatch, served: list[dict[str, Any]]
 ) -> None:
-    given(monkeypatch, **complete())
+    set_environment(monkeypatch, **complete())
     result = run("serve", "--check")
     assert (result.exit_code, result.stdout) == (0, "The settings are complete.\n")
     assert served == []
@@ -96,26 +96,26 @@ def test_check_fails_as_serve_would(run: Run) -> None:
 
 
 def test_problems_that_only_a_try_can_find_are_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    given(monkeypatch, **complete(KEYFENCE_TABLE="unreachable"))
+    set_environment(monkeypatch, **complete(KEYFENCE_TABLE="unreachable"))
     assert "AWS credentials: there are none" in error_message(run("serve", "--check"))
 
 
 def test_an_endpoint_that_is_not_a_url_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    given(monkeypatch, **complete(KEYFENCE_ENDPOINT_URL="notaurl"))
+    set_environment(monkeypatch, **complete(KEYFENCE_ENDPOINT_URL="notaurl"))
     assert "KEYFENCE_ENDPOINT_URL is not an http or https URL" in error_message(run("serve", "--check"))
 
 
 def test_a_region_from_aws_configuration_is_enough(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     environment = complete(AWS_DEFAULT_REGION="eu-west-1")
     del environment["KEYFENCE_REGION"]
-    given(monkeypatch, **environment)
+    set_environment(monkeypatch, **environment)
     assert run("serve", "--check").exit_code == 0
 
 
 def test_workers_timeouts_and_address_come_from_the_settings(
     run: Run, monkeypatch: pytest.MonkeyPatch, served: list[dict[str, Any]]
 ) -> None:
-    given(monkeypatch, **complete(KEYFENCE_PORT="0", KEYFENCE_WORKERS="3", KEYFENCE_SHUTDOWN_SECONDS="7"))
+    set_environment(monkeypatch, **complete(KEYFENCE_PORT="0", KEYFENCE_WORKERS="3", KEYFENCE_SHUTDOWN_SECONDS="7"))
     assert run("serve").exit_code == 0
     (options,) = served
     assert (options["app"], options["factory"], options["loop"]) == (
@@ -130,9 +130,9 @@ def test_workers_timeouts_and_address_come_from_the_settings(
 def test_forwarded_headers_are_used_from_trusted_proxies_only(
     run: Run, monkeypatch: pytest.MonkeyPatch, served: list[dict[str, Any]]
 ) -> None:
-    given(monkeypatch, **complete(KEYFENCE_PORT="0"))
+    set_environment(monkeypatch, **complete(KEYFENCE_PORT="0"))
     run("serve")
-    given(monkeypatch, KEYFENCE_TRUSTED_PROXIES="10.0.0.0/8, 192.0.2.1")
+    set_environment(monkeypatch, KEYFENCE_TRUSTED_PROXIES="10.0.0.0/8, 192.0.2.1")
     run("serve")
     believed = [(options["proxy_headers"], options["forwarded_allow_ips"]) for options in served]
     assert believed == [(False, []), (True, ["10.0.0.0/8", "192.0.2.1"])]
@@ -140,7 +140,7 @@ def test_forwarded_headers_are_used_from_trusted_proxies_only(
 
 def test_a_busy_port_is_an_error(run: Run, monkeypatch: pytest.MonkeyPatch, served: list[dict[str, Any]]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        given(monkeypatch, **complete(KEYFENCE_PORT=str(taken.getsockname()[1])))
+        set_environment(monkeypatch, **complete(KEYFENCE_PORT=str(taken.getsockname()[1])))
         assert "is already in use" in error_message(run("serve"))
     assert served == []
 

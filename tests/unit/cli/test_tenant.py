@@ -43,20 +43,22 @@ def test_a_wrong_tenant_id_is_an_error(run: Run, command: str) -> None:
 
 @pytest.mark.parametrize("command", ["list", "show", "usage", "onboard", *CHANGES])
 def test_without_a_gate_key_nothing_is_created(run: Run, tmp_path: Path, command: str) -> None:
-    given = ["acme", *CHANGES.get(command, [])]
+    arguments = ["acme", *CHANGES.get(command, [])]
     if command == "onboard":
-        given = ["acme", *OWNER, "--jwks-uri", "https://id.n.example/keys"]
-    output = error_message(run("tenant", command, *(given if command != "list" else []), "--data", tmp_path / "none"))
+        arguments = ["acme", *OWNER, "--jwks-uri", "https://id.n.example/keys"]
+    output = error_message(
+        run("tenant", command, *(arguments if command != "list" else []), "--data", tmp_path / "none")
+    )
     assert output.startswith(f"There is no gate key in {tmp_path / 'none'}: ")
     assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize(
-    "given", [[], ["--jwks", "keys", "--jwks-uri", "https://id.n.example/keys"]], ids=["no", "two"]
+    "arguments", [[], ["--jwks", "keys", "--jwks-uri", "https://id.n.example/keys"]], ids=["no", "two"]
 )
 @pytest.mark.parametrize("command", [["onboard", "acme", *OWNER], ["keys", "acme"]], ids=["onboard", "keys"])
-def test_keys_come_from_a_file_or_a_url_not_both(run: Run, command: list[str], given: list[str]) -> None:
-    output = error_message(run("tenant", *command, *given))
+def test_keys_come_from_a_file_or_a_url_not_both(run: Run, command: list[str], arguments: list[str]) -> None:
+    output = error_message(run("tenant", *command, *arguments))
     assert output == "Say where the issuer's keys are: either --jwks FILE or --jwks-uri URL."
 
 
@@ -82,7 +84,7 @@ def test_a_change_of_no_quota_is_refused_with_what_to_do(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         ["tier", "acme", "GOLD"],
         ["quotas", "acme", "--users", "0"],
@@ -96,8 +98,8 @@ def test_a_change_of_no_quota_is_refused_with_what_to_do(run: Run) -> None:
     ],
     ids=" ".join,
 )
-def test_a_value_out_of_range_is_a_usage_error(run: Run, given: list[str]) -> None:
-    assert run("tenant", *given).exit_code == 2
+def test_a_value_out_of_range_is_a_usage_error(run: Run, arguments: list[str]) -> None:
+    assert run("tenant", *arguments).exit_code == 2
 
 
 def test_the_name_of_a_commands_operator_differs_from_every_token_subject(

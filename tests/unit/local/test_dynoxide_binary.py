@@ -62,8 +62,8 @@ def test_a_binary_on_path_is_preferred(path: Path, data: Path) -> None:
 
 @pytest.mark.parametrize("name", ["dynoxide", FETCHED])
 def test_a_binary_in_the_data_directory_needs_no_npm(path: Path, data: Path, name: str) -> None:
-    kept = program(data / name)
-    assert find_or_fetch(data, quiet) == kept
+    binary = program(data / name)
+    assert find_or_fetch(data, quiet) == binary
 
 
 def test_a_file_that_cannot_be_executed_is_not_used(path: Path, data: Path) -> None:
@@ -100,9 +100,9 @@ def test_an_npm_that_hangs_is_stopped(path: Path, data: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize("part", ["nothing", "half", "another file", "one that does not run"])
 def test_a_bad_fetch_leaves_nothing_behind(part: str, path: Path, data: Path, tmp_path: Path) -> None:
-    whole = archive_of(tmp_path, "package/dynoxide", os.urandom(4096).hex())
+    complete = archive_of(tmp_path, "package/dynoxide", os.urandom(4096).hex())
     other = archive_of(tmp_path, "package/readme", "hello")
-    contents = {"nothing": b"", "half": whole[:2000], "another file": other, "one that does not run": whole}
+    contents = {"nothing": b"", "half": complete[:2000], "another file": other, "one that does not run": complete}
     npm_that_packs(path, contents[part])
     with pytest.raises(EngineMissing):
         find_or_fetch(data, quiet)

@@ -22,7 +22,7 @@ class DemoProduct:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoShop:
-    """What a demo tenant sells, to whom, and how much is ordered."""
+    """The shop of a demo tenant: its products, customers and stores, and how much is ordered."""
 
     currency: str
     categories: tuple[Path, ...]

@@ -1,4 +1,4 @@
-"""What every local DynamoDB engine offers, and how it can fail."""
+"""The interface of local DynamoDB engines, and their errors."""
 
 from collections.abc import Callable
 from typing import Protocol

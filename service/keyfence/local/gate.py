@@ -1,0 +1,57 @@
+"""Starts the gate of a data directory, with Keyfence's roles."""
+
+import socket
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+from keyfence.local import role_policies
+from keyfence.local.data_directory import GateRecord, gate_key, save_gate_record
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.denials import OnDenied, ignore
+from keyfence_iam.gate.faults import Fault
+from keyfence_iam.gate.gate import Gate
+from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
+from keyfence_iam.roles import ROLES
+from keyfence_iam.roles.names import PROVISIONER
+from keyfence_iam.tenant import session_key_prefix
+
+
+def start_gate(
+    directory: Path,
+    deployment: Deployment,
+    *,
+    engine_url: str,
+    listener: socket.socket,
+    server_url: str | None = None,
+    limits: PartitionLimits | None = None,
+    saves_policies: bool = True,
+    checks_index_keys: bool = False,
+    faults: Iterable[Fault] = (),
+    on_denied: OnDenied = ignore,
+) -> Gate:
+    """Starts a gate, and records its address in the directory, where commands find it.
+
+    `saves_policies` is False for an engine in memory: a tenant would stay suspended after its data is lost.
+    """
+    account = Account.from_definitions(ROLES, deployment)
+    start = partial(
+        Gate.start,
+        engine_url=engine_url,
+        key=gate_key(directory),
+        listener=listener,
+        limits=limits,
+        traffic_role=PROVISIONER,
+        index_key_prefix=session_key_prefix if checks_index_keys else None,
+        faults=faults,
+        on_denied=on_denied,
+    )
+    if saves_policies:
+        account = role_policies.load(directory, account)
+        gate = start(account=account, save_role_policies=partial(role_policies.save, directory))
+    else:
+        gate = start(account=account)
+    record = GateRecord(url=gate.url, account=deployment.account, region=deployment.region, server_url=server_url)
+    save_gate_record(directory, record)
+    return gate
