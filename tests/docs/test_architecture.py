@@ -39,7 +39,7 @@ PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), refresh.RefreshSchedu
         f" {tenant_issuers.ABSENT_SECONDS:g} s",
         f"what is left of tenants' quotas | {tenant_limits.MAX_TENANTS:,};",
         f"the heaviest {traffic_window.MAX_KEYS_PER_STEP:,} of each {STEP_SECONDS} s",
-        f"of hours that are over {ledger.MAX_ENTRIES:,} |",
+        f"of past hours {ledger.MAX_ENTRIES:,} |",
         f"`KEYFENCE_REVOCATION_SECONDS` says so; then {revocation.REMEMBERED:,}",
         f"each text weighing {ENTRY_WEIGHT} more",
         f"{media_types.CACHE_SIZE} of each, their first {media_types.MAX_HEADER:,} characters",
