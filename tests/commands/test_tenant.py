@@ -129,7 +129,7 @@ def test_a_tenant_that_is_onboarded_can_log_in_and_is_onboarded_once(world: Worl
         ("--owner-email", "nobody", "--owner-email "),
         ("--owner-name", " ", "--owner-name "),
         ("--name", "", "--name "),
-        ("--issuer", "ftp://id", "--issuer must be an https:// address"),
+        ("--issuer", "ftp://id", "--issuer must be an https:// URL"),
     ],
 )
 def test_what_is_wrong_is_called_by_its_option_and_nothing_is_claimed(option: str, value: str, sentence: str) -> None:

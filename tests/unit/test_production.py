@@ -33,7 +33,7 @@ def test_unusable_keys_and_repeated_issuers_are_named() -> None:
     (bad,) = startup_problems(settings({"issuer": "https://a.example", "jwks": {"keys": [{"kty": "EC"}]}}))
     assert bad.startswith("KEYFENCE_ISSUERS: issuer https://a.example:")
     (twice,) = startup_problems(settings(SOUND, SOUND))
-    assert "given twice" in twice
+    assert "configured twice" in twice
 
 
 def test_missing_credentials_and_an_unknown_profile_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,1 +1,1 @@
-"""Who is calling: from a bearer token to a principal."""
+"""Authentication: verifies a bearer token (JWT) and returns the caller."""

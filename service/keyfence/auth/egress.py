@@ -1,4 +1,4 @@
-"""Where keys may be fetched from: URI rules, public addresses, DNS and TLS policy (SSRF)."""
+"""Where the service may fetch keys from: rules for URIs, public addresses, DNS and TLS (protection against SSRF)."""
 
 import ipaddress
 import re
@@ -12,6 +12,9 @@ from urllib3.exceptions import LocationParseError
 from urllib3.util import Url, parse_url
 
 from keyfence.validation import is_loopback_host
+
+MAX_ADDRESSES = 4
+MAX_URI_LENGTH = 1024
 
 _RESERVED_V4 = tuple(
     ipaddress.IPv4Network(network)
@@ -35,19 +38,75 @@ _RESERVED_V4 = tuple(
         "224.0.0.0/3",
     )
 )
-"""IANA's special-purpose addresses, multicast and what lies above it."""
+"""IANA's special-purpose addresses, multicast, and everything above multicast."""
 
 _UNICAST_V6 = ipaddress.IPv6Network("2000::/3")
-"""All that is given out; IPv4 in IPv6 clothes (::ffff:0:0/96, 64:ff9b::/96), unique local, link local lie outside."""
+"""All allocated global unicast addresses. It does not include IPv4-mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96), unique
+local and link-local addresses."""
 _RESERVED_V6 = tuple(
     ipaddress.IPv6Network(network)
     for network in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 )
-"""Inside of it: protocols (Teredo among them), documentation, 6to4, which carries an IPv4 address, AS112."""
+"""Exceptions inside it: protocols such as Teredo, documentation, 6to4 (which contains an IPv4 address), AS112."""
+
+_HTTPS = re.compile(r"https://[A-Za-z0-9.:\[\]-]+(?:[/?][!-\"$-\[\]-~]*)?")
+"""No '@' and no '%' in the authority, and no '#' and no backslash anywhere."""
+_HOST_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+"""A host whose last label is a number is an address in another notation, such as 2130706433 for 127.0.0.1."""
+_DEFAULT_PORTS = {"https": 443, "http": 80}
+
+
+class BadJwksUri(ValueError):
+    """Keys are not fetched from this URI. The message says what is wrong with it."""
+
+
+class EgressDenied(Exception):
+    """The policy does not allow a connection to this host."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchTarget:
+    """A parsed URL to fetch from. `request_target` is the path with the query."""
+
+    host: str
+    port: int
+    request_target: str
+    uses_tls: bool = True
+
+    @property
+    def authority(self) -> str:
+        """The value of the Host header."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == (443 if self.uses_tls else 80) else f"{host}:{self.port}"
+
+
+def parse_operator_uri(uri: str) -> FetchTarget:
+    """Parses a URI from the settings: any host with https, or this machine also with http. Raises BadJwksUri."""
+    url = _parse(uri)
+    if url is None or not url.host or url.auth is not None or not _is_secure(url.scheme, url.host):
+        raise BadJwksUri("a jwks_uri is an https:// URL (http:// only for loopback addresses) without a user name")
+    return _target(url, url.host.strip("[]"))
+
+
+def parse_tenant_uri(uri: str) -> FetchTarget:
+    """Parses a URI from a tenant, which makes this process connect to a host of the tenant's choice. Raises BadJwksUri.
+
+    The URI is parsed once and the result is used for the connection, so that exactly what was checked is fetched."""
+    if len(uri) > MAX_URI_LENGTH or not _HTTPS.fullmatch(uri):
+        limits = f"at most {MAX_URI_LENGTH:,} ASCII characters, without a user name, a fragment or a backslash"
+        raise BadJwksUri(f"must be an https:// URL of {limits}")
+    url = _parse(uri)
+    if url is None or url.port == 0:
+        raise BadJwksUri("cannot be parsed as a URL")
+    return _target(url, _public_host(url.host or ""))
 
 
 def is_public_address(text: str) -> bool:
-    """A list of our own: what `ipaddress` calls global differs between versions, and counts multicast and 6to4 in."""
+    """Whether the text is an address of the public internet.
+
+    It uses the lists above and not `ipaddress.is_global`, which differs between Python versions and includes multicast
+    and 6to4."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -59,28 +118,6 @@ def is_public_address(text: str) -> bool:
     return address in _UNICAST_V6 and not any(address in network for network in _RESERVED_V6)
 
 
-MAX_ADDRESSES = 4
-
-
-class EgressDenied(Exception):
-    """A place that is not called."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchTarget:
-    """Where something lies; `target` is the path and the query."""
-
-    host: str
-    port: int
-    request_target: str
-    uses_tls: bool = True
-
-    @property
-    def authority(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == (443 if self.uses_tls else 80) else f"{host}:{self.port}"
-
-
 def resolve_host(host: str, port: int) -> Sequence[str]:
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(address[0]) for _, _, _, _, address in found]
@@ -88,22 +125,23 @@ def resolve_host(host: str, port: int) -> Sequence[str]:
 
 @cache
 def system_tls_context() -> ssl.SSLContext:
-    """Certificates of the authorities that this machine trusts, for the name that was asked for."""
+    """Returns a context that trusts the certificate authorities of this machine, and checks host names."""
     return ssl.create_default_context()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EgressPolicy:
-    """A name that stands for one address that is not allowed is called at none of its addresses."""
+    """Which addresses may be connected to, how names are resolved, and how TLS is verified."""
 
     is_allowed: Callable[[str], bool]
     resolve: Callable[[str, int], Sequence[str]] = resolve_host
     tls_context: Callable[[], ssl.SSLContext] = system_tls_context
 
-    def addresses(self, place: FetchTarget) -> Sequence[str]:
-        found = list(dict.fromkeys(self.resolve(place.host, place.port)))
+    def addresses(self, target: FetchTarget) -> Sequence[str]:
+        """Returns the addresses of a host. Raises EgressDenied if there is none, or if any of them is not allowed."""
+        found = list(dict.fromkeys(self.resolve(target.host, target.port)))
         if not found or not all(map(self.is_allowed, found)):
-            raise EgressDenied("its name stands for no address, or for one that is not called")
+            raise EgressDenied("the host has no address, or has an address that is not allowed")
         return found[:MAX_ADDRESSES]
 
 
@@ -111,67 +149,35 @@ ANY_ADDRESS = EgressPolicy(is_allowed=lambda _: True)
 PUBLIC_ADDRESSES = EgressPolicy(is_allowed=is_public_address)
 
 
-MAX_URI_LENGTH = 1024
-
-_HTTPS = re.compile(r"https://[A-Za-z0-9.:\[\]-]+(?:[/?][!-\"$-\[\]-~]*)?")
-"""With neither @ nor % in its authority, and neither # nor a backslash anywhere."""
-_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-"""What ends in one is an address in another spelling, such as 2130706433 for 127.0.0.1."""
-_PORTS = {"https": 443, "http": 80}
-
-
-class BadJwksUri(ValueError):
-    """An address that keys are not fetched from; the message says what is wrong with it."""
-
-
-def parse_operator_uri(uri: str) -> FetchTarget:
-    """Whoever writes the settings may name any host, and this machine even without https."""
-    url = _parsed(uri)
-    if url is None or not url.host or url.auth is not None or not _is_settings_scheme(url.scheme, url.host):
-        raise BadJwksUri("a jwks_uri is an https:// address (http:// only on the loopback), without a user name")
-    return _place(url, url.host.strip("[]"))
-
-
-def parse_tenant_uri(uri: str) -> FetchTarget:
-    """Somebody else's words, which make this process call somewhere: read once, so that what was checked is called."""
-    if len(uri) > MAX_URI_LENGTH or not _HTTPS.fullmatch(uri):
-        raise BadJwksUri(
-            f"must be an https:// address of at most {MAX_URI_LENGTH:,} ASCII characters, without a user name,"
-            " a fragment or a backslash"
-        )
-    url = _parsed(uri)
-    if url is None or url.port == 0:
-        raise BadJwksUri("cannot be read as an address")
-    return _place(url, _tenants_host(url.host or ""))
-
-
-def _tenants_host(host: str) -> str:
-    """A name, or an address that everybody could call. What a name stands for is seen when it is called."""
+def _public_host(host: str) -> str:
+    """Returns a host name, or a public address. The addresses of a name are checked when it is resolved."""
     try:
-        literal = str(ipaddress.ip_address(host.strip("[]")))
+        address = str(ipaddress.ip_address(host.strip("[]")))
     except ValueError:
-        if not _NAME.fullmatch(host) or _NUMBER.fullmatch(host.rpartition(".")[2]):
-            raise BadJwksUri("names no host") from None
+        if not _HOST_NAME.fullmatch(host) or _NUMBER.fullmatch(host.rpartition(".")[2]):
+            raise BadJwksUri("has no valid host name") from None
         return host
-    if not is_public_address(literal):
-        raise BadJwksUri("names no host of the public internet")
-    return literal
+    if not is_public_address(address):
+        raise BadJwksUri("has an address that is not on the public internet")
+    return address
 
 
-def _place(url: Url, host: str) -> FetchTarget:
+def _target(url: Url, host: str) -> FetchTarget:
     scheme = url.scheme or ""
     return FetchTarget(
-        host=host, port=url.port or _PORTS[scheme], request_target=url.request_uri, uses_tls=scheme == "https"
+        host=host,
+        port=url.port or _DEFAULT_PORTS[scheme],
+        request_target=url.request_uri,
+        uses_tls=scheme == "https",
     )
 
 
-def _parsed(uri: str) -> Url | None:
+def _parse(uri: str) -> Url | None:
     try:
         return parse_url(uri)
     except LocationParseError:
         return None
 
 
-def _is_settings_scheme(scheme: str | None, host: str) -> bool:
+def _is_secure(scheme: str | None, host: str) -> bool:
     return scheme == "https" or (scheme == "http" and is_loopback_host(host))

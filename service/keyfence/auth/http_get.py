@@ -1,4 +1,4 @@
-"""One GET with bounds on where it goes, how long it takes and how much it brings."""
+"""One HTTP GET, with limits on the address, the time and the size of the answer."""
 
 import io
 import socket
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 MAX_BODY_BYTES = 64 * 1024
-_CHUNK = 8 * 1024
+_CHUNK_BYTES = 8 * 1024
 
 
 class FetchFailed(Exception):
-    """It could not be had; the message is for the log."""
+    """The GET failed. The message is for the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchLimits:
-    """`silence` is how long the other side may say nothing, `whole` how long all of it may take, in seconds."""
+    """How long the server may send nothing, how long everything may take, and how large the body may be."""
 
     idle_seconds: float = 2.0
     total_seconds: float = 4.0
@@ -35,14 +35,16 @@ DEFAULT_LIMITS = FetchLimits()
 
 
 def http_get(target: FetchTarget, policy: EgressPolicy, limits: FetchLimits = DEFAULT_LIMITS) -> bytes:
-    """The body of a plain 200. Blocks for as long as the bounds and the resolver allow: call it in a thread.
+    """Returns the body of an answer with status 200. Raises FetchFailed for everything else.
 
-    Nothing is asked of a proxy, which would look the name up for itself, and no redirect is followed."""
-    until = _Until(time.monotonic() + limits.total_seconds, limits.idle_seconds)
+    It blocks for as long as the limits and the resolver allow: call it in a thread. It uses no proxy, because a proxy
+    would resolve the name itself, and it follows no redirect."""
+    deadline = _Deadline(time.monotonic() + limits.total_seconds, limits.idle_seconds)
     try:
-        with _connection(target, policy, until) as sock:
-            until.send(sock, _request(target))
-            return _body(HTTPResponse(cast("socket.socket", _Timed(sock, until)), method="GET"), limits.max_body_bytes)
+        with _connect(target, policy, deadline) as sock:
+            deadline.send(sock, _request(target))
+            reader = cast("socket.socket", _TimedReader(sock, deadline))
+            return _body(HTTPResponse(reader, method="GET"), limits.max_body_bytes)
     except EgressDenied as error:
         raise FetchFailed(str(error)) from None
     except (OSError, HTTPException, ValueError) as error:
@@ -50,28 +52,28 @@ def http_get(target: FetchTarget, policy: EgressPolicy, limits: FetchLimits = DE
 
 
 @dataclass(frozen=True, slots=True)
-class _Until:
-    """A socket's own timeout starts anew with every byte, the deadline does not."""
+class _Deadline:
+    """The end of the whole GET. A socket's own timeout begins again with every byte; this one does not."""
 
-    deadline: float
-    silence: float
+    ends_at: float
+    idle_seconds: float
 
     def next_wait(self) -> float:
-        left = self.deadline - time.monotonic()
+        left = self.ends_at - time.monotonic()
         if left <= 0:
             raise TimeoutError
-        return min(left, self.silence)
+        return min(left, self.idle_seconds)
 
     def send(self, sock: socket.socket, content: bytes) -> None:
         sock.settimeout(self.next_wait())
         sock.sendall(content)
 
 
-class _Timed(io.RawIOBase):
-    """A socket as http.client reads it, which asks for a file and for nothing else."""
+class _TimedReader(io.RawIOBase):
+    """A socket with a deadline, for HTTPResponse, which only calls `makefile` on a socket."""
 
-    def __init__(self, sock: socket.socket, until: _Until) -> None:
-        self._sock, self._until = sock, until
+    def __init__(self, sock: socket.socket, deadline: _Deadline) -> None:
+        self._sock, self._deadline = sock, deadline
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         return io.BufferedReader(self)
@@ -80,40 +82,37 @@ class _Timed(io.RawIOBase):
         return True
 
     def readinto(self, buffer: "WriteableBuffer") -> int:
-        self._sock.settimeout(self._until.next_wait())
+        self._sock.settimeout(self._deadline.next_wait())
         return self._sock.recv_into(buffer)
 
 
 @contextmanager
-def _connection(place: FetchTarget, reach: EgressPolicy, until: _Until) -> Iterator[socket.socket]:
-    """To one of the very addresses that were checked; the certificate has to be the name's all the same."""
-    with _dialled(reach.addresses(place), place.port, until) as plain:
-        if not place.uses_tls:
+def _connect(target: FetchTarget, policy: EgressPolicy, deadline: _Deadline) -> Iterator[socket.socket]:
+    """Connects to one of the addresses that the policy has checked. The certificate must be valid for the host name."""
+    with _open_socket(policy.addresses(target), target.port, deadline) as plain:
+        if not target.uses_tls:
             yield plain
             return
-        plain.settimeout(until.next_wait())
-        with reach.tls_context().wrap_socket(plain, server_hostname=place.host) as sock:
+        plain.settimeout(deadline.next_wait())
+        with policy.tls_context().wrap_socket(plain, server_hostname=target.host) as sock:
             yield sock
 
 
-def _dialled(addresses: Sequence[str], port: int, until: _Until) -> socket.socket:
+def _open_socket(addresses: Sequence[str], port: int, deadline: _Deadline) -> socket.socket:
+    """Tries the addresses in turn. Raises the error of the last one."""
     *others, last = addresses
     for address in others:
         try:
-            return _dial(address, port, until)
+            return socket.create_connection((address, port), timeout=deadline.next_wait())
         except OSError:
             continue
-    return _dial(last, port, until)
+    return socket.create_connection((last, port), timeout=deadline.next_wait())
 
 
-def _dial(address: str, port: int, until: _Until) -> socket.socket:
-    return socket.create_connection((address, port), timeout=until.next_wait())
-
-
-def _request(place: FetchTarget) -> bytes:
+def _request(target: FetchTarget) -> bytes:
     lines = (
-        f"GET {place.request_target} HTTP/1.1",
-        f"Host: {place.authority}",
+        f"GET {target.request_target} HTTP/1.1",
+        f"Host: {target.authority}",
         "Accept: application/json",
         "Accept-Encoding: identity",
         "User-Agent: keyfence",
@@ -122,15 +121,15 @@ def _request(place: FetchTarget) -> bytes:
     return "\r\n".join((*lines, "", "")).encode("ascii")
 
 
-def _body(response: HTTPResponse, most: int) -> bytes:
+def _body(response: HTTPResponse, max_bytes: int) -> bytes:
     response.begin()
     if response.status != 200:
-        raise FetchFailed(f"answered {response.status}")
+        raise FetchFailed(f"status {response.status}")
     body = bytearray()
-    while chunk := response.read1(_CHUNK):
+    while chunk := response.read1(_CHUNK_BYTES):
         body += chunk
-        if len(body) > most:
-            raise FetchFailed(f"more than {most} bytes")
+        if len(body) > max_bytes:
+            raise FetchFailed(f"more than {max_bytes} bytes")
     if response.length:
         raise FetchFailed("ended too early")
     return bytes(body)

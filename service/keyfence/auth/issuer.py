@@ -1,4 +1,4 @@
-"""`Issuer` from the settings; how issuer URLs are spelled."""
+"""`Issuer`: a URL and the keys that sign its tokens; issuers from the settings; which URLs an issuer can have."""
 
 import re
 import time
@@ -17,7 +17,8 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issuer:
-    """`url` is compared letter by letter with a token's `iss`. With `tenant`, it speaks for that tenant alone."""
+    """An accepted issuer of tokens. `url` must equal a token's `iss` exactly. If `tenant` is set, the issuer may only
+    issue tokens for that tenant."""
 
     url: str
     keys: KeySet
@@ -25,13 +26,13 @@ class Issuer:
 
 
 class IssuerLookup(Protocol):
-    """Where issuers are found that no settings name."""
+    """Finds issuers that are not in the settings."""
 
     async def find(self, url: str) -> Issuer | None: ...
 
 
 def issuer_from_settings(settings: IssuerSettings, *, clock: Clock = time.monotonic) -> Issuer:
-    """ValueError, naming the issuer, when the settings cannot be used."""
+    """Returns the issuer of the settings. Raises ValueError, with the issuer's URL, if the settings are wrong."""
     try:
         tenant = None if settings.tenant is None else parse_tenant_id(settings.tenant)
         return Issuer(url=settings.issuer, keys=_keys(settings, clock), tenant=tenant)
@@ -40,10 +41,11 @@ def issuer_from_settings(settings: IssuerSettings, *, clock: Clock = time.monoto
 
 
 def issuers_by_url(issuers: Iterable[Issuer]) -> Mapping[str, Issuer]:
+    """Raises ValueError if two issuers have the same URL."""
     known: dict[str, Issuer] = {}
     for issuer in issuers:
         if known.setdefault(issuer.url, issuer) is not issuer:
-            raise ValueError(f"issuer {issuer.url} is given twice")
+            raise ValueError(f"issuer {issuer.url} is configured twice")
     return known
 
 
@@ -53,7 +55,7 @@ def _keys(settings: IssuerSettings, clock: Clock) -> KeySet:
     if settings.jwks_uri is not None and settings.jwks is None:
         source = JwksUrl(parse_operator_uri(settings.jwks_uri))
         return FetchedKeys(source.fetch, clock=clock, issuer=settings.issuer)
-    raise ValueError("give exactly one of jwks and jwks_uri")
+    raise ValueError("set exactly one of jwks and jwks_uri")
 
 
 MAX_ISSUER_LENGTH = 512
@@ -62,9 +64,9 @@ _HTTPS = re.compile(
     r"https://(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[\w.~%!$&'()*+,;=:@/-]*)?",
     re.ASCII,
 )
-"""RFC 8414, section 2: https, with neither query nor fragment; nor with a user's name."""
+"""RFC 8414, section 2: https, no query, no fragment. In addition: no user name."""
 
 
 def is_issuer_url(text: str) -> bool:
-    """One spelling is one issuer: tokens are compared with it letter by letter, so nothing is made equal here."""
+    """Whether the text can be the URL of an issuer. The URL is not normalized, because it is compared exactly."""
     return len(text) <= MAX_ISSUER_LENGTH and _HTTPS.fullmatch(text) is not None

@@ -1,4 +1,4 @@
-"""JWK and JWKS parsing; which algorithms fit which key."""
+"""Parses JSON Web Keys (JWK) and key sets (JWKS), and decides which algorithms a key may verify."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -13,9 +13,9 @@ MAX_KID_LENGTH = 256
 MIN_RSA_BITS = 2048
 MAX_RSA_BITS = 8192
 MAX_RSA_EXPONENT = 2**32
-"""A key is a stranger's word too: with larger numbers, every token sent in its name would take milliseconds."""
+"""Limits on RSA keys. Keys come from others too: with larger numbers, each verification would take milliseconds."""
 
-_FITTING: Mapping[str, frozenset[str]] = {
+_ALGORITHMS_BY_KEY_TYPE: Mapping[str, frozenset[str]] = {
     "RSA": frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}),
     "EC P-256": frozenset({"ES256"}),
     "EC P-384": frozenset({"ES384"}),
@@ -23,33 +23,36 @@ _FITTING: Mapping[str, frozenset[str]] = {
     "OKP Ed25519": frozenset({"EdDSA"}),
     "OKP Ed448": frozenset({"EdDSA"}),
 }
-_PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+_PRIVATE_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 
-ALGORITHMS = frozenset[str]().union(*_FITTING.values())
+ALGORITHMS = frozenset[str]().union(*_ALGORITHMS_BY_KEY_TYPE.values())
 _JWS = PyJWS(algorithms=sorted(ALGORITHMS))
 
 
 class UnusableKey(ValueError):
-    """A JWK that is not a public signing key of a kind and strength that we accept."""
+    """A JWK is not a public signing key of an accepted type and strength."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerificationKey:
+    """A public key of an issuer, with the algorithms that it may verify."""
+
     kid: str
     public: AllowedPublicKeys
     algorithms: frozenset[str]
 
     def verifies(self, content: bytes, *, algorithm: str, signature: bytes) -> bool:
-        """The algorithm is the token's word, so it counts only where this key allows it."""
+        """Whether the signature is valid. The algorithm comes from the token, so the key must allow it."""
         if algorithm not in self.algorithms:
             return False
         return _JWS.get_algorithm_by_name(algorithm).verify(content, self.public, signature)
 
 
 def parse_jwk(jwk: object) -> VerificationKey:
+    """Raises UnusableKey, with the reason, if the JWK cannot be used."""
     if not isinstance(jwk, dict):
         raise UnusableKey("a key is a JSON object")
-    _demand_a_public_signing_key(jwk)
+    _require_public_signing_key(jwk)
     algorithms = _algorithms(jwk)
     return VerificationKey(kid=_kid(jwk), public=_public(jwk, min(algorithms)), algorithms=algorithms)
 
@@ -61,26 +64,26 @@ def _kid(jwk: Mapping[str, object]) -> str:
     return kid
 
 
-def _demand_a_public_signing_key(jwk: Mapping[str, object]) -> None:
-    if not _PRIVATE.isdisjoint(jwk):
-        raise UnusableKey("a key carries private or symmetric material; publish the public part alone")
+def _require_public_signing_key(jwk: Mapping[str, object]) -> None:
+    if not _PRIVATE_MEMBERS.isdisjoint(jwk):
+        raise UnusableKey("a key contains private or symmetric material; publish only the public part")
     if jwk.get("use", "sig") != "sig":
-        raise UnusableKey("a key's use is not sig")
+        raise UnusableKey("a key's use must be sig")
     operations = jwk.get("key_ops", ["verify"])
     if not isinstance(operations, list) or "verify" not in operations:
-        raise UnusableKey("a key's key_ops do not include verify")
+        raise UnusableKey("a key's key_ops must include verify")
 
 
 def _algorithms(jwk: Mapping[str, object]) -> frozenset[str]:
-    """Those that fit the key's type; the one that it names, when it names one."""
-    fitting = _FITTING.get("RSA" if jwk.get("kty") == "RSA" else f"{jwk.get('kty')} {jwk.get('crv')}")
+    """Returns the algorithms of the key's type, or only the one in `alg` if the key has it."""
+    fitting = _ALGORITHMS_BY_KEY_TYPE.get("RSA" if jwk.get("kty") == "RSA" else f"{jwk.get('kty')} {jwk.get('crv')}")
     if fitting is None:
         raise UnusableKey("a key is RSA, EC on P-256, P-384 or P-521, or OKP on Ed25519 or Ed448")
     named = jwk.get("alg")
     if named is None:
         return fitting
     if not isinstance(named, str) or named not in fitting:
-        raise UnusableKey("a key's alg does not fit its type")
+        raise UnusableKey("a key's alg does not fit its kty and crv")
     return frozenset({named})
 
 
@@ -90,11 +93,11 @@ def _public(jwk: dict[str, object], algorithm: str) -> AllowedPublicKeys:
     except (PyJWTError, ValueError, TypeError, KeyError):
         raise UnusableKey("a key's numbers cannot be read") from None
     if isinstance(public, RSAPublicKey):
-        _demand_usual_numbers(public)
+        _require_safe_size(public)
     return public
 
 
-def _demand_usual_numbers(public: RSAPublicKey) -> None:
+def _require_safe_size(public: RSAPublicKey) -> None:
     if not MIN_RSA_BITS <= public.key_size <= MAX_RSA_BITS:
         raise UnusableKey(f"an RSA key has at least {MIN_RSA_BITS} bits and at most {MAX_RSA_BITS}")
     if public.public_numbers().e > MAX_RSA_EXPONENT:
@@ -102,18 +105,18 @@ def _demand_usual_numbers(public: RSAPublicKey) -> None:
 
 
 class MalformedJwks(ValueError):
-    """A document that is not a key set at all."""
+    """A document is not a usable key set."""
 
 
 def parse_jwks_leniently(document: object) -> Mapping[str, VerificationKey]:
-    """What we can use of a set that somebody else publishes. A kid that stands for two keys stands for neither."""
+    """Returns the usable keys of a set and ignores the others. If two keys have the same kid, neither is used."""
     keys = [key for key in map(_find_signing_key, _entries(document)) if key is not None]
     shared = _shared_kids(keys)
     return {key.kid: key for key in keys if key.kid not in shared}
 
 
 def parse_jwks_strictly(document: object) -> Mapping[str, VerificationKey]:
-    """A set that was written for us: every key in it must be usable, or its author is told why not."""
+    """Returns the keys of a set. Raises UnusableKey or MalformedJwks if any of them cannot be used."""
     keys = [parse_jwk(entry) for entry in _entries(document)]
     if not keys:
         raise MalformedJwks("a JWKS has at least one key")

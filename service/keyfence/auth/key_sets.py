@@ -1,4 +1,4 @@
-"""`FixedKeys`, `FetchedKeys` (refresh, outage), the fetching threads."""
+"""The keys of an issuer: `FixedKeys`, or `FetchedKeys` from a URL, which are refreshed and survive outages."""
 
 import asyncio
 import math
@@ -17,20 +17,30 @@ from keyfence.auth.jwks import VerificationKey, parse_jwks_leniently
 from keyfence.errors import Throttled
 
 MAX_KEYS = 64
+FETCH_THREADS = 16
+REFRESH_TASK = "jwks-refresh"
+
+Keys = Mapping[str, VerificationKey]
+Run = Callable[[Callable[[], Keys]], Awaitable[Keys]]
+"""Runs a blocking fetch in a thread."""
+
+log = structlog.get_logger(__name__)
 
 
 class JwksUnavailable(Exception):
-    """The key set could not be had; the message is for the log."""
+    """The key set could not be fetched. The message is for the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class JwksUrl:
+    """A URL that serves a key set."""
+
     target: FetchTarget
     egress: EgressPolicy = ANY_ADDRESS
     limits: FetchLimits = DEFAULT_LIMITS
 
-    def fetch(self) -> Mapping[str, VerificationKey]:
-        """Blocks for seconds at worst: call it in a thread."""
+    def fetch(self) -> Keys:
+        """Returns the usable keys. Raises JwksUnavailable. It can block for seconds: call it in a thread."""
         try:
             keys = parse_jwks_leniently(orjson.loads(http_get(self.target, self.egress, self.limits)))
         except FetchFailed as error:
@@ -42,30 +52,27 @@ class JwksUrl:
         return keys
 
 
-Keys = Mapping[str, VerificationKey]
-Run = Callable[[Callable[[], Keys]], Awaitable[Keys]]
-"""Does what blocks, in a thread."""
-
-REFRESH_TASK = "jwks-refresh"
-
-log = structlog.get_logger(__name__)
-
-
 def keep_unchanged(before: Keys, after: Keys) -> Keys:
-    """A key that did not change stays the same object, so that `holds` need not compare numbers."""
+    """Returns the new keys. Unchanged keys stay the same objects, so that `contains` can compare by identity."""
     return {kid: before[kid] if before.get(kid) == key else key for kid, key in after.items()}
 
 
 class KeySet(Protocol):
-    async def find(self, kid: str) -> VerificationKey | None: ...
+    """The keys that an issuer signs with."""
+
+    async def find(self, kid: str) -> VerificationKey | None:
+        """Returns the key with this id, after a refresh if necessary."""
+        ...
 
     def contains(self, key: VerificationKey) -> bool:
-        """Whether `find` would still answer with this very key, without looking anywhere."""
+        """Whether this key object is still valid, as far as is known without a refresh."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FixedKeys:
+    """Keys that are part of the settings or of a tenant's record."""
+
     keys: Keys
 
     async def find(self, kid: str) -> VerificationKey | None:
@@ -77,7 +84,7 @@ class FixedKeys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshPolicy:
-    """How often a set is fetched and how long it is believed, in seconds."""
+    """How often a key set is fetched, how long it is fresh and usable, and how long requests wait (all in seconds)."""
 
     min_interval: float = 10
     fresh_seconds: float = 600
@@ -86,12 +93,12 @@ class RefreshPolicy:
 
 
 class FetchedKeys:
-    """Keys behind an address, fetched when a kid is unknown or the set is old, never faster than the pace allows.
+    """Keys from a URL. They are fetched if a kid is unknown or the set is no longer fresh, but not more often than the
+    policy allows.
 
-    One fetch runs at a time and everyone waits for that one. While the source fails, known keys stay good until the
-    set is no longer usable, and callers do not wait again. Whoever then asks for a key that we cannot judge is told
-    Throttled and not Unauthenticated: it is our outage, and a good token is worth sending again.
-    """
+    One fetch runs at a time, and all requests wait for it. If the source fails, known keys stay valid until the set is
+    no longer usable, and requests for them do not wait. A request for a key that cannot be judged then gets Throttled
+    and not Unauthenticated: the outage is on our side, and the client should send the same token again."""
 
     def __init__(
         self,
@@ -102,72 +109,72 @@ class FetchedKeys:
         run: Run = asyncio.to_thread,
         issuer: str = "",
     ) -> None:
-        self._fetch, self._clock, self._pace, self._run = fetch, clock, refresh or RefreshPolicy(), run
+        self._fetch, self._clock, self._policy, self._run = fetch, clock, refresh or RefreshPolicy(), run
         self._issuer = issuer
         self._keys: Keys = {}
         self._fetched_at = self._tried_at = -math.inf
-        self._failing = False
-        self._flight: asyncio.Task[None] | None = None
+        self._is_failing = False
+        self._refresh: asyncio.Task[None] | None = None
 
     async def find(self, kid: str) -> VerificationKey | None:
-        if kid not in self._keys or self._age() >= self._pace.fresh_seconds:
-            self._depart_when_due()
-            await self._land(known=kid in self._keys)
-        return self._judged(kid)
+        if kid not in self._keys or self._age() >= self._policy.fresh_seconds:
+            self._start_refresh_if_due()
+            await self._wait_for_refresh(is_known=kid in self._keys)
+        return self._known_key(kid)
 
     def contains(self, key: VerificationKey) -> bool:
-        return self._keys.get(key.kid) is key and self._age() < self._pace.usable_seconds
+        return self._keys.get(key.kid) is key and self._age() < self._policy.usable_seconds
 
     def _age(self) -> float:
         return self._clock() - self._fetched_at
 
-    def _in_flight(self) -> bool:
-        return self._flight is not None and not self._flight.done()
+    def _is_refreshing(self) -> bool:
+        return self._refresh is not None and not self._refresh.done()
 
-    def _depart_when_due(self) -> None:
+    def _start_refresh_if_due(self) -> None:
         now = self._clock()
-        if not self._in_flight() and now - self._tried_at >= self._pace.min_interval:
+        if not self._is_refreshing() and now - self._tried_at >= self._policy.min_interval:
             self._tried_at = now
-            self._flight = asyncio.create_task(self._fly(), name=REFRESH_TASK)
+            self._refresh = asyncio.create_task(self._run_refresh(), name=REFRESH_TASK)
 
-    async def _land(self, *, known: bool) -> None:
-        spared = known and self._failing and self._age() < self._pace.usable_seconds
-        if self._flight is None or self._flight.done() or spared:
+    async def _wait_for_refresh(self, *, is_known: bool) -> None:
+        """Waits for the current fetch, but not for long. During an outage, requests for known keys do not wait."""
+        need_not_wait = is_known and self._is_failing and self._age() < self._policy.usable_seconds
+        if self._refresh is None or self._refresh.done() or need_not_wait:
             return
-        _, still_flying = await asyncio.wait({self._flight}, timeout=self._pace.wait_seconds)
-        self._failing = self._failing or bool(still_flying)
+        _, unfinished = await asyncio.wait({self._refresh}, timeout=self._policy.wait_seconds)
+        self._is_failing = self._is_failing or bool(unfinished)
 
-    async def _fly(self) -> None:
-        departed_at = self._clock()
+    async def _run_refresh(self) -> None:
+        started_at = self._clock()
         try:
             fetched = await self._run(self._fetch)
         except JwksUnavailable as error:
-            self._failing = True
+            self._is_failing = True
             log.warning("jwks_unavailable", issuer=self._issuer, reason=str(error))
         else:
             self._keys = keep_unchanged(self._keys, fetched)
-            self._fetched_at, self._failing = departed_at, False
+            self._fetched_at, self._is_failing = started_at, False
 
-    def _judged(self, kid: str) -> VerificationKey | None:
+    def _known_key(self, kid: str) -> VerificationKey | None:
+        """Returns the key, or None if the set certainly does not have it. Raises Throttled if that is not certain."""
         key = self._keys.get(kid)
-        unsure = key is None and (self._failing or self._in_flight())
-        if unsure or self._age() >= self._pace.usable_seconds:
+        is_uncertain = key is None and (self._is_failing or self._is_refreshing())
+        if is_uncertain or self._age() >= self._policy.usable_seconds:
             raise self._outage()
         return key
 
     def _outage(self) -> Throttled:
-        wait = max(1.0, self._tried_at + self._pace.min_interval - self._clock())
-        message = "the keys of the token's issuer cannot be read just now; try again"
+        wait = max(1.0, self._tried_at + self._policy.min_interval - self._clock())
+        message = "the keys of the token's issuer cannot be fetched at the moment; retry"
         return Throttled(message, retryAfterMs=math.ceil(wait * 1000))
 
 
-FETCH_THREADS = 16
-
-
 class JwksFetcher:
-    """One set is fetched by one thread at a time, so that a provider that is slow keeps no more than one busy.
+    """Makes the key sets of tenants' issuers, and fetches them in its own threads.
 
-    Nothing else of the process waits for these threads, however slow all of them are."""
+    A key set is fetched by one thread at a time, so a slow provider occupies at most one. Nothing else in the process
+    uses these threads."""
 
     def __init__(
         self,
@@ -177,12 +184,13 @@ class JwksFetcher:
         refresh: RefreshPolicy | None = None,
         threads: int = FETCH_THREADS,
     ) -> None:
-        self._reach, self._bounds, self._pace = egress, limits, refresh
+        self._egress, self._limits, self._refresh = egress, limits, refresh
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="jwks")
 
     def key_set(self, uri: str, issuer: str) -> KeySet:
-        source = JwksUrl(parse_tenant_uri(uri), self._reach, self._bounds)
-        return FetchedKeys(source.fetch, refresh=self._pace, run=self._run, issuer=issuer)
+        """Raises BadJwksUri if a tenant may not use this URI."""
+        source = JwksUrl(parse_tenant_uri(uri), self._egress, self._limits)
+        return FetchedKeys(source.fetch, refresh=self._refresh, run=self._run, issuer=issuer)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)

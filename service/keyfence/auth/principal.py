@@ -1,4 +1,4 @@
-"""`Principal`, `Operator`, `Role`, the scope `introspect`."""
+"""The callers that a token can identify: a `Principal` in a tenant, with a `Role`, or an `Operator`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from keyfence_iam.tenant import TenantId
 
 
 class Role(StrEnum):
-    """Declared from the strongest to the weakest; each covers all that follow it."""
+    """The roles of users, from the strongest to the weakest. Each role covers all that follow it."""
 
     OWNER = "OWNER"
     ADMIN = "ADMIN"
@@ -23,7 +23,7 @@ _RANK = {role: rank for rank, role in enumerate(Role)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """A caller inside one tenant. `expires_at` is in epoch seconds, as the token has it."""
+    """A caller that belongs to one tenant. `expires_at` is the token's `exp`, in epoch seconds."""
 
     tenant: TenantId
     subject: str
@@ -35,7 +35,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """A caller who runs the service and belongs to no tenant."""
+    """A caller that operates the service and belongs to no tenant."""
 
     subject: str
     token_id: str
@@ -44,4 +44,4 @@ class Operator:
 
 
 INTROSPECT_SCOPE = "introspect"
-"""Whoever has it may read the schema."""
+"""Callers with this scope may read the GraphQL schema."""

@@ -1,4 +1,4 @@
-"""Issuers that tenants own: looked up, cached, invalidated; their key sets."""
+"""`TenantIssuers`: issuers that tenants register themselves, cached for seconds, with their key sets."""
 
 import asyncio
 import math
@@ -17,20 +17,44 @@ from keyfence.errors import Throttled
 from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import TokenBucket
 
-LookAgain = Callable[["TenantKeySet"], Awaitable[None]]
+MAX_AGE = 5.0
+ABSENT_SECONDS = 1.0
+"""How long the cache remembers that an issuer does not exist."""
+EARLY_LOOKUP_INTERVAL = 1.0
+"""The shortest time between two early lookups of one issuer. A lookup is early if an unknown kid is the reason."""
+MAX_CACHED_ISSUERS = 10_000
+
+V = TypeVar("V")
+
+
+class IssuerRecord(Protocol):
+    """A tenant's issuer as it is stored. Either `jwks` (JSON text) or `jwks_uri` is set."""
+
+    @property
+    def issuer(self) -> str: ...
+    @property
+    def tenant(self) -> TenantId: ...
+    @property
+    def jwks(self) -> str | None: ...
+    @property
+    def jwks_uri(self) -> str | None: ...
+
+
+def keys_digest(record: IssuerRecord) -> bytes:
+    """Returns a digest that changes if the keys or their URI change."""
+    return sha256(repr((record.jwks, record.jwks_uri)).encode()).digest()
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class TenantKeySet:
-    """`seen_at` is when it was last asked whose they are.
+    """The keys of a tenant's issuer. They are valid for `max_age` seconds after the last lookup of its record.
 
-    A kid that is unknown may be of a key that was given to us just now, so somebody looks again before it is called
-    wrong."""
+    For an unknown kid the record is looked up again before the token is refused: the key may be a new one."""
 
     keys: KeySet
     max_age: float
     clock: Callable[[], float]
-    refresh: LookAgain
+    refresh: Callable[["TenantKeySet"], Awaitable[None]]
     looked_up_at: float = -math.inf
 
     async def find(self, kid: str) -> VerificationKey | None:
@@ -46,55 +70,30 @@ class TenantKeySet:
         return self.clock() - self.looked_up_at < self.max_age
 
     def revoke(self) -> None:
-        """They are nobody's any more, or somebody else's."""
+        """Removes all keys: the issuer was deleted, or belongs to another tenant now."""
         self.keys = FixedKeys({})
 
 
-class IssuerRecord(Protocol):
-    """`jwks` is JSON text, `jwks_uri` an address; one of them is there."""
-
-    @property
-    def issuer(self) -> str: ...
-    @property
-    def tenant(self) -> TenantId: ...
-    @property
-    def jwks(self) -> str | None: ...
-    @property
-    def jwks_uri(self) -> str | None: ...
-
-
-def keys_digest(owned: IssuerRecord) -> bytes:
-    """By which it is seen whether the keys have changed, however long their text is."""
-    return sha256(repr((owned.jwks, owned.jwks_uri)).encode()).digest()
-
-
-MAX_AGE = 5.0
-ABSENT_SECONDS = 1.0
-EARLY_LOOKUP_INTERVAL = 1.0
-MAX_CACHED_ISSUERS = 10_000
-
-V = TypeVar("V")
-
-
 @dataclass(slots=True, eq=False, kw_only=True)
-class _Known:
+class _CachedIssuer:
     issuer: Issuer
     keys: TenantKeySet
-    imprint: bytes
-    early_at: float = -math.inf
+    digest: bytes
+    early_lookup_at: float = -math.inf
 
 
 @dataclass(slots=True, eq=False)
-class _Look:
-    began_at: float
+class _Lookup:
+    started_at: float
     task: "asyncio.Task[Issuer | None]"
 
 
 class TenantIssuers:
-    """By their url, as they were at most `max_age` seconds ago; what cannot be looked up anew is not guessed.
+    """Finds tenants' issuers by their URL, as they were at most `max_age` seconds ago. Older ones are not used, even if
+    they cannot be looked up again.
 
-    There is one look at a time for each url, however many wait for it. Looks for issuers that are not known, and those
-    that an unknown kid makes necessary, have an allowance: whoever makes names up gets Throttled, and nobody else."""
+    Each URL has one lookup at a time, and all requests wait for it. Lookups of unknown issuers and early lookups share
+    a budget: a client that sends invented issuers or kids gets Throttled, and does not slow down others."""
 
     def __init__(
         self,
@@ -107,119 +106,118 @@ class TenantIssuers:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         max_cached: int = MAX_CACHED_ISSUERS,
     ) -> None:
-        self._look_up, self._published, self._budget = look_up, fetched_keys, budget
-        self._max_age, self._clock, self._sleep, self._largest = max_age, clock, sleep, max_cached
-        self._known: dict[str, _Known] = {}
+        """`look_up` reads the record of a URL. `fetched_keys` makes the key set of a jwks_uri and an issuer's URL."""
+        self._look_up, self._fetched_keys, self._budget = look_up, fetched_keys, budget
+        self._max_age, self._clock, self._sleep, self._max_cached = max_age, clock, sleep, max_cached
+        self._cached: dict[str, _CachedIssuer] = {}
         self._absent: dict[str, float] = {}
-        self._looks: dict[str, _Look] = {}
-
-    @property
-    def remembered(self) -> int:
-        return len(self._known) + len(self._absent) + len(self._looks)
+        self._lookups: dict[str, _Lookup] = {}
 
     async def find(self, url: str) -> Issuer | None:
-        known = self._known.get(url)
-        if known is not None:
-            return known.issuer if known.keys.is_fresh() else await self._seen(url, self._clock() - self._max_age)
-        now = self._clock()
+        """Returns the issuer, or None if no tenant has registered it. Raises Throttled if the budget is used up."""
+        cached, now = self._cached.get(url), self._clock()
+        if cached is not None:
+            return cached.issuer if cached.keys.is_fresh() else await self._looked_up(url, now - self._max_age)
         if not is_issuer_url(url) or now - self._absent.get(url, -math.inf) < ABSENT_SECONDS:
             return None
-        return await self._seen(url, now - ABSENT_SECONDS)
+        return await self._looked_up(url, now - ABSENT_SECONDS)
 
     def invalidate(self, url: str) -> None:
-        """Something about it has changed in this very process: all that is known, or on its way, is too old."""
+        """Makes everything known about an issuer too old, lookups in progress included. For changes in this process."""
         self._absent.pop(url, None)
-        if known := self._known.get(url):
-            known.keys.looked_up_at = -math.inf
-        if look := self._looks.pop(url, None):
-            look.began_at = -math.inf
+        if cached := self._cached.get(url):
+            cached.keys.looked_up_at = -math.inf
+        if lookup := self._lookups.pop(url, None):
+            lookup.started_at = -math.inf
 
-    async def _seen(self, url: str, since: float, *, early: bool = False) -> Issuer | None:
-        """By a look that began no sooner. Whoever leaves leaves it to the others."""
+    async def _looked_up(self, url: str, not_before: float, *, early: bool = False) -> Issuer | None:
+        """Returns the result of a lookup that started at this time or later. A canceled request does not cancel the
+        lookup, because others may wait for it."""
         while True:
-            look = self._looks.get(url) or self._begin(url, early=early)
-            issuer = await asyncio.shield(look.task)
-            if look.began_at >= since:
+            lookup = self._lookups.get(url) or self._start_lookup(url, early=early)
+            issuer = await asyncio.shield(lookup.task)
+            if lookup.started_at >= not_before:
                 return issuer
 
-    async def _look_again(self, url: str, keys: TenantKeySet) -> None:
-        """Those who come too soon after the last early look wait for the next one together."""
-        known, asked_at = self._known.get(url), self._clock()
-        if known is None or known.keys is not keys:
+    async def _look_up_early(self, url: str, keys: TenantKeySet) -> None:
+        """Looks up an issuer because of an unknown kid. Requests that come too soon after the last early lookup wait,
+        and share the next one."""
+        cached, now = self._cached.get(url), self._clock()
+        if cached is None or cached.keys is not keys:
             return
-        if (pause := known.early_at + EARLY_LOOKUP_INTERVAL - asked_at) > 0:
+        if (pause := cached.early_lookup_at + EARLY_LOOKUP_INTERVAL - now) > 0:
             await self._sleep(pause)
-        if keys.looked_up_at <= asked_at:
-            await self._seen(url, asked_at, early=True)
+        if keys.looked_up_at <= now:
+            await self._looked_up(url, now, early=True)
 
-    def _begin(self, url: str, *, early: bool) -> _Look:
-        now, known = self._clock(), self._known.get(url)
-        if (early or known is None) and not self._budget.try_take(1.0, now, use_reserve=early):
+    def _start_lookup(self, url: str, *, early: bool) -> _Lookup:
+        now, cached = self._clock(), self._cached.get(url)
+        if (early or cached is None) and not self._budget.try_take(1.0, now, use_reserve=early):
             wait = math.ceil(self._budget.seconds_until(1.0, now, use_reserve=early) * 1000)
-            raise Throttled("too many issuers and keys are being looked for just now; try again", retryAfterMs=wait)
-        if early and known is not None:
-            known.early_at = now
-        look = self._looks[url] = _Look(now, asyncio.create_task(self._looked(url)))
-        look.task.add_done_callback(_heard)
-        return look
+            raise Throttled("too many unknown issuers and keys are being looked up; retry", retryAfterMs=wait)
+        if early and cached is not None:
+            cached.early_lookup_at = now
+        lookup = self._lookups[url] = _Lookup(now, asyncio.create_task(self._run_lookup(url)))
+        lookup.task.add_done_callback(_retrieve_exception)
+        return lookup
 
-    async def _looked(self, url: str) -> Issuer | None:
-        look = self._looks[url]
+    async def _run_lookup(self, url: str) -> Issuer | None:
+        lookup = self._lookups[url]
         try:
-            return self._take(url, await self._look_up(url), look)
+            return self._store(url, await self._look_up(url), lookup)
         finally:
-            if self._looks.get(url) is look:
-                del self._looks[url]
+            if self._lookups.get(url) is lookup:
+                del self._lookups[url]
 
-    def _take(self, url: str, owned: IssuerRecord | None, look: _Look) -> Issuer | None:
-        """What was seen later is not taken back by a look that took longer."""
-        known = self._known.get(url)
-        if known is not None and look.began_at < known.keys.looked_up_at:
-            return known.issuer
-        self._known.pop(url, None)
-        if known is not None and (owned is None or owned.tenant != known.issuer.tenant):
-            known.keys.revoke()
-            known = None
-        if owned is None:
-            _keep(self._absent, url, look.began_at, self._largest)
+    def _store(self, url: str, record: IssuerRecord | None, lookup: _Lookup) -> Issuer | None:
+        """Caches the result of a lookup. A result that is older than the cached one is ignored."""
+        cached = self._cached.get(url)
+        if cached is not None and lookup.started_at < cached.keys.looked_up_at:
+            return cached.issuer
+        self._cached.pop(url, None)
+        if cached is not None and (record is None or record.tenant != cached.issuer.tenant):
+            cached.keys.revoke()
+            cached = None
+        if record is None:
+            _put_bounded(self._absent, url, lookup.started_at, self._max_cached)
             return None
         self._absent.pop(url, None)
-        kept = self._renewed(known, owned) if known else self._new(owned)
-        kept.keys.looked_up_at = look.began_at
-        _keep(self._known, url, kept, self._largest)
-        return kept.issuer
+        current = self._with_keys_of(record, cached) if cached else self._new(record)
+        current.keys.looked_up_at = lookup.started_at
+        _put_bounded(self._cached, url, current, self._max_cached)
+        return current.issuer
 
-    def _new(self, owned: IssuerRecord) -> _Known:
+    def _new(self, record: IssuerRecord) -> _CachedIssuer:
         keys = TenantKeySet(
-            keys=self._keys(owned, FixedKeys({})),
+            keys=self._keys(record, FixedKeys({})),
             max_age=self._max_age,
             clock=self._clock,
-            refresh=lambda keys: self._look_again(owned.issuer, keys),
+            refresh=lambda keys: self._look_up_early(record.issuer, keys),
         )
-        issuer = Issuer(url=owned.issuer, keys=keys, tenant=owned.tenant)
-        return _Known(issuer=issuer, keys=keys, imprint=keys_digest(owned))
+        issuer = Issuer(url=record.issuer, keys=keys, tenant=record.tenant)
+        return _CachedIssuer(issuer=issuer, keys=keys, digest=keys_digest(record))
 
-    def _renewed(self, known: _Known, owned: IssuerRecord) -> _Known:
-        if (now := keys_digest(owned)) != known.imprint:
-            known.imprint, known.keys.keys = now, self._keys(owned, known.keys.keys)
-        return known
+    def _with_keys_of(self, record: IssuerRecord, cached: _CachedIssuer) -> _CachedIssuer:
+        if (digest := keys_digest(record)) != cached.digest:
+            cached.digest, cached.keys.keys = digest, self._keys(record, cached.keys.keys)
+        return cached
 
-    def _keys(self, owned: IssuerRecord, before: KeySet) -> KeySet:
-        if owned.jwks is None:
-            return self._published(owned.jwks_uri or "", owned.issuer)
-        given = parse_jwks_leniently(orjson.loads(owned.jwks))
-        return FixedKeys(keep_unchanged(before.keys, given) if isinstance(before, FixedKeys) else given)
-
-
-def _keep(memory: dict[str, V], url: str, value: V, largest: int) -> None:
-    """What was kept longest ago makes room."""
-    memory.pop(url, None)
-    if len(memory) >= largest:
-        del memory[next(iter(memory))]
-    memory[url] = value
+    def _keys(self, record: IssuerRecord, before: KeySet) -> KeySet:
+        if record.jwks is None:
+            return self._fetched_keys(record.jwks_uri or "", record.issuer)
+        keys = parse_jwks_leniently(orjson.loads(record.jwks))
+        return FixedKeys(keep_unchanged(before.keys, keys) if isinstance(before, FixedKeys) else keys)
 
 
-def _heard(task: "asyncio.Task[Issuer | None]") -> None:
-    """An error is not lost when all who waited for it have gone: whoever comes next looks again."""
+def _put_bounded(cache: dict[str, V], url: str, value: V, max_size: int) -> None:
+    """Adds an entry. If the cache is full, the entry that was added first is removed."""
+    cache.pop(url, None)
+    if len(cache) >= max_size:
+        del cache[next(iter(cache))]
+    cache[url] = value
+
+
+def _retrieve_exception(task: "asyncio.Task[Issuer | None]") -> None:
+    """Prevents asyncio's warning about an exception that was never retrieved, if all waiting requests were canceled."""
     if not task.cancelled():
         task.exception()

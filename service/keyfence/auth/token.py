@@ -1,4 +1,4 @@
-"""Bearer header, JWS compact form, claims, claims to principal."""
+"""From the Authorization header to claims, and from verified claims to a caller."""
 
 import re
 from collections.abc import Mapping
@@ -16,6 +16,7 @@ from keyfence_iam.tenant import InvalidTenantId, TenantId, parse_tenant_id
 
 
 def bearer_token(authorization: str | None) -> str:
+    """Returns the token of an Authorization header. Raises Unauthenticated if there is none."""
     scheme, _, token = (authorization or "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise Unauthenticated("send a token: Authorization: Bearer <JWT>")
@@ -23,16 +24,18 @@ def bearer_token(authorization: str | None) -> str:
 
 
 MAX_TOKEN_LENGTH = 8 * 1024
-NOT_A_JWT = f"the token is not a JWT of at most {MAX_TOKEN_LENGTH} characters that we can read"
+NOT_A_JWT = f"the token is not a readable JWT of at most {MAX_TOKEN_LENGTH} characters"
 
 _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
-"""Without padding, which PyJWT would take: one token has one spelling."""
+"""Three parts in base64url without padding. PyJWT accepts padding; then one token would have several texts."""
 
 _JWS = PyJWS()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnverifiedToken:
+    """The parts of a JWT whose signature is not verified yet. `content` is what the signature signs."""
+
     algorithm: str
     kid: str
     claims: Mapping[str, object]
@@ -41,9 +44,10 @@ class UnverifiedToken:
 
 
 def parse_token(token: str) -> UnverifiedToken:
+    """Raises Unauthenticated if the token is not a JWT in compact form with an accepted algorithm and a kid."""
     header, claims, signature = _parts(token)
     if "crit" in header:
-        raise Unauthenticated("the token asks for extensions (crit) that are not understood")
+        raise Unauthenticated("the token requires extensions (crit) that are not supported")
     return UnverifiedToken(
         algorithm=_algorithm(header),
         kid=_kid(header),
@@ -82,7 +86,7 @@ def _kid(header: Mapping[str, object]) -> str:
 
 CLOCK_SKEW = 10
 MAX_TOKEN_LIFETIME = 30 * 86_400
-"""What is known of a revoked token is kept as long, so none may live longer."""
+"""A longer lifetime is refused, because a revocation is stored for this long."""
 MAX_CLAIM_LENGTH = 256
 _LATEST = 2**53
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*")
@@ -93,7 +97,8 @@ Document = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claims:
-    """`tenant` and `role` are as the issuer wrote them: whoever admits the caller checks them."""
+    """Claims whose form and times are checked. `tenant` and `role` are unchecked: `principal_from` and `operator_from`
+    check them."""
 
     subject: str
     token_id: str
@@ -104,8 +109,10 @@ class Claims:
 
 
 def read_claims(document: Document, *, audience: str, now: float) -> Claims:
-    _demand_audience(document, audience)
-    expires_at = _demand_times(document, now)
+    """Raises Unauthenticated if a claim is missing or malformed, the token is for another audience, or it is not valid
+    at this time."""
+    _require_audience(document, audience)
+    expires_at = _require_valid_times(document, now)
     return Claims(
         subject=_text(document, "sub"),
         token_id=_text(document, "jti"),
@@ -116,13 +123,13 @@ def read_claims(document: Document, *, audience: str, now: float) -> Claims:
     )
 
 
-def _demand_audience(document: Document, audience: str) -> None:
-    """A token for several audiences is refused: any of the others could replay it here."""
+def _require_audience(document: Document, audience: str) -> None:
+    """Refuses a token for several audiences, because each of the others could send it here."""
     if _present(document, "aud") not in (audience, [audience]):
-        raise Unauthenticated("the token is meant for another audience")
+        raise Unauthenticated("the token is for another audience")
 
 
-def _demand_times(document: Document, now: float) -> int:
+def _require_valid_times(document: Document, now: float) -> int:
     expires_at = _instant(document, "exp")
     if now >= expires_at + CLOCK_SKEW:
         raise Unauthenticated("the token has expired")
@@ -162,11 +169,13 @@ def _scopes(document: Document) -> frozenset[str]:
     if value is None or value == "":
         return frozenset()
     if not isinstance(value, str) or not _SCOPE.fullmatch(value):
-        raise Unauthenticated("the token's scope claim is not a list of words with single spaces between them")
+        raise Unauthenticated("the token's scope claim is not a list of words separated by single spaces")
     return frozenset(value.split(" "))
 
 
 def principal_from(claims: Claims, issuer: Issuer) -> Principal:
+    """Returns the user that a token identifies. Raises Unauthenticated if the tenant or the role is malformed, or the
+    issuer belongs to another tenant."""
     return Principal(
         tenant=_tenant(claims, issuer),
         subject=claims.subject,
@@ -178,8 +187,9 @@ def principal_from(claims: Claims, issuer: Issuer) -> Principal:
 
 
 def operator_from(claims: Claims, issuer: Issuer) -> Operator:
+    """Returns the operator that a token identifies. Raises Unauthenticated for the token of a tenant."""
     if claims.tenant is not None or issuer.tenant is not None:
-        raise Unauthenticated("a tenant's token does not open the operators' door")
+        raise Unauthenticated("a tenant's token cannot be used for the operators' API")
     return Operator(
         subject=claims.subject, token_id=claims.token_id, expires_at=claims.expires_at, scopes=claims.scopes
     )
@@ -191,7 +201,7 @@ def _tenant(claims: Claims, issuer: Issuer) -> TenantId:
     except InvalidTenantId:
         raise Unauthenticated("the token's tenant claim is not a tenant id") from None
     if issuer.tenant not in (None, tenant):
-        raise Unauthenticated("the token's issuer does not speak for its tenant")
+        raise Unauthenticated("the token's issuer may not issue tokens for its tenant")
     return tenant
 
 

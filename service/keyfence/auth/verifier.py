@@ -1,4 +1,4 @@
-"""`TokenVerifier` with its cache of verified tokens."""
+"""`TokenVerifier`: from a token to its caller, with a cache of verified tokens."""
 
 import time
 from collections import OrderedDict
@@ -24,12 +24,16 @@ from keyfence.auth.token import (
 from keyfence.errors import Unauthenticated
 from keyfence.settings import Settings
 
+RECHECK_SECONDS = 300
+CACHED_TOKENS = 8192
+
 Caller = TypeVar("Caller")
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifiedToken(Generic[Caller]):
-    """A caller, and all that must still hold for the token to be as good as when it was checked."""
+    """The caller of a token, with everything that must still be true for the token to be valid."""
 
     caller: Caller
     key: VerificationKey
@@ -41,15 +45,15 @@ class VerifiedToken(Generic[Caller]):
         return self.checked_at <= now < self.valid_until
 
     def has_current_key(self) -> bool:
-        """Whether its issuer still has the key, as far as is known."""
+        """Whether the issuer still has the key, as far as is known without a refresh."""
         return self.issuer.keys.contains(self.key)
 
 
 class TokenCache(Generic[Caller]):
-    """The least recently used goes first, so that memory is bounded."""
+    """Verified tokens by their digest. If it is full, the least recently used token is removed."""
 
-    def __init__(self, size: int) -> None:
-        self._size = size
+    def __init__(self, max_tokens: int) -> None:
+        self._max_tokens = max_tokens
         self._verified: OrderedDict[bytes, VerifiedToken[Caller]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -71,22 +75,15 @@ class TokenCache(Generic[Caller]):
     def put(self, digest: bytes, verified: VerifiedToken[Caller]) -> None:
         self._verified[digest] = verified
         self._verified.move_to_end(digest)
-        if len(self._verified) > self._size:
+        if len(self._verified) > self._max_tokens:
             self._verified.popitem(last=False)
 
 
-RECHECK_SECONDS = 300
-CACHED_TOKENS = 8192
-
-Clock = Callable[[], float]
-
-
 class TokenVerifier(Generic[Caller]):
-    """Accepts the tokens of its issuers for one audience; `others` is asked for issuers that are not among them.
+    """Accepts tokens of its issuers for one audience. Issuers that it does not have are looked up in `tenant_issuers`.
 
-    Every refusal is Unauthenticated, in words that say what to mend and nothing about keys. When the issuer's keys
-    cannot be read and so nobody can judge the token, Throttled is raised instead (see FetchedKeys).
-    """
+    It raises Unauthenticated for every token that it refuses; the message says what to correct, and nothing about keys.
+    If the keys of an issuer cannot be fetched, it raises Throttled (see `FetchedKeys`)."""
 
     def __init__(
         self,
@@ -98,52 +95,56 @@ class TokenVerifier(Generic[Caller]):
         cached_tokens: int = CACHED_TOKENS,
         tenant_issuers: IssuerLookup | None = None,
     ) -> None:
-        self._issuers, self._others = issuers_by_url(issuers), tenant_issuers
-        self._audience, self._admit, self._clock = audience, make_caller, clock
+        self._issuers, self._tenant_issuers = issuers_by_url(issuers), tenant_issuers
+        self._audience, self._make_caller, self._clock = audience, make_caller, clock
         self._cache = TokenCache[Caller](cached_tokens)
 
     async def verify(self, token: str) -> Caller:
+        """Returns the caller of a token. The signature of a cached token is not verified again."""
         digest = _digest(token)
         verified = self._cache.find(digest, self._clock())
-        if verified is not None and (verified.has_current_key() or await self._is_proven_anew(verified)):
+        if verified is not None and (verified.has_current_key() or await self._has_key_after_refresh(verified)):
             return verified.caller
         self._cache.drop(digest)
-        return await self._verify_anew(token, digest)
+        return await self._verify_uncached(token, digest)
 
-    async def _is_proven_anew(self, verified: VerifiedToken[Caller]) -> bool:
-        """What is known of the issuer may merely be old; if its key is still there, the signature is not read again."""
+    async def _has_key_after_refresh(self, verified: VerifiedToken[Caller]) -> bool:
+        """Looks the issuer up again, because what is known about it may only be too old."""
         await self._find_issuer(verified.issuer.url)
         return verified.has_current_key()
 
-    async def _verify_anew(self, token: str, digest: bytes) -> Caller:
-        compact = parse_token(token)
-        issuer = await self._issuer(compact)
-        key = await _proving_key(compact, issuer)
+    async def _verify_uncached(self, token: str, digest: bytes) -> Caller:
+        unverified = parse_token(token)
+        issuer = await self._issuer(unverified)
+        key = await _verify_signature(unverified, issuer)
         now = self._clock()
-        claims = read_claims(compact.claims, audience=self._audience, now=now)
-        caller = self._admit(claims, issuer)
-        good_until = min(claims.expires_at + CLOCK_SKEW, now + RECHECK_SECONDS)
+        claims = read_claims(unverified.claims, audience=self._audience, now=now)
+        caller = self._make_caller(claims, issuer)
+        valid_until = min(claims.expires_at + CLOCK_SKEW, now + RECHECK_SECONDS)
         self._cache.put(
-            digest, VerifiedToken(caller=caller, key=key, issuer=issuer, checked_at=now, valid_until=good_until)
+            digest, VerifiedToken(caller=caller, key=key, issuer=issuer, checked_at=now, valid_until=valid_until)
         )
         return caller
 
-    async def _issuer(self, compact: UnverifiedToken) -> Issuer:
-        name = compact.claims.get("iss")
-        issuer = await self._find_issuer(name) if isinstance(name, str) else None
+    async def _issuer(self, unverified: UnverifiedToken) -> Issuer:
+        url = unverified.claims.get("iss")
+        issuer = await self._find_issuer(url) if isinstance(url, str) else None
         if issuer is None:
             raise Unauthenticated("the token's issuer is not accepted")
         return issuer
 
     async def _find_issuer(self, url: str) -> Issuer | None:
+        """Returns an issuer of the settings, or else of a tenant: a tenant cannot replace an issuer of the settings."""
         issuer = self._issuers.get(url)
-        return issuer if issuer is not None or self._others is None else await self._others.find(url)
+        if issuer is not None or self._tenant_issuers is None:
+            return issuer
+        return await self._tenant_issuers.find(url)
 
 
 def tenant_verifier(
     settings: Settings, *, tenant_issuers: IssuerLookup | None = None, clock: Clock = time.time
 ) -> TokenVerifier[Principal]:
-    """The issuers of the settings come first; those that tenants own are found in `owned`."""
+    """Returns the verifier of the tenants' API."""
     return TokenVerifier(
         issuers=map(issuer_from_settings, settings.issuers),
         audience=settings.audience,
@@ -154,10 +155,11 @@ def tenant_verifier(
 
 
 def operator_verifier(settings: Settings, *, clock: Clock = time.time) -> TokenVerifier[Operator]:
+    """Returns the verifier of the operators' API. Raises ValueError if its settings mix operators with tenants."""
     if settings.admin_audience == settings.audience:
-        raise ValueError("operators and tenants need different audiences")
+        raise ValueError("operators and tenants must have different audiences")
     if any(issuer.tenant is not None for issuer in settings.admin_issuers):
-        raise ValueError("an operators' issuer has no tenant")
+        raise ValueError("an issuer of operators must not have a tenant")
     return TokenVerifier(
         issuers=map(issuer_from_settings, settings.admin_issuers),
         audience=settings.admin_audience,
@@ -172,10 +174,11 @@ def _digest(token: str) -> bytes:
     return sha256(token.encode()).digest()
 
 
-async def _proving_key(compact: UnverifiedToken, issuer: Issuer) -> VerificationKey:
-    key = await issuer.keys.find(compact.kid)
+async def _verify_signature(unverified: UnverifiedToken, issuer: Issuer) -> VerificationKey:
+    """Returns the key that verifies the token. Raises Unauthenticated."""
+    key = await issuer.keys.find(unverified.kid)
     if key is None:
         raise Unauthenticated("the token's signing key is not one of its issuer's")
-    if not key.verifies(compact.content, algorithm=compact.algorithm, signature=compact.signature):
-        raise Unauthenticated("the token's signature does not hold")
+    if not key.verifies(unverified.content, algorithm=unverified.algorithm, signature=unverified.signature):
+        raise Unauthenticated("the token's signature is not valid")
     return key

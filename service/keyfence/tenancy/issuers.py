@@ -72,8 +72,8 @@ def issuer_digest(issuer: str) -> str:
 def checked_issuer(issuer: str, reserved: Container[str] = ()) -> str:
     if not is_issuer_url(issuer):
         raise BadInput(
-            f"issuer must be an https:// address of at most {MAX_ISSUER_LENGTH} characters, without a query or"
-            " fragment, exactly as the tokens spell it",
+            f"issuer must be an https:// URL of at most {MAX_ISSUER_LENGTH} characters, without a query or fragment,"
+            " exactly as in the tokens",
             field="issuer",
         )
     if issuer == LOCAL_ISSUER or issuer in reserved:

@@ -12,7 +12,7 @@ JWKS_URI = "https://id.example/jwks"
 
 @pytest.mark.parametrize("sources", [{}, {"jwks_uri": JWKS_URI, "jwks": {"keys": []}}])
 def test_an_issuer_with_no_or_two_sources_of_keys_is_refused_by_name(sources: Json) -> None:
-    with pytest.raises(ValueError, match=f"{URL}: give exactly one of jwks and jwks_uri"):
+    with pytest.raises(ValueError, match=f"{URL}: set exactly one of jwks and jwks_uri"):
         issuer_from_settings(IssuerSettings(issuer=URL, **sources))
 
 
@@ -58,7 +58,7 @@ def test_a_private_key_in_the_settings_is_refused_and_not_repeated(provider: Ide
 
 def test_one_issuer_given_twice_is_refused(provider: IdentityProvider) -> None:
     twice = tuple(IssuerSettings(issuer=URL, jwks=provider.jwks(), tenant=name) for name in ("acme", "globex"))
-    with pytest.raises(ValueError, match="given twice"):
+    with pytest.raises(ValueError, match="configured twice"):
         tenant_verifier(Settings(issuers=twice))
 
 
@@ -69,5 +69,5 @@ def test_operators_and_tenants_cannot_share_an_audience() -> None:
 
 def test_an_operators_issuer_cannot_be_bound_to_a_tenant(provider: IdentityProvider) -> None:
     bound = IssuerSettings(issuer=URL, jwks=provider.jwks(), tenant="acme")
-    with pytest.raises(ValueError, match="no tenant"):
+    with pytest.raises(ValueError, match="must not have a tenant"):
         operator_verifier(Settings(admin_issuers=(bound,)))

@@ -377,7 +377,8 @@ async def test_memory_is_bounded_for_issuers_that_exist_and_for_those_that_do_no
         plane.store(f"https://id.example/t{number}", f"t{number}", {"keys": [OLD]})
         await known(owned, f"https://id.example/t{number}")
         assert await owned.find(f"https://id.example/nobody-{number}") is None
-    assert owned.remembered == 16
+    assert len(owned._cached) == len(owned._absent) == 8
+    assert not owned._lookups
 
 
 async def test_the_issuer_that_was_read_longest_ago_makes_room(plane: TenantIssuerRegister, clock: ManualClock) -> None:
