@@ -13,10 +13,10 @@ from tests.stack import World
 
 
 @pytest.mark.one_engine
-def test_the_gate_answers_every_point_as_aws_is_expected_to(world: World) -> None:
+def test_the_gate_passes_the_tests_for_a_real_account(world: World) -> None:
     service = gate_access.role_session(world.gate.sessions, "service-base").credentials
     finished = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "tests/aws/test_points.py"],
+        [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "tests/aws/test_aws_behavior.py"],
         env={**os.environ, **_environment(world, service)},
         capture_output=True,
         text=True,

@@ -39,7 +39,7 @@ def _as_shape(answer: Mapping[str, Any], sent: Mapping[str, str]) -> str:
 
 
 @pytest.mark.parametrize("operation", ["query", "mutation"])
-async def test_what_a_neighbour_has_is_answered_like_what_nobody_has(world: World, operation: str) -> None:
+async def test_a_neighbours_values_get_the_same_response_as_unknown_values(world: World, operation: str) -> None:
     """One neighbour is enough for all fields: the test also asserts that no call of a stranger changes it."""
     neighbour = await create_neighbour(world)
     before = _without_cursors(await neighbour.session.ask(EVERYTHING))
@@ -53,7 +53,7 @@ async def test_what_a_neighbour_has_is_answered_like_what_nobody_has(world: Worl
 
 
 @pytest.mark.parametrize("operation", ["query", "mutation"])
-async def test_the_owner_of_the_same_values_gets_an_answer_with_one_of_them(world: World, operation: str) -> None:
+async def test_the_owner_of_the_values_gets_data_for_at_least_one_of_them(world: World, operation: str) -> None:
     """Without this, a field that nobody can call would pass for one that keeps its secrets."""
     neighbour = await create_neighbour(world)
     unanswered = []
@@ -107,9 +107,7 @@ INNER_LISTS = [
 
 
 @pytest.mark.parametrize(("noun", "field"), INNER_LISTS)
-async def test_a_neighbours_cursor_opens_no_list_inside_a_thing_of_ones_own(
-    world: World, noun: str, field: str
-) -> None:
+async def test_a_neighbours_cursor_is_rejected_by_nested_lists(world: World, noun: str, field: str) -> None:
     part = f"... on {noun} {{ {field}(first: 1, after: $after) {{ edges {{ cursor }} }} }}"
     ask = f"query($id: ID!, $after: String) {{ node(id: $id) {{ {part} }} }}"
     own, neighbour = await create_neighbour(world), await create_neighbour(world)

@@ -20,13 +20,13 @@ async def refused(session: Session, question: RootFieldCall, tenant: TenantId) -
     )
 
 
-def test_there_are_fields_to_ask_for() -> None:
+def test_the_admin_schema_has_fields() -> None:
     assert {question.operation for question in ASKED_OF_OPERATORS} == {"query", "mutation"}
 
 
 @pytest.mark.one_engine
 @pytest.mark.parametrize("role", Role)
-async def test_no_field_of_the_operators_opens_to_a_tenants_token(world: World, tenant: TenantId, role: Role) -> None:
+async def test_no_admin_field_accepts_a_tenants_token(world: World, tenant: TenantId, role: Role) -> None:
     intruder = replace(world.session(tenant, role), path="/admin/graphql")
     world.calls()
     codes = {str(question): await refused(intruder, question, tenant) for question in ASKED_OF_OPERATORS}
@@ -35,7 +35,7 @@ async def test_no_field_of_the_operators_opens_to_a_tenants_token(world: World, 
 
 
 @pytest.mark.one_engine
-async def test_no_field_of_the_tenants_opens_to_an_operators_token(world: World, tenant: TenantId) -> None:
+async def test_no_tenant_field_accepts_an_operators_token(world: World, tenant: TenantId) -> None:
     intruder = replace(world.operator(), path="/graphql")
     world.calls()
     codes = {str(question): await refused(intruder, question, tenant) for question in ASKED_OF_TENANTS}
@@ -44,7 +44,7 @@ async def test_no_field_of_the_tenants_opens_to_an_operators_token(world: World,
 
 
 @pytest.mark.one_engine
-async def test_a_token_for_operators_that_names_a_tenant_is_worth_nothing_at_either_door(
+async def test_an_operators_token_that_names_a_tenant_is_accepted_by_neither_endpoint(
     world: World, tenant: TenantId
 ) -> None:
     both = world.issuer._sign({"aud": "keyfence-admin", "sub": "x", "tenant": tenant, "role": "OWNER"}, 600, ())

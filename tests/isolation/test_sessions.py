@@ -44,7 +44,7 @@ def attached(world: World, policy: Policy) -> Iterator[None]:
         world.gate.account = before
 
 
-def test_a_session_is_refused_by_name_from_the_moment_it_expires(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_expired_session_gets_the_expired_token_error(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     sessions, now = world.gate.sessions, datetime.now(UTC)
     monkeypatch.setattr(sessions, "clock", lambda: now - timedelta(seconds=600))
     issued = gate_access.tenant_session(sessions, TENANT, writes=False)
@@ -56,7 +56,7 @@ def test_a_session_is_refused_by_name_from_the_moment_it_expires(world: World, m
     assert (code, text) == ("ExpiredTokenException", "The security token included in the request is expired")
 
 
-def test_a_suspended_tenants_live_sessions_are_refused_at_once_and_nobody_elses(world: World) -> None:
+def test_a_suspended_tenants_live_sessions_are_denied_immediately_and_no_others(world: World) -> None:
     own, other = (_reading(world, world.client(tenant), tenant) for tenant in (TENANT, NEIGHBOUR))
     own()
     with attached(world, deny_tenants_policy([TENANT])):
@@ -67,9 +67,7 @@ def test_a_suspended_tenants_live_sessions_are_refused_at_once_and_nobody_elses(
     own()
 
 
-def test_a_revocation_refuses_what_was_vended_before_and_not_what_comes_after(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_revocation_denies_older_sessions_and_not_newer_ones(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
     monkeypatch.setattr(world.gate.sessions, "clock", lambda: now - timedelta(seconds=60))
     older = _reading(world, world.client(TENANT), TENANT)

@@ -32,7 +32,7 @@ def judge(role: str, placement: TableAccess) -> SessionEvaluator:
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("placement", TableAccess)
 @pytest.mark.parametrize("role", TENANT_ROLES)
-def test_a_session_reaches_its_own_partitions_where_it_is_placed_and_nothing_more(
+def test_a_session_reaches_its_own_partitions_in_its_own_tables_and_nothing_more(
     role: str, placement: TableAccess, table: str
 ) -> None:
     session, caller = judge(role, placement), Caller(role, TENANT)
@@ -48,14 +48,14 @@ def test_a_session_reaches_its_own_partitions_where_it_is_placed_and_nothing_mor
 
 @pytest.mark.parametrize("role", sorted(ROLES.keys() - {*TENANT_ROLES}))
 @pytest.mark.parametrize("silo", SILOS.values())
-def test_no_other_role_reaches_an_item_of_a_silo_by_its_key(role: str, silo: str) -> None:
+def test_no_other_role_reaches_an_item_of_a_silo_by_key(role: str, silo: str) -> None:
     for call in SAMPLE:
         for fence in PARTITIONS.values():
             assert not SessionEvaluator.of(role, None).allows(call.operation, call.parameters(silo, fence)), call
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_only_the_migrator_makes_removes_and_scans_silos_and_it_does_not_touch_the_pool(role: str) -> None:
+def test_only_the_migrator_creates_deletes_and_scans_silos_and_it_cannot_administer_the_pool(role: str) -> None:
     one = SessionEvaluator.of(role, None)
     for silo in SILOS.values():
         assert {one.allows(operation, {"TableName": silo}) for operation in MAKING} == {role == "migrator"}
@@ -67,7 +67,7 @@ def test_only_the_migrator_makes_removes_and_scans_silos_and_it_does_not_touch_t
 
 @pytest.mark.parametrize("tag", ["a1/index/GSI1", "a1*", "*", "", "a1-0/index/GSI1"])
 @pytest.mark.parametrize("role", TENANT_ROLES)
-def test_a_tag_that_is_no_tenant_opens_no_tenants_silo(role: str, tag: str) -> None:
+def test_a_tag_that_is_no_tenant_id_reaches_no_silo(role: str, tag: str) -> None:
     one = SessionEvaluator.of(role, tag)
     for silo in SILOS.values():
         for call in SAMPLE:

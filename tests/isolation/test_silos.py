@@ -31,7 +31,7 @@ async def shut(world: World) -> AsyncIterator[PublishSuspensions]:
 
 @each_placement
 @pytest.mark.parametrize("writes", [False, True], ids=["reading", "writing"])
-async def test_every_kind_of_call_is_answered_in_the_table_of_the_placement_alone(
+async def test_every_kind_of_call_is_allowed_in_the_tables_of_the_session_only(
     beside: Silos, placement: TableAccess, writes: bool
 ) -> None:
     client, reached = await beside.client(placement, writes=writes), beside.expected_tables(placement)
@@ -49,7 +49,7 @@ async def test_every_kind_of_call_is_answered_in_the_table_of_the_placement_alon
 
 
 @each_placement
-async def test_the_migrator_is_held_to_the_same_tables_as_the_tenant_that_it_becomes(
+async def test_a_migration_session_is_limited_to_the_same_tables_as_a_tenant_session(
     beside: Silos, placement: TableAccess
 ) -> None:
     client, reached = await beside.migration_client(placement), beside.expected_tables(placement)
@@ -59,7 +59,7 @@ async def test_the_migrator_is_held_to_the_same_tables_as_the_tenant_that_it_bec
             assert_denied(client, call.operation, call.parameters(table, FOREIGN))
 
 
-async def test_a_neighbour_whose_name_goes_on_reaches_its_own_silo_and_not_ours(beside: Silos) -> None:
+async def test_a_neighbour_whose_id_continues_ours_reaches_its_own_silo_and_not_ours(beside: Silos) -> None:
     for neighbour in NEIGHBOURS:
         client = await beside.client(TableAccess.SILO, neighbour)
         assert_allowed(client, "PutItem", {"TableName": beside.of(neighbour), "Item": key(neighbour)})
@@ -94,7 +94,7 @@ TRANSACTED: Mapping[str, Shape] = {
 
 @pytest.mark.parametrize("shape", TRANSACTED)
 @pytest.mark.parametrize("place", ["another's silo", "another's partition of the pool", "another's in its own silo"])
-async def test_one_foreign_member_shuts_a_whole_transaction_over_two_tables(
+async def test_one_foreign_item_denies_a_whole_transaction_over_two_tables(
     beside: Silos, shape: str, place: str
 ) -> None:
     foreign = {
@@ -111,9 +111,7 @@ async def test_one_foreign_member_shuts_a_whole_transaction_over_two_tables(
 
 
 @pytest.mark.parametrize("placement", [TableAccess.POOL, TableAccess.SILO])
-async def test_a_session_of_one_table_writes_and_reads_nothing_across_two(
-    beside: Silos, placement: TableAccess
-) -> None:
+async def test_a_session_for_one_table_cannot_use_two_in_one_call(beside: Silos, placement: TableAccess) -> None:
     both, client, before = (beside.pool, beside.of(TENANT)), await beside.client(placement), beside.items()
     item = key(TENANT, "never")
     for tables in (both, both[::-1]):
@@ -128,7 +126,7 @@ async def test_a_session_of_one_table_writes_and_reads_nothing_across_two(
 
 
 @pytest.mark.parametrize("writes", [False, True], ids=["reading", "writing"])
-async def test_what_names_no_partition_is_refused_in_a_silo_too(beside: Silos, writes: bool) -> None:
+async def test_calls_without_a_partition_key_are_denied_in_a_silo_too(beside: Silos, writes: bool) -> None:
     client = await beside.client(TableAccess.SILO, writes=writes)
     for table in beside.tables:
         for place in ({}, {"IndexName": "GSI1"}, {"Segment": 0, "TotalSegments": 2}):
@@ -137,7 +135,7 @@ async def test_what_names_no_partition_is_refused_in_a_silo_too(beside: Silos, w
 
 
 @each_placement
-async def test_a_suspended_tenant_is_refused_in_its_silo_with_the_sessions_that_it_has(
+async def test_a_suspended_tenants_live_sessions_are_denied_in_its_silo(
     beside: Silos, shut: PublishSuspensions, placement: TableAccess
 ) -> None:
     clients = [await beside.client(placement, writes=writes) for writes in (False, True)]

@@ -85,7 +85,7 @@ def boto_of(world: World, service: Any, credentials: Credentials) -> Any:
     )
 
 
-async def test_sessions_that_live_are_refused_by_every_kind_of_call_and_a_neighbours_by_none(
+async def test_live_sessions_are_denied_every_kind_of_call_and_a_neighbours_are_not(
     world: World, shut: PublishSuspensions
 ) -> None:
     clients = {read_only: world.client(TENANT, read_only=read_only) for read_only in (True, False)}
@@ -99,7 +99,7 @@ async def test_sessions_that_live_are_refused_by_every_kind_of_call_and_a_neighb
         assert_allowed(neighbour, call.operation, call.parameters(world.tables.name, NEXT_DOOR))
 
 
-async def test_the_next_page_of_a_list_that_is_being_read_is_refused(world: World, shut: PublishSuspensions) -> None:
+async def test_the_next_page_of_a_list_that_is_being_read_is_denied(world: World, shut: PublishSuspensions) -> None:
     engine, client = world.engine_client(), world.client(TENANT, read_only=True)
     for number in range(4):
         engine.put_item(TableName=world.tables.name, Item=_key(TENANT, f"NOTE#{number}"))
@@ -128,7 +128,7 @@ def _pages(world: World, client: "DynamoDBClient") -> Iterator[list[Any]]:
         start = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
 
 
-async def test_a_new_session_is_refused_like_an_old_one_and_both_are_good_again_afterwards(
+async def test_old_and_new_sessions_are_denied_and_both_are_allowed_again_afterwards(
     world: World, shut: PublishSuspensions
 ) -> None:
     await shut([TENANT])
@@ -139,7 +139,7 @@ async def test_a_new_session_is_refused_like_an_old_one_and_both_are_good_again_
     assert assert_denied(world.client(NEIGHBOUR), "GetItem", _reading(world, NEIGHBOUR))["explicit"]
 
 
-def test_what_is_minted_from_the_gates_key_without_asking_it_is_refused_too(world: World) -> None:
+def test_a_session_that_was_derived_from_the_gates_key_offline_is_denied_too(world: World) -> None:
     """As commands do it, in an account of their own in which nobody is suspended."""
     key, account = new_gate_key(), Account.from_definitions(ROLES, Deployment(table=world.settings.table))
     offline = SessionIssuer(account, key)
@@ -155,7 +155,9 @@ def test_what_is_minted_from_the_gates_key_without_asking_it_is_refused_too(worl
         assert assert_denied(new, "GetItem", _reading(world, TENANT))["explicit"]
 
 
-async def test_the_service_refuses_with_the_session_in_its_hand(world: World, shut: PublishSuspensions) -> None:
+async def test_the_service_denies_requests_while_it_still_has_a_cached_session(
+    world: World, shut: PublishSuspensions
+) -> None:
     tenant, neighbour = await world.new_tenant(), await world.new_tenant()
     viewer = "{ users { edges { node { id } } } }"
     await world.session(tenant).ask(viewer)
@@ -168,7 +170,7 @@ async def test_the_service_refuses_with_the_session_in_its_hand(world: World, sh
     await world.session(tenant).ask(viewer)
 
 
-async def test_the_migrator_moves_what_is_a_suspended_tenants_and_a_neighbours_not(
+async def test_the_migrator_can_move_a_suspended_tenants_items_and_not_a_neighbours(
     world: World, shut: PublishSuspensions
 ) -> None:
     mover = _migrating(world, TENANT)
@@ -183,7 +185,7 @@ async def test_the_migrator_moves_what_is_a_suspended_tenants_and_a_neighbours_n
 
 
 @pytest.mark.parametrize("role", TENANT_ROLES)
-def test_a_suspender_that_allows_everything_gives_nobody_anything(world: World, role: str) -> None:
+def test_an_inline_policy_that_allows_everything_gives_a_tenant_role_nothing_more(world: World, role: str) -> None:
     """The boundary is the fence: beyond it an inline policy opens nothing."""
     iam = boto_of(world, "iam", gate_access.role_session(world.gate.sessions, "suspender").credentials)
     name, table = f"keyfence-{role}", world.tables.name
@@ -208,7 +210,7 @@ def _as_promised(client: "DynamoDBClient", caller: Caller, call: Call, place: st
         assert_allowed(client, call.operation, parameters)
 
 
-def test_the_suspender_becomes_nobody(world: World) -> None:
+def test_the_suspender_can_assume_no_role(world: World) -> None:
     sts = boto_of(world, "sts", gate_access.role_session(world.gate.sessions, "suspender").credentials)
     for role in world.gate.account.roles.values():
         for tags in ([], [{"Key": "tenant", "Value": TENANT}]):

@@ -15,20 +15,20 @@ CALLS = tuple(calls())
 
 
 @pytest.mark.parametrize("caller", CALLERS, ids=str)
-def test_a_session_may_what_the_design_promises_and_nothing_more(caller: Caller) -> None:
+def test_a_session_is_allowed_what_the_design_promises_and_nothing_more(caller: Caller) -> None:
     allowed = _allowed(SessionEvaluator.of(caller.role, caller.tenant))
     assert _mismatches(allowed, caller.may) == []
 
 
 @pytest.mark.parametrize("role", ["tenant-read", "tenant-write"])
-def test_an_empty_tag_opens_only_partitions_that_no_tenant_can_have(role: str) -> None:
+def test_an_empty_tag_reaches_only_partitions_that_no_tenant_can_have(role: str) -> None:
     def expected(call: Call, place: str) -> bool:
         return place == "the empty tenant" and (role == "tenant-write" or not call.writes)
 
     assert _mismatches(_allowed(SessionEvaluator.of(role, "")), expected) == []
 
 
-def test_one_foreign_key_shuts_the_whole_batch() -> None:
+def test_one_foreign_key_denies_the_whole_batch() -> None:
     own, foreign = (_key(tenant) for tenant in (TENANT, NEIGHBOUR))
     reader, writer = SessionEvaluator.of("tenant-read", TENANT), SessionEvaluator.of("tenant-write", TENANT)
     table = DEPLOYMENT.table
@@ -55,16 +55,16 @@ UNFENCED = {
 
 @pytest.mark.parametrize("operation", UNFENCED)
 @pytest.mark.parametrize("role", sorted(ROLES.keys() - {"migrator", "provisioner", "stream-worker"}))
-def test_what_names_no_partition_is_for_none_of_them(role: str, operation: str) -> None:
+def test_calls_without_a_partition_key_are_denied_to_all_of_them(role: str, operation: str) -> None:
     assert not SessionEvaluator.of(role, TENANT).allows(operation, UNFENCED[operation])
 
 
-def test_own_items_through_partiql_are_shut_too() -> None:
+def test_a_tenants_own_items_are_denied_through_partiql() -> None:
     statement = f"SELECT * FROM \"{DEPLOYMENT.table}\" WHERE PK = '{tenant_key_prefix(TENANT)}USER#1'"
     assert not SessionEvaluator.of("tenant-write", TENANT).allows("ExecuteStatement", {"Statement": statement})
 
 
-def test_the_matrix_knows_every_index_and_both_realms() -> None:
+def test_the_matrix_covers_every_index_operation_and_realm() -> None:
     """What the catalogue reaches must be in it: a matrix over nothing would always pass."""
     queried = {
         call.parameters("t", Fence("tenant", "X#")).get("IndexName") for call in CALLS if call.operation == "Query"

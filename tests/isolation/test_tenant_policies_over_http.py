@@ -67,7 +67,7 @@ def test_nothing_is_written_by_a_batch_or_transaction_that_is_denied(world: Worl
     assert engine.get_item(TableName=table, Key=_key(TENANT))["Item"] == own
 
 
-def test_a_neighbours_item_is_not_shown_by_the_reason_of_a_refused_transaction(world: World, clients: Clients) -> None:
+def test_the_reason_of_a_denied_transaction_does_not_show_a_neighbours_item(world: World, clients: Clients) -> None:
     """Denied before it is looked at: whether the item exists makes no difference to a single byte."""
     client, table = clients(Caller("tenant-write", TENANT)), world.tables.name
     world.engine_client().put_item(TableName=table, Item=_key(NEIGHBOUR))
@@ -84,7 +84,7 @@ def test_a_neighbours_item_is_not_shown_by_the_reason_of_a_refused_transaction(w
 
 
 @pytest.mark.parametrize("role", ["tenant-read", "tenant-write"])
-def test_scans_and_statements_are_refused_by_an_explicit_deny(world: World, clients: Clients, role: str) -> None:
+def test_scans_and_partiql_are_denied_explicitly(world: World, clients: Clients, role: str) -> None:
     client, table = clients(Caller(role, TENANT)), world.tables.name
     for operation, parameters in (
         ("Scan", {"TableName": table}),
@@ -95,7 +95,7 @@ def test_scans_and_statements_are_refused_by_an_explicit_deny(world: World, clie
 
 
 @pytest.mark.parametrize("role", ["service-base", "stream-worker", "provisioner", "suspender"])
-def test_roles_that_are_no_tenant_touch_nobodys_items_by_any_kind_of_call(world: World, role: str) -> None:
+def test_roles_without_a_tenant_reach_no_item_by_any_kind_of_call(world: World, role: str) -> None:
     client = world.role_client(role)
     for call in one_call_of_each_kind():
         for fence in PARTITIONS.values():

@@ -32,25 +32,25 @@ def allowing(policy: Policy) -> list[Statement]:
 
 @each_role
 @pytest.mark.parametrize("deployment", [LOCAL, LONGEST], ids=["local", "longest"])
-def test_both_policies_are_what_iam_accepts(role: str, deployment: Deployment) -> None:
+def test_iam_accepts_both_policies(role: str, deployment: Deployment) -> None:
     parse_policy(ROLES[role].identity(deployment).as_json())
     parse_policy(ROLES[role].trust(deployment).as_json(), kind="trust")
 
 
 @each_role
 @pytest.mark.parametrize("deployment", [LOCAL, LONGEST], ids=["local", "longest"])
-def test_both_policies_are_free_of_holes(role: str, deployment: Deployment) -> None:
+def test_the_linter_finds_nothing_in_both_policies(role: str, deployment: Deployment) -> None:
     assert lint(ROLES[role].identity(deployment)) == []
     assert lint(ROLES[role].trust(deployment)) == []
 
 
 @each_role
-def test_both_policies_fit_into_iams_limits(role: str) -> None:
+def test_both_policies_fit_into_the_size_limits_of_iam(role: str) -> None:
     assert policy_size(ROLES[role].identity(LONGEST)) <= MAX_INLINE_SIZE
     assert policy_size(ROLES[role].trust(LONGEST)) <= MAX_TRUST_SIZE
 
 
-def test_whoever_may_be_a_tenant_is_bounded_by_the_fence_itself() -> None:
+def test_the_boundary_of_each_tenant_role_is_its_identity_policy() -> None:
     bounded = {role: found.boundary for role, found in ROLES.items() if found.boundary}
     assert set(bounded) == {role for role in ROLES if role.startswith("tenant-")}
     for role, boundary in bounded.items():
@@ -58,7 +58,7 @@ def test_whoever_may_be_a_tenant_is_bounded_by_the_fence_itself() -> None:
         assert policy_size(boundary(LONGEST)) <= MAX_MANAGED_SIZE
 
 
-def test_the_suspender_writes_policies_of_the_services_tenant_roles_and_of_no_other() -> None:
+def test_the_suspender_may_write_policies_of_the_two_tenant_roles_only() -> None:
     policy = ROLES["suspender"].identity(LOCAL)
     granted = {(action, resource) for one in allowing(policy) for action in one.actions for resource in one.resources}
     actions = ("iam:PutRolePolicy", "iam:DeleteRolePolicy", "iam:GetRolePolicy")
@@ -66,7 +66,7 @@ def test_the_suspender_writes_policies_of_the_services_tenant_roles_and_of_no_ot
     assert granted == {(action, role) for action in actions for role in roles}
 
 
-def test_the_suspender_writes_a_policy_only_where_that_roles_own_boundary_stands() -> None:
+def test_the_suspender_may_write_a_policy_only_while_the_role_has_its_own_boundary() -> None:
     writing = [one for one in allowing(ROLES["suspender"].identity(LOCAL)) if "iam:PutRolePolicy" in one.actions]
     assert [(one.resources, [(line.key, line.values) for line in one.conditions]) for one in writing] == [
         ((LOCAL.role_arn(role),), [("iam:PermissionsBoundary", (LOCAL.boundary_arn(role),))])
@@ -75,12 +75,12 @@ def test_the_suspender_writes_a_policy_only_where_that_roles_own_boundary_stands
 
 
 @each_role
-def test_sessions_last_no_longer_than_chained_ones_may(role: str) -> None:
+def test_sessions_last_no_longer_than_role_chaining_allows(role: str) -> None:
     assert 900 <= ROLES[role].max_session_seconds <= 3600
 
 
 @each_role
-def test_actions_are_allowed_by_name_alone(role: str) -> None:
+def test_allowed_actions_have_no_wildcards(role: str) -> None:
     for statement in allowing(ROLES[role].identity(LOCAL)):
         assert statement.actions
         assert not [action for action in statement.actions if set("*?") & set(action)]
@@ -95,7 +95,7 @@ def test_nothing_outside_the_deployments_table_and_roles_is_allowed(role: str) -
             assert all(re.search(ours, resource) for resource in statement.resources)
 
 
-def test_only_the_system_roles_accept_a_hole_and_only_the_one_they_live_by() -> None:
+def test_only_system_roles_accept_a_weakness_and_only_the_one_they_need() -> None:
     accepting = {
         (role, tuple(re.findall(r"Accept(H\d+)", statement.sid or "")), statement.actions, statement.resources)
         for role, identity in IDENTITIES.items()
@@ -114,7 +114,7 @@ def test_only_the_system_roles_accept_a_hole_and_only_the_one_they_live_by() -> 
 
 
 @pytest.mark.parametrize("role", ["service-base", "stream-worker", "provisioner", "suspender"])
-def test_a_role_without_items_allows_no_item_call_and_denies_them_all(role: str) -> None:
+def test_a_role_without_items_allows_no_item_action_and_denies_them_all(role: str) -> None:
     policy = ROLES[role].identity(LOCAL)
     assert not {action for statement in allowing(policy) for action in statement.actions} & set(ITEM_ACTIONS)
     (deny,) = (statement for statement in policy.statements if statement.effect == "Deny")
@@ -136,7 +136,7 @@ SILO = f"{LOCAL.table_arn}-silo-${{aws:PrincipalTag/tenant}}"
         ("migrator", (LOCAL.table_arn,)),
     ],
 )
-def test_item_calls_are_allowed_on_tables_and_queries_on_each_index_by_name(role: str, tables: tuple[str, ...]) -> None:
+def test_item_actions_are_allowed_on_tables_and_queries_on_each_named_index(role: str, tables: tuple[str, ...]) -> None:
     keyed = [one for one in allowing(ROLES[role].identity(LOCAL)) if set(one.actions) & set(KEYED_ITEM_ACTIONS)]
     assert [one.resources for one in keyed] == [
         tables,
@@ -145,7 +145,7 @@ def test_item_calls_are_allowed_on_tables_and_queries_on_each_index_by_name(role
     assert keyed[1].actions == ("dynamodb:Query",)
 
 
-def test_the_migrator_changes_and_removes_silos_and_never_the_pool() -> None:
+def test_the_migrator_may_change_and_delete_silos_and_never_the_pool() -> None:
     statements = ROLES["migrator"].identity(LOCAL).statements
     granted = {
         resource
@@ -162,7 +162,7 @@ def test_the_indexes_of_the_policies_are_those_of_the_table() -> None:
     assert [index["IndexName"] for index in definition("t", {})["GlobalSecondaryIndexes"]] == [*LOCAL.indexes]
 
 
-def test_only_the_service_reads_as_a_tenant_and_each_role_besides_it_is_taken_by_those_who_need_it() -> None:
+def test_each_role_trusts_only_the_roles_that_need_it() -> None:
     def trusted(role: str) -> set[str]:
         (statement,) = ROLES[role].trust(LOCAL).statements
         return {arn.removeprefix(LOCAL.role_arn("")) for arn in (statement.principals or {}).get("AWS", ())}
@@ -173,7 +173,7 @@ def test_only_the_service_reads_as_a_tenant_and_each_role_besides_it_is_taken_by
     assert trusted("control-plane") == trusted("suspender") == {"service-base", "migrator"}
 
 
-def test_what_a_role_may_become_trusts_it_and_nobody_is_trusted_in_vain() -> None:
+def test_assume_role_permissions_and_trust_policies_match() -> None:
     """Both sides of every assumption name each other: one without the other is a mistake in either."""
     may = {
         (role, arn.removeprefix(LOCAL.role_arn("")))

@@ -13,7 +13,7 @@ async def crowd(stage: SessionCacheFixture) -> None:
         await stage.use(reads(f"t{number:02}"))
 
 
-async def test_beyond_the_budget_a_new_tenant_is_told_when_to_come_again() -> None:
+async def test_a_new_tenant_beyond_the_budget_gets_the_time_to_retry() -> None:
     stage = session_cache(budget=call_budget(5.0))
     with pytest.raises(SessionThrottled) as refused:
         await crowd(stage)
@@ -24,14 +24,14 @@ async def test_beyond_the_budget_a_new_tenant_is_told_when_to_come_again() -> No
     assert await stage.use(reads("t99"))
 
 
-async def test_those_who_are_served_cost_no_budget() -> None:
+async def test_cached_sessions_cost_no_budget() -> None:
     stage = session_cache(budget=call_budget(1.0))
     for _ in range(100):
         await stage.use(reads("acme"))
     assert stage.sessions.counts["throttled"] == 0
 
 
-async def test_new_tenants_cannot_use_up_what_renewals_need() -> None:
+async def test_new_tenants_cannot_use_up_the_reserve_for_refreshes() -> None:
     stage = session_cache(budget=call_budget(10.0))
     await stage.use(reads("acme"))
     stage.clock.now += 541
@@ -42,7 +42,7 @@ async def test_new_tenants_cannot_use_up_what_renewals_need() -> None:
     assert stage.sessions.counts["renewed"] == 1
 
 
-async def test_a_renewal_beyond_the_budget_waits_for_it() -> None:
+async def test_a_refresh_beyond_the_budget_waits() -> None:
     stage = session_cache(budget=call_budget(1.0))
     await stage.use(reads("a1"))
     stage.clock.now += 1

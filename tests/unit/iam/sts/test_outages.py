@@ -8,7 +8,7 @@ from tests.fakes.sts import SessionCacheFixture, reads, session_cache
 
 
 @pytest.mark.parametrize("begins", range(0, 900, 45))
-async def test_tenants_in_use_are_served_through_five_minutes_without_sts(begins: int) -> None:
+async def test_sessions_in_use_last_through_five_minutes_without_sts(begins: int) -> None:
     stage = session_cache()
     for second in range(0, begins, 5):
         await stage.use(reads("acme" if second % 2 else "globex"))
@@ -27,7 +27,7 @@ async def test_tenants_in_use_are_served_through_five_minutes_without_sts(begins
     assert len(stage.sts.requests) == before, "it was renewed without a request and without a restart"
 
 
-async def test_a_session_that_has_ended_is_not_handed_out_however_long_sts_is_gone(stage: SessionCacheFixture) -> None:
+async def test_an_expired_session_is_never_given_out(stage: SessionCacheFixture) -> None:
     await stage.use(reads("acme"))
     stage.sts.fail()
     stage.advance(886)
@@ -40,7 +40,7 @@ async def test_a_session_that_has_ended_is_not_handed_out_however_long_sts_is_go
     assert await stage.use(reads("acme"))
 
 
-async def test_a_new_tenant_fails_at_once_and_is_asked_for_again_a_second_later(stage: SessionCacheFixture) -> None:
+async def test_a_failure_for_a_new_tenant_is_remembered_for_a_second(stage: SessionCacheFixture) -> None:
     stage.sts.fail()
     for _ in range(100):
         with pytest.raises(SessionUnavailable):
@@ -51,7 +51,7 @@ async def test_a_new_tenant_fails_at_once_and_is_asked_for_again_a_second_later(
     assert await stage.use(reads("acme"))
 
 
-async def test_one_tenants_failure_is_not_anothers(stage: SessionCacheFixture) -> None:
+async def test_a_failure_of_one_tenant_does_not_affect_another(stage: SessionCacheFixture) -> None:
     stage.sts.fail()
     with pytest.raises(SessionUnavailable):
         await stage.use(reads("acme"))
@@ -59,7 +59,7 @@ async def test_one_tenants_failure_is_not_anothers(stage: SessionCacheFixture) -
     assert await stage.use(reads("globex"))
 
 
-async def test_what_waited_for_its_turn_too_long_is_not_asked_of_sts(stage: SessionCacheFixture) -> None:
+async def test_a_request_that_waited_too_long_is_not_sent_to_sts(stage: SessionCacheFixture) -> None:
     stage.sts.open.clear()
     for number in range(20):
         stage.sessions._find(reads(f"t{number:02}"))
@@ -72,7 +72,7 @@ async def test_what_waited_for_its_turn_too_long_is_not_asked_of_sts(stage: Sess
     assert stage.sessions.counts["failed"] == 12
 
 
-async def test_an_error_that_nobody_expected_is_a_failure_like_others(stage: SessionCacheFixture) -> None:
+async def test_an_unexpected_error_counts_as_a_failure(stage: SessionCacheFixture) -> None:
     stage.sts.failure = ZeroDivisionError("of our own making")
     with pytest.raises(ZeroDivisionError):
         await stage.use(reads("acme"))
@@ -83,7 +83,7 @@ async def test_an_error_that_nobody_expected_is_a_failure_like_others(stage: Ses
     assert await stage.use(reads("acme"))
 
 
-async def test_when_sts_is_too_busy_the_caller_hears_when_to_come_again(stage: SessionCacheFixture) -> None:
+async def test_throttling_by_sts_is_passed_on_with_the_time_to_retry(stage: SessionCacheFixture) -> None:
     stage.sts.failure = SessionThrottled("STS has too many callers just now", 1.0)
     for _ in range(2):
         with pytest.raises(SessionThrottled) as refused:
@@ -92,7 +92,7 @@ async def test_when_sts_is_too_busy_the_caller_hears_when_to_come_again(stage: S
 
 
 @pytest.mark.parametrize(("rate", "asked"), [(5.0, 2), (0.5, 1)], ids=["in the budget", "beyond it"])
-async def test_a_connection_that_was_closed_is_tried_once_more_out_of_the_budget(rate: float, asked: int) -> None:
+async def test_a_lost_connection_is_retried_once_if_the_budget_allows(rate: float, asked: int) -> None:
     stage = session_cache(budget=call_budget(rate))
     stage.sts.failure = StsConnectionLost("STS cannot be reached: Connection was closed")
     with pytest.raises(StsConnectionLost):
@@ -100,7 +100,7 @@ async def test_a_connection_that_was_closed_is_tried_once_more_out_of_the_budget
     assert stage.sts.requests == [reads("acme")] * asked
 
 
-async def test_after_a_connection_that_was_closed_the_next_one_serves(stage: SessionCacheFixture) -> None:
+async def test_after_a_lost_connection_the_retry_succeeds(stage: SessionCacheFixture) -> None:
     stage.sts.failure = StsConnectionLost("STS cannot be reached: Connection was closed")
     stage.sts.before_answering = lambda: stage.sts.recover() if len(stage.sts.requests) > 1 else None
     assert await stage.use(reads("acme"))
@@ -114,7 +114,7 @@ class Full:
         raise OSError(28, "No space left on device")
 
 
-async def test_a_log_that_cannot_be_written_leaves_nobody_waiting_for_a_fetch_that_is_over(
+async def test_a_log_that_cannot_be_written_leaves_nobody_waiting(
     stage: SessionCacheFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.sts.fail()
@@ -127,7 +127,9 @@ async def test_a_log_that_cannot_be_written_leaves_nobody_waiting_for_a_fetch_th
     assert await stage.use(reads("acme"))
 
 
-async def test_a_fetch_is_over_before_it_is_logged(stage: SessionCacheFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_request_is_no_longer_pending_when_it_is_logged(
+    stage: SessionCacheFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     under_way: list[int] = []
 
     class Seeing:
@@ -143,7 +145,7 @@ async def test_a_fetch_is_over_before_it_is_logged(stage: SessionCacheFixture, m
     assert under_way == [0]
 
 
-async def test_what_is_no_ordinary_exception_ends_a_fetch_too(stage: SessionCacheFixture) -> None:
+async def test_a_base_exception_ends_a_request_too(stage: SessionCacheFixture) -> None:
     class Ended(BaseException):
         pass
 
@@ -158,7 +160,7 @@ async def test_what_is_no_ordinary_exception_ends_a_fetch_too(stage: SessionCach
     assert await stage.use(reads("acme"))
 
 
-async def test_a_fetch_is_over_also_where_its_outcome_cannot_be_noted(
+async def test_a_request_ends_also_if_its_outcome_cannot_be_stored(
     stage: SessionCacheFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken() -> float:

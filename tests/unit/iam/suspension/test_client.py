@@ -14,7 +14,7 @@ from keyfence_iam.suspension import SuspensionFailed, TenantSuspension, TooManyS
 from keyfence_iam.suspension.client import POLICY_NAME
 from keyfence_iam.suspension.policy import deny_tenants_policy
 from keyfence_iam.tenant import InvalidTenantId, TenantId
-from tests.unit.iam.gate.inline.engineless_gate import DENY, READ, WRITE, became, gate, put, suspender
+from tests.unit.iam.gate.role_policies.engineless_gate import DENY, READ, WRITE, became, gate, put, suspender
 
 ACME, GLOBEX = TenantId("acme"), TenantId("globex")
 MANY = [TenantId(f"tenant-with-a-rather-long-id-{number:03}") for number in range(1000)]
@@ -40,14 +40,14 @@ def refusing(gate: Gate) -> dict[str, object]:
     }
 
 
-def test_whom_it_shuts_out_both_roles_refuse_and_no_other_role(standing: Gate) -> None:
+def test_both_tenant_roles_deny_the_tenants_and_no_other_role_does(standing: Gate) -> None:
     connected(standing).deny([GLOBEX, ACME, GLOBEX])
     policy = (deny_tenants_policy([ACME, GLOBEX]),)
     assert refusing(standing) == {READ: policy, WRITE: policy}
     assert list(standing.account.inline_policies[READ]) == [POLICY_NAME]
 
 
-def test_each_time_is_told_the_whole_list(standing: Gate) -> None:
+def test_each_call_replaces_the_whole_list(standing: Gate) -> None:
     one = connected(standing)
     one.deny([ACME])
     one.deny(iter([GLOBEX]))
@@ -56,7 +56,7 @@ def test_each_time_is_told_the_whole_list(standing: Gate) -> None:
     assert refusing(standing) == {READ: (deny_tenants_policy([GLOBEX]),), WRITE: (deny_tenants_policy([GLOBEX]),)}
 
 
-def test_when_nobody_is_left_nothing_is_either_however_often_that_is_said(standing: Gate) -> None:
+def test_an_empty_list_deletes_the_policy_and_can_be_repeated(standing: Gate) -> None:
     one = connected(standing)
     one.deny([])
     one.deny([ACME])
@@ -66,14 +66,14 @@ def test_when_nobody_is_left_nothing_is_either_however_often_that_is_said(standi
     assert one.denied_tenants() == frozenset()
 
 
-def test_only_those_whom_both_roles_refuse_are_shut_out(standing: Gate) -> None:
+def test_only_tenants_that_both_roles_deny_count_as_denied(standing: Gate) -> None:
     one = connected(standing)
     one.deny([ACME, GLOBEX])
     suspender(standing).delete_role_policy(RoleName=WRITE, PolicyName=POLICY_NAME)
     assert one.denied_tenants() == frozenset()
 
 
-def test_a_list_that_does_not_fit_is_refused_by_name_and_changes_nothing(standing: Gate) -> None:
+def test_a_list_that_does_not_fit_raises_too_many_suspended_and_changes_nothing(standing: Gate) -> None:
     one = connected(standing)
     one.deny([ACME])
     before = standing.account.inline_policies
@@ -84,20 +84,20 @@ def test_a_list_that_does_not_fit_is_refused_by_name_and_changes_nothing(standin
     assert len(one.denied_tenants()) == 150
 
 
-def test_a_list_that_other_policies_leave_no_room_for_is_refused_by_the_same_name(standing: Gate) -> None:
+def test_a_list_that_other_policies_leave_no_room_for_raises_too_many_suspended(standing: Gate) -> None:
     large = DENY.replace('"*"', '"{}"'.format("s3:" + "x" * 8000), 1)
     put(suspender(standing), name="other", document=large)
     with pytest.raises(TooManySuspended, match=f"{READ} has no room for 50 suspended tenants"):
         connected(standing).deny(MANY[:50])
 
 
-def test_what_is_no_tenant_is_not_shut_out(standing: Gate) -> None:
+def test_an_invalid_tenant_id_is_rejected(standing: Gate) -> None:
     with pytest.raises(InvalidTenantId):
         connected(standing).deny([TenantId("*")])
     assert standing.account.inline_policies == {}
 
 
-def test_a_role_that_is_gone_is_no_role_on_which_nobody_is_suspended(standing: Gate) -> None:
+def test_a_missing_role_is_an_error_and_not_an_empty_list(standing: Gate) -> None:
     roles = {name: role for name, role in standing.account.roles.items() if name != WRITE}
     one = connected(standing)
     standing.account = replace(standing.account, roles=roles)
@@ -108,32 +108,32 @@ def test_a_role_that_is_gone_is_no_role_on_which_nobody_is_suspended(standing: G
         one.denied_tenants()
 
 
-def test_a_role_without_its_boundary_is_not_written_to(standing: Gate) -> None:
+def test_a_role_without_its_boundary_is_not_changed(standing: Gate) -> None:
     standing.account = standing.account.with_role(replace(standing.account.role("tenant-read"), boundary_arn=None))
     with pytest.raises(SuspensionFailed, match=r"IAM refuses: .*AccessDenied"):
         connected(standing).deny([ACME])
 
 
-def test_whoever_is_no_suspender_shuts_nobody_out(standing: Gate) -> None:
+def test_other_roles_cannot_suspend_tenants(standing: Gate) -> None:
     other = TenantSuspension.connect(became(standing, "control-plane"), "keyfence-", endpoint_url=standing.url)
     with pytest.raises(SuspensionFailed, match=r"IAM refuses: .*AccessDenied"):
         other.deny([ACME])
 
 
-def test_an_iam_that_does_not_answer_is_told(standing: Gate) -> None:
+def test_an_iam_endpoint_that_does_not_answer_raises_suspension_failed(standing: Gate) -> None:
     with pytest.raises(SuspensionFailed, match="IAM cannot be reached"):
         connected(standing, endpoint_url="http://127.0.0.1:1").deny([ACME])
 
 
 @pytest.mark.parametrize("kind", ["throttle", "error", "lost_response", "lost_request"])
 @pytest.mark.parametrize("nth", [1, 2])
-def test_a_call_that_fails_once_is_made_again(standing: Gate, kind: FaultKind, nth: int) -> None:
+def test_a_call_that_fails_once_is_retried(standing: Gate, kind: FaultKind, nth: int) -> None:
     standing.faults = (Fault(kind=kind, service="iam", nth=nth),)
     connected(standing).deny([ACME])
     assert connected(standing).denied_tenants() == {ACME}
 
 
-def test_a_deletion_whose_answer_was_lost_is_done(standing: Gate) -> None:
+def test_a_deletion_whose_response_was_lost_succeeds(standing: Gate) -> None:
     one = connected(standing)
     one.deny([ACME])
     standing.faults = (Fault(kind="lost_response", service="iam", operation="DeleteRolePolicy", every=2),)
@@ -141,14 +141,12 @@ def test_a_deletion_whose_answer_was_lost_is_done(standing: Gate) -> None:
     assert standing.account.inline_policies == {}
 
 
-def test_the_roles_are_those_of_the_deployment() -> None:
+def test_the_roles_have_the_prefix_of_the_deployment() -> None:
     with gate(account=Account.from_definitions(ROLES, Deployment(role_prefix="shop-"))) as other:
         TenantSuspension.connect(became(other, "suspender"), "shop-", endpoint_url=other.url).deny([ACME])
         assert list(other.account.inline_policies) == ["shop-tenant-read", "shop-tenant-write"]
 
 
-def test_a_profile_that_the_environment_names_and_does_not_have_is_none_of_its_business(
-    standing: Gate, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_aws_profile_in_the_environment_is_ignored(standing: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_PROFILE", "nobody")
     connected(standing).deny([ACME])

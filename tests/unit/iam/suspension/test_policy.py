@@ -27,29 +27,29 @@ def condition(policy: object) -> Condition:
     return only
 
 
-def test_a_suspension_denies_everything_to_the_tenants_it_names() -> None:
+def test_a_suspension_denies_everything_to_its_tenants() -> None:
     policy = deny_tenants_policy([TenantId("globex"), TenantId("acme"), TenantId("acme")])
     assert condition(policy.as_json()) == Condition("StringEquals", "aws:PrincipalTag/tenant", ("acme", "globex"))
 
 
 @pytest.mark.parametrize("text", ["*", "", "ACME", "a*", "${aws:username}", "acme#"])
-def test_what_is_no_tenant_is_not_suspended(text: str) -> None:
+def test_an_invalid_tenant_id_cannot_be_suspended(text: str) -> None:
     with pytest.raises(InvalidTenantId):
         deny_tenants_policy([TenantId("acme"), TenantId(text)])
 
 
-def test_a_suspension_of_nobody_is_refused() -> None:
+def test_a_suspension_without_tenants_is_rejected() -> None:
     with pytest.raises(InvalidSuspension, match="at least one tenant"):
         deny_tenants_policy([])
 
 
-def test_a_suspension_that_iam_has_no_room_for_is_refused_with_its_size() -> None:
+def test_a_suspension_that_is_too_large_is_rejected_with_its_size() -> None:
     with pytest.raises(InvalidSuspension, match=r"1000 tenants take 3\d,\d{3} characters, and a policy has 5,760"):
         deny_tenants_policy(LONG_NAMED)
 
 
 @pytest.mark.parametrize("role", ["tenant-read", "tenant-write"])
-def test_the_longest_suspension_fits_beside_the_roles_own_policy_and_a_revocation(role: str) -> None:
+def test_the_largest_suspension_fits_beside_the_roles_own_policy_and_a_revocation(role: str) -> None:
     most = max(number for number in range(1, 300) if _fits(number))
     together = (
         ROLES[role].identity(Deployment(table="t" * 255)),
@@ -67,7 +67,7 @@ def _fits(number: int) -> bool:
         return False
 
 
-def test_a_revocation_denies_everything_to_sessions_of_before() -> None:
+def test_a_revocation_denies_everything_to_older_sessions() -> None:
     assert condition(deny_sessions_before(NOON).as_json()) == Condition(
         "DateLessThan", "aws:TokenIssueTime", ("2026-01-02T12:00:00Z",)
     )
@@ -78,11 +78,11 @@ def test_a_revocation_rounds_up_so_that_no_session_of_that_second_stays() -> Non
     assert condition(late.as_json()).values == ("2026-01-02T12:00:01Z",)
 
 
-def test_a_revocation_is_told_in_utc() -> None:
+def test_a_revocation_is_written_in_utc() -> None:
     there = NOON.astimezone(timezone(timedelta(hours=-5)))
     assert deny_sessions_before(there) == deny_sessions_before(NOON)
 
 
-def test_a_time_without_a_zone_is_refused() -> None:
+def test_a_time_without_a_time_zone_is_rejected() -> None:
     with pytest.raises(InvalidSuspension, match="time zone"):
         deny_sessions_before(NOON.replace(tzinfo=None))

@@ -17,7 +17,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.text(), JSON, max_size=5), st.text(min_size=1), JSON, JSON)
-def test_a_repeated_name_is_never_read(content: dict[str, Any], name: str, first: Any, second: Any) -> None:
+def test_a_repeated_name_is_never_accepted(content: dict[str, Any], name: str, first: Any, second: Any) -> None:
     """Whatever stands around it, and however its two values differ."""
     pairs = [*((key, value) for key, value in content.items() if key != name), (name, first), (name, second)]
     written = ", ".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in pairs)
@@ -26,7 +26,9 @@ def test_a_repeated_name_is_never_read(content: dict[str, Any], name: str, first
 
 
 @given(st.dictionaries(st.text(), JSON, max_size=5), st.booleans(), st.sampled_from([None, 2]))
-def test_any_object_without_repeated_names_is_read(content: dict[str, Any], escaped: bool, indent: int | None) -> None:
+def test_any_object_without_repeated_names_is_parsed(
+    content: dict[str, Any], escaped: bool, indent: int | None
+) -> None:
     assert parse_object(json.dumps(content, ensure_ascii=escaped, indent=indent).encode()) == content
 
 
@@ -45,7 +47,7 @@ def test_any_object_without_repeated_names_is_read(content: dict[str, Any], esca
     ],
     ids=repr,
 )
-def test_a_name_that_occurs_twice_is_refused_wherever_it_is(body: bytes) -> None:
+def test_a_repeated_name_is_rejected_at_any_depth(body: bytes) -> None:
     with pytest.raises(InvalidJson, match="twice"):
         parse_object(body)
 
@@ -77,6 +79,6 @@ def test_a_name_may_occur_in_two_objects() -> None:
     ],
     ids=lambda body: repr(body[:20]),
 )
-def test_what_is_no_object_or_no_json_is_refused(body: bytes) -> None:
+def test_anything_but_a_json_object_is_rejected(body: bytes) -> None:
     with pytest.raises(InvalidJson):
         parse_object(body)

@@ -35,7 +35,7 @@ def first(one: SessionIssuer, **parameters: str) -> Session:
     return new_session(one, assume_role(one, one.issue_service_session("porter").session, **parameters))
 
 
-def test_transitive_tags_are_handed_on_and_others_are_not(one: SessionIssuer) -> None:
+def test_transitive_tags_are_inherited_and_others_are_not(one: SessionIssuer) -> None:
     tags = {**tagged(("tenant", "acme"), ("floor", "3")), "TransitiveTagKeys__member__1": "Tenant"}
     second = new_session(one, assume_role(one, first(one, **tags)))
     third = new_session(one, assume_role(one, second, **tagged(("floor", "4"))))
@@ -49,7 +49,7 @@ def test_a_transitive_tag_cannot_be_changed(one: SessionIssuer, key: str) -> Non
     assert error(assume_role(one, session, **tagged((key, "globex")))) == (400, "InvalidParameterValue", CONFLICT)
 
 
-def test_tags_that_are_handed_on_need_the_permission_to_tag() -> None:
+def test_inherited_tags_need_the_permission_to_tag() -> None:
     one = sessions(
         porter(allow("*")),
         role("room", trust(arn("porter")), allow("*")),
@@ -62,7 +62,7 @@ def test_tags_that_are_handed_on_need_the_permission_to_tag() -> None:
     assert "sts:TagSession" in error(assume_role(one, transitive, RoleArn=arn("cellar")))[2]
 
 
-def test_a_source_identity_stays(one: SessionIssuer) -> None:
+def test_a_source_identity_cannot_be_changed(one: SessionIssuer) -> None:
     session = first(one, SourceIdentity="alice")
     again = assume_role(one, session, SourceIdentity="alice")
     assert parsed(assume_role(one, session))["SourceIdentity"] == "alice"
@@ -74,14 +74,14 @@ def test_a_source_identity_stays(one: SessionIssuer) -> None:
     )
 
 
-def test_a_session_policy_is_not_handed_on(one: SessionIssuer) -> None:
+def test_a_session_policy_is_not_inherited(one: SessionIssuer) -> None:
     text = '{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"sts:*","Resource":"*"}}'
     narrow = first(one, Policy=text)
     assert narrow.policies is not None
     assert new_session(one, assume_role(one, narrow)).policies is None
 
 
-def test_a_chain_s_sessions_last_an_hour_at_most(one: SessionIssuer) -> None:
+def test_chained_sessions_last_an_hour_at_most(one: SessionIssuer) -> None:
     session = one.issue_service_session("porter").session
     assert assume_role(one, session, DurationSeconds="3600").status == 200
     assert error(assume_role(one, session, DurationSeconds="3601")) == (
@@ -91,7 +91,7 @@ def test_a_chain_s_sessions_last_an_hour_at_most(one: SessionIssuer) -> None:
     )
 
 
-def test_a_role_s_own_limit_is_told_first() -> None:
+def test_the_roles_own_limit_is_reported_first() -> None:
     one = sessions(porter(), role("room", trust(arn("porter")), max_session_seconds=3600))
     assert error(assume_role(one, one.issue_service_session("porter").session, DurationSeconds="7200")) == (
         400,

@@ -42,7 +42,7 @@ def test_a_role_that_does_not_trust_the_caller_is_not_assumed() -> None:
     assert refused(porter(allow("*")), room(arn("somebody"))) == "sts:AssumeRole"
 
 
-def test_a_role_that_is_not_there_is_refused_as_one_that_does_not_trust() -> None:
+def test_a_missing_role_is_denied_like_one_that_does_not_trust() -> None:
     one = sessions(porter(allow("*")), room())
     answer = assume_role(one, one.issue_service_session("porter").session, RoleArn=arn("cellar"))
     assert error(answer) == (
@@ -53,7 +53,7 @@ def test_a_role_that_is_not_there_is_refused_as_one_that_does_not_trust() -> Non
     )
 
 
-def test_trust_in_the_caller_s_role_suffices() -> None:
+def test_trust_in_the_callers_role_suffices() -> None:
     assert refused(porter(), room(arn("porter"))) is None
 
 
@@ -63,33 +63,33 @@ def test_trust_in_the_very_session_suffices() -> None:
 
 
 @pytest.mark.parametrize("account", [ROOT, "000000000000"])
-def test_trust_in_the_account_needs_the_caller_s_own_policies_too(account: str) -> None:
+def test_trust_in_the_account_also_needs_the_callers_own_policies(account: str) -> None:
     assert refused(porter(), room(account)) == "sts:AssumeRole"
     assert refused(porter(allow("sts:AssumeRole", resources=(arn("other"),))), room(account)) == "sts:AssumeRole"
     assert refused(porter(allow("sts:AssumeRole", resources=(arn("room"),))), room(account)) is None
 
 
-def test_trust_in_another_account_is_none() -> None:
+def test_trust_in_another_account_does_not_count() -> None:
     assert refused(porter(allow("*")), room("arn:aws:iam::111122223333:root")) == "sts:AssumeRole"
 
 
-def test_an_explicit_deny_of_the_caller_s_own_policies_refuses() -> None:
+def test_an_explicit_deny_in_the_callers_policies_denies() -> None:
     said = refused(porter(deny("sts:AssumeRole")), room(arn("porter")))
     assert said == "sts:AssumeRole with an explicit deny in an identity-based policy"
 
 
-def test_an_explicit_deny_of_the_trust_policy_refuses() -> None:
+def test_an_explicit_deny_in_the_trust_policy_denies() -> None:
     everybody = Statement(effect="Deny", principals={"AWS": ("*",)}, actions=("sts:AssumeRole",))
     both = Policy(statements=(*trust(arn("porter")).statements, everybody))
     said = refused(porter(allow("*")), role("room", both))
     assert said == "sts:AssumeRole with an explicit deny in a resource-based policy"
 
 
-def test_a_boundary_of_the_caller_limits_what_it_may_become() -> None:
+def test_the_callers_boundary_limits_the_roles_it_can_assume() -> None:
     assert refused(porter(allow("*"), boundary=(allow("dynamodb:*"),)), room(arn("porter"))) == "sts:AssumeRole"
 
 
-def test_a_session_policy_of_the_caller_limits_what_it_may_become() -> None:
+def test_the_callers_session_policy_limits_the_roles_it_can_assume() -> None:
     one = sessions(porter(allow("*")), room(arn("porter"), arn("room")))
     for policy, status in (("dynamodb:*", 403), ("sts:AssumeRole", 200)):
         text = f'{{"Version":"2012-10-17","Statement":{{"Effect":"Allow","Action":"{policy}","Resource":"*"}}}}'
@@ -100,13 +100,13 @@ def test_a_session_policy_of_the_caller_limits_what_it_may_become() -> None:
         one.replace_account(one.account.with_role(room(arn("porter"), arn("room"))))
 
 
-def test_tags_need_a_permission_of_their_own() -> None:
+def test_tags_need_sts_tag_session() -> None:
     untagging = role("room", trust(arn("porter"), actions=("sts:AssumeRole",)))
     assert refused(porter(allow("*")), untagging) is None
     assert refused(porter(allow("*")), untagging, **tagged(("tenant", "acme"))) == "sts:TagSession"
 
 
-def test_a_source_identity_needs_a_permission_of_its_own() -> None:
+def test_a_source_identity_needs_sts_set_source_identity() -> None:
     plain = role("room", trust(arn("porter"), actions=("sts:AssumeRole", "sts:TagSession")))
     assert refused(porter(allow("*")), plain, SourceIdentity="alice") == "sts:SetSourceIdentity"
 
@@ -143,7 +143,7 @@ def test_a_source_identity_needs_a_permission_of_its_own() -> None:
         ("IpAddress", "aws:SourceIp", "198.51.100.0/24", {}, False),
     ],
 )
-def test_a_trust_policy_sees_what_is_asked_and_who_asks(
+def test_a_trust_policy_sees_the_request_and_the_caller(
     operator: str, key: str, value: str, parameters: dict[str, str], assumed: bool
 ) -> None:
     conditions = (Condition(operator, key, (value,)),)

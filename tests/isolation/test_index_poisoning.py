@@ -1,0 +1,68 @@
+"""A neighbour's prefix in an index key is beyond IAM: what was planted there is never shown, and is counted."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from keyfence.app.domains import load_domains
+from keyfence.store.codec import Item
+from keyfence.store.entity import Query, key_names
+from keyfence.store.keys import Fence
+from keyfence_iam.tenant import session_key_prefix
+from tests.isolation.catalogue_calls import example_key, example_values
+from tests.stack import World
+
+INDEXED = {
+    str(named): named.pattern
+    for named in load_domains().patterns
+    if isinstance(named.pattern, Query) and named.index != "table" and named.pattern.key.realm == "tenant"
+}
+
+
+def _planted(pattern: Query[Any], attacker: Fence, victim: Fence) -> Item:
+    """The attacker's own table key with the victim's key for the index."""
+    return {
+        **example_key(pattern.entity, "table", attacker),
+        **example_key(pattern.entity, pattern.index, victim),
+        "type": {"S": pattern.entity.type},
+    }
+
+
+@pytest.mark.parametrize("name", INDEXED)
+async def test_an_item_that_a_hostile_session_writes_into_an_index_is_dropped_and_counted(
+    world: World, name: str
+) -> None:
+    pattern, victim, attacker = INDEXED[name], await world.new_tenant(), await world.new_tenant()
+    planted = _planted(pattern, Fence.for_tenant(attacker), Fence.for_tenant(victim))
+    world.client(attacker).put_item(TableName=world.tables.name, Item=planted)
+    seen: list[str] = []
+    table = replace(world.table(victim, writes=False), on_foreign_item=lambda: seen.append("foreign"))
+    page = await table.page(pattern, first=10, after=None, between=None, **example_values(pattern.key))
+    assert page.items == ()
+    assert seen == ["foreign"]
+    partition = key_names(pattern.index).partition
+    shown = world.client(victim, read_only=True).query(
+        TableName=world.tables.name,
+        IndexName=pattern.index.upper(),
+        KeyConditionExpression="#p = :p",
+        ExpressionAttributeNames={"#p": partition},
+        ExpressionAttributeValues={":p": planted[partition]},
+    )
+    assert shown["Count"] == 1, "IAM lets the victim's session see it, so that the code above is what kept it away"
+
+
+async def test_the_strict_gate_denies_what_iam_cannot(world: World) -> None:
+    pattern, victim, attacker = next(iter(INDEXED.values())), await world.new_tenant(), await world.new_tenant()
+    client, table = world.client(attacker), world.tables.name
+    world.gate.index_key_prefix = session_key_prefix
+    try:
+        client.put_item(TableName=table, Item=_planted(pattern, Fence.for_tenant(attacker), Fence.for_tenant(attacker)))
+        with pytest.raises(ClientError, match="strict gate") as refusal:
+            client.put_item(
+                TableName=table, Item=_planted(pattern, Fence.for_tenant(attacker), Fence.for_tenant(victim))
+            )
+        assert refusal.value.response["Error"]["Code"] == "AccessDeniedException"
+    finally:
+        world.gate.index_key_prefix = None

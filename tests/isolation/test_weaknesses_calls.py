@@ -1,0 +1,192 @@
+"""Holes of calls: what a fence on leading keys does not reach, with what shuts each of them."""
+
+import tomllib
+
+import pytest
+
+from keyfence.errors import BadInput
+from keyfence.store.cursor import CursorCodec, CursorPosition, CursorScope
+from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence_iam.authorization import UnsupportedRequest
+from keyfence_iam.evaluator.decision import Allowed, Denied, access_denied_message
+from keyfence_iam.evaluator.evaluation import Policies, evaluate
+from keyfence_iam.evaluator.request import AuthorizationRequest
+from keyfence_iam.lint import lint
+from keyfence_iam.policy import Policy
+from keyfence_iam.policy.actions import STREAM_READS, TABLE_COPY_ACTIONS
+from keyfence_iam.roles import ROLES
+from tests.docs.pages import ROOT
+from tests.isolation.sample_sessions import (
+    LEADING,
+    OWN,
+    SCAN,
+    Call,
+    allowing,
+    batch_get,
+    condition_check,
+    fenced,
+    get,
+    key,
+    put,
+    query,
+    questions,
+    update,
+)
+from tests.isolation.session_evaluator import DEPLOYMENT, SessionEvaluator
+
+A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
+STREAM = f"{DEPLOYMENT.table_arn}/stream/2026-11-05T12:00:00.000"
+TENANT_ROLES = ("tenant-read", "tenant-write")
+FENCE = {"ForAllValues:StringLike": {LEADING: OWN}, "Null": {LEADING: "false", "dynamodb:Attributes": "false"}}
+LISTED = {"ForAllValues:StringEquals": {"dynamodb:Attributes": ["PK", "SK", "nickname"]}}
+
+
+def opens(policy: Policy, call: Call) -> bool:
+    return SessionEvaluator.with_identity_policy(policy, "a1").allows(*call)
+
+
+def ours_open(call: Call) -> list[str]:
+    return [role for role in TENANT_ROLES if SessionEvaluator.of(role, "a1").allows(*call)]
+
+
+def allowed(policy: Policy, action: str, resource: str, **context: str) -> bool:
+    asked = AuthorizationRequest(action, resource, {"aws:PrincipalTag/tenant": "a1", **context})
+    return isinstance(evaluate(Policies((policy,)), asked), Allowed)
+
+
+def ours_allow(action: str, resource: str) -> list[str]:
+    return [role for role, found in ROLES.items() if allowed(found.identity(DEPLOYMENT), action, resource)]
+
+
+def names(policy: Policy) -> set[str]:
+    return {finding.name for finding in lint(policy)}
+
+
+@pytest.mark.parametrize("call", [condition_check(A10), batch_get(A10)], ids=["ConditionCheck", "BatchGetItem"])
+def test_H14_an_action_in_a_second_statement_without_the_condition_reaches_neighbours_and_ours_all_have_it(
+    call: Call,
+) -> None:
+    bad = allowing(["dynamodb:ConditionCheckItem", "dynamodb:BatchGetItem"])
+    assert opens(bad, call)
+    assert ours_open(call) == []
+    assert "unfenced-data-call" in names(bad)
+
+
+def test_H15_an_attribute_list_does_not_limit_what_a_write_returns() -> None:
+    bad = allowing(["dynamodb:UpdateItem"], FENCE | LISTED)
+    whole = update(A1, ReturnValues="ALL_NEW")
+    good = allowing(
+        ["dynamodb:UpdateItem"], FENCE | LISTED | {"StringEquals": {"dynamodb:ReturnValues": ["NONE", "UPDATED_NEW"]}}
+    )
+    assert opens(bad, whole)
+    assert not opens(good, whole)
+    assert opens(good, update(A1))
+    assert "return-values-open" in names(bad) - names(good)
+
+
+def test_H16_an_attribute_list_does_not_limit_a_read_without_a_projection() -> None:
+    bad = allowing(["dynamodb:GetItem"], FENCE | LISTED)
+    good = allowing(["dynamodb:GetItem"], FENCE | LISTED | {"StringEquals": {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"}})
+    assert opens(bad, get(A1))
+    assert not opens(good, get(A1))
+    assert opens(good, get(A1, ProjectionExpression="nickname"))
+    assert "projection-not-required" in names(bad) - names(good)
+
+
+def test_H17_an_attribute_list_does_not_stop_a_put_from_removing_other_attributes() -> None:
+    bad = allowing(["dynamodb:PutItem"], FENCE | LISTED)
+    assert opens(bad, put(A1, nickname="only this is left of the item"))
+    assert "whole-item-replaced" in names(bad)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_H15_H16_H17_no_policy_of_ours_relies_on_attribute_lists(role: str) -> None:
+    conditions = [one for statement in ROLES[role].identity(DEPLOYMENT).statements for one in statement.conditions]
+    assert not [one for one in conditions if one.key.lower() == "dynamodb:attributes"]
+
+
+def test_H18_iam_does_not_check_a_start_key_and_an_encrypted_cursor_is_valid_for_its_own_list_only() -> None:
+    foreign = query(A1, ExclusiveStartKey=key(A10))
+    assert ours_open(foreign) == [*TENANT_ROLES], "no condition key covers it"
+    sealer = CursorCodec([b"k" * 32])
+    neighbours = sealer.encode(CursorPosition("PROFILE"), CursorScope("TENANT#a10#", "users", "USER#1"))
+    with pytest.raises(BadInput):
+        sealer.decode(neighbours, CursorScope("TENANT#a1#", "users", "USER#1"))
+    assert sealer.decode(neighbours, CursorScope("TENANT#a10#", "users", "USER#1")) == CursorPosition("PROFILE")
+
+
+@pytest.mark.parametrize("action", [*STREAM_READS, *TABLE_COPY_ACTIONS])
+def test_H19_table_wide_actions_pass_a_condition_without_null_guard_and_no_tenant_has_them(action: str) -> None:
+    bad = fenced(
+        actions=[*STREAM_READS, *TABLE_COPY_ACTIONS],
+        resource=[DEPLOYMENT.table_arn, f"{DEPLOYMENT.table_arn}/stream/*"],
+    )
+    resource = STREAM if action in STREAM_READS else DEPLOYMENT.table_arn
+    assert allowed(bad, action, resource)
+    assert ours_allow(action, resource) == (["stream-worker"] if action in STREAM_READS else [])
+    assert "table-wide-call" in names(bad)
+
+
+def test_H20_a_denial_names_role_and_table_and_clients_of_the_api_see_neither() -> None:
+    (asked,) = questions(get(A10))
+    text = access_denied_message(
+        Denied("identity"), asked, "arn:aws:sts::000000000000:assumed-role/keyfence-tenant-read/acme"
+    )
+    assert "keyfence-tenant-read" in text
+    assert DEPLOYMENT.table_arn in text
+    said = DynamoDbError("AccessDeniedException", text).as_keyfence_error()
+    assert (said.message, dict(said.extensions)) == ("this tenant's credentials do not allow this", {})
+
+
+def test_H21_a_denial_does_not_reveal_whether_an_item_exists_and_no_tenant_writes_shared_items() -> None:
+    texts = {
+        access_denied_message(Denied("identity"), asked, "session")
+        for partition in ("TENANT#a10#USER#1", "TENANT#a10#USER#nobody")
+        for asked in questions(get(partition))
+    }
+    assert len(texts) == 1
+    assert ours_open(put("UNIQUE#EMAIL#a@b.example")) == ours_open(put("CONTROL#SLUG#acme")) == []
+
+
+def test_H29_a_wildcard_after_the_table_includes_indexes_and_stream_and_ours_names_each() -> None:
+    wide = f"{DEPLOYMENT.table_arn.removesuffix(DEPLOYMENT.table)}*"
+    bad = allowing(["dynamodb:Query", "dynamodb:GetRecords"], None, wide)
+    assert opens(bad, query(A10, "GSI1"))
+    assert allowed(bad, "dynamodb:GetRecords", STREAM)
+    assert "table-wildcard" in names(bad)
+    resources = [
+        resource
+        for role in TENANT_ROLES
+        for statement in ROLES[role].identity(DEPLOYMENT).statements
+        if statement.effect == "Allow"
+        for resource in statement.resources
+    ]
+    assert resources
+    assert not [resource for resource in resources if "*" in resource]
+
+
+def test_H31_dax_would_call_with_its_own_role_and_nothing_of_ours_may_or_does_use_it() -> None:
+    cache = "arn:aws:dax:us-east-1:000000000000:cache/c"
+    bad = allowing(["dax:GetItem"], None, cache)
+    assert allowed(bad, "dax:GetItem", cache)
+    assert ours_allow("dax:GetItem", cache) == []
+    projects = [tomllib.loads((ROOT / top / "pyproject.toml").read_text())["project"] for top in ("service", "iam")]
+    assert not [name for project in projects for name in project["dependencies"] if "dax" in name.lower()]
+    assert "dax-granted" in names(bad)
+
+
+def test_H32_vector_search_passes_a_condition_without_null_guard_and_ours_denies_it() -> None:
+    bad = fenced(actions="dynamodb:*")
+    assert allowed(bad, "dynamodb:SearchVectors", DEPLOYMENT.table_arn)
+    assert ours_allow("dynamodb:SearchVectors", DEPLOYMENT.table_arn) == []
+    assert "vector-search-granted" in names(bad)
+    for unknown in ("SearchVectors", "StartBulkPutItems", "WhatComesNextYear"):
+        with pytest.raises(UnsupportedRequest):
+            list(questions((unknown, {"TableName": DEPLOYMENT.table})))
+
+
+def test_H1_only_the_migrator_may_scan_and_it_may_not_read_items_by_key() -> None:
+    assert [role for role in ROLES if SessionEvaluator.of(role, "a1").allows(*SCAN)] == ["migrator"]
+    assert not SessionEvaluator.of("migrator", "a1").allows(*get(A1))
+    assert SessionEvaluator.of("migrator", None).allows(*put("CONTROL#MIGRATION#m1"))
+    assert not SessionEvaluator.of("migrator", None).allows(*put("CONTROL#TENANT#a1"))

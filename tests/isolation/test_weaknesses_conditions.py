@@ -1,0 +1,111 @@
+"""Holes of conditions: open under the policy that has them, as on AWS, and shut under ours."""
+
+import pytest
+
+from keyfence_iam.lint import lint
+from keyfence_iam.policy import Policy, parse_policy
+from keyfence_iam.roles import ROLES
+from tests.isolation.sample_sessions import (
+    DELETE_TABLE,
+    DESCRIBE,
+    LEADING,
+    OWN,
+    PARTIQL_SCAN,
+    SCAN,
+    Call,
+    allowing,
+    batch_get,
+    fenced,
+    get,
+)
+from tests.isolation.session_evaluator import DEPLOYMENT, SessionEvaluator
+
+A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
+KEYLESS = ["dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:DeleteTable", "dynamodb:PartiQLSelect"]
+FENCE = {"ForAllValues:StringLike": {LEADING: OWN}}
+GUARD = {"Null": {LEADING: "false"}}
+
+
+def opens(policy: Policy, call: Call, tenant: str | None = "a1") -> bool:
+    return SessionEvaluator.with_identity_policy(policy, tenant).allows(*call)
+
+
+def ours_open(call: Call, tenant: str | None = "a1") -> list[str]:
+    """The roles of a tenant whose sessions may make the call."""
+    return [role for role in ("tenant-read", "tenant-write") if SessionEvaluator.of(role, tenant).allows(*call)]
+
+
+def names(policy: Policy) -> set[tuple[str, str]]:
+    return {(finding.code, finding.name) for finding in lint(policy)}
+
+
+@pytest.mark.parametrize("call", [SCAN, DESCRIBE, DELETE_TABLE, PARTIQL_SCAN], ids=lambda call: str(call[0]))
+def test_H1_a_call_without_leading_keys_passes_a_condition_without_null_guard_but_not_ours(call: Call) -> None:
+    assert opens(allowing(KEYLESS, FENCE), call)
+    assert not opens(allowing(KEYLESS, {**FENCE, **GUARD}), call)
+    assert ours_open(call) == []
+    assert ("H1", "missing-null-guard") in names(allowing(KEYLESS, FENCE))
+
+
+@pytest.mark.parametrize("misspelled", ["dynamodb: LeadingKeys", "dynamodb:LeadingKey", "dynamo:LeadingKeys"])
+def test_H2_a_misspelled_condition_key_limits_nothing_and_ours_is_correct(misspelled: str) -> None:
+    bad = fenced(condition_key=misspelled)
+    assert opens(bad, get(A10))
+    assert not opens(fenced(), get(A10))
+    assert ours_open(get(A10)) == []
+    assert "H2" in {hole for hole, _ in names(bad)}
+
+
+def test_H6_for_any_value_allows_a_batch_with_one_own_key_and_ours_does_not() -> None:
+    bad = fenced(operator="ForAnyValue:StringLike")
+    assert opens(bad, batch_get(A1, A10))
+    assert not opens(bad, batch_get(A10))
+    assert ours_open(batch_get(A1, A10)) == []
+    assert ours_open(batch_get(A1)) == ["tenant-read", "tenant-write"]
+    assert ("H6", "for-any-value") in names(bad)
+
+
+def test_H6_for_all_values_in_a_deny_does_not_deny_a_mixed_batch() -> None:
+    everything = {"Effect": "Allow", "Action": "dynamodb:BatchGetItem", "Resource": DEPLOYMENT.table_arn}
+    deny = {**everything, "Effect": "Deny", "Condition": {"ForAllValues:StringLike": {LEADING: "TENANT#a10#*"}}}
+    bad = parse_policy({"Version": "2012-10-17", "Statement": [everything, deny]})
+    assert not opens(bad, batch_get(A10))
+    assert opens(bad, batch_get(A1, A10))
+    assert ("H6", "for-all-values-in-deny") in names(bad)
+
+
+def test_H7_an_operator_without_for_all_values_neither_allows_nor_denies_and_ours_works() -> None:
+    plain = fenced("TENANT#a1#*", operator="StringLike")
+    deny = {"Effect": "Deny", "Action": "*", "Resource": "*", "Condition": {"StringLike": {LEADING: "TENANT#a10#*"}}}
+    toothless = parse_policy({"Version": "2012-10-17", "Statement": [*allowing().as_json()["Statement"], deny]})
+    assert not opens(plain, get(A1))
+    assert opens(toothless, get(A10))
+    assert ours_open(get(A1)) == ["tenant-read", "tenant-write"]
+    assert ("H7", "set-operator-missing") in names(plain) & names(toothless)
+
+
+def test_H8_without_the_tag_a_negated_condition_allows_everything_and_ours_nothing() -> None:
+    bad = fenced("TENANT#${aws:PrincipalTag/tenant}#SECRET#*", operator="ForAllValues:StringNotLike")
+    assert opens(bad, get(A10), tenant=None)
+    assert opens(bad, get("TENANT#a1#SECRET#1"), tenant=None)
+    assert ours_open(get(A1), tenant=None) == ours_open(get(A10), tenant=None) == []
+    assert ours_open(get("TENANT##USER#1"), tenant=None) == []
+    assert ("H8", "negated-operator-in-allow") in names(bad)
+
+
+def test_H8_a_default_value_for_the_missing_tag_is_a_real_tenant() -> None:
+    bad = fenced("TENANT#${aws:PrincipalTag/tenant, 'a10'}#*")
+    assert opens(bad, get(A10), tenant=None)
+    assert ours_open(get(A10), tenant=None) == []
+    assert ("H8", "variable-with-default") in names(bad)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_H24_in_the_old_policy_version_the_variable_is_plain_text_and_ours_is_the_new_version(role: str) -> None:
+    old = fenced(version="2008-10-17")
+    literal = get("TENANT#${aws:PrincipalTag/tenant}#USER#1")
+    assert not opens(old, get(A1))
+    assert opens(old, literal, tenant="a10")
+    assert ROLES[role].identity(DEPLOYMENT).version == ROLES[role].trust(DEPLOYMENT).version == "2012-10-17"
+    assert ours_open(literal) == []
+    assert ("H24", "version-without-variables") in names(old)

@@ -1,0 +1,46 @@
+"""Clients understand a refusal, whichever service they meant."""
+
+import json
+
+import pytest
+from botocore.parsers import create_parser
+from botocore.session import get_session
+
+from keyfence_iam.gate.sigv4 import SignatureError
+from keyfence_iam.gate.sigv4.authorization_header import (
+    BAD_SIGNATURE,
+    EXPIRED,
+    INCOMPLETE,
+    MISSING,
+    UNKNOWN,
+    SignatureErrorCode,
+)
+
+KINDS = {
+    "missing": (MISSING, 403),
+    "incomplete": (INCOMPLETE, 400),
+    "signature": (BAD_SIGNATURE, 403),
+    "unknown": (UNKNOWN, 403),
+    "expired": (EXPIRED, 403),
+}
+
+
+@pytest.mark.parametrize(("kind", "status"), KINDS.values(), ids=list(KINDS))
+def test_sts_errors_are_xml(kind: SignatureErrorCode, status: int) -> None:
+    answer = SignatureError(kind, "said <&> \x00").response("sts")
+    shape = get_session().get_service_model("sts").operation_model("AssumeRole").output_shape
+    assert shape is not None
+    headers = {name.decode(): value.decode() for name, value in answer.headers}
+    parsed = create_parser("query").parse(
+        {"body": answer.body, "headers": headers, "status_code": answer.status}, shape
+    )
+    assert answer.status == status
+    assert parsed["Error"] == {"Type": "Sender", "Code": kind.query, "Message": "said <&> \ufffd"}
+
+
+@pytest.mark.parametrize(("kind", "_"), KINDS.values(), ids=list(KINDS))
+def test_dynamodb_errors_are_json(kind: SignatureErrorCode, _: int) -> None:
+    answer = SignatureError(kind, "said").response("dynamodb")
+    body = json.loads(answer.body)
+    assert (answer.status, body["__type"]) == (400, f"com.amazon.coral.service#{kind.dynamodb}")
+    assert "said" in body.values()

@@ -1,0 +1,180 @@
+"""STS is asked for exactly the session that is wanted, and its refusals are told apart."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ConnectionClosedError, ConnectTimeoutError, NoCredentialsError
+from botocore.stub import Stubber
+
+from keyfence_iam.boto_session import default_boto_session
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.sts.client import StsClient, default_session_name
+from keyfence_iam.sts.session_spec import (
+    SessionSpec,
+    SessionThrottled,
+    SessionUnavailable,
+    StsConnectionLost,
+    TableAccess,
+    control_plane_session,
+    migration_session,
+    tenant_session,
+)
+from keyfence_iam.tenant import TenantId
+from tests.fakes.sts import reads
+
+ROLES = "arn:aws:iam::123456789012:role/keyfence-"
+ISSUED = {
+    "Credentials": {
+        "AccessKeyId": "ASIA0123456789ABCDEF",
+        "SecretAccessKey": "secret",
+        "SessionToken": "token",
+        "Expiration": "2030-01-01T00:00:00Z",
+    }
+}
+
+
+@pytest.fixture
+def sts() -> StsClient:
+    session = boto3.Session("AKIA", "secret", region_name="eu-west-1")
+    return StsClient.connect(session, ROLES, "keyfence", region="eu-west-1")
+
+
+@pytest.fixture
+def stub(sts: StsClient) -> Iterator[Stubber]:
+    with Stubber(sts.client) as stubber:
+        yield stubber
+        stubber.assert_no_pending_responses()
+
+
+ACME, TABLES = TenantId("acme"), "arn:aws:dynamodb:*:123456789012:table/keyfence"
+OWN_SILO = f"{TABLES}-silo-${{aws:PrincipalTag/tenant}}"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "role"),
+    [
+        (tenant_session(ACME, writes=False, table_access=TableAccess.BOTH), "tenant-read"),
+        (tenant_session(ACME, writes=True, table_access=TableAccess.BOTH), "tenant-write"),
+        (migration_session(ACME, table_access=TableAccess.BOTH), "tenant-migration"),
+    ],
+)
+def test_a_tenants_session_has_its_role_and_the_tenant_as_its_only_tag(
+    sts: StsClient, stub: Stubber, wanted: SessionSpec, role: str
+) -> None:
+    expected = {
+        "RoleArn": f"{ROLES}{role}",
+        "RoleSessionName": sts.session_name,
+        "DurationSeconds": 900,
+        "Tags": [{"Key": "tenant", "Value": "acme"}],
+    }
+    stub.add_response("assume_role", ISSUED, expected)
+    assert sts(wanted, 900) == Credentials("ASIA0123456789ABCDEF", "secret", "token")
+
+
+@pytest.mark.parametrize(("placement", "table"), [(TableAccess.POOL, TABLES), (TableAccess.SILO, OWN_SILO)])
+def test_a_tenants_session_is_limited_to_its_table_by_a_session_policy(
+    sts: StsClient, placement: TableAccess, table: str
+) -> None:
+    wanted = [tenant_session(ACME, writes=writes, table_access=placement) for writes in (False, True)]
+    for one in (*wanted, migration_session(ACME, table_access=placement)):
+        asked = sts._parameters(one, 900)
+        (statement,) = json.loads(asked["Policy"])["Statement"]
+        assert statement["Resource"] == [table, f"{table}/index/*"]
+        assert asked["Tags"] == [{"Key": "tenant", "Value": "acme"}]
+        assert "acme" not in asked["Policy"], "one text for all tenants"
+
+
+def test_the_control_plane_is_assumed_without_tags(sts: StsClient, stub: Stubber) -> None:
+    expected = {"RoleArn": f"{ROLES}control-plane", "RoleSessionName": sts.session_name, "DurationSeconds": 1800}
+    stub.add_response("assume_role", ISSUED, expected)
+    sts(control_plane_session(writes=True), 1800)
+
+
+def test_a_read_only_control_plane_session_is_limited_to_reads(sts: StsClient) -> None:
+    asked = sts._parameters(control_plane_session(writes=False), 900)
+    (statement,) = json.loads(asked["Policy"])["Statement"]
+    assert statement["Effect"] == "Allow"
+    assert statement["Action"] == ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"]
+    assert len(asked["Policy"]) < 2048
+    assert "Tags" not in asked
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("AccessDenied", SessionUnavailable),
+        ("ExpiredToken", SessionUnavailable),
+        ("Throttling", SessionThrottled),
+        ("InternalFailure", SessionUnavailable),
+    ],
+)
+def test_an_error_of_sts_raises_session_unavailable(
+    sts: StsClient, stub: Stubber, code: str, kind: type[SessionUnavailable]
+) -> None:
+    stub.add_client_error("assume_role", code, "because", 403)
+    with pytest.raises(SessionUnavailable, match="STS") as refused:
+        sts(reads("acme"), 900)
+    assert type(refused.value) is kind
+
+
+def test_a_network_error_raises_session_unavailable(sts: StsClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(**_: Any) -> None:
+        raise ConnectTimeoutError(endpoint_url="https://sts.eu-west-1.amazonaws.com")
+
+    monkeypatch.setattr(sts.client, "assume_role", unreachable)
+    with pytest.raises(SessionUnavailable, match="STS cannot be reached: Connect timeout"):
+        sts(reads("acme"), 900)
+
+
+def test_a_closed_connection_raises_and_boto3_does_not_retry_it(
+    sts: StsClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Any] = []
+
+    def closed(**call: Any) -> Any:
+        calls.append(call)
+        raise ConnectionClosedError(endpoint_url="https://sts.eu-west-1.amazonaws.com")
+
+    monkeypatch.setattr(sts.client, "assume_role", closed)
+    with pytest.raises(StsConnectionLost, match="STS cannot be reached: Connection was closed"):
+        sts(reads("acme"), 900)
+    assert len(calls) == 1
+
+
+def test_sts_is_called_at_its_regional_endpoint_also_in_us_east_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_STS_REGIONAL_ENDPOINTS", "legacy")
+    made = StsClient.connect(default_boto_session(), ROLES, "keyfence", region="us-east-1")
+    assert made.client.meta.endpoint_url == "https://sts.us-east-1.amazonaws.com"
+
+
+def test_a_machine_without_credentials_raises_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+    with pytest.raises(NoCredentialsError):
+        default_boto_session()
+
+
+@pytest.mark.parametrize("host", ["web-1.example.com", "näme with blanks", "x" * 300, "", "a/b:c#d$e"])
+def test_the_session_name_contains_host_and_process(
+    host: str, monkeypatch: pytest.MonkeyPatch, process: Callable[[], int]
+) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: host)
+    name = default_session_name()
+    assert re.fullmatch(r"[A-Za-z0-9.-]{2,64}", name)
+    assert name.startswith("keyfence-")
+    assert name.endswith(f"-{process()}")
+
+
+@pytest.fixture
+def process(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    monkeypatch.setattr("os.getpid", lambda: 4194304)
+    return lambda: 4194304
