@@ -25,7 +25,7 @@ def test_every_threat_has_a_lock_and_tests_that_exist(row: Row) -> None:
 
 def test_every_hole_that_is_named_has_a_test_of_its_name() -> None:
     named = set(re.findall(r"\((H\d+)", PAGE.read_text()))
-    written = " ".join(page.read_text() for page in (ROOT / "tests" / "isolation").glob("test_holes*.py"))
+    written = " ".join(page.read_text() for page in (ROOT / "tests" / "isolation").glob("test_weaknesses*.py"))
     assert named
     assert [hole for hole in named if f"test_{hole}_" not in written] == []
 

@@ -63,6 +63,8 @@ def test_every_check_fails_for_some_mutation() -> None:
 
 
 def test_every_weakness_has_a_test_with_its_code() -> None:
-    modules = [import_module(f"tests.isolation.{path.stem}") for path in Path(__file__).parent.glob("test_holes_*.py")]
+    modules = [
+        import_module(f"tests.isolation.{path.stem}") for path in Path(__file__).parent.glob("test_weaknesses_*.py")
+    ]
     named = {number for module in modules for name in vars(module) for number in re.findall(r"_H(\d+)(?=_)", name)}
     assert {int(number) for number in named} == set(range(1, 33))
