@@ -1,8 +1,7 @@
 """`Autopilot`: recommends more shards for a hot collection, and starts the reshard if the need lasts."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -40,7 +39,7 @@ NAME = "keyfence"
 
 Mode = Literal["off", "dry-run", "on"]
 StartGrowth = Callable[[TenantId, str, int], Awaitable[object]]
-"""Starts a reshard of a tenant's collection to this number of shards."""
+"""Starts a reshard of a tenant's collection to this number of shards, and does not wait for its end."""
 
 log = structlog.get_logger(__name__)
 
@@ -111,7 +110,7 @@ def repeated_advice(before: ShardAdvice, shards: int, now: datetime) -> AdviceUp
     return AdviceUpdate(after, announce=announce, grow=grow, store=store)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Autopilot:
     """Reviews hot collections. It only adds shards.
 
@@ -123,19 +122,12 @@ class Autopilot:
     mode: Mode = "dry-run"
     grow: StartGrowth | None = None
     now: Callable[[], datetime] = timestamps.utc_now
-    _tasks: "set[asyncio.Task[None]]" = field(default_factory=set)
 
     async def review(self, report: HotPartitionReport) -> None:
         for need in shard_needs(report.lists, self.collections):
             tenant = await self._find_tenant(need)
             if tenant:
                 await self._review(tenant, need)
-
-    async def stop(self) -> None:
-        """Cancel reshards that this server started. Another server can continue them."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _find_tenant(self, need: ShardNeed) -> Tenant | None:
         """Return the tenant if it is active. It is not read at all if one shard is enough for the need."""
@@ -147,7 +139,7 @@ class Autopilot:
     async def _review(self, tenant: Tenant, need: ShardNeed) -> None:
         counts = tenant.shards.get(need.collection, ONE_SHARD)
         if counts.job_id is not None:
-            self._continue_growth(tenant, need.collection, counts)
+            await self._continue_growth(tenant, need.collection, counts)
             return
         shards = need.recommended(counts.read_shards)
         if shards <= counts.read_shards:
@@ -163,7 +155,7 @@ class Autopilot:
         target = capped_by_tier(tenant.tier, counts.read_shards, shards)
         events = self._events(tenant, need, update, counts.read_shards, shards, target)
         if await self._store(before, update, events) and self._may_grow and update.grow and target > counts.read_shards:
-            self._start_growth(tenant.id, need.collection, target)
+            await self._start_growth(tenant.id, need.collection, target)
 
     async def _store(self, before: ShardAdvice | None, update: AdviceUpdate, events: Sequence[Write[Any]]) -> bool:
         """Store the advice with its events. Returns False if another server was first."""
@@ -195,24 +187,16 @@ class Autopilot:
     def _is_dry_run(self) -> bool:
         return self.mode != "off" and not self._may_grow
 
-    def _continue_growth(self, tenant: Tenant, collection: str, counts: ShardCounts) -> None:
+    async def _continue_growth(self, tenant: Tenant, collection: str, counts: ShardCounts) -> None:
         """Continue a growth whose server may have ended. A server that still runs it keeps its lease."""
         if self._may_grow and counts.move_direction is None:
-            self._start_growth(tenant.id, collection, counts.read_shards)
+            await self._start_growth(tenant.id, collection, counts.read_shards)
 
-    def _start_growth(self, tenant: TenantId, collection: str, shards: int) -> None:
-        """Start a task, since a reshard takes longer than the time between reviews."""
+    async def _start_growth(self, tenant: TenantId, collection: str, shards: int) -> None:
+        """Start the reshard, which then runs as a job. A failure is logged, and the review of other needs goes on."""
         assert self.grow is not None
-        self._add_task(self._run_growth(self.grow, tenant, collection, shards))
-
-    def _add_task(self, growth: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(growth)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _run_growth(self, grow: StartGrowth, tenant: TenantId, collection: str, shards: int) -> None:
         try:
-            await grow(tenant, collection, shards)
+            await self.grow(tenant, collection, shards)
         except KeyfenceError as error:
             log.warning(
                 "autopilot_reshard_failed", tenant=tenant, collection=collection, shards=shards, reason=error.message

@@ -39,7 +39,6 @@ class TrafficPublisher:
     async def stop(self) -> None:
         """Stop, and delete what this server published, since its traffic goes to other servers."""
         await self._task.stop()
-        await self.autopilot.stop()
         if self._has_published:
             with suppress(KeyfenceError):
                 await self._fleet.delete(self._server)
