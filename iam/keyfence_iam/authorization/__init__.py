@@ -1,4 +1,4 @@
-"""Calls to DynamoDB as the questions that they put to IAM."""
+"""The IAM authorization requests that a DynamoDB call needs."""
 
 from keyfence_iam.authorization.arns import ArnScope
 from keyfence_iam.authorization.authorizations import (

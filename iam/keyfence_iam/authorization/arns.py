@@ -1,15 +1,15 @@
-"""ARNs of tables, indexes and streams in one account and region."""
+"""ARNs of tables, indexes and streams, and the tables that a call names."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from keyfence_iam.authorization.leading_keys import leading_keys
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.dynamodb.parameters import UnsupportedRequest, key_string
+from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest, key_string
 from keyfence_iam.dynamodb.table_schema import TableSchema
-from keyfence_iam.evaluator.request import ContextValue
+from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,255}")
 _ARN = re.compile(
@@ -20,7 +20,7 @@ _ARN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TableArn:
-    """A table as a call names it; `name` is None where it is not a table of this place."""
+    """The ARN of a table that a call names. `name` is None if the table is outside of the scope."""
 
     name: str | None
     arn: str
@@ -28,7 +28,7 @@ class TableArn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArnScope:
-    """One region of one account; engines that write a region of their own into ARNs have it in `other_regions`."""
+    """One account and region. `other_regions` are regions that an engine writes into its ARNs instead."""
 
     account: str
     region: str
@@ -47,38 +47,36 @@ class ArnScope:
     def table_arn(self, name: str) -> str:
         return f"arn:{self.partition}:dynamodb:{self.region}:{self.account}:table/{name}"
 
-    def locate(self, named: str) -> TableArn:
-        """A table by its name or its ARN."""
-        if _NAME.fullmatch(named):
-            return TableArn(named, self.table_arn(named))
-        found = _ARN.fullmatch(named)
+    def locate(self, name_or_arn: str) -> TableArn:
+        """Return the ARN of a table. Raises UnsupportedRequest if the text is neither a name nor a table's ARN."""
+        if _NAME.fullmatch(name_or_arn):
+            return TableArn(name_or_arn, self.table_arn(name_or_arn))
+        found = _ARN.fullmatch(name_or_arn)
         if found is None or found["kind"]:
-            raise UnsupportedRequest("a table is named by its name or its ARN")
-        return self.locate(found["table"]) if self._holds(found) else TableArn(None, named)
+            raise UnsupportedRequest("TableName must be the name or the ARN of a table")
+        return self.locate(found["table"]) if self._contains(found) else TableArn(None, name_or_arn)
 
     def resource(self, arn: str, kinds: frozenset[str | None]) -> str:
-        """The ARN of a table or of what belongs to it, with the region that policies know."""
+        """Return the ARN of a table, index or stream with the region that policies name.
+
+        Raises UnsupportedRequest if the ARN is of another kind. The kind of a table is None.
+        """
         found = _ARN.fullmatch(arn)
         if found is None or found["kind"] not in kinds:
-            raise UnsupportedRequest(f"not the ARN of a {' or a '.join(sorted(kind or 'table' for kind in kinds))}")
-        if not self._holds(found):
+            expected = " or a ".join(sorted(kind or "table" for kind in kinds))
+            raise UnsupportedRequest(f"the ARN must be that of a {expected}")
+        if not self._contains(found):
             return arn
         return self.table_arn(found["table"]) + (f"/{found['kind']}/{found['part']}" if found["kind"] else "")
 
-    def _holds(self, found: re.Match[str]) -> bool:
-        local = found["region"] == self.region or found["region"] in self.other_regions
-        return local and (found["partition"], found["account"]) == (self.partition, self.account)
-
-
-def index_arn(table_arn: str, index: str) -> str:
-    if not _NAME.fullmatch(index):
-        raise UnsupportedRequest("an index name has letters, digits, '_', '.' and '-'")
-    return f"{table_arn}/index/{index}"
+    def _contains(self, found: re.Match[str]) -> bool:
+        in_region = found["region"] == self.region or found["region"] in self.other_regions
+        return in_region and (found["partition"], found["account"]) == (self.partition, self.account)
 
 
 @dataclass(frozen=True, slots=True)
 class NamedTable:
-    """A named table; without `keys` nothing is known of what leads its items."""
+    """A table that a call names. `schema` is None if it is not known."""
 
     arn: str
     schema: TableSchema | None
@@ -92,32 +90,45 @@ class NamedTable:
         return leading_keys([[key_string(_required(item, self.schema.partition_key)) for item in items]])
 
     def reject_key_update(self, changed: Iterable[str]) -> None:
-        """DynamoDB refuses to move an item; an engine that does would move it past these questions."""
+        """Raise UnsupportedRequest if an update changes the partition key.
+
+        DynamoDB rejects this itself. An engine that accepts it would move the item out of the authorized partition.
+        """
         if self.schema is not None and self.schema.partition_key in changed:
-            raise UnsupportedRequest("an update that changes the partition key")
-
-
-def _required(item: Mapping[str, Any], partition: str) -> object:
-    if partition not in item:
-        raise UnsupportedRequest(f"the partition key {partition!r} is missing")
-    return item[partition]
+            raise UnsupportedRequest("an update must not change the partition key")
 
 
 @dataclass(frozen=True, slots=True)
 class NamedTables:
-    """The tables of a place, and which of those that were named and must be known are not."""
+    """Finds the tables that a call names. `unknown` collects those whose schema is needed but not known."""
 
     scope: ArnScope
     schemas: Mapping[str, TableSchema]
     unknown: set[str] = field(default_factory=set)
 
-    def resource(self, named: str) -> str:
-        """The table's ARN, where its keys do not matter."""
-        return self.scope.locate(named).arn
+    def resource(self, name_or_arn: str) -> str:
+        """Return the ARN of a table whose schema is not needed."""
+        return self.scope.locate(name_or_arn).arn
 
-    def get(self, named: str) -> NamedTable:
-        location = self.scope.locate(named)
-        keys = None if location.name is None else self.schemas.get(location.name)
-        if keys is None:
-            self.unknown.add(location.name or location.arn)
-        return NamedTable(location.arn, keys)
+    def get(self, name_or_arn: str) -> NamedTable:
+        table = self.scope.locate(name_or_arn)
+        schema = None if table.name is None else self.schemas.get(table.name)
+        if schema is None:
+            self.unknown.add(table.name or table.arn)
+        return NamedTable(table.arn, schema)
+
+
+AuthorizationBuilder = Callable[[Parameters, NamedTables], Iterator[AuthorizationRequest]]
+"""Yields the authorization requests of a call of one operation."""
+
+
+def index_arn(table_arn: str, index: str) -> str:
+    if not _NAME.fullmatch(index):
+        raise UnsupportedRequest("the name of an index has only letters, digits, '_', '.' and '-'")
+    return f"{table_arn}/index/{index}"
+
+
+def _required(item: Mapping[str, Any], partition_key: str) -> object:
+    if partition_key not in item:
+        raise UnsupportedRequest(f"the partition key {partition_key!r} is missing")
+    return item[partition_key]

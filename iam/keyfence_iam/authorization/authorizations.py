@@ -1,107 +1,105 @@
-"""A call to its authorization requests; batches merged; unknown tables."""
+"""The authorization requests that a DynamoDB call needs."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from keyfence_iam.authorization import item_operations as items
-from keyfence_iam.authorization import partiql_operations as statements
-from keyfence_iam.authorization import table_operations as tables_module
-from keyfence_iam.authorization.arns import ArnScope, NamedTables
+from keyfence_iam.authorization import item_operations, partiql_operations, table_operations
+from keyfence_iam.authorization.arns import ArnScope, AuthorizationBuilder, NamedTables
 from keyfence_iam.authorization.undocumented_behavior import DISCLOSURE_ORDER
 from keyfence_iam.dynamodb import operations
 from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest, as_mapping, reject_unknown
 from keyfence_iam.dynamodb.table_schema import TableSchema
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 
-_SCAN = "dynamodb:FullTableScan"
+_BUILDERS: Mapping[str, AuthorizationBuilder] = {
+    "GetItem": item_operations.get_item,
+    "BatchGetItem": item_operations.batch_get_item,
+    "Query": item_operations.query,
+    "Scan": item_operations.scan,
+    "PutItem": item_operations.put_item,
+    "UpdateItem": item_operations.update_item,
+    "DeleteItem": item_operations.delete_item,
+    "BatchWriteItem": item_operations.batch_write_item,
+    "TransactGetItems": item_operations.transact_get_items,
+    "TransactWriteItems": item_operations.transact_write_items,
+    "ExecuteStatement": partiql_operations.execute_statement,
+    "BatchExecuteStatement": partiql_operations.batch_execute_statement,
+    "ExecuteTransaction": partiql_operations.execute_transaction,
+    **table_operations.TABLE_OPERATIONS,
+    **table_operations.STREAM_OPERATIONS,
+}
+_MERGED_OPERATIONS = frozenset({"BatchGetItem", "BatchWriteItem", "BatchExecuteStatement", "ExecuteTransaction"})
+_FULL_TABLE_SCAN = "dynamodb:FullTableScan"
+_ANY_SCOPE = ArnScope(account="0" * 12, region="nowhere")
 
-
-def merge_batch(asked: Iterable[AuthorizationRequest]) -> tuple[AuthorizationRequest, ...]:
-    """By action and resource. A scan stays by itself: beside others its lack of leading keys would not be seen."""
-    groups: dict[tuple[str, str, ContextValue | None], AuthorizationRequest] = {}
-    for one in asked:
-        group = (one.action, one.resource, one.context.get(_SCAN))
-        groups[group] = _both(groups[group], one) if group in groups else one
-    return tuple(groups.values())
-
-
-def _both(one: AuthorizationRequest, other: AuthorizationRequest) -> AuthorizationRequest:
-    context = dict(one.context)
-    for key, value in other.context.items():
-        context[key] = _wider(key, context.get(key, value), value)
-    return AuthorizationRequest(one.action, one.resource, context)
-
-
-def _wider(key: str, one: ContextValue, other: ContextValue) -> ContextValue:
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return tuple(dict.fromkeys((*one, *other)))
-    width = DISCLOSURE_ORDER.get(key)
-    return one if width is None else max(one, other, key=lambda value: width[str(value)])
+SUPPORTED_OPERATIONS = frozenset(_BUILDERS)
 
 
 class UnknownTable(UnsupportedRequest):
-    """Tables without a known key schema; `asked` is complete but for the leading keys of these."""
+    """The call names tables whose schema is not known. `requests` are complete except for their leading keys."""
 
-    def __init__(self, tables: frozenset[str], asked: tuple[AuthorizationRequest, ...]) -> None:
+    def __init__(self, tables: frozenset[str], requests: tuple[AuthorizationRequest, ...]) -> None:
         super().__init__(f"unknown table: {', '.join(sorted(tables))}")
         self.tables = tables
-        self.requests = asked
-
-
-AuthorizationBuilder = Callable[[Parameters, NamedTables], Iterator[AuthorizationRequest]]
-
-_OPERATIONS: Mapping[str, AuthorizationBuilder] = {
-    "GetItem": items.get_item,
-    "BatchGetItem": items.batch_get_item,
-    "Query": items.query,
-    "Scan": items.scan,
-    "PutItem": items.put_item,
-    "UpdateItem": items.update_item,
-    "DeleteItem": items.delete_item,
-    "BatchWriteItem": items.batch_write_item,
-    "TransactGetItems": items.transact_get_items,
-    "TransactWriteItems": items.transact_write_items,
-    "ExecuteStatement": statements.execute_statement,
-    "BatchExecuteStatement": statements.batch_execute_statement,
-    "ExecuteTransaction": statements.execute_transaction,
-    "ListStreams": tables_module.list_streams,
-    "DescribeStream": tables_module.describe_stream,
-    "GetShardIterator": tables_module.get_shard_iterator,
-    "GetRecords": tables_module.get_records,
-    **tables_module.TABLE_OPERATIONS,
-}
-_TOGETHER = frozenset({"BatchGetItem", "BatchWriteItem", "BatchExecuteStatement", "ExecuteTransaction"})
-_NOWHERE = ArnScope(account="0" * 12, region="nowhere")
-
-SUPPORTED_OPERATIONS = frozenset(_OPERATIONS)
+        self.requests = requests
 
 
 def authorizations_for(
     operation: str, parameters: Mapping[str, Any], scope: ArnScope, schemas: Mapping[str, TableSchema]
 ) -> tuple[AuthorizationRequest, ...]:
-    """All of them have to be allowed. A call that would ask for nothing is not understood."""
-    if operation not in _OPERATIONS:
+    """Return the authorization requests of a call. All of them must be allowed.
+
+    Raises UnsupportedRequest if it is not certain what the call needs, also if it would need nothing.
+    """
+    if operation not in _BUILDERS:
         raise UnsupportedRequest(f"unknown operation {operation!r}")
     tables = NamedTables(scope, schemas)
-    asked = tuple(_OPERATIONS[operation](_known(operation, parameters), tables))
-    if not asked:
-        raise UnsupportedRequest(f"{operation} names nothing")
-    together = merge_batch(asked) if operation in _TOGETHER else asked
+    requests = tuple(_BUILDERS[operation](_checked(operation, parameters), tables))
+    if not requests:
+        raise UnsupportedRequest(f"{operation} names no table")
+    merged = merge_batch(requests) if operation in _MERGED_OPERATIONS else requests
     if tables.unknown:
-        raise UnknownTable(frozenset(tables.unknown), together)
-    return together
+        raise UnknownTable(frozenset(tables.unknown), merged)
+    return merged
 
 
 def tables_needed(operation: str, parameters: Mapping[str, Any]) -> frozenset[str]:
-    """The names of the tables whose keys have to be known before the call can be expanded."""
+    """Return the names of the tables whose schema `authorizations_for` needs."""
     try:
-        authorizations_for(operation, parameters, _NOWHERE, {})
+        authorizations_for(operation, parameters, _ANY_SCOPE, {})
     except UnknownTable as unknown:
         return frozenset(name.rpartition("/")[2] for name in unknown.tables)
     return frozenset()
 
 
-def _known(operation: str, parameters: object) -> Parameters:
+def merge_batch(requests: Iterable[AuthorizationRequest]) -> tuple[AuthorizationRequest, ...]:
+    """Merge requests with the same action and resource.
+
+    A full table scan is not merged with others: merged, it would seem to have their leading keys.
+    """
+    merged: dict[tuple[str, str, ContextValue | None], AuthorizationRequest] = {}
+    for request in requests:
+        group = (request.action, request.resource, request.context.get(_FULL_TABLE_SCAN))
+        merged[group] = _merge(merged[group], request) if group in merged else request
+    return tuple(merged.values())
+
+
+def _merge(one: AuthorizationRequest, other: AuthorizationRequest) -> AuthorizationRequest:
+    context = dict(one.context)
+    for key, value in other.context.items():
+        context[key] = _merge_values(key, context.get(key, value), value)
+    return AuthorizationRequest(one.action, one.resource, context)
+
+
+def _merge_values(key: str, one: ContextValue, other: ContextValue) -> ContextValue:
+    """Return all values of a multivalued key, or the value that discloses most."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return tuple(dict.fromkeys((*one, *other)))
+    order = DISCLOSURE_ORDER.get(key)
+    return one if order is None else max(one, other, key=lambda value: order[str(value)])
+
+
+def _checked(operation: str, parameters: object) -> Parameters:
     call = as_mapping(parameters, operation)
     if operation in operations.PARAMETERS:
         reject_unknown(call, operations.PARAMETERS[operation], operation)

@@ -1,7 +1,6 @@
-"""Item calls, batches, transactions."""
+"""Authorization requests of operations on items: single, batches, transactions, Query and Scan."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from keyfence_iam.authorization.arns import NamedTables, index_arn
 from keyfence_iam.authorization.leading_keys import query_partition
@@ -10,96 +9,61 @@ from keyfence_iam.authorization.undocumented_behavior import (
     enclosing_operation,
     transaction_return_values,
 )
-from keyfence_iam.dynamodb import operations
 from keyfence_iam.dynamodb.attributes import changed_attributes, has_projection, mentioned_attributes
-from keyfence_iam.dynamodb.calls import batch_writes, transaction_writes
-from keyfence_iam.dynamodb.parameters import (
-    Parameters,
-    UnsupportedRequest,
-    array,
-    as_mapping,
-    attributes,
-    choice,
-    mapping,
-    optional_string,
-    reject_unknown,
-    string,
-)
+from keyfence_iam.dynamodb.call_parts import batch_reads, batch_writes, transaction_reads, transaction_writes
+from keyfence_iam.dynamodb.parameters import Parameters, attributes, choice, optional_string, string
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 
-SELECT = frozenset({"ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES", "SPECIFIC_ATTRIBUTES", "COUNT"})
-RETURN_VALUES = frozenset({"NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"})
-
-
-def attributes_key(names: tuple[str, ...]) -> dict[str, ContextValue]:
-    """Absent, not empty, where no attribute is mentioned."""
-    return {"dynamodb:Attributes": names} if names else {}
-
-
-def attributes_of(call: Parameters) -> dict[str, ContextValue]:
-    return attributes_key(mentioned_attributes(call))
-
-
-def select_of(call: Parameters, index: str | None = None) -> dict[str, ContextValue]:
-    whole = "ALL_ATTRIBUTES" if index is None else "ALL_PROJECTED_ATTRIBUTES"
-    default = "SPECIFIC_ATTRIBUTES" if has_projection(call) else whole
-    return {"dynamodb:Select": choice(call, "Select", SELECT, default)}
-
-
-def returned_of(call: Parameters) -> dict[str, ContextValue]:
-    return {"dynamodb:ReturnValues": choice(call, "ReturnValues", RETURN_VALUES, "NONE")}
+_SELECT = frozenset({"ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES", "SPECIFIC_ATTRIBUTES", "COUNT"})
+_RETURN_VALUES = frozenset({"NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"})
+_TRANSACTION_ACTIONS = {
+    "Put": "dynamodb:PutItem",
+    "Update": "dynamodb:UpdateItem",
+    "Delete": "dynamodb:DeleteItem",
+    "ConditionCheck": "dynamodb:ConditionCheckItem",
+}
 
 
 def get_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
     table = tables.get(string(call, "TableName"))
     context = {
         **table.leading_keys([attributes(call, "Key")]),
-        **attributes_of(call),
-        **select_of(call),
+        **_mentioned(call),
+        **_select(call),
         **consumed_capacity(call),
     }
     yield AuthorizationRequest("dynamodb:GetItem", table.arn, context)
 
 
 def batch_get_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
-    for named in mapping(call, "RequestItems"):
-        entry = mapping(mapping(call, "RequestItems"), named)
-        reject_unknown(entry, operations.KEYS_AND_ATTRIBUTES, "RequestItems")
-        table, keys = tables.get(named), _keys(entry)
+    for name, entry, keys in batch_reads(call):
+        table = tables.get(name)
         context = {
             **table.leading_keys(keys),
-            **attributes_key(_together([*keys, dict.fromkeys(mentioned_attributes(entry))])),
-            **select_of(entry),
+            **attributes_key([*_names(keys), *mentioned_attributes(entry)]),
+            **_select(entry),
             **consumed_capacity(call),
         }
         yield AuthorizationRequest("dynamodb:BatchGetItem", table.arn, context)
 
 
 def query(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
-    """On an index it is the index alone that is asked for, and the index's own partition key."""
+    """A Query of an index needs permission for the index only, with the index's partition key."""
     table, index = tables.get(string(call, "TableName")), optional_string(call, "IndexName")
     context = {
-        **attributes_of(call),
+        **_mentioned(call),
         **(query_partition(call, table.schema.partition_attributes(index)) if table.schema else {}),
-        **select_of(call, index),
+        **_select(call, index),
         **consumed_capacity(call),
     }
     yield AuthorizationRequest("dynamodb:Query", table.resource(index), context)
 
 
 def scan(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
-    """Without leading keys: it returns items whatever leads them."""
+    """A Scan has no leading keys, since it returns items of every partition."""
     arn, index = tables.resource(string(call, "TableName")), optional_string(call, "IndexName")
-    context = {**attributes_of(call), **select_of(call, index), **consumed_capacity(call)}
+    context = {**_mentioned(call), **_select(call, index), **consumed_capacity(call)}
     yield AuthorizationRequest("dynamodb:Scan", arn if index is None else index_arn(arn, index), context)
-
-
-def _keys(entry: Parameters) -> list[Mapping[str, Any]]:
-    return [attributes({"Keys": key}, "Keys") for key in array(entry, "Keys")]
-
-
-def _together(items: list[Mapping[str, Any]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for item in items for name in item))
 
 
 def put_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
@@ -116,55 +80,57 @@ def delete_item(call: Parameters, tables: NamedTables) -> Iterator[Authorization
 
 
 def batch_write_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
-    """One action of its own, whether items are put or deleted."""
-    requests = mapping(call, "RequestItems")
-    for named in requests:
-        table, items = tables.get(named), [item for _, item in batch_writes(array(requests, named))]
-        names = tuple(dict.fromkeys(name for item in items for name in item))
-        context = {**table.leading_keys(items), **attributes_key(names), **consumed_capacity(call)}
+    """BatchWriteItem is an action of its own, for puts and deletes alike."""
+    for name, writes in batch_writes(call):
+        table, items = tables.get(name), [item for _, item in writes]
+        context = {**table.leading_keys(items), **attributes_key(_names(items)), **consumed_capacity(call)}
         yield AuthorizationRequest("dynamodb:BatchWriteItem", table.arn, context)
+
+
+def transact_get_items(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+    shared = {**consumed_capacity(call), **enclosing_operation("TransactGetItems")}
+    for get in transaction_reads(call):
+        table = tables.get(string(get, "TableName"))
+        context = {**table.leading_keys([attributes(get, "Key")]), **_mentioned(get), **_select(get), **shared}
+        yield AuthorizationRequest("dynamodb:GetItem", table.arn, context)
+
+
+def transact_write_items(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+    shared = {**consumed_capacity(call), **enclosing_operation("TransactWriteItems")}
+    for kind, write in transaction_writes(call):
+        table = tables.get(string(write, "TableName"))
+        table.reject_key_update(changed_attributes(write))
+        key = attributes(write, "Item" if kind == "Put" else "Key")
+        context = {**table.leading_keys([key]), **_mentioned(write), **transaction_return_values(write), **shared}
+        yield AuthorizationRequest(_TRANSACTION_ACTIONS[kind], table.arn, context)
+
+
+def attributes_key(names: Iterable[str]) -> dict[str, ContextValue]:
+    """Return the condition key `dynamodb:Attributes` with each name once. It is absent if there are no names."""
+    unique = tuple(dict.fromkeys(names))
+    return {"dynamodb:Attributes": unique} if unique else {}
 
 
 def _write(action: str, call: Parameters, item: str, tables: NamedTables) -> AuthorizationRequest:
     table = tables.get(string(call, "TableName"))
     context = {
         **table.leading_keys([attributes(call, item)]),
-        **attributes_of(call),
-        **returned_of(call),
+        **_mentioned(call),
+        "dynamodb:ReturnValues": choice(call, "ReturnValues", _RETURN_VALUES, "NONE"),
         **consumed_capacity(call),
     }
     return AuthorizationRequest(f"dynamodb:{action}", table.arn, context)
 
 
-_ACTIONS = {
-    "Put": "dynamodb:PutItem",
-    "Update": "dynamodb:UpdateItem",
-    "Delete": "dynamodb:DeleteItem",
-    "ConditionCheck": "dynamodb:ConditionCheckItem",
-}
+def _mentioned(call: Parameters) -> dict[str, ContextValue]:
+    return attributes_key(mentioned_attributes(call))
 
 
-def transact_get_items(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
-    shared = {**consumed_capacity(call), **enclosing_operation("TransactGetItems")}
-    for one in array(call, "TransactItems"):
-        get = _get(as_mapping(one, "TransactItems"))
-        table = tables.get(string(get, "TableName"))
-        context = {**table.leading_keys([attributes(get, "Key")]), **attributes_of(get), **select_of(get), **shared}
-        yield AuthorizationRequest("dynamodb:GetItem", table.arn, context)
+def _select(call: Parameters, index: str | None = None) -> dict[str, ContextValue]:
+    everything = "ALL_ATTRIBUTES" if index is None else "ALL_PROJECTED_ATTRIBUTES"
+    default = "SPECIFIC_ATTRIBUTES" if has_projection(call) else everything
+    return {"dynamodb:Select": choice(call, "Select", _SELECT, default)}
 
 
-def transact_write_items(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
-    shared = {**consumed_capacity(call), **enclosing_operation("TransactWriteItems")}
-    for kind, item in transaction_writes(call):
-        table = tables.get(string(item, "TableName"))
-        table.reject_key_update(changed_attributes(item))
-        key = attributes(item, "Item" if kind == "Put" else "Key")
-        context = {**table.leading_keys([key]), **attributes_of(item), **transaction_return_values(item), **shared}
-        yield AuthorizationRequest(_ACTIONS[kind], table.arn, context)
-
-
-def _get(one: Parameters) -> Mapping[str, Any]:
-    if set(one) != {"Get"}:
-        raise UnsupportedRequest("a transacted read is a Get")
-    reject_unknown(mapping(one, "Get"), operations.GET, "Get")
-    return mapping(one, "Get")
+def _names(items: Iterable[Iterable[str]]) -> list[str]:
+    return [name for item in items for name in item]

@@ -1,4 +1,4 @@
-"""`dynamodb:LeadingKeys` out of keys and key conditions."""
+"""The condition key `dynamodb:LeadingKeys`, from the keys of items and from key conditions."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -18,57 +18,60 @@ from keyfence_iam.dynamodb.parameters import (
 from keyfence_iam.evaluator.request import ContextValue
 
 LEADING_KEYS = "dynamodb:LeadingKeys"
-_PARTS = tuple(f"dynamodb:{nth}PartitionKeyValues" for nth in ("First", "Second", "Third", "Fourth"))
+_PARTITION_KEYS = tuple(f"dynamodb:{nth}PartitionKeyValues" for nth in ("First", "Second", "Third", "Fourth"))
+
+Equality = tuple[str, object]
+"""An attribute and the value that it must be equal to, or `...` if it is compared in another way."""
 
 
 def leading_keys(parts: Sequence[Iterable[str]]) -> dict[str, ContextValue]:
-    """The condition keys for the values of each partition key attribute, the first of which leads."""
+    """Return the condition keys for the values of each partition key attribute. Only the first is in LeadingKeys."""
     values = [tuple(dict.fromkeys(part)) for part in parts]
-    if not 0 < len(values) <= len(_PARTS) or not all(values):
-        raise UnsupportedRequest("no partition key value")
-    named: dict[str, ContextValue] = {LEADING_KEYS: values[0]}
-    named.update(zip(_PARTS, values, strict=False))
-    return named
+    if not 0 < len(values) <= len(_PARTITION_KEYS) or not all(values):
+        raise UnsupportedRequest("the call has no partition key value")
+    context: dict[str, ContextValue] = {LEADING_KEYS: values[0]}
+    context.update(zip(_PARTITION_KEYS, values, strict=False))
+    return context
 
 
-Equality = tuple[str, object]
-"""An attribute and what it is equal to; `...` where it is compared in another way."""
+def query_partition(call: Parameters, partition_key: Sequence[str]) -> dict[str, ContextValue]:
+    """Return the condition keys of a Query.
+
+    Raises UnsupportedRequest unless it compares every partition key attribute exactly once, by equality.
+    """
+    compared = list(_key_condition(call) if call.get("KeyConditions") is None else _legacy_conditions(call))
+    return leading_keys([[_equal_value(compared, attribute)] for attribute in partition_key])
 
 
-def query_partition(call: Parameters, partition: Sequence[str]) -> dict[str, ContextValue]:
-    """Every partition key attribute has to be compared exactly once, and by equality."""
-    compared = list(_expressed(call) if call.get("KeyConditions") is None else _legacy(call))
-    return leading_keys([[_only(compared, attribute)] for attribute in partition])
-
-
-def _only(compared: list[Equality], attribute: str) -> str:
+def _equal_value(compared: list[Equality], attribute: str) -> str:
     values = [value for name, value in compared if name == attribute]
     if len(values) != 1 or values[0] is ...:
-        raise UnsupportedRequest(f"{attribute} is not compared once and by equality")
+        raise UnsupportedRequest(f"the key condition must compare {attribute} once, by equality")
     return key_string(values[0])
 
 
-def _expressed(call: Parameters) -> Iterator[Equality]:
-    for term in parse_condition(string(call, "KeyConditionExpression")).conjuncts:
-        if not term.is_key_comparison:
-            raise UnsupportedRequest("a key condition compares attributes with values")
-        yield resolve(term.attributes[0], call), ... if term.equal_to is None else _given(term.equal_to, call)
+def _key_condition(call: Parameters) -> Iterator[Equality]:
+    for conjunct in parse_condition(string(call, "KeyConditionExpression")).conjuncts:
+        if not conjunct.is_key_comparison:
+            raise UnsupportedRequest("a key condition must compare attributes with values")
+        value = ... if conjunct.equal_to is None else _placeholder_value(conjunct.equal_to, call)
+        yield resolve(conjunct.attributes[0], call), value
 
 
-def _given(placeholder: str, call: Parameters) -> object:
+def _placeholder_value(placeholder: str, call: Parameters) -> object:
     values = optional_mapping(call, "ExpressionAttributeValues")
     if placeholder not in values:
-        raise UnsupportedRequest(f"{placeholder} is not among the attribute values")
+        raise UnsupportedRequest(f"{placeholder} is missing in ExpressionAttributeValues")
     return values[placeholder]
 
 
-def _legacy(call: Parameters) -> Iterator[Equality]:
-    for attribute, compared in mapping(call, "KeyConditions").items():
-        yield attribute, _legacy_value(as_mapping(compared, "KeyConditions"))
+def _legacy_conditions(call: Parameters) -> Iterator[Equality]:
+    for attribute, condition in mapping(call, "KeyConditions").items():
+        yield attribute, _legacy_value(as_mapping(condition, "KeyConditions"))
 
 
-def _legacy_value(compared: Parameters) -> Any:
-    if compared.get("ComparisonOperator") != "EQ":
+def _legacy_value(condition: Parameters) -> Any:
+    if condition.get("ComparisonOperator") != "EQ":
         return ...
-    values = array(compared, "AttributeValueList")
+    values = array(condition, "AttributeValueList")
     return values[0] if len(values) == 1 else ...

@@ -1,20 +1,25 @@
-"""Units of each partition that an item read or write uses, indexes included."""
+"""Capacity units that the read or the write of an item uses, of the table's partition and of index partitions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from keyfence_iam.dynamodb.attributes import AttributeChange, apply_changes
 from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits, UnitsByPartition, read_units, write_units
 from keyfence_iam.dynamodb.item_size import Item, item_size
+from keyfence_iam.dynamodb.operations import WriteKind
 from keyfence_iam.dynamodb.parameters import Parameters
 from keyfence_iam.dynamodb.table_schema import TableSchema
 
 ItemIdentity = tuple[str, bytes]
+"""A table and the key of an item in it, comparable and hashable."""
+
+_HIDING_PARAMETERS = ("ProjectionExpression", "AttributesToGet", "FilterExpression", "QueryFilter", "ScanFilter")
+_SELECT_ALL = frozenset({None, "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"})
 
 
 class ItemKey(NamedTuple):
-    """Whether it is there or not."""
+    """The key of an item, whether the item exists or not."""
 
     table: str
     schema: TableSchema
@@ -29,17 +34,14 @@ class ItemKey(NamedTuple):
         return self.table, self.schema.identity(self.key)
 
 
-_HIDING = ("ProjectionExpression", "AttributesToGet", "FilterExpression", "QueryFilter", "ScanFilter")
-_WHOLE = frozenset({None, "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"})
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemRead:
-    """`whole` says that the answer shows all that was read. A partition has no target."""
+    """The read of one item, or of one partition by a Query, which has no `target`."""
 
     partition: Partition
     consistent: bool
     returns_whole_items: bool
+    """Whether the response shows everything that was read, so that its size can be taken from there."""
     factor: int = 1
     target: ItemKey | None = None
 
@@ -54,16 +56,9 @@ class ItemRead:
         return (PartitionUnits(self.partition, "read", units),)
 
 
-def returns_whole_items(call: Parameters) -> bool:
-    return call.get("Select") in _WHOLE and all(call.get(name) is None for name in _HIDING)
-
-
-WriteKind = Literal["Put", "Update", "Delete", "ConditionCheck"]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemWrite:
-    """`item` is what is put, `changes` what is updated."""
+    """The write of one item. A Put has the new `item`, an Update the `changes` of attributes."""
 
     target: ItemKey
     kind: WriteKind
@@ -73,27 +68,30 @@ class ItemWrite:
 
     @property
     def minimum_units(self) -> UnitsByPartition:
-        """What is known without the item that is there."""
-        return self._base(item_size(self.item))
+        """The units that are certain before the stored item is known."""
+        return self._table_units(item_size(self.item))
 
     @property
     def has_unknown_values(self) -> bool:
         return any(change.value is ... for change in self.changes)
 
     def units(self, before: Item | None) -> UnitsByPartition:
-        """By the larger of the item before and after, and by what of it each index carries."""
-        after = self._after(before)
-        base = self._base(max(item_size(before), item_size(after)))
-        return base if self.kind == "ConditionCheck" else (*base, *self._indexes(before, after))
+        """Return the units of a successful write, given the stored item.
+
+        The table counts the larger of the items before and after. Each index counts its projection of them.
+        """
+        after = self._item_after(before)
+        table = self._table_units(max(item_size(before), item_size(after)))
+        return table if self.kind == "ConditionCheck" else (*table, *self._index_units(before, after))
 
     def failed_condition_units(self, before: Item | None) -> UnitsByPartition:
-        """A condition that does not hold costs what the item that it looked at costs."""
-        return self._base(item_size(before))
+        """Return the units of a write whose condition failed: it costs as much as writing the stored item."""
+        return self._table_units(item_size(before))
 
-    def _base(self, size: int) -> UnitsByPartition:
+    def _table_units(self, size: int) -> UnitsByPartition:
         return (PartitionUnits(self.target.partition, "write", write_units(size) * self.factor),)
 
-    def _after(self, before: Item | None) -> Item | None:
+    def _item_after(self, before: Item | None) -> Item | None:
         match self.kind:
             case "Put":
                 return self.item
@@ -101,18 +99,22 @@ class ItemWrite:
                 return apply_changes(before or self.target.key, self.changes)
         return None if self.kind == "Delete" else before
 
-    def _indexes(self, before: Item | None, after: Item | None) -> Iterator[PartitionUnits]:
-        """Once even in a transaction: an index follows when it is committed."""
+    def _index_units(self, before: Item | None, after: Item | None) -> Iterator[PartitionUnits]:
+        """An index is written once, also in a transaction: after the commit."""
         for name, index in self.target.schema.indexes.items():
             old, new = index.project(before), index.project(after)
             if old == new:
                 continue
             if old is not None and new is not None and index.key_values(old) == index.key_values(new):
-                yield self._entry(name, new, max(item_size(old), item_size(new)))
+                yield self._units_in_index(name, new, max(item_size(old), item_size(new)))
             else:
-                yield from (self._entry(name, entry, item_size(entry)) for entry in (old, new) if entry is not None)
+                projections = (one for one in (old, new) if one is not None)
+                yield from (self._units_in_index(name, one, item_size(one)) for one in projections)
 
-    def _entry(self, index: str, entry: Item, size: int) -> PartitionUnits:
-        return PartitionUnits(
-            self.target.schema.partition_of(self.target.table, entry, index), "write", write_units(size)
-        )
+    def _units_in_index(self, index: str, projection: Item, size: int) -> PartitionUnits:
+        partition = self.target.schema.partition_of(self.target.table, projection, index)
+        return PartitionUnits(partition, "write", write_units(size))
+
+
+def returns_whole_items(call: Parameters) -> bool:
+    return call.get("Select") in _SELECT_ALL and all(call.get(name) is None for name in _HIDING_PARAMETERS)

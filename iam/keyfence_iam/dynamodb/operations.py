@@ -1,7 +1,11 @@
-"""Operations, their parameters, reads and writes, `X-Amz-Target`."""
+"""Operations of DynamoDB and DynamoDB Streams, their parameters, and the header `X-Amz-Target`."""
 
 import re
 from collections.abc import Mapping
+from typing import Literal
+
+WriteKind = Literal["Put", "Update", "Delete", "ConditionCheck"]
+"""The kinds of a write in a transaction."""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -39,7 +43,7 @@ PUT_REQUEST = _names("Item")
 DELETE_REQUEST = _names("Key")
 GET = _names("Key TableName ProjectionExpression ExpressionAttributeNames")
 
-TRANSACTION_PARAMETERS: Mapping[str, frozenset[str]] = {
+TRANSACTION_PARAMETERS: Mapping[WriteKind, frozenset[str]] = {
     "ConditionCheck": _names(_CONDITION + "Key"),
     "Put": _names(_CONDITION + "Item"),
     "Delete": _names(_CONDITION + "Key"),
@@ -59,7 +63,10 @@ _TARGET = re.compile(rb"DynamoDB(Streams)?_20120810\.([A-Za-z]{1,64})")
 
 
 def operation_of_target(target: bytes) -> str | None:
-    """None for what neither service could know. A name that is new to us is an operation, to be refused as such."""
+    """Return the operation that the header names, or None if neither service can have it.
+
+    A name that the gate does not know is returned too: the authorization rejects it.
+    """
     found = _TARGET.fullmatch(target)
     if found is None:
         return None

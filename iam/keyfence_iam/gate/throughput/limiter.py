@@ -4,8 +4,8 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from keyfence_iam.dynamodb.calls import CallShape, ItemAccess, TableSchemas, item_access, table_name
 from keyfence_iam.dynamodb.capacity import PartitionUnits, UnitsByPartition
+from keyfence_iam.dynamodb.item_access import CallShape, ItemAccess, TableSchemas, item_access, table_name
 from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 from keyfence_iam.gate.call import DynamoDBCall
 from keyfence_iam.gate.engine.client import EngineClient, forward

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from keyfence_iam.dynamodb.calls import CallShape
 from keyfence_iam.dynamodb.capacity import PartitionUnits, UnitsByPartition
+from keyfence_iam.dynamodb.item_access import CallShape
 from keyfence_iam.gate.throughput.partition_buckets import PartitionBuckets, PartitionRates
 from keyfence_iam.gate.throughput.traffic_report import GroupOf, SplitShard, TrafficReport, no_group, no_shard
 

@@ -1,0 +1,102 @@
+"""The parts of a call: reads and writes of batches and transactions, and PartiQL statements.
+
+Every function checks the parameters that it reads, and raises UnsupportedRequest if they have another form.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from keyfence_iam.dynamodb import operations
+from keyfence_iam.dynamodb.expressions.grammar import LiteralValue, Node, Parameter
+from keyfence_iam.dynamodb.expressions.partiql import PartiQLStatement, parse_statement
+from keyfence_iam.dynamodb.item_size import Item
+from keyfence_iam.dynamodb.operations import WriteKind
+from keyfence_iam.dynamodb.parameters import (
+    Parameters,
+    UnsupportedRequest,
+    array,
+    as_mapping,
+    attribute_value,
+    attributes,
+    key_string,
+    mapping,
+    reject_unknown,
+    string,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StatementCall:
+    """A PartiQL statement with the values of its parameters."""
+
+    statement: PartiQLStatement
+    parameters: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def parse(cls, call: Parameters) -> "StatementCall":
+        values = [] if call.get("Parameters") is None else array(call, "Parameters")
+        statement = parse_statement(string(call, "Statement"))
+        if len(values) != statement.parameter_count:
+            raise UnsupportedRequest(f"the statement has {statement.parameter_count} parameters, not {len(values)}")
+        return cls(statement, tuple(attribute_value(value, "Parameters") for value in values))
+
+    def key_string(self, node: Node) -> str:
+        """Return the value of a partition key, which is a parameter or a literal."""
+        if isinstance(node, Parameter):
+            return key_string(self.parameters[node.position])
+        return key_string({"S": node.text} if isinstance(node, LiteralValue) else {"M": {}})
+
+
+def statement_calls(call: Parameters, name: str, members: frozenset[str]) -> Iterator[StatementCall]:
+    for one in array(call, name):
+        reject_unknown(as_mapping(one, name), members, name)
+        yield StatementCall.parse(one)
+
+
+def batch_reads(call: Parameters) -> Iterator[tuple[str, Parameters, list[Item]]]:
+    """Yield the name or ARN of each table in a BatchGetItem, its KeysAndAttributes, and the keys."""
+    requests = mapping(call, "RequestItems")
+    for table in requests:
+        entry = mapping(requests, table)
+        reject_unknown(entry, operations.KEYS_AND_ATTRIBUTES, "RequestItems")
+        yield table, entry, [attributes({"Keys": key}, "Keys") for key in array(entry, "Keys")]
+
+
+def batch_writes(call: Parameters) -> Iterator[tuple[str, list[tuple[WriteKind, Item]]]]:
+    """Yield the name or ARN of each table in a BatchWriteItem, with the items to put and the keys to delete."""
+    requests = mapping(call, "RequestItems")
+    for table in requests:
+        yield table, [_batch_write(request) for request in array(requests, table)]
+
+
+def transaction_reads(call: Parameters) -> Iterator[Parameters]:
+    """Yield each Get of a TransactGetItems."""
+    for one in array(call, "TransactItems"):
+        read = as_mapping(one, "TransactItems")
+        if set(read) != {"Get"}:
+            raise UnsupportedRequest("an element of TransactItems must be a Get")
+        reject_unknown(mapping(read, "Get"), operations.GET, "Get")
+        yield read["Get"]
+
+
+def transaction_writes(call: Parameters) -> Iterator[tuple[WriteKind, Parameters]]:
+    """Yield the kind and the parameters of each write in a TransactWriteItems."""
+    for one in array(call, "TransactItems"):
+        write = as_mapping(one, "TransactItems")
+        kind = next((kind for kind in operations.TRANSACTION_PARAMETERS if kind in write), None)
+        if kind is None or len(write) != 1:
+            raise UnsupportedRequest("an element of TransactItems must be one Put, Update, Delete or ConditionCheck")
+        reject_unknown(mapping(write, kind), operations.TRANSACTION_PARAMETERS[kind], kind)
+        yield kind, write[kind]
+
+
+def _batch_write(request: object) -> tuple[WriteKind, Item]:
+    match as_mapping(request, "a write request"):
+        case {"PutRequest": put, **rest} if not rest:
+            reject_unknown(as_mapping(put, "PutRequest"), operations.PUT_REQUEST, "PutRequest")
+            return "Put", attributes(put, "Item")
+        case {"DeleteRequest": delete, **rest} if not rest:
+            reject_unknown(as_mapping(delete, "DeleteRequest"), operations.DELETE_REQUEST, "DeleteRequest")
+            return "Delete", attributes(delete, "Key")
+    raise UnsupportedRequest("a write request must be one PutRequest or DeleteRequest")
