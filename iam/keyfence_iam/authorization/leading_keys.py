@@ -16,8 +16,8 @@ from keyfence_iam.dynamodb.parameters import (
     string,
 )
 from keyfence_iam.evaluator.request import ContextValue
+from keyfence_iam.policy.actions import LEADING_KEYS
 
-LEADING_KEYS = "dynamodb:LeadingKeys"
 _PARTITION_KEYS = tuple(f"dynamodb:{nth}PartitionKeyValues" for nth in ("First", "Second", "Third", "Fourth"))
 
 Equality = tuple[str, object]

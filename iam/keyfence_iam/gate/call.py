@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keyfence_iam.authorization import TableSchema
-from keyfence_iam.authorization.leading_keys import LEADING_KEYS
 from keyfence_iam.evaluator.request import AuthorizationRequest
 from keyfence_iam.gate.account.session import Session
 from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
+from keyfence_iam.policy.actions import LEADING_KEYS
 
 
 @dataclass(slots=True, kw_only=True)

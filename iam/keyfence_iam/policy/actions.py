@@ -1,4 +1,7 @@
-"""IAM actions of DynamoDB and STS, in the groups in which policies allow or deny them."""
+"""IAM actions of DynamoDB and STS, in the groups in which policies allow or deny them, and `dynamodb:LeadingKeys`."""
+
+LEADING_KEYS = "dynamodb:LeadingKeys"
+"""The condition key that has the partition keys of a request."""
 
 READS = ("dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
 WRITES = (

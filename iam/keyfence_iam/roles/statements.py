@@ -9,6 +9,7 @@ from keyfence_iam.policy.actions import (
     INDEX_READS,
     ITEM_ACTIONS,
     KEYED_ITEM_ACTIONS,
+    LEADING_KEYS,
     PARTIQL,
     SCAN,
     STREAM_READS,
@@ -18,7 +19,6 @@ from keyfence_iam.policy.actions import (
 )
 from keyfence_iam.tenant import SESSION_TAG, SESSION_TAG_VARIABLE, tenant_key_prefix
 
-LEADING_KEYS = "dynamodb:LeadingKeys"
 ALL_RESOURCES = ("*",)
 
 
