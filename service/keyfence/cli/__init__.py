@@ -22,18 +22,28 @@ from keyfence.errors import KeyfenceError
 
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
-RUN, TENANTS, DATA, POLICIES, JOBS = "Run", "Tenants", "Data", "Policies", "Jobs"
-COMMANDS = {
-    RUN: (dev, serve, gate, top, table),
-    TENANTS: (token, credentials, jwks),
-    DATA: (export, schema, patterns),
-    JOBS: (hot, reshard, move),
+PANELS = {
+    "Run": (dev, serve, gate, table, top, hot),
+    "Tenants": (tenant, token, credentials, jwks),
+    "Data": (import_, export, schema, patterns),
+    "Policies": (policy,),
+    "Jobs": (reshard, move, migrate),
 }
-"""The commands by the panel of `keyfence --help` that shows them."""
+"""Commands and groups of commands, by the panel of `keyfence --help` that shows them."""
+
+
+def _name(command: Any) -> str:
+    """Returns the name by which a command is called. `import` is a keyword, so its function is `import_`."""
+    return str(command.info.name) if isinstance(command, typer.Typer) else command.__name__.rstrip("_")
 
 
 class ErrorBoundaryGroup(TyperGroup):
     """Prints an expected error as a sentence, or as JSON with --json. Unexpected errors keep their traceback."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Returns the commands in the order of PANELS; typer would list groups after all others."""
+        order = [_name(command) for commands in PANELS.values() for command in commands]
+        return sorted(super().list_commands(ctx), key=order.index)
 
     def invoke(self, ctx: Any) -> Any:
         as_json = "--json" in (*ctx._protected_args, *ctx.args)
@@ -80,14 +90,12 @@ def _options(version: Version = False) -> None:
     """Declares the options of `keyfence` itself."""
 
 
-for panel, commands in COMMANDS.items():
+for panel, commands in PANELS.items():
     for command in commands:
-        app.command(rich_help_panel=panel)(command)
-
-app.command("import", rich_help_panel=DATA)(import_)
-app.add_typer(tenant, rich_help_panel=TENANTS)
-app.add_typer(policy, rich_help_panel=POLICIES)
-app.add_typer(migrate, rich_help_panel=JOBS)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, rich_help_panel=panel)
+        else:
+            app.command(_name(command), rich_help_panel=panel)(command)
 
 
 def _print_error(code: str, message: str, *, as_json: bool) -> None:

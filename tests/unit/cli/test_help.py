@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from typer.main import get_group
 
-from keyfence.cli import app
+from keyfence.cli import PANELS, app
 from keyfence.cli.process import Interrupted
 
 from .conftest import Run
 
 HEAVY = ["boto3", "strawberry", "starlette", "structlog", "pydantic_settings"]
-PANELS = ("Run", "Tenants", "Data", "Policies", "Jobs")
 
 
 def commands(group: Any = None, *path: str) -> Iterator[tuple[str, ...]]:
@@ -38,7 +37,9 @@ def test_every_command_has_one_sentence_and_an_example(run: Run, path: tuple[str
 
 def test_help_shows_every_command_in_a_group(run: Run) -> None:
     output = run("--help").stdout
-    assert [panel for panel in PANELS if f"─ {panel} ─" not in output] == []
+    headings = [output.find(f"─ {panel} ─") for panel in PANELS]
+    assert headings == sorted(headings)
+    assert -1 not in headings
     assert [name for name in get_group(app).commands if f"│ {name} " not in output] == []
     assert "─ Commands ─" not in output
 
@@ -100,7 +101,7 @@ COMPLETE = f"""
 import atexit, sys
 sys.argv[0] = "keyfence"
 atexit.register(lambda: print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr))
-from keyfence.cli import app
+from keyfence.cli import PANELS, app
 app()
 """
 

@@ -1,0 +1,26 @@
+"""The page about the data directory names every file in it."""
+
+from keyfence.local import data_directory, role_policies
+from keyfence.local.engines import dynoxide, dynoxide_binary
+from keyfence.local.issuer import TENANT_ISSUERS
+from tests.docs.pages import DOCS, table
+
+PAGE = DOCS / "reference" / "data-directory.md"
+
+
+def test_every_file_is_named() -> None:
+    assert {name.strip("`") for name, _ in table(PAGE, "file")} == {
+        data_directory.FORMAT_FILE,
+        data_directory.GATE_FILE,
+        data_directory.GATE_KEY_FILE,
+        data_directory.ISSUER_KEY_FILE,
+        data_directory.CURSOR_KEY_FILE,
+        data_directory.SIGNING_KEY_FILE,
+        f"{data_directory.EXPORTS}/",
+        f"{TENANT_ISSUERS}/",
+        role_policies.FILE,
+        dynoxide.DATABASE,
+        dynoxide.LOG,
+        dynoxide.LOCK,
+        dynoxide_binary.FETCHED,
+    }
