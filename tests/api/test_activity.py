@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from keyfence.auth.principal import Role
-from keyfence.domains.activity.activity_log import RETENTION, Activity, ActivityId, activities
+from keyfence.domains.activity.activity_log import ACTIVITY_RETENTION, Activity, ActivityId, activities
 from keyfence.store.ids import new_id
 from keyfence.store.writes import put
 from tests.isolation.neighbour_tenant import EVERYTHING, create_neighbour
@@ -128,10 +128,10 @@ async def test_entries_older_than_ninety_days_are_not_returned_though_still_stor
     ann = (await owner.ask(CREATE, e="ann@x.example", n="Ann"))["createUser"]["id"]
     now = datetime.now(UTC)
     ages = (timedelta(hours=-1), timedelta(minutes=1), timedelta(days=1))
-    old, *older = [happened(now - RETENTION - age, ann) for age in ages]
+    old, *older = [happened(now - ACTIVITY_RETENTION - age, ann) for age in ages]
     await world.table(owner.tenant).write(*(put(activities, one) for one in (old, *older)))
     assert [one["id"] for one in await entries(owner) if one["by"] == ann] == [old.id]
-    since = (now - RETENTION - timedelta(days=200)).isoformat()
+    since = (now - ACTIVITY_RETENTION - timedelta(days=200)).isoformat()
     assert [one["id"] for one in await entries(owner, **{"from": since}) if one["by"] == ann] == [old.id]
     shown = await owner.ask("query($id: ID!) { user(id: $id) { activity { edges { node { id } } } } }", id=ann)
     assert [edge["node"]["id"] for edge in shown["user"]["activity"]["edges"]] == [old.id]

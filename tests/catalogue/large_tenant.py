@@ -17,7 +17,7 @@ from keyfence.domains.groups.access_patterns import groups, memberships
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, MemberId, Membership
 from keyfence.domains.products.access_patterns import product_revisions, products, sku_claims
 from keyfence.domains.products.model import Product, ProductId, revision_of, sku_claim, view_counter
-from keyfence.domains.sales.sales import MonthlySales, month_of, monthly_sales
+from keyfence.domains.sales.sales import MonthlySales, monthly_sales, start_of_month
 from keyfence.domains.stores.access_patterns import stores
 from keyfence.domains.stores.model import Store, StoreId, new_store
 from keyfence.domains.users.access_patterns import email_claims, settings, users
@@ -107,7 +107,7 @@ class LargeTenant:
             yield product_revisions, revision_of(product, "somebody")
             yield product_revisions, revision_of(replace(self.products[0], revision=number + 2), "somebody")
             yield categories, Category(path=("elsewhere", str(number)), **_times(self.now))
-            yield monthly_sales, MonthlySales(id=product.id, total=number + 1, **_times(month_of(self.now)))
+            yield monthly_sales, MonthlySales(id=product.id, total=number + 1, **_times(start_of_month(self.now)))
         yield (
             counters,
             Counter(name=view_counter(self.products[0].id), part="x", total=3, version=1, **_times(self.now)),

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.one_engine
 LARGE = 300
 FIELDS = ("viewer", *QUERIES, *MUTATIONS)
 PATTERNS = load_domains().patterns
-STRETCHES = {"stores_by_place": CELLS}
+STRETCHES = {"stores_by_geohash": CELLS}
 """The one question that is many Queries: as many as stretches cover its circle, at most."""
 INSIDE = {id(named.pattern.children) for named in PATTERNS if isinstance(named.pattern, ItemCollection)}
 """What is read together with its parent need not be read alone."""

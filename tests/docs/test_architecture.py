@@ -40,7 +40,7 @@ PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), refresh.RefreshSchedu
         f"what is left of tenants' quotas | {tenant_limits.MAX_TENANTS:,};",
         f"the heaviest {traffic_window.MAX_KEYS_PER_STEP:,} of each {STEP_SECONDS} s",
         f"of past hours {ledger.MAX_ENTRIES:,} |",
-        f"`KEYFENCE_REVOCATION_SECONDS` says so; then {revocation.REMEMBERED:,}",
+        f"`KEYFENCE_REVOCATION_SECONDS` says so; then {revocation.MAX_REMEMBERED:,}",
         f"each text weighing {ENTRY_WEIGHT} more",
         f"{media_types.CACHE_SIZE} of each, their first {media_types.MAX_HEADER:,} characters",
         f"{PATIENCE.attempts} attempts, pauses random up to {PATIENCE.first_pause * 1000:g} ms doubling to"

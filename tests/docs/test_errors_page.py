@@ -7,7 +7,7 @@ from keyfence.domains.groups.model import DESCRIPTION_LENGTH
 from keyfence.domains.groups.model import NAME_LENGTH as GROUP_NAME_LENGTH
 from keyfence.domains.products.model import MAX_PRICE, MAX_REVISIONS, SKU_LENGTH
 from keyfence.domains.products.model import NAME_LENGTH as PRODUCT_NAME_LENGTH
-from keyfence.domains.stores.repository import CANDIDATES
+from keyfence.domains.stores.repository import MAX_CANDIDATES
 from keyfence.domains.users.model import MAX_SETTINGS, NAME_LENGTH, SETTING_BYTES, SETTING_NAME_LENGTH
 from keyfence.errors import Code
 from keyfence.graphql.query_limits import QueryLimits
@@ -66,5 +66,5 @@ def test_the_longest_values_are_there() -> None:
         ("price", f"{MAX_PRICE:,}"),
         ("revisions of a product", f"{MAX_REVISIONS:,}"),
         ("`jti` of a session", f"{MAX_CLAIM_LENGTH} characters"),
-        ("stores that a search looks at", f"{CANDIDATES:,}"),
+        ("stores that a search looks at", f"{MAX_CANDIDATES:,}"),
     ]

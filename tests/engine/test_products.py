@@ -17,7 +17,7 @@ from keyfence.domains.products.access_patterns import (
 )
 from keyfence.domains.products.model import MAX_REVISIONS, Product, ProductRevision, sku_claim
 from keyfence.domains.products.repository import ProductRepository
-from keyfence.domains.sales.sales import ProductMonth, SalesRepository, month_of
+from keyfence.domains.sales.sales import ProductMonth, SalesRepository, start_of_month
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store import timestamps
 from keyfence.store.writes import ActivityNote, StaleWrite, update_model
@@ -118,7 +118,7 @@ async def test_every_revision_is_kept_newest_first_and_nothing_else_is_among_the
     pen = await made(shop)
     for number in range(2, 13):
         await ProductRepository(shop.table, f"by{number}").revise(pen.id, name=f"Pen {number}", price=Decimal(number))
-    sold = {ProductMonth(month_of(timestamps.utc_now()), str(pen.id)): 3}
+    sold = {ProductMonth(start_of_month(timestamps.utc_now()), str(pen.id)): 3}
     await shop.table.write(*await SalesRepository(shop.table).writes(sold), note=ActivityNote("x"))
     found: list[ProductRevision] = []
     after = None

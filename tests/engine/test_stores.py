@@ -60,7 +60,7 @@ async def test_a_search_costs_a_query_for_each_stretch(world: World, tenant: Ten
 async def test_beyond_its_candidates_a_search_asks_for_a_smaller_circle(
     world: World, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repository, "CANDIDATES", 10)
+    monkeypatch.setattr(repository, "MAX_CANDIDATES", 10)
     stores = StoreRepository(world.table(tenant))
     for number in range(10):
         await stores.create(name=f"S{number}", latitude=52.5 + number * 0.0001, longitude=13.4)

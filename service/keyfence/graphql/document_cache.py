@@ -1,4 +1,4 @@
-"""Query texts, read once: parsed, measured, validated and priced."""
+"""`DocumentCache`: parsed and validated documents with their limits checked and their cost computed, by text."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRul
 from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
 from keyfence.errors import BadInput
-from keyfence.graphql.errors import InvalidRequest, Rendered, render, render_request_error
+from keyfence.graphql.errors import InvalidRequest, RenderedError, render, render_request_error
 from keyfence.graphql.query_cost import CostExpression, cost_of_operation
 from keyfence.graphql.query_limits import QueryLimits, check_document, check_text, introspects
 from keyfence.graphql.selections import Fragments, fields, fragments_of
@@ -28,14 +28,14 @@ ENTRY_WEIGHT = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One operation of a document, and what must be known of it before it runs."""
+    """An operation of a document."""
 
     name: str | None
-    root: str | None
-    """The one field that it asks the root for, by which its usage is counted; names of operations are anybody's."""
+    root_field: str | None
+    """Its only root field, or None if it has several. Usage is counted by it, not by the name that a client chose."""
     kind: OperationType
     introspects: bool
-    price: CostExpression
+    cost: CostExpression
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,32 +51,32 @@ class Document:
             return found[0]
         if name is not None:
             raise BadInput("the document has no operation of this name", field="operationName")
-        raise BadInput("the document has several operations: say which with operationName", field="operationName")
+        raise BadInput("the document has several operations; choose one with operationName", field="operationName")
 
 
 class DocumentCache:
-    """The documents read last, bounded by the characters of their texts; a text over the limit is not kept."""
+    """The documents that were used last. `capacity` bounds the characters of all texts."""
 
     def __init__(self, schema: GraphQLSchema, *, limits: QueryLimits, capacity: int = 262_144) -> None:
         self._schema = schema
         self._limits = limits
-        self._room = capacity
-        self._known: OrderedDict[str, Document | tuple[Rendered, ...]] = OrderedDict()
+        self._free = capacity
+        self._entries: OrderedDict[str, Document | tuple[RenderedError, ...]] = OrderedDict()
 
     def get(self, text: str) -> Document:
-        known = self._known.get(text)
+        known = self._entries.get(text)
         if known is None:
-            known = self._keep(text, self._read(text))
+            known = self._store(text, self._load(text))
         else:
-            self._known.move_to_end(text)
+            self._entries.move_to_end(text)
         if isinstance(known, Document):
             return known
         raise InvalidRequest(known)
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._entries)
 
-    def _read(self, text: str) -> Document | tuple[Rendered, ...]:
+    def _load(self, text: str) -> Document | tuple[RenderedError, ...]:
         try:
             check_text(text, self._limits)
             node = parse(text, max_lexical_tokens=self._limits.tokens, max_comments=self._limits.tokens)
@@ -99,23 +99,23 @@ class DocumentCache:
     def _operation(self, node: OperationDefinitionNode, fragments: Fragments) -> Operation:
         return Operation(
             name=node.name.value if node.name else None,
-            root=_root(node, fragments),
+            root_field=_root_field(node, fragments),
             kind=node.operation,
             introspects=introspects(node, fragments),
-            price=cost_of_operation(node, self._schema, fragments, self._limits),
+            cost=cost_of_operation(node, self._schema, fragments, self._limits),
         )
 
-    def _keep(self, text: str, known: Document | tuple[Rendered, ...]) -> Document | tuple[Rendered, ...]:
+    def _store(self, text: str, known: Document | tuple[RenderedError, ...]) -> Document | tuple[RenderedError, ...]:
         if len(text) <= self._limits.document:
-            self._known[text] = known
-            self._room -= len(text) + ENTRY_WEIGHT
-        while self._room < 0:
-            oldest, _ = self._known.popitem(last=False)
-            self._room += len(oldest) + ENTRY_WEIGHT
+            self._entries[text] = known
+            self._free -= len(text) + ENTRY_WEIGHT
+        while self._free < 0:
+            oldest, _ = self._entries.popitem(last=False)
+            self._free += len(oldest) + ENTRY_WEIGHT
         return known
 
 
-def _root(node: OperationDefinitionNode, fragments: Fragments) -> str | None:
+def _root_field(node: OperationDefinitionNode, fragments: Fragments) -> str | None:
     names = {field.name.value for _, field in fields(node.selection_set.selections, fragments)}
-    asked = names - {"__typename"} or names
-    return next(iter(asked)) if len(asked) == 1 else None
+    distinct = names - {"__typename"} or names
+    return next(iter(distinct)) if len(distinct) == 1 else None

@@ -1,6 +1,6 @@
-"""`GraphQLRequest`, prepare and execute, the fast path for leaf fields.
+"""`GraphQLExecutor`: prepares and executes requests. `LeafFieldExecutor`: a faster way to resolve scalar fields.
 
-Most fields of a list are such leaves, and most of what execution costs is what surrounds a resolver's call."""
+Most fields of a list are scalars, and most of their cost in graphql-core is not the resolver but the code around it."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -28,14 +28,14 @@ from strawberry.types.field import StrawberryField
 
 from keyfence.errors import BadInput, KeyfenceError
 from keyfence.graphql.document_cache import DocumentCache, Operation
-from keyfence.graphql.errors import InvalidRequest, Rendered, render, render_field_error, render_request_error
+from keyfence.graphql.errors import InvalidRequest, RenderedError, render, render_field_error, render_request_error
 from keyfence.graphql.query_cost import check_cost
-from keyfence.graphql.query_limits import QueryLimits, introspection_refused
+from keyfence.graphql.query_limits import QueryLimits, introspection_forbidden
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphQLRequest:
-    """The parameters of one request, of the right types and otherwise unchecked."""
+    """The parameters of a request. Their types are checked, nothing else."""
 
     query: str
     variables: Mapping[str, object] = field(default_factory=dict)
@@ -45,13 +45,13 @@ class GraphQLRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestInfo:
-    """What the context of a request is made from, besides its principal."""
+    """The part of a request from which its context is made, besides the caller."""
 
     request_id: str
     kind: OperationType
     operation_name: str | None = None
-    root: str | None = None
-    """The one field that is asked for, where it is one."""
+    root_field: str | None = None
+    """Its only root field, or None if it has several."""
 
     @property
     def mutates(self) -> bool:
@@ -63,18 +63,18 @@ _is_awaitable = cast("Callable[[Any], TypeGuard[Awaitable[Any]]]", optimized_is_
 
 @dataclass(frozen=True, slots=True)
 class PreparedOperation:
-    """A request found good: it only lacks its context."""
+    """A valid operation that can be executed with a context."""
 
     operation: Operation
     executor: Executor[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What execution gave; `data` is None where a null reached the root."""
+class GraphQLResult:
+    """The result of an execution. `data` is None if an error made the root null."""
 
     data: Mapping[str, object] | None
-    errors: tuple[Rendered, ...] = ()
+    errors: tuple[RenderedError, ...] = ()
 
     def body(self, extensions: Mapping[str, object] | None = None) -> dict[str, object]:
         body: dict[str, object] = {"errors": self.errors, "data": self.data} if self.errors else {"data": self.data}
@@ -82,10 +82,10 @@ class Answer:
 
 
 class GraphQLExecutor:
-    """Runs requests with graphql-core's executor, each text being read once.
+    """Executes requests with graphql-core, and parses each text once.
 
-    `strawberry.Schema.execute` is passed by: it answers refused and failed requests alike, and its extensions would
-    look up again what `prepare` already holds.
+    It does not use `strawberry.Schema.execute`, which returns the same result for an invalid request and for one that
+    failed, and which would parse and validate again.
     """
 
     def __init__(self, schema: strawberry.Schema, *, limits: QueryLimits | None = None) -> None:
@@ -95,26 +95,26 @@ class GraphQLExecutor:
         self._executor_class = schema.execution_context_class
 
     def prepare(self, request: GraphQLRequest, *, introspection: bool = False) -> PreparedOperation:
-        """Raises Refused with the errors of a request that cannot run."""
+        """Raises InvalidRequest, with all errors, if the request cannot be executed."""
         try:
             return self._prepare(request, introspection)
         except KeyfenceError as error:
             raise InvalidRequest([render(error, request_id="")]) from error
 
-    async def execute(self, prepared: PreparedOperation, context: object, *, request_id: str) -> Answer:
+    async def execute(self, prepared: PreparedOperation, context: object, *, request_id: str) -> GraphQLResult:
         prepared.executor.context_value = context
         outcome = prepared.executor.execute_operation()
         result = await outcome if isawaitable(outcome) else outcome
         assert isinstance(result, ExecutionResult)
-        return Answer(result.data, tuple(render_field_error(error, request_id) for error in result.errors or ()))
+        return GraphQLResult(result.data, tuple(render_field_error(error, request_id) for error in result.errors or ()))
 
     def _prepare(self, request: GraphQLRequest, introspection: bool) -> PreparedOperation:
         document = self.documents.get(request.query)
         operation = document.operation(request.operation_name)
         if operation.kind is OperationType.SUBSCRIPTION:
-            raise BadInput("subscriptions are not served here")
+            raise BadInput("subscriptions are not supported")
         if operation.introspects and not introspection:
-            raise introspection_refused()
+            raise introspection_forbidden()
         executor = self._executor_class.build(
             self._schema,
             document.node,
@@ -126,15 +126,15 @@ class GraphQLExecutor:
         )
         if isinstance(executor, list):
             raise InvalidRequest(map(render_request_error, executor))
-        check_cost(operation.price, executor.variable_values.coerced, self.limits)
+        check_cost(operation.cost, executor.variable_values.coerced, self.limits)
         return PreparedOperation(operation, executor)
 
 
-Leaf = Callable[[Any], Any]
+LeafReader = Callable[[Any], Any]
 
 
 class LeafFieldExecutor(StrawberryGraphQLCoreExecutionContext):
-    """An executor that reads leaves at once; whatever is null or fails goes the long way, which knows what to do."""
+    """Resolves scalar fields directly. If the value is null or an error is raised, graphql-core resolves the field."""
 
     def execute_field(
         self, parent_type: GraphQLObjectType, source: Any, field_details_list: Any, path: Any, position_context: Any
@@ -143,7 +143,7 @@ class LeafFieldExecutor(StrawberryGraphQLCoreExecutionContext):
         if leaf is not None:
             try:
                 value = leaf(source)
-            except Exception:  # noqa: BLE001 - it is raised again, and reported, on the long way
+            except Exception:  # noqa: BLE001 - graphql-core resolves the field again and reports the error
                 value = None
             if value is not None and value is not Undefined:
                 return value
@@ -151,29 +151,29 @@ class LeafFieldExecutor(StrawberryGraphQLCoreExecutionContext):
 
 
 @cache
-def leaf_readers(schema: GraphQLSchema) -> Mapping[tuple[str, str], Leaf]:
-    """By type and field, how to read and to spell the value."""
+def leaf_readers(schema: GraphQLSchema) -> Mapping[tuple[str, str], LeafReader]:
+    """Returns functions that read and serialize a scalar field, by type and field name."""
     types = [type_ for type_ in schema.type_map.values() if isinstance(type_, GraphQLObjectType)]
     return {(type_.name, name): leaf for type_ in types for name, leaf in _leaves(type_)}
 
 
-def _leaves(type_: GraphQLObjectType) -> Iterator[tuple[str, Leaf]]:
+def _leaves(type_: GraphQLObjectType) -> Iterator[tuple[str, LeafReader]]:
     for name, member in type_.fields.items():
         named = get_nullable_type(member.type)
         read = _read(member)
         if read is not None and is_leaf_type(named):
-            yield name, _spelled(read, named.coerce_output_value)
+            yield name, _serialized(read, named.coerce_output_value)
 
 
-def _spelled(read: Leaf, spell: Leaf) -> Leaf:
+def _serialized(read: LeafReader, serialize: LeafReader) -> LeafReader:
     def leaf(source: Any) -> Any:
         value = read(source)
-        return None if value is None else spell(value)
+        return None if value is None else serialize(value)
 
     return leaf
 
 
-def _read(field: GraphQLField) -> Leaf | None:
+def _read(field: GraphQLField) -> LeafReader | None:
     declared = (field.extensions or {}).get(GraphQLCoreConverter.DEFINITION_BACKREF)
     if not isinstance(declared, StrawberryField):
         return None
@@ -182,4 +182,4 @@ def _read(field: GraphQLField) -> Leaf | None:
     resolver = declared.base_resolver
     if resolver is None or resolver.is_async or declared.arguments or resolver.info_parameter or declared.extensions:
         return None
-    return cast("Leaf", resolver.wrapped_func)
+    return cast("LeafReader", resolver.wrapped_func)

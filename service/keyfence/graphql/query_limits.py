@@ -1,4 +1,4 @@
-"""Depth, aliases, tokens, directives; who may introspect."""
+"""Limits of a document: depth, aliases, tokens, directives and others; and whether it introspects."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -17,36 +17,36 @@ def introspects(operation: OperationDefinitionNode, fragments: Fragments) -> boo
     return any(node.name.value in INTROSPECTION for _, node in fields(selections, fragments))
 
 
-def introspection_refused() -> Forbidden:
+def introspection_forbidden() -> Forbidden:
     return Forbidden("introspection is not allowed to this caller")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryLimits:
-    """Counts are of the whole document, with fragments counted wherever they are spread."""
+    """Limits of one document. A fragment counts each time it is spread."""
 
     document: int = 16_384
-    """Bytes of text."""
+    """The size of its text in bytes."""
     tokens: int = 2_000
     depth: int = 10
     introspection_depth: int = 20
-    """Instead of `depth`, below `__schema` and `__type`: the usual introspection query is 15 deep."""
+    """The limit below `__schema` and `__type`, where the usual introspection query is 15 deep."""
     aliases: int = 15
     directives: int = 50
     fields: int = 1_000
     repeats: int = 30
-    """Times that one field is selected at one place: validation compares each with each."""
+    """How often one selection set may select the same field. Validation compares each with each."""
     cost: int = 10_000
-    """Nodes that one operation can return."""
+    """The number of nodes that one operation can return."""
     list_size: int = 50
-    """What a list without `first` is taken to hold."""
+    """The assumed size of a list without `first`."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _SelectionSet:
     selections: Sequence[SelectionNode]
     depth: int
-    deepest: int
+    max_depth: int
 
 
 def check_text(text: str, limits: QueryLimits) -> None:
@@ -55,9 +55,8 @@ def check_text(text: str, limits: QueryLimits) -> None:
 
 
 def check_document(document: DocumentNode, limits: QueryLimits) -> None:
-    """Runs before validation, whose time grows with the square of what is bounded here.
-
-    Validation looks into every fragment, spread or not, so each is measured for itself too."""
+    """Raises BadInput if the document exceeds a limit. Call it before validation, whose time grows with the square of
+    these numbers. Validation also reads fragments that are not spread, so each fragment is checked on its own too."""
     fragments = fragments_of(document)
     measure = _Measure(limits, fragments)
     named = [node for node in document.definitions if isinstance(node, FragmentDefinitionNode)]
@@ -71,7 +70,7 @@ def check_document(document: DocumentNode, limits: QueryLimits) -> None:
 
 
 class _Measure:
-    """One pass over a document, which stops at the first limit that is exceeded; so a fragment cycle ends too."""
+    """Counts what a document contains, and raises at the first limit that is exceeded, so cyclic fragments end too."""
 
     def __init__(self, limits: QueryLimits, fragments: Fragments) -> None:
         self.limits = limits
@@ -84,33 +83,33 @@ class _Measure:
             self._count_directives(len(variable.directives or ()))
         self.selections(node.selection_set.selections, self.limits.depth)
 
-    def selections(self, nodes: Sequence[SelectionNode], deepest: int) -> None:
-        places = [_Place(nodes, 1, deepest)]
-        while places:
-            places.extend(self._below(places.pop()))
+    def selections(self, nodes: Sequence[SelectionNode], max_depth: int) -> None:
+        stack = [_SelectionSet(nodes, 1, max_depth)]
+        while stack:
+            stack.extend(self._below(stack.pop()))
 
-    def _below(self, place: _Place) -> list[_Place]:
-        if place.depth > place.deepest:
-            raise _exceeded("depth", place.deepest, "levels of fields")
+    def _below(self, selection_set: _SelectionSet) -> list[_SelectionSet]:
+        if selection_set.depth > selection_set.max_depth:
+            raise _exceeded("depth", selection_set.max_depth, "levels of fields")
         return [
-            _Place(inner, place.depth + 1, self._deepest(place, nodes[0]))
-            for nodes in self._merged(place)
+            _SelectionSet(inner, selection_set.depth + 1, self._max_depth(selection_set, nodes[0]))
+            for nodes in self._merged(selection_set)
             if (inner := children(nodes))
         ]
 
-    def _merged(self, place: _Place) -> list[list[FieldNode]]:
+    def _merged(self, selection_set: _SelectionSet) -> list[list[FieldNode]]:
         merged: defaultdict[str, list[FieldNode]] = defaultdict(list)
-        for _, node in flatten_fragments(place.selections, self.fragments):
+        for _, node in flatten_fragments(selection_set.selections, self.fragments):
             self._count_directives(len(node.directives or ()))
             if isinstance(node, FieldNode):
                 self._count_field(node)
                 merged[response_name(node)].append(node)
                 if len(merged[response_name(node)]) > self.limits.repeats:
-                    raise _exceeded("repeats", self.limits.repeats, "selections of one field at one place")
+                    raise _exceeded("repeats", self.limits.repeats, "selections of one field in one selection set")
         return list(merged.values())
 
-    def _deepest(self, place: _Place, node: FieldNode) -> int:
-        return self.limits.introspection_depth if node.name.value in INTROSPECTION else place.deepest
+    def _max_depth(self, selection_set: _SelectionSet, node: FieldNode) -> int:
+        return self.limits.introspection_depth if node.name.value in INTROSPECTION else selection_set.max_depth
 
     def _count_field(self, node: FieldNode) -> None:
         self.fields += 1

@@ -1,4 +1,4 @@
-"""Scalars as the contract spells them."""
+"""The GraphQL scalars DateTime, Date, Decimal and JSON."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from keyfence.store.codec import amount_text
 from keyfence.store.timestamps import timestamp_text, to_utc
 
 _NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,18})?")
-"""What DynamoDB keeps exactly: 38 digits in all."""
+"""DynamoDB stores at most 38 digits exactly."""
 
 
 def _datetime(value: object) -> datetime:
@@ -38,7 +38,7 @@ def _date(value: object) -> date:
 
 
 def _decimal(value: object) -> Decimal:
-    """Of a JSON number with a fraction nobody can tell any more what was written, so it is refused."""
+    """Rejects JSON numbers with a fraction, since they may have lost digits already."""
     text = str(value) if isinstance(value, str | int) else ""
     if not _NUMBER.fullmatch(text):
         raise BadInput('a Decimal is a string of at most 20 digits, and 18 after the point, like "149.90"')
@@ -56,7 +56,7 @@ SCALARS: Mapping[object, ScalarDefinition] = {
     date: strawberry.scalar(name="Date", description="A day in ISO 8601.", serialize=date.isoformat, parse_value=_date),
     Decimal: strawberry.scalar(
         name="Decimal",
-        description='An exact number as a string, with two decimals or as many as it takes, like "149.90".',
+        description='An exact number as a string, with two or more decimal places, like "149.90".',
         serialize=amount_text,
         parse_value=_decimal,
     ),

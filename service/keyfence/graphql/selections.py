@@ -1,4 +1,4 @@
-"""The selections that a place in a document really makes, with its fragments opened."""
+"""The selections of a GraphQL document, with fragments replaced by what they contain."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -15,21 +15,21 @@ from strawberry.types import Info
 from strawberry.types.nodes import convert_arguments
 
 Fragments = Mapping[str, FragmentDefinitionNode]
-Selected = tuple[str | None, SelectionNode]
+ConditionedSelection = tuple[str | None, SelectionNode]
 
 
 def fragments_of(document: DocumentNode) -> Fragments:
     return {node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)}
 
 
-def flatten_fragments(selections: Iterable[SelectionNode], fragments: Fragments) -> Iterator[Selected]:
-    """Each selection of one place with the name of the type it is conditioned on; a fragment is opened once."""
-    waiting = _conditioned(selections, None)
+def flatten_fragments(selections: Iterable[SelectionNode], fragments: Fragments) -> Iterator[ConditionedSelection]:
+    """Yields each selection with the type condition of the fragment that it comes from. Expands each fragment once."""
+    stack = _conditioned(selections, None)
     seen: set[str] = set()
-    while waiting:
-        condition, node = waiting.pop()
+    while stack:
+        condition, node = stack.pop()
         yield condition, node
-        waiting.extend(_inside(node, condition, fragments, seen))
+        stack.extend(_inside(node, condition, fragments, seen))
 
 
 def fields(selections: Iterable[SelectionNode], fragments: Fragments) -> Iterator[tuple[str | None, FieldNode]]:
@@ -55,7 +55,9 @@ def requested_subfields(info: Info[Any, Any], name: str) -> list[Mapping[str, An
     return [convert_arguments(raw, node.arguments) for _, node in below if node.name.value == name]
 
 
-def _inside(node: SelectionNode, condition: str | None, fragments: Fragments, seen: set[str]) -> list[Selected]:
+def _inside(
+    node: SelectionNode, condition: str | None, fragments: Fragments, seen: set[str]
+) -> list[ConditionedSelection]:
     if isinstance(node, InlineFragmentNode):
         inner = node.type_condition.name.value if node.type_condition else condition
         return _conditioned(node.selection_set.selections, inner)
@@ -66,6 +68,6 @@ def _inside(node: SelectionNode, condition: str | None, fragments: Fragments, se
     return []
 
 
-def _conditioned(selections: Iterable[SelectionNode], condition: str | None) -> list[Selected]:
-    """Last first, as the stack wants them."""
+def _conditioned(selections: Iterable[SelectionNode], condition: str | None) -> list[ConditionedSelection]:
+    """Returns the selections in reverse, so that the stack returns the first one first."""
     return [(condition, node) for node in selections][::-1]

@@ -69,7 +69,7 @@ class TenantApi:
     def admit(self, caller: TenantRequest, request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
         if request is None:
             return caller.admitted.running(UNKNOWN, writes=False)
-        return caller.admitted.running(request.root or SEVERAL, writes=request.mutates)
+        return caller.admitted.running(request.root_field or SEVERAL, writes=request.mutates)
 
     def check_revocation(self, caller: TenantRequest) -> Awaitable[None]:
         return self.revocations.check(caller.tenant.id, caller.principal.token_id, partial(self._revocations, caller))

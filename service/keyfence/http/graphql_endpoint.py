@@ -9,8 +9,8 @@ from graphql import OperationType
 from starlette.types import Receive, Scope, Send
 
 from keyfence.errors import KeyfenceError, Throttled, Unauthenticated
-from keyfence.graphql.errors import InvalidRequest, Rendered, codes, render
-from keyfence.graphql.executor import Answer, GraphQLExecutor, GraphQLRequest, PreparedOperation, RequestInfo
+from keyfence.graphql.errors import InvalidRequest, RenderedError, codes, render
+from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest, GraphQLResult, PreparedOperation, RequestInfo
 from keyfence.http.apis import GraphQLApi
 from keyfence.http.media_types import MediaType, is_json, negotiate, prefers_html
 from keyfence.http.metrics import Metrics
@@ -102,11 +102,14 @@ class GraphQLEndpoint:
         if scope["method"] == "GET" and operation.kind is not OperationType.QUERY:
             raise method_not_allowed("only queries are served by GET", "POST")
         info = RequestInfo(
-            request_id=request_id_of(scope), kind=operation.kind, operation_name=operation.name, root=operation.root
+            request_id=request_id_of(scope),
+            kind=operation.kind,
+            operation_name=operation.name,
+            root_field=operation.root_field,
         )
         return ParsedRequest(request, prepared, info)
 
-    async def _execute(self, parsed: ParsedRequest, caller: object) -> Answer:
+    async def _execute(self, parsed: ParsedRequest, caller: object) -> GraphQLResult:
         """A mutation starts after the check for a revocation. A query runs at the same time as the check."""
         checked = asyncio.ensure_future(self._api.check_revocation(caller))
         try:
@@ -124,7 +127,7 @@ class GraphQLEndpoint:
         return None if cost is None else {"cost": cost}
 
     def _failure(
-        self, errors: tuple[Rendered, ...], status: int, media: MediaType | None, headers: Headers = ()
+        self, errors: tuple[RenderedError, ...], status: int, media: MediaType | None, headers: Headers = ()
     ) -> HttpResponse:
         self._metrics.errors(codes(errors))
         return error_response(*errors, status=status, media=media or MediaType.JSON, headers=headers)

@@ -8,7 +8,7 @@ import orjson
 from starlette.types import Send
 
 from keyfence.errors import Code
-from keyfence.graphql.errors import Rendered
+from keyfence.graphql.errors import RenderedError
 from keyfence.http.media_types import MediaType
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -32,7 +32,7 @@ class HttpError(Exception):
         super().__init__(message)
         self.status = status
         self.headers = headers
-        self.errors: tuple[Rendered, ...] = ({"message": message, "extensions": {"code": code.value}},)
+        self.errors: tuple[RenderedError, ...] = ({"message": message, "extensions": {"code": code.value}},)
 
 
 def method_not_allowed(message: str, *allowed: str) -> HttpError:
@@ -65,7 +65,7 @@ def json_response(
 
 
 def error_response(
-    *errors: Rendered, status: int, media: MediaType = MediaType.JSON, headers: Headers = ()
+    *errors: RenderedError, status: int, media: MediaType = MediaType.JSON, headers: Headers = ()
 ) -> HttpResponse:
     return json_response({"errors": errors}, status=status, media=media, headers=headers)
 

@@ -10,8 +10,8 @@ from keyfence.domains.stores.geohash import (
     ALPHABET,
     CELLS,
     EARTH_KM,
-    FARTHEST_KM,
     LENGTH,
+    MAX_RADIUS_KM,
     Circle,
     Range,
     covering_ranges,
@@ -21,7 +21,7 @@ from keyfence.errors import BadInput
 
 LATITUDES = st.floats(-90, 90) | st.sampled_from([-90.0, -89.9999, 0.0, 45.0, 89.9999, 90.0])
 LONGITUDES = st.floats(-180, 180) | st.sampled_from([-180.0, -179.9999, 0.0, 90.0, 179.9999, 180.0])
-RADII = st.floats(0.001, 50) | st.floats(50, FARTHEST_KM)
+RADII = st.floats(0.001, 50) | st.floats(50, MAX_RADIUS_KM)
 CIRCLES = st.builds(Circle, latitude=LATITUDES, longitude=LONGITUDES, radius_km=RADII)
 
 
@@ -98,7 +98,7 @@ def test_away_from_the_poles_a_cover_is_not_much_larger_than_its_circle(
 
 
 def test_the_whole_globe_is_one_range() -> None:
-    assert covering_ranges(Circle(latitude=12, longitude=34, radius_km=FARTHEST_KM).box()) == [
+    assert covering_ranges(Circle(latitude=12, longitude=34, radius_km=MAX_RADIUS_KM).box()) == [
         Range("0" * 12, "z" * 12)
     ]
 
@@ -108,7 +108,7 @@ def test_distance_is_the_same_from_both_ends(one: float, two: float, three: floa
     there = Circle(latitude=one, longitude=two, radius_km=1).distance_km(three, four)
     back = Circle(latitude=three, longitude=four, radius_km=1).distance_km(one, two)
     assert there == pytest.approx(back)
-    assert 0 <= there < FARTHEST_KM
+    assert 0 <= there < MAX_RADIUS_KM
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_distances_are_those_of_the_globe(one: tuple[float, float], other: tuple
         ((0, -181, 1), "longitude"),
         ((0, 0, 0), "radiusKm"),
         ((0, 0, -1), "radiusKm"),
-        ((0, 0, FARTHEST_KM + 1), "radiusKm"),
+        ((0, 0, MAX_RADIUS_KM + 1), "radiusKm"),
         ((float("nan"), 0, 1), "latitude"),
         ((0, 0, float("inf")), "radiusKm"),
     ],

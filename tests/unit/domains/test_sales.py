@@ -15,9 +15,9 @@ from keyfence.domains.sales.sales import (
     MonthlySales,
     ProductMonth,
     checked_month,
-    month_of,
     monthly_sales,
     sales_deltas,
+    start_of_month,
 )
 from keyfence.errors import BadInput
 from keyfence.store.keys import Fence
@@ -88,7 +88,7 @@ def test_confirmation_sells_and_cancellation_takes_back() -> None:
 def test_the_month_is_that_of_the_order_in_utc() -> None:
     elsewhere = replace(Placed("CONFIRMED"), created_at=PLACED.astimezone(timezone(timedelta(hours=5))))
     assert list(sales_deltas(None, elsewhere, [Line("pen", 1)])) == [ProductMonth(NOVEMBER, "pen")]
-    assert month_of(PLACED + timedelta(minutes=30)) == datetime(2026, 12, 1, tzinfo=UTC)
+    assert start_of_month(PLACED + timedelta(minutes=30)) == datetime(2026, 12, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(

@@ -78,12 +78,12 @@ async def test_tenants_do_not_share_what_is_believed() -> None:
 
 
 async def test_what_is_believed_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing, "REMEMBERED", 3)
+    monkeypatch.setattr(standing, "MAX_REMEMBERED", 3)
     register = Register()
     checks = register.standing(5)
     for number in range(10):
         await checks.check(ACME, str(number), register.sessions)
-    assert len(checks._good) == 3
+    assert len(checks._valid_until) == 3
 
 
 @given(
@@ -92,5 +92,5 @@ async def test_what_is_believed_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_revocation_outlives_every_token_that_was_issued_before_it(now: datetime, life: int) -> None:
     revocation = new_revocation("a", "somebody", now)
     last_use = now + timedelta(seconds=CLOCK_SKEW + life + CLOCK_SKEW)
-    assert revocation.holds(last_use)
-    assert not revocation.holds(now + timedelta(seconds=MAX_TOKEN_LIFETIME + 60))
+    assert revocation.is_effective(last_use)
+    assert not revocation.is_effective(now + timedelta(seconds=MAX_TOKEN_LIFETIME + 60))

@@ -55,7 +55,7 @@ BOOKS = "edges { cursor node { title } } pageInfo { endCursor }"
     ],
 )
 def test_the_cost_of_an_operation_without_variables(text: str, cost: int) -> None:
-    assert price(text).of({}) == cost
+    assert price(text).evaluate({}) == cost
 
 
 NESTED = """query ($n: Int, $m: Int) {
@@ -75,7 +75,7 @@ NESTED = """query ($n: Int, $m: Int) {
     ],
 )
 def test_the_cost_of_an_operation_follows_its_variables(variables: dict[str, object], cost: int) -> None:
-    assert price(NESTED).of(variables) == cost
+    assert price(NESTED).evaluate(variables) == cost
 
 
 def test_an_operation_whose_pages_are_literal_is_priced_beforehand() -> None:
@@ -84,7 +84,7 @@ def test_an_operation_whose_pages_are_literal_is_priced_beforehand() -> None:
 
 def test_three_lists_inside_each_other_at_their_usual_sizes_pass() -> None:
     text = "{ books { edges { node { authors { edges { node { books { edges { node { title } } } } } } } } } }"
-    assert price(text).of({}) == 20 + 400 + 8000
+    assert price(text).evaluate({}) == 20 + 400 + 8000
     check_cost(price(text), {}, LIMITS)
 
 
@@ -105,5 +105,5 @@ def test_a_price_multiplied_before_the_variables_are_known_comes_out_the_same(
     early, late = CostExpression(3), 3
     for size in factors:
         early = (early + CostExpression(1)).times(size)
-        late = (late + 1) * size.of(variables)
-    assert early.of(variables) == late
+        late = (late + 1) * size.evaluate(variables)
+    assert early.evaluate(variables) == late

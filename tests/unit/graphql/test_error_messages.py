@@ -16,7 +16,7 @@ from graphql import (
 from graphql.language import OperationDefinitionNode
 
 from keyfence.errors import BadInput
-from keyfence.graphql.errors import LONGEST_MESSAGE, render_request_error
+from keyfence.graphql.errors import MAX_MESSAGE_LENGTH, render_request_error
 
 
 def picky(error: Exception) -> GraphQLSchema:
@@ -56,4 +56,4 @@ def test_what_a_scalar_raised_on_purpose_is_told(found: object) -> None:
 
 def test_a_message_that_quotes_an_endless_value_is_cut() -> None:
     error = variable_error(GraphQLError("not " + "x" * 100_000))
-    assert len(str(render_request_error(error)["message"])) == LONGEST_MESSAGE + len("...")
+    assert len(str(render_request_error(error)["message"])) == MAX_MESSAGE_LENGTH + len("...")

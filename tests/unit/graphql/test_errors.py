@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from keyfence.graphql.errors import Rendered
+from keyfence.graphql.errors import RenderedError
 from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest
 from tests.unit.graphql.bookshop_schema import SECRET, bookshop
 
 executor = GraphQLExecutor(bookshop)
 
 
-async def errors(query: str, **variables: object) -> tuple[Rendered, ...]:
+async def errors(query: str, **variables: object) -> tuple[RenderedError, ...]:
     prepared = executor.prepare(GraphQLRequest(query=query, variables=variables))
     return (await executor.execute(prepared, None, request_id="r-1")).errors
 

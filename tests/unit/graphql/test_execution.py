@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from graphql import OperationType, get_introspection_query
 
-from keyfence.graphql.errors import InvalidRequest, Rendered
-from keyfence.graphql.executor import Answer, GraphQLExecutor, GraphQLRequest
+from keyfence.graphql.errors import InvalidRequest, RenderedError
+from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest, GraphQLResult
 from keyfence.graphql.query_limits import QueryLimits
 from tests.unit.graphql.bookshop_schema import bookshop
 
@@ -18,12 +18,12 @@ def executor() -> GraphQLExecutor:
     return GraphQLExecutor(bookshop)
 
 
-async def run(executor: GraphQLExecutor, query: str, context: object = None, **variables: object) -> Answer:
+async def run(executor: GraphQLExecutor, query: str, context: object = None, **variables: object) -> GraphQLResult:
     prepared = executor.prepare(GraphQLRequest(query=query, variables=variables), introspection=True)
     return await executor.execute(prepared, context, request_id="r-1")
 
 
-def refused(executor: GraphQLExecutor, query: str, **given: Any) -> Rendered:
+def refused(executor: GraphQLExecutor, query: str, **given: Any) -> RenderedError:
     introspection = given.pop("introspection", False)
     with pytest.raises(InvalidRequest) as caught:
         executor.prepare(GraphQLRequest(query=query, **given), introspection=introspection)
@@ -31,8 +31,8 @@ def refused(executor: GraphQLExecutor, query: str, **given: Any) -> Rendered:
 
 
 async def test_resolvers_see_the_context_of_their_request(executor: GraphQLExecutor) -> None:
-    assert await run(executor, "{ caller }", "acme") == Answer({"caller": "acme"})
-    assert await run(executor, "{ caller }", "globex") == Answer({"caller": "globex"})
+    assert await run(executor, "{ caller }", "acme") == GraphQLResult({"caller": "acme"})
+    assert await run(executor, "{ caller }", "globex") == GraphQLResult({"caller": "globex"})
 
 
 async def test_a_prepared_request_tells_whether_it_writes(executor: GraphQLExecutor) -> None:
@@ -43,7 +43,9 @@ async def test_a_prepared_request_tells_whether_it_writes(executor: GraphQLExecu
 
 async def test_only_the_named_operation_runs(executor: GraphQLExecutor) -> None:
     request = GraphQLRequest(query="query A { caller } query B { __typename }", operation_name="B")
-    assert await executor.execute(executor.prepare(request), "x", request_id="r-1") == Answer({"__typename": "Query"})
+    assert await executor.execute(executor.prepare(request), "x", request_id="r-1") == GraphQLResult(
+        {"__typename": "Query"}
+    )
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ class Scene:
     async def admit(self, _: str, info: RequestInfo | None) -> AsyncIterator[None]:
         if self.refusal:
             raise self.refusal
-        self.happened.append(f"admit {info.root if info else None}")
+        self.happened.append(f"admit {info.root_field if info else None}")
         yield
         self.happened.append("end")
 

@@ -1,1 +1,1 @@
-"""The journal of a tenant: who did what, and when."""
+"""The activity log of a tenant: who did what, and when."""

@@ -1,4 +1,4 @@
-"""`Activity`, keys and patterns, repository, and `activity_log(by)` which turns notes into writes."""
+"""`Activity`: an entry of the activity log; its keys, its repository, and `activity_log`, which writes entries."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ from keyfence.store.writes import ActivityLog, ActivityNote, Write, put
 
 ActivityId = NewType("ActivityId", str)
 
-RETENTION = timedelta(days=90)
+ACTIVITY_RETENTION = timedelta(days=90)
 DETAIL_BYTES = 8_192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """Something that somebody did; `detail` is JSON text and `ttl` when the entry may go, in seconds since 1970."""
+    """An action of a user. `detail` is JSON. `ttl` is the time at which DynamoDB may delete the entry."""
 
     id: ActivityId
     by: str
@@ -47,14 +47,14 @@ def new_activity(id: ActivityId, note: ActivityNote, by: str, now: datetime) -> 
         kind=note.kind,
         target=note.target,
         detail=_detail(note),
-        ttl=int((now + RETENTION).timestamp()),
+        ttl=int((now + ACTIVITY_RETENTION).timestamp()),
         created_at=now,
         updated_at=now,
     )
 
 
 def _detail(note: ActivityNote) -> str:
-    """What would not fit is told by its names alone."""
+    """Returns the detail as JSON. If it is too large, returns only the names of the changed fields."""
     text = orjson.dumps(note.detail, default=_text)
     if len(text) > DETAIL_BYTES:
         text = orjson.dumps({"changed": sorted({name for part in note.detail.values() for name in _names(part)})})
@@ -81,17 +81,17 @@ activity_of_user = activities.query("gsi1", newest_first=True, range_field="crea
 
 
 def activity_log(by: str, now: Callable[[], datetime] = timestamps.utc_now) -> ActivityLog:
-    """Keeps notes in the name of one who acts."""
+    """Returns the function that turns activity notes of one actor into writes."""
 
-    def keep(note: ActivityNote) -> Write[Any]:
+    def to_write(note: ActivityNote) -> Write[Any]:
         return put(activities, new_activity(ActivityId(new_id("act")), note, by, now()))
 
-    return keep
+    return to_write
 
 
 @dataclass(frozen=True, slots=True)
 class ActivityRepository:
-    """What has happened, newest first, as far back as the journal is kept."""
+    """The activity log of the tenant that the table belongs to."""
 
     table: Table
     now: Callable[[], datetime] = timestamps.utc_now
@@ -101,7 +101,13 @@ class ActivityRepository:
     ) -> Page[Activity]:
         now, span = self.now(), ValueRange(low=since, high=until)
         return await page_over_time_buckets(
-            self.table, latest_activity, between=span, oldest=now - RETENTION, newest=now, first=first, after=after
+            self.table,
+            latest_activity,
+            between=span,
+            oldest=now - ACTIVITY_RETENTION,
+            newest=now,
+            first=first,
+            after=after,
         )
 
     async def of_user(self, by: str, *, first: int, after: str | None) -> Page[Activity]:
@@ -110,7 +116,7 @@ class ActivityRepository:
             self.table,
             activity_of_user,
             between=ValueRange(),
-            oldest=now - RETENTION,
+            oldest=now - ACTIVITY_RETENTION,
             newest=now,
             first=first,
             after=after,

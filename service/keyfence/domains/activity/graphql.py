@@ -1,4 +1,4 @@
-"""The journal as tenants see it."""
+"""GraphQL type and query of the activity log."""
 
 from datetime import datetime
 from typing import Annotated
@@ -16,9 +16,9 @@ def activity_repository(context: Context) -> activity_log.ActivityRepository:
     return activity_log.ActivityRepository(context.table)
 
 
-@strawberry.type(description="Something that somebody did.")
+@strawberry.type(description="An action of a user.")
 class Activity:
-    """An entry of the journal."""
+    """An entry of the activity log."""
 
     id: strawberry.ID
     at: datetime
@@ -38,16 +38,16 @@ class Activity:
             source=activity,
         )
 
-    @strawberry.field(description="What changed: values before and after.")
+    @strawberry.field(description="The changed fields, with their values before and after.")
     def detail(self) -> JSON | None:
         return orjson.loads(self.source.detail) or None
 
 
 @strawberry.type
 class ActivityQueries:
-    """Questions about what happened."""
+    """The query of the activity log."""
 
-    @strawberry.field(description="Newest first, of the last 90 days.")
+    @strawberry.field(description="What users did in the last 90 days, newest first.")
     async def activity(
         self,
         info: Info,

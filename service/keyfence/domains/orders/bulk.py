@@ -21,7 +21,7 @@ from keyfence.domains.orders.model import OrderId, is_alive, is_purged, order_ro
 from keyfence.domains.orders.place_order import CUSTOMER_NOT_FOUND, created_note
 from keyfence.domains.orders.repository import OrderDetails
 from keyfence.domains.products.access_patterns import product_by_id
-from keyfence.domains.sales.sales import Deltas, SalesRepository, sales_deltas
+from keyfence.domains.sales.sales import SalesDeltas, SalesRepository, sales_deltas
 from keyfence.errors import BadInput
 from keyfence.store.expressions import present
 from keyfence.store.table import Table
@@ -93,7 +93,7 @@ def _detail_writes(record: OrderRecord) -> list[Write[Any]]:
     ]
 
 
-def _sold(record: OrderRecord) -> Deltas:
+def _sold(record: OrderRecord) -> SalesDeltas:
     return sales_deltas(None, record.order, record.items)
 
 

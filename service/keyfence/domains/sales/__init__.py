@@ -1,1 +1,1 @@
-"""What was sold of each product, by month."""
+"""How many of each product were sold in each month."""

@@ -1,4 +1,4 @@
-"""What was sold, as tenants see it, and how orders make it so."""
+"""GraphQL type and query of monthly sales."""
 
 import strawberry
 
@@ -7,16 +7,16 @@ from keyfence.domains.products.model import ProductId
 from keyfence.domains.sales.sales import SalesRepository
 from keyfence.graphql.context import Context, Info
 
-USUAL = 10
+DEFAULT_RANKING_SIZE = 10
 
 
 def sales_repository(context: Context) -> SalesRepository:
     return SalesRepository(context.table)
 
 
-@strawberry.type(description="How many of a product were sold.")
+@strawberry.type(description="A product and how many of it were sold.")
 class ProductSales:
-    """One place in a ranking."""
+    """One row of a ranking."""
 
     product: Product
     quantity: int
@@ -24,11 +24,17 @@ class ProductSales:
 
 @strawberry.type
 class SalesQueries:
-    """Questions about sales."""
+    """Queries of sales."""
 
-    @strawberry.field(description="What was sold most in the orders of a month, most first; a month is like 2026-11.")
-    async def top_products(self, info: Info, month: str, first: int | None = USUAL) -> list[ProductSales]:
-        sold = await info.context.get(sales_repository).top(month, first=USUAL if first is None else first)
+    @strawberry.field(
+        description="The products that sold most in a month, most first. A month is written like 2026-11."
+    )
+    async def top_products(
+        self, info: Info, month: str, first: int | None = DEFAULT_RANKING_SIZE
+    ) -> list[ProductSales]:
+        sold = await info.context.get(sales_repository).top(
+            month, first=DEFAULT_RANKING_SIZE if first is None else first
+        )
         found = await info.context.loader(product_loader).load_many([ProductId(one.id) for one in sold])
         return [
             ProductSales(product=Product.of(product), quantity=one.total)

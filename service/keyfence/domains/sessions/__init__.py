@@ -1,1 +1,1 @@
-"""Sessions that have been ended before their tokens did."""
+"""Sessions that were revoked before their tokens expired."""

@@ -1,4 +1,4 @@
-"""Sessions as tenants end them."""
+"""GraphQL mutation that revokes a session."""
 
 import strawberry
 
@@ -14,12 +14,12 @@ def revocation_repository(context: Context) -> RevocationRepository:
 
 @strawberry.type
 class SessionMutations:
-    """What can be done to sessions."""
+    """Mutations of sessions."""
 
     @mutation(
         needs=Role.VIEWER,
         frees_storage=True,
-        description="Refuse a token from now on: one's own, or as an ADMIN anybody's, by its jti claim.",
+        description="Revoke a token by its jti claim: the caller's own, or, as an ADMIN, any token of the tenant.",
     )
     async def revoke_session(self, info: Info, jti: str) -> bool:
         principal = info.context.principal

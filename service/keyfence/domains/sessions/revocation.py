@@ -1,4 +1,4 @@
-"""`Revocation`, keys, repository, `RevocationCheck` of every request."""
+"""`Revocation`: a revoked token; its keys, its repository, and the check of every request."""
 
 import time
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from keyfence_iam.tenant import TenantId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revocation:
-    """A token that is no longer good; `ttl` is when no token with its id can be good any more, in epoch seconds."""
+    """A revoked token. After `ttl`, in seconds since 1970, every token with this id has expired."""
 
     jti: str
     by: str
@@ -26,13 +26,13 @@ class Revocation:
     updated_at: datetime
     version: int = 1
 
-    def holds(self, now: datetime) -> bool:
-        """DynamoDB may take days to remove what has ended."""
+    def is_effective(self, now: datetime) -> bool:
+        """Whether tokens with this id are refused. DynamoDB may delete the item days after its `ttl`."""
         return now.timestamp() < self.ttl
 
 
 def new_revocation(jti: str, by: str, now: datetime) -> Revocation:
-    """Kept longer than any token lives that was issued until now, by clocks that differ as much as they may."""
+    """Returns a revocation that outlives every token that was issued until now, with the largest allowed clock skew."""
     last = now + timedelta(seconds=MAX_TOKEN_LIFETIME + 2 * CLOCK_SKEW + 1)
     return Revocation(jti=checked_jti(jti), by=by, ttl=int(last.timestamp()), created_at=now, updated_at=now)
 
@@ -50,47 +50,47 @@ revocation_of_session = revocations.get()
 
 @dataclass(frozen=True, slots=True)
 class RevocationRepository:
-    """What can be asked and done about sessions."""
+    """The revoked tokens of the tenant that the table belongs to."""
 
     table: Table
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def is_revoked(self, jti: str) -> bool:
         found = await self.table.find(revocation_of_session, jti=jti)
-        return found is not None and found.holds(self.now())
+        return found is not None and found.is_effective(self.now())
 
     async def revoke(self, jti: str, by: str) -> None:
-        """Whether or not there is such a token: nobody has a list of them."""
+        """Revokes a token. The service has no list of tokens, so it does not check that there is one with this id."""
         revocation = new_revocation(jti, by, self.now())
         await self.table.write(put(revocations, revocation), note=ActivityNote("session.revoked", revocation.jti))
 
 
-REMEMBERED = 10_000
+MAX_REMEMBERED = 10_000
 
 Token = tuple[TenantId, str]
 
 
 @dataclass(slots=True)
 class RevocationCheck:
-    """Refuses revoked tokens; that one is good may be believed for `seconds`, that it is not never."""
+    """Refuses revoked tokens. It remembers for `remember_seconds` that a token is not revoked, but never that it is."""
 
-    seconds: float = 0.0
+    remember_seconds: float = 0.0
     clock: Callable[[], float] = time.monotonic
-    _good: dict[Token, float] = field(default_factory=dict)
+    _valid_until: dict[Token, float] = field(default_factory=dict)
 
-    async def check(self, tenant: TenantId, jti: str, sessions: Callable[[], RevocationRepository]) -> None:
-        """`sessions` are the tenant's, wanted only if somebody has to be asked."""
+    async def check(self, tenant: TenantId, jti: str, repository: Callable[[], RevocationRepository]) -> None:
+        """Raises Unauthenticated if the token is revoked. Calls `repository` only if the table has to be read."""
         now, token = self.clock(), (tenant, jti)
-        if now < self._good.get(token, now):
+        if now < self._valid_until.get(token, now):
             return
-        self._good.pop(token, None)
-        if await sessions().is_revoked(jti):
+        self._valid_until.pop(token, None)
+        if await repository().is_revoked(jti):
             raise Unauthenticated("the token has been revoked")
-        self._remember(token, now + self.seconds)
+        self._remember(token, now + self.remember_seconds)
 
     def _remember(self, token: Token, until: float) -> None:
-        if not self.seconds:
+        if not self.remember_seconds:
             return
-        if len(self._good) >= REMEMBERED:
-            self._good.pop(next(iter(self._good)))
-        self._good[token] = until
+        if len(self._valid_until) >= MAX_REMEMBERED:
+            self._valid_until.pop(next(iter(self._valid_until)))
+        self._valid_until[token] = until

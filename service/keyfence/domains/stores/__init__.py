@@ -1,1 +1,1 @@
-"""Stores, and how near they are."""
+"""Stores of a tenant, and the search for those near a point."""

@@ -1,4 +1,4 @@
-"""Where stores are kept and the ways they are reached."""
+"""Keys and access patterns of stores."""
 
 from keyfence.domains.stores.model import Store
 from keyfence.store.entity import entity
@@ -12,4 +12,4 @@ stores = entity(
 )
 
 store_by_id = stores.get()
-stores_by_place = stores.query("gsi3", range_field="geohash")
+stores_by_geohash = stores.query("gsi3", range_field="geohash")

@@ -1,4 +1,4 @@
-"""Geohash, circles, covering ranges."""
+"""Geohashes, and the ranges of geohashes that cover a circle."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from keyfence.errors import BadInput
 ALPHABET = "0123456789bcdefghjkmnpqrstuvwxyz"
 LENGTH = 12
 BITS = 30
-"""Of each coordinate; both together are the 60 bits of twelve letters."""
+"""Bits of each coordinate. Both together are the 60 bits of 12 characters."""
 CELLS = 16
-"""The most cells that a cover has."""
+"""The largest number of cells that cover a box."""
 
 
 class Range(NamedTuple):
-    """From one geohash to another, both included."""
+    """A range of geohashes, both ends included."""
 
     low: str
     high: str
@@ -24,7 +24,7 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
-    """Degrees; west and east may reach beyond 180 where the box crosses the date line."""
+    """A box in degrees. `west` and `east` may be beyond 180 if the box crosses the date line."""
 
     south: float
     north: float
@@ -33,7 +33,7 @@ class Box:
 
 
 class _Cells(NamedTuple):
-    """Columns and rows of the cells with `bits` bits: columns may reach beyond the date line, rows end at the poles."""
+    """The cells of a box, for geohashes of `bits` bits. Columns may go beyond the date line, rows end at the poles."""
 
     bits: int
     columns: range
@@ -55,9 +55,9 @@ def encode(latitude: float, longitude: float) -> str:
 
 
 def covering_ranges(box: Box) -> list[Range]:
-    """Ranges that hold every place in the box: of the smallest cells of which a few suffice, neighbours joined."""
-    few = next(cells for bits in range(2 * BITS, -1, -1) if len(cells := _cells(box, bits)) <= CELLS)
-    return [Range(_text(first), _text(end - 1)) for first, end in _joined(few.spans())]
+    """Returns ranges that contain every point of the box. Uses the smallest cells of which at most CELLS are needed."""
+    smallest = next(cells for bits in range(2 * BITS, -1, -1) if len(cells := _cells(box, bits)) <= CELLS)
+    return [Range(_text(first), _text(end - 1)) for first, end in _joined(smallest.spans())]
 
 
 def _cells(box: Box, bits: int) -> _Cells:
@@ -72,9 +72,9 @@ def _ceil_half(number: int) -> int:
     return (number + 1) // 2
 
 
-def _step(degrees: float, whole: int) -> int:
-    """How many of the smallest steps a coordinate is away from where they begin."""
-    return floor((degrees + whole / 2) / whole * (1 << BITS))
+def _step(degrees: float, full_range: int) -> int:
+    """Returns a coordinate as a number of the smallest steps from the start of its range."""
+    return floor((degrees + full_range / 2) / full_range * (1 << BITS))
 
 
 def _clamped(step: int) -> int:
@@ -82,7 +82,7 @@ def _clamped(step: int) -> int:
 
 
 def _interleaved(column: int, row: int) -> int:
-    """The bits of both in turn, as geohashes have them: first one of the longitude."""
+    """Returns the bits of both numbers in turn, the longitude's first, as in a geohash."""
     return sum((column >> bit & 1) << 2 * bit + 1 | (row >> bit & 1) << 2 * bit for bit in range(BITS))
 
 
@@ -97,19 +97,19 @@ def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _text(code: int) -> str:
-    return "".join(ALPHABET[code >> 5 * place & 31] for place in reversed(range(LENGTH)))
+    return "".join(ALPHABET[code >> 5 * position & 31] for position in reversed(range(LENGTH)))
 
 
 EARTH_KM = 6371.0088
-FARTHEST_KM = 20_020
-"""A little more than half way around."""
+MAX_RADIUS_KM = 20_020
+"""A little more than half the circumference of the earth."""
 MARGIN = 1e-6
-"""Degrees by which the box is larger than the circle, as no rounding is."""
+"""Degrees by which the box is larger than the circle. Rounding errors are smaller."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circle:
-    """All places within a distance of one."""
+    """All points within a distance of a center."""
 
     latitude: float
     longitude: float
@@ -118,22 +118,22 @@ class Circle:
     def __post_init__(self) -> None:
         checked_latitude(self.latitude)
         checked_longitude(self.longitude)
-        if not 0 < self.radius_km <= FARTHEST_KM:
-            raise BadInput(f"radiusKm must be more than 0 and at most {FARTHEST_KM}", field="radiusKm")
+        if not 0 < self.radius_km <= MAX_RADIUS_KM:
+            raise BadInput(f"radiusKm must be more than 0 and at most {MAX_RADIUS_KM}", field="radiusKm")
 
     def distance_km(self, latitude: float, longitude: float) -> float:
-        """Of a place from the centre, along the ground."""
-        here, there = radians(self.latitude), radians(latitude)
-        up, along = sin((there - here) / 2), sin(radians(longitude - self.longitude) / 2)
-        return 2 * EARTH_KM * asin(min(1.0, sqrt(up * up + cos(here) * cos(there) * along * along)))
+        """Returns the distance of a point from the center, along the surface of the earth."""
+        center, point = radians(self.latitude), radians(latitude)
+        north, east = sin((point - center) / 2), sin(radians(longitude - self.longitude) / 2)
+        return 2 * EARTH_KM * asin(min(1.0, sqrt(north * north + cos(center) * cos(point) * east * east)))
 
     def box(self) -> Box:
-        """Around a pole, that is everything up to it."""
-        reach, here = self.radius_km / EARTH_KM, radians(self.latitude)
-        south, north = (degrees(here + side * reach) + side * MARGIN for side in (-1, 1))
+        """Returns a box around the circle. If the circle contains a pole, the box has all longitudes."""
+        angle, center = self.radius_km / EARTH_KM, radians(self.latitude)
+        south, north = (degrees(center + side * angle) + side * MARGIN for side in (-1, 1))
         if south <= -90 or north >= 90:
             return Box(south=south, north=north, west=-180.0, east=180.0)
-        wide = degrees(asin(min(1.0, sin(reach) / cos(here)))) + MARGIN
+        wide = degrees(asin(min(1.0, sin(angle) / cos(center)))) + MARGIN
         return Box(south=south, north=north, west=self.longitude - wide, east=self.longitude + wide)
 
 

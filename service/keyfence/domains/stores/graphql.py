@@ -1,4 +1,4 @@
-"""Stores as tenants see them."""
+"""GraphQL types, query and mutation of stores."""
 
 import strawberry
 from strawberry.dataloader import DataLoader
@@ -26,7 +26,7 @@ async def load_store(context: Context, id: str) -> Node | None:
     return Store.of(store) if store else None
 
 
-@strawberry.type(description="A place where things are sold.")
+@strawberry.type(description="A store with its coordinates.")
 class Store(Node):
     """A store."""
 
@@ -44,7 +44,7 @@ class Store(Node):
         )
 
 
-@strawberry.type(description="A store and how far it is along the ground.")
+@strawberry.type(description="A store and its distance from a point, along the surface of the earth.")
 class StoreDistance:
     """One result of a search."""
 
@@ -52,13 +52,13 @@ class StoreDistance:
     distance_km: float
 
     @classmethod
-    def of(cls, nearby: model.Nearby) -> "StoreDistance":
+    def of(cls, nearby: model.NearbyStore) -> "StoreDistance":
         return cls(store=Store.of(nearby.store), distance_km=nearby.distance_km)
 
 
 @strawberry.input
 class CreateStoreInput:
-    """A new store, in degrees north and east."""
+    """The fields of a new store. Coordinates are degrees north and east."""
 
     name: str
     latitude: float
@@ -67,9 +67,11 @@ class CreateStoreInput:
 
 @strawberry.type
 class StoreQueries:
-    """Questions about stores."""
+    """Queries of stores."""
 
-    @strawberry.field(description="The nearest first, out of at most 1,000 that may be that near.")
+    @strawberry.field(
+        description="The stores in a circle, nearest first. Fails if more than 1,000 stores have to be compared."
+    )
     async def stores_near(
         self, info: Info, latitude: float, longitude: float, radius_km: float, first: int | None = 20
     ) -> list[StoreDistance]:
@@ -82,9 +84,9 @@ class StoreQueries:
 
 @strawberry.type
 class StoreMutations:
-    """What can be done to stores."""
+    """Mutations of stores."""
 
-    @mutation(needs=Role.ADMIN, description="Add a store.")
+    @mutation(needs=Role.ADMIN, description="Create a store.")
     async def create_store(self, info: Info, input: CreateStoreInput) -> Store:
         return Store.of(
             await info.context.get(store_repository).create(

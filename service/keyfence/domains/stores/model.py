@@ -1,4 +1,4 @@
-"""Stores, and the rules that hold without looking anything up."""
+"""`Store` and `NearbyStore`, and checks of their fields."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,13 +11,13 @@ from keyfence.validation import checked_line
 StoreId = NewType("StoreId", str)
 
 NAME_LENGTH = 200
-PLACES = 12
-"""Digits of a degree that are kept: far less than a hair."""
+DECIMAL_PLACES = 12
+"""Decimal places of coordinates in degrees that are stored: less than a micrometer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """A place with a name; `geohash` is that of its coordinates."""
+    """A store. `geohash` encodes its coordinates."""
 
     id: StoreId
     name: str
@@ -30,15 +30,15 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nearby:
-    """A store and how far it is."""
+class NearbyStore:
+    """A store and its distance from the center of a search."""
 
     store: Store
     distance_km: float
 
 
 def new_store(*, id: StoreId, name: str, latitude: float, longitude: float, now: datetime) -> Store:
-    """A new store, at exactly the place that its geohash is made from."""
+    """Returns a new store. Its geohash is made from the rounded coordinates that are stored."""
     north, east = _degrees(checked_latitude(latitude)), _degrees(checked_longitude(longitude))
     return Store(
         id=id,
@@ -52,4 +52,4 @@ def new_store(*, id: StoreId, name: str, latitude: float, longitude: float, now:
 
 
 def _degrees(number: float) -> Decimal:
-    return Decimal(repr(round(number, PLACES) + 0.0))
+    return Decimal(repr(round(number, DECIMAL_PLACES) + 0.0))

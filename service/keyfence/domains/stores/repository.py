@@ -1,13 +1,13 @@
-"""Stores of the tenant that the table at hand belongs to."""
+"""`StoreRepository`: creates the stores of one tenant, and finds those near a point."""
 
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from keyfence.domains.stores.access_patterns import store_by_id, stores, stores_by_place
+from keyfence.domains.stores.access_patterns import store_by_id, stores, stores_by_geohash
 from keyfence.domains.stores.geohash import Circle, covering_ranges
-from keyfence.domains.stores.model import Nearby, Store, StoreId, new_store
+from keyfence.domains.stores.model import NearbyStore, Store, StoreId, new_store
 from keyfence.errors import BadInput
 from keyfence.store import timestamps
 from keyfence.store.cursor import CursorPosition
@@ -19,16 +19,16 @@ from keyfence.store.sharded_query import BoundQuery
 from keyfence.store.table import Table
 from keyfence.store.writes import ActivityNote, put
 
-CANDIDATES = 1_000
-"""The most stores that one search looks at."""
+MAX_CANDIDATES = 1_000
+"""The largest number of stores that one search reads."""
 
 Search = tuple[BoundQuery[Store], CursorPosition | None]
-"""A stretch of places, from where it has not been read yet."""
+"""A range of geohashes, and the position after which it has not been read yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreRepository:
-    """Everything that can be asked and done about stores."""
+    """The stores of the tenant that the table belongs to."""
 
     table: Table
     now: Callable[[], datetime] = timestamps.utc_now
@@ -38,39 +38,43 @@ class StoreRepository:
 
     async def create(self, *, name: str, latitude: float, longitude: float) -> Store:
         store = new_store(id=StoreId(new_id("sto")), name=name, latitude=latitude, longitude=longitude, now=self.now())
-        shown = {"name": store.name, "latitude": float(store.latitude), "longitude": float(store.longitude)}
+        after = {"name": store.name, "latitude": float(store.latitude), "longitude": float(store.longitude)}
         await self.table.write(
-            put(stores, store, when=absent()), note=ActivityNote("store.created", store.id, {"after": shown})
+            put(stores, store, when=absent()), note=ActivityNote("store.created", store.id, {"after": after})
         )
         return store
 
-    async def near(self, circle: Circle, *, first: int) -> list[Nearby]:
-        """The nearest first, and of equally near ones the oldest."""
+    async def near(self, circle: Circle, *, first: int) -> list[NearbyStore]:
+        """Returns the stores in a circle, nearest first. Of stores at the same distance, the oldest comes first."""
         check_page_size(first)
-        spans = [ValueRange(low=low, high=high) for low, high in covering_ranges(circle.box())]
+        ranges = [ValueRange(low=low, high=high) for low, high in covering_ranges(circle.box())]
         searches: list[Search] = [
-            (BoundQuery(stores_by_place, self.table.fence, {}, stores_by_place.sort_key_range(span)), None)
-            for span in spans
+            (BoundQuery(stores_by_geohash, self.table.fence, {}, stores_by_geohash.sort_key_range(range_)), None)
+            for range_ in ranges
         ]
-        candidates = [_measured(circle, store) for store in await self._searched(searches, CANDIDATES)]
+        candidates = [_with_distance(circle, store) for store in await self._read_ranges(searches, MAX_CANDIDATES)]
         inside = [one for one in candidates if one.distance_km <= circle.radius_km]
         return sorted(inside, key=lambda one: (one.distance_km, one.store.id))[:first]
 
-    async def _searched(self, searches: Sequence[Search], most: int) -> list[Store]:
-        """All that lies there. Each stretch may first use its part of what may be read, then what others left."""
-        part = most // len(searches) + 1
+    async def _read_ranges(self, searches: Sequence[Search], limit: int) -> list[Store]:
+        """Reads all stores of these ranges, at most `limit`. Raises BadInput if there are more.
+
+        Each range first gets an equal part of the limit. Ranges that need more share what the others left."""
+        part = limit // len(searches) + 1
         found = await asyncio.gather(*(self.table.read(reading, part, start) for reading, start in searches))
-        left = most - sum(map(len, found))
+        left = limit - sum(map(len, found))
         if left < 0:
-            raise BadInput(f"more than {CANDIDATES} stores may be that near; ask for less", field="radiusKm")
-        here = [stores.from_item(item) for items in found for item in items]
-        longer = [
+            raise BadInput(
+                f"more than {MAX_CANDIDATES} stores may be in this circle; use a smaller radius", field="radiusKm"
+            )
+        found_stores = [stores.from_item(item) for items in found for item in items]
+        unfinished = [
             (reading, reading.position(items[-1]))
             for (reading, _), items in zip(searches, found, strict=True)
             if len(items) == part
         ]
-        return here + (await self._searched(longer, left) if longer else [])
+        return found_stores + (await self._read_ranges(unfinished, left) if unfinished else [])
 
 
-def _measured(circle: Circle, store: Store) -> Nearby:
-    return Nearby(store=store, distance_km=circle.distance_km(float(store.latitude), float(store.longitude)))
+def _with_distance(circle: Circle, store: Store) -> NearbyStore:
+    return NearbyStore(store=store, distance_km=circle.distance_km(float(store.latitude), float(store.longitude)))

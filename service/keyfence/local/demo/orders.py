@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
 
-from keyfence.domains.activity.activity_log import RETENTION, Activity, ActivityId, new_activity
+from keyfence.domains.activity.activity_log import ACTIVITY_RETENTION, Activity, ActivityId, new_activity
 from keyfence.domains.customers.model import Customer
 from keyfence.domains.orders.bulk_format import OrderRecord, with_ttl
 from keyfence.domains.orders.line_items import LineItem, RequestedLine, make_line_items, order_total
@@ -86,7 +86,7 @@ class DemoOrders:
 
     def activities(self) -> list[Activity]:
         entries = (activity for order in self._orders() for activity in order.activities)
-        retained = (activity for activity in entries if activity.created_at > self.now - RETENTION)
+        retained = (activity for activity in entries if activity.created_at > self.now - ACTIVITY_RETENTION)
         return sorted(retained, key=lambda activity: activity.created_at)[-MAX_ACTIVITIES:]
 
     def _orders(self) -> Iterator[DemoOrder]:
