@@ -1,4 +1,4 @@
-"""A hammered collection shows up with what was asked of it, and a quiet neighbour does not."""
+"""Hot partitions are found in real traffic behind the gate: units, throttles and the recommended shards."""
 
 import contextlib
 import itertools
@@ -35,11 +35,11 @@ from tests.stack import World
 
 pytestmark = pytest.mark.one_engine
 
-NAMING = CollectionMatcher.of(load_domains().entities)
+MATCHER = CollectionMatcher.of(load_domains().entities)
 COLLECTIONS = load_domains().entities.collections
 START = datetime(2026, 11, 16, 12, tzinfo=UTC)
 UNITS = 59
-"""Of a store with a name of 60,000 letters, in the table and in the index that carries its name."""
+"""Write units of a store whose name has 60,000 letters, in the table and in the index that projects the name."""
 
 
 _hours = itertools.count()
@@ -47,34 +47,34 @@ _hours = itertools.count()
 
 @dataclass
 class Server:
-    """A process as far as traffic goes."""
+    """The parts of a server that deal with hot partitions."""
 
     world: World
     clock: ManualClock
-    traffic: PartitionObserver = field(init=False)
-    flushing: TrafficPublisher = field(init=False)
+    observer: PartitionObserver = field(init=False)
+    publisher: TrafficPublisher = field(init=False)
 
     def __post_init__(self) -> None:
-        self.traffic = PartitionObserver(TrafficWindow(self.clock))
+        self.observer = PartitionObserver(TrafficWindow(self.clock))
         control = self.world.tables.for_control_plane(writes=True)
         register = TenantRepository(control, NAME, self.clock.datetime)
         fleet = FleetTraffic(control, self.clock.datetime)
         autopilot = Autopilot(register=register, collections=COLLECTIONS, now=self.clock.datetime)
-        self.flushing = TrafficPublisher(HotPartitionFinder(self.traffic.window, NAMING), fleet, autopilot)
+        self.publisher = TrafficPublisher(HotPartitionFinder(self.observer.window, MATCHER), fleet, autopilot)
 
     def table(self, tenant: TenantId, shards: ShardMap = UNSHARDED) -> Table:
-        tables = replace(self.world.tables, observer=self.traffic)
+        tables = replace(self.world.tables, observer=self.observer)
         made = tables.for_tenant(TenantLocation(tenant=tenant, shards=shards), writes=True)
         return replace(made, caller=replace(made.caller, retry_policy=RetryPolicy(attempts=2, first_pause=0.0)))
 
-    async def open(self, tenant: TenantId, count: int, shards: ShardMap = UNSHARDED) -> None:
+    async def create_stores(self, tenant: TenantId, count: int, shards: ShardMap = UNSHARDED) -> None:
         table = self.table(tenant, shards)
         for start in range(0, count, 25):
             with contextlib.suppress(Throttled):
                 await table.put_many(stores, some_stores(range(start, min(count, start + 25))))
 
-    async def told(self) -> None:
-        await self.flushing.publish()
+    async def publish(self) -> None:
+        await self.publisher.publish()
 
 
 def some_stores(numbers: Sequence[int]) -> list[Store]:
@@ -128,13 +128,13 @@ async def kinds(world: World, tenant: TenantId) -> list[str]:
     return [one.kind for one in page.items if one.kind.startswith("shards.")]
 
 
-async def test_a_hammered_collection_shows_up_with_its_units_throttles_and_slots_and_a_quiet_neighbour_does_not(
+async def test_a_hot_collection_is_listed_with_its_units_throttles_and_shards_and_a_quiet_tenant_is_not(
     world: World, tenant: TenantId, clock: ManualClock, limits: PartitionLimits, server: Server
 ) -> None:
     neighbour = await world.new_tenant(f"{tenant}1")
-    await server.open(neighbour, 5)
-    await server.open(tenant, 400)
-    await server.told()
+    await server.create_stores(neighbour, 5)
+    await server.create_stores(tenant, 400)
+    await server.publish()
     (hot,) = await hottest(world, clock, tenant, neighbour)
     place = hot.load.partition
     assert (place.tenant, place.index_name, place.key) == (tenant, "GSI3", f"TENANT#{tenant}#GEO#00")
@@ -144,43 +144,43 @@ async def test_a_hammered_collection_shows_up_with_its_units_throttles_and_slots
     assert (await kinds(world, tenant), await kinds(world, neighbour)) == (["shards.advised"], [])
 
 
-async def test_what_is_asked_of_the_slots_of_a_collection_is_summed(
+async def test_the_shards_of_a_collection_are_added_up(
     world: World, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
-    await server.open(tenant, 400, even_shards({"stores": 2}))
-    await server.told()
+    await server.create_stores(tenant, 400, even_shards({"stores": 2}))
+    await server.publish()
     one, other = await hottest(world, clock, tenant)
     assert one.load.write + other.load.write == 400 * UNITS / STEP_SECONDS
     assert one.load.write < 0.6 * 400 * UNITS / STEP_SECONDS
     assert (one.recommended_shards, other.recommended_shards) == (3, 3)
 
 
-async def test_what_servers_see_is_summed_and_a_server_that_is_quiet_drops_out(
+async def test_servers_are_added_up_and_a_quiet_server_drops_out(
     world: World, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
     other = Server(world, clock)
-    await server.open(tenant, 100)
-    await other.open(tenant, 200)
+    await server.create_stores(tenant, 100)
+    await other.create_stores(tenant, 200)
     for one in (server, other, server):
-        await one.told()
+        await one.publish()
     (hot,) = await hottest(world, clock, tenant)
     assert (hot.load.write, hot.recommended_shards) == (300 * UNITS / STEP_SECONDS, 2)
     clock.now += WINDOW_SECONDS - STEP_SECONDS
-    await other.open(tenant, 50)
-    await other.told()
+    await other.create_stores(tenant, 50)
+    await other.publish()
     (hot,) = await hottest(world, clock, tenant)
     assert hot.load.write == 300 * UNITS / STEP_SECONDS, "the window still holds it"
     clock.now += STEP_SECONDS
-    await server.told()
+    await server.publish()
     (hot,) = await hottest(world, clock, tenant)
     assert hot.load.write == 50 * UNITS / STEP_SECONDS
 
 
-async def test_switched_on_the_autopilot_begins_a_reshard_when_it_lasts_and_goes_no_further_than_the_tier(
+async def test_the_autopilot_starts_a_reshard_when_the_need_lasts_within_the_limit_of_the_tier(
     world: World, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
     register = TenantRepository(world.tables.for_control_plane(writes=True), NAME, clock.datetime)
-    server.flushing.autopilot = Autopilot(
+    server.publisher.autopilot = Autopilot(
         register=register,
         collections=COLLECTIONS,
         mode="on",
@@ -189,42 +189,42 @@ async def test_switched_on_the_autopilot_begins_a_reshard_when_it_lasts_and_goes
     )
     for _ in range(0, WINDOW_SECONDS + STEP_SECONDS, STEP_SECONDS):
         assert (await register.get(tenant)).shards == {}
-        await server.open(tenant, 400)
-        await server.told()
+        await server.create_stores(tenant, 400)
+        await server.publish()
         clock.now += STEP_SECONDS
     counts = (await register.get(tenant)).shards["stores"]
     assert (counts.read_shards, counts.write_shards) == (4, 1)
     assert counts.job_id is not None
-    await server.told()
+    await server.publish()
     assert (await register.get(tenant)).shards["stores"] == counts
 
 
 async def test_nothing_is_written_or_read_while_nothing_is_hot(
     world: World, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
-    await server.open(tenant, 5)
+    await server.create_stores(tenant, 5)
     world.calls()
-    await server.told()
+    await server.publish()
     assert world.calls() == []
 
 
-async def test_a_server_that_ends_takes_its_word_along(
+async def test_a_server_deletes_what_it_published_when_it_stops(
     world: World, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
-    await server.open(tenant, 50)
-    await server.told()
+    await server.create_stores(tenant, 50)
+    await server.publish()
     assert len(await hottest(world, clock, tenant)) == 1
-    await server.flushing.stop()
+    await server.publisher.stop()
     assert await hottest(world, clock, tenant) == []
 
 
-async def test_only_the_hottest_are_told_and_in_their_order(
+async def test_the_hottest_partitions_are_listed_in_order(
     world: World, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
     neighbour = await world.new_tenant(f"{tenant}1")
-    await server.open(tenant, 50)
-    await server.open(neighbour, 75)
-    await server.told()
+    await server.create_stores(tenant, 50)
+    await server.create_stores(neighbour, 75)
+    await server.publish()
     assert [one.load.partition.tenant for one in await hottest(world, clock, tenant, neighbour)] == [neighbour, tenant]
     (first,) = await hottest(world, clock, tenant, neighbour, first=1)
     assert first.load.partition.tenant == neighbour
