@@ -78,7 +78,7 @@ class Tenant:
         await asyncio.gather(*tasks)
 
     async def table(self) -> Table:
-        home = self.registry.home(await self.registry.served(self.id))
+        home = self.registry.location(await self.registry.served(self.id))
         table = self.world.tables.for_tenant(home, writes=True)
         return replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=1)))
 
@@ -162,7 +162,7 @@ async def _resharded(world: World, tenant: TenantId, shards: int) -> None:
     await run_job(
         means,
         made[0].id,
-        ReshardJob(register=register, home=_moved, as_tenant=_moved, settle=settle, entities=world.tables.entities),
+        ReshardJob(register=register, location=_moved, as_tenant=_moved, settle=settle, entities=world.tables.entities),
     )
 
 

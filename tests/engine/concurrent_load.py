@@ -35,7 +35,7 @@ class Server:
         return cls(world, TenantCache(world.tables.for_control_plane(writes=False), max_age=age, max_use=GRACE))
 
     async def table(self, tenant: TenantId, *, writes: bool) -> Table:
-        home = self.registry.home(await self.registry.served(tenant))
+        home = self.registry.location(await self.registry.served(tenant))
         return self.world.tables.for_tenant(home, writes=writes)
 
 

@@ -52,7 +52,7 @@ class ReshardRun:
     def program(self) -> ReshardJob:
         return ReshardJob(
             register=self.register,
-            home=self.by.home,
+            location=self.by.location,
             as_tenant=self.by.at,
             settle=self.by.settle,
             entities=self.by.tables.entities,

@@ -99,12 +99,12 @@ async def test_an_item_stays_in_its_slot_and_a_new_key_goes_where_new_items_go(
     put_items(world, [*old[:10], *without_keys(right[10:])])
 
     async def home(asked: TenantId) -> Any:
-        found = await by.rekeying.home(asked)
+        found = await by.rekeying.location(asked)
         return replace(found, shards=eight) if asked == tenant else found
 
     given = means(by, Time())
     made = await given.records.add(new_rekey_job(tenant, by.tables.entities, by=OPERATOR))
-    ended = await run_job(given, made.id, replace(by.rekeying, home=home))
+    ended = await run_job(given, made.id, replace(by.rekeying, location=home))
     assert ended.items_copied == 10
     assert users_of(world, tenant) == [*old[:10], *right[10:]]
     assert len({item["GSI2PK"]["S"] for item in right[10:]}) > 2
@@ -121,12 +121,12 @@ async def test_a_key_is_made_by_what_is_known_when_it_is_written_not_when_its_pa
     async def home(whose: TenantId) -> Any:
         nonlocal asked
         asked += whose == tenant
-        found = await by.rekeying.home(whose)
+        found = await by.rekeying.location(whose)
         return replace(found, shards=eight) if asked > COUNT else found
 
     given = means(by, Time(), page=5_000)
     made = await given.records.add(new_rekey_job(tenant, by.tables.entities, by=OPERATOR, segments=1))
-    await run_job(given, made.id, replace(by.rekeying, home=home))
+    await run_job(given, made.id, replace(by.rekeying, location=home))
     assert users_of(world, tenant) == right
 
 

@@ -290,7 +290,7 @@ async def test_a_worker_that_cannot_keep_its_lease_touches_nothing_more(by: Migr
         came.append((await run_job(other, migration.id, nothing)).phase)
         await handle.find(user_by_id, id=UserId("usr_1"))
 
-    with pytest.raises(Throttled, match="another may have taken over"):
+    with pytest.raises(Throttled, match="another worker may have taken over"):
         await run_job(given, migration.id, program)
     assert came == ["FINISHED"]
 

@@ -63,7 +63,7 @@ class Servers:
 
     async def table(self) -> Table:
         registry = self.registries[next(self.turns) % 3]
-        return self.world.tables.for_tenant(registry.home(await registry.served(self.tenant)), writes=True)
+        return self.world.tables.for_tenant(registry.location(await registry.served(self.tenant)), writes=True)
 
 
 Make = Callable[[Table], Awaitable[str]]

@@ -75,7 +75,7 @@ class MoveMutations:
 
 @strawberry.type
 class ShardMutations:
-    """How collections get as many slots as they need."""
+    """How collections get as many shards as they need."""
 
     @strawberry.mutation(
         description="Give a collection so many shards while it is read and written. Asked again it goes on. More "

@@ -42,7 +42,7 @@ class Quotas:
         )
 
 
-@strawberry.type(description="How many slots a collection of a tenant has.")
+@strawberry.type(description="How many shards a collection of a tenant has.")
 class CollectionShards:
     """Reads look into `readShards`, new items go into the first `writeShards`."""
 

@@ -94,14 +94,14 @@ class HotPartition:
     """What is asked of it, and what may help."""
 
     tenant: strawberry.ID = strawberry.field(description="`-` is the service itself.")
-    collection: str = strawberry.field(description="Of those that have slots; empty for a partition of another kind.")
+    collection: str = strawberry.field(description="The sharded collection; empty for a partition of another kind.")
     table: str = strawberry.field(description="A tenant that is being moved has two.")
     index: str = strawberry.field(description="Where it is a partition: `table`, `GSI1`, `GSI2` or `GSI3`.")
     partition: str
     read_units_per_second: float = strawberry.field(description="Asked for, also in vain, in the busiest 10 seconds.")
     write_units_per_second: float
     throttled: int = strawberry.field(description="Calls, or parts of them, that DynamoDB turned away.")
-    recommended_shards: int = strawberry.field(description="The fewest slots that carry the collection's peak.")
+    recommended_shards: int = strawberry.field(description="The fewest shards that can serve the collection's peak.")
 
     @classmethod
     def of(cls, hot: fleet_traffic.HotPartition) -> "HotPartition":

@@ -33,7 +33,7 @@ def attendant(
             register = TenantRepository(control, migration.by)
             growing = ReshardJob(
                 register=register,
-                home=_nowhere,
+                location=_nowhere,
                 as_tenant=_nowhere,
                 settle=settle,
                 told=told,

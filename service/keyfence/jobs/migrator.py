@@ -71,8 +71,8 @@ class MigratorAccess:
         """It goes by the keys that items have, not by where they would be put."""
         return self.at(TenantLocation(tenant=tenant))
 
-    def at(self, home: TenantLocation) -> Table:
-        return _patient(self.tables.for_tenant(home, writes=True))
+    def at(self, location: TenantLocation) -> Table:
+        return _patient(self.tables.for_tenant(location, writes=True))
 
     def placed(self, tenant: TenantId, placement: Placement) -> Table:
         """At the one table or at the other, wherever the tenant is."""
@@ -90,7 +90,7 @@ class MigratorAccess:
     def migrations(self, *, rate: float) -> runner.JobResources:
         return runner.JobResources(records=JobStore(self.control), sweep=self.sweep, rate=rate)
 
-    async def home(self, tenant: TenantId) -> TenantLocation:
+    async def location(self, tenant: TenantId) -> TenantLocation:
         """Where a tenant's items are now, and for good: whoever migrates them sees to it."""
         return location_of(await TenantCache(self.control).get(tenant))
 
@@ -98,10 +98,10 @@ class MigratorAccess:
     def rekeying(self) -> RekeyJob:
         registry = TenantCache(self.control, clock=self.tables.clock)
 
-        async def home(tenant: TenantId) -> TenantLocation:
-            return registry.home(await registry.get(tenant))
+        async def location(tenant: TenantId) -> TenantLocation:
+            return registry.location(await registry.get(tenant))
 
-        return RekeyJob(home=home, as_tenant=self.at, silos=self.in_silos, entities=self.tables.entities)
+        return RekeyJob(location=location, as_tenant=self.at, silos=self.in_silos, entities=self.tables.entities)
 
     async def in_silos(self) -> list[TenantId]:
         """Those whose items are in a table of their own, the newest first."""
@@ -143,7 +143,7 @@ def program_for(
             register = TenantRepository(migrator.control, migration.by)
             return ReshardJob(
                 register=register,
-                home=migrator.home,
+                location=migrator.location,
                 as_tenant=migrator.at,
                 settle=settle,
                 told=told,

@@ -61,17 +61,17 @@ def _wanted(entity: Entity[Any], index: Index, pair: KeyPair | None, item: Item,
 
 
 def _kept(key: Key, pair: KeyPair, item: Item, index: Index, shards: ShardMap) -> KeyPair:
-    """An item that lies in another slot than a new one would stays there, as long as readers look there."""
+    """An item that is in another shard than a new item would be stays there, as long as reads cover that shard."""
     stored = _text(item, key_names(index).partition)
     if key.shard is None or stored is None:
         return pair
-    plain, _, slot = stored.rpartition("#")
+    plain, _, suffix = stored.rpartition("#")
     same = plain == pair.partition.rpartition("#")[0]
-    return KeyPair(stored, pair.sort) if same and slot in _slots(key.shard.collection, shards) else pair
+    return KeyPair(stored, pair.sort) if same and suffix in _shard_suffixes(key.shard.collection, shards) else pair
 
 
-def _slots(collection: str, shards: ShardMap) -> frozenset[str]:
-    return frozenset(shard_suffix(slot) for slot in range(shards.counts_of(collection).read_shards))
+def _shard_suffixes(collection: str, shards: ShardMap) -> frozenset[str]:
+    return frozenset(shard_suffix(shard) for shard in range(shards.counts_of(collection).read_shards))
 
 
 def _held(item: Item) -> KeyPair:
@@ -99,7 +99,7 @@ class ScanTarget:
 class ScanTargets:
     """By what the register says when it is asked."""
 
-    home: Callable[[TenantId], Awaitable[TenantLocation]]
+    location: Callable[[TenantId], Awaitable[TenantLocation]]
     as_tenant: Callable[[TenantLocation], Table]
     silos: Callable[[], Awaitable[Sequence[TenantId]]]
 
@@ -112,7 +112,7 @@ class ScanTargets:
     async def _reads(self, whose: TenantId) -> TableAccess:
         """Who is not registered has nothing but what lies among the others'."""
         try:
-            return (await self.home(whose)).read_from
+            return (await self.location(whose)).read_from
         except Unauthenticated:
             return TableAccess.POOL
 
@@ -147,7 +147,7 @@ class WrongKeys(NamedTuple):
     """An item whose keys are not what they should be, and what they should be."""
 
     item: Item
-    home: TenantLocation
+    location: TenantLocation
     keys: IndexKeys
 
 
@@ -155,7 +155,7 @@ class WrongKeys(NamedTuple):
 class RekeyJob:
     """The program. Items that it does not understand are counted, and not touched."""
 
-    home: Callable[[TenantId], Awaitable[TenantLocation]]
+    location: Callable[[TenantId], Awaitable[TenantLocation]]
     """Where a tenant's items are by now; Unauthenticated of a tenant that is not registered."""
     as_tenant: Callable[[TenantLocation], Table]
     silos: Callable[[], Awaitable[Sequence[TenantId]]]
@@ -165,7 +165,9 @@ class RekeyJob:
     async def __call__(self, run: JobRun) -> None:
         asked = orjson.loads(run.migration.detail)
         types = {asked["type"]} if asked["type"] else set(self.entities.of_tenants)
-        places = await ScanTargets(home=self.home, as_tenant=self.as_tenant, silos=self.silos).of(run.migration.tenant)
+        places = await ScanTargets(location=self.location, as_tenant=self.as_tenant, silos=self.silos).of(
+            run.migration.tenant
+        )
         found = [await self._over(run, place, types, count_only=asked["dryRun"]) for place in places]
         await run.keep(counts=sum(found, start=PassResult()).told)
 
@@ -202,7 +204,7 @@ class _Steps:
             return await self._rekey(found) if isinstance(found, WrongKeys) else PassResult()
 
     async def _rekey(self, one: WrongKeys) -> PassResult:
-        table = self.given.as_tenant(one.home)
+        table = self.given.as_tenant(one.location)
         changed = await update_index_keys(table, one.item, one.keys)
         units = max(1.0, table.caller.meter.units["UpdateItem"])
         if not changed:
@@ -225,24 +227,24 @@ class _Steps:
         if type not in self.given.entities.of_tenants:
             return _passed_over(item, "unknown", f"type {type!r}")
         try:
-            home = await self.given.home(owner)
-            if home.read_from is not self.at:
+            location = await self.given.location(owner)
+            if location.read_from is not self.at:
                 return None
-            _refuse_moving(home)
+            _refuse_moving(location)
             keys = differing_index_keys(
-                self.given.entities.of_tenants[type], item, Fence.for_tenant(owner), home.shards
+                self.given.entities.of_tenants[type], item, Fence.for_tenant(owner), location.shards
             )
         except Unauthenticated:
             return _passed_over(item, "ownerless", f"there is no tenant {owner}")
         except UnreadableItem as error:
             return _passed_over(item, error.reason, str(error))
-        return WrongKeys(item, home, keys) if keys else None
+        return WrongKeys(item, location, keys) if keys else None
 
 
-def _refuse_moving(home: TenantLocation) -> None:
+def _refuse_moving(location: TenantLocation) -> None:
     """What is in two tables would have to be changed in both at once."""
-    if home.also_write_to is not None:
-        raise UnreadableItem(f"{home.tenant} is being moved", "moving")
+    if location.also_write_to is not None:
+        raise UnreadableItem(f"{location.tenant} is being moved", "moving")
 
 
 def _passed_over(item: Item, reason: str, why: str) -> str:

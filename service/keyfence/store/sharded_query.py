@@ -95,10 +95,10 @@ async def fetch_all(fetch: Fetch, readers: Sequence[ShardReader], count: int) ->
     if len(readers) == 1:
         await fetch(readers[0], count)
         return
-    slots = asyncio.Semaphore(MAX_CONCURRENT_SHARDS)
+    semaphore = asyncio.Semaphore(MAX_CONCURRENT_SHARDS)
 
     async def fetch_one(reader: ShardReader) -> None:
-        async with slots:
+        async with semaphore:
             await fetch(reader, count)
 
     try:

@@ -23,13 +23,13 @@ MOVED = "the tenant's items are being moved to another table; run the command ag
 
 def location_of(tenant: Tenant, *, until: float = inf) -> TenantLocation:
     """While it moves, what is written goes to both tables, so that either of them can be read."""
-    home = TenantLocation(
+    location = TenantLocation(
         tenant=tenant.id, read_from=_session(tenant.reads), shards=ShardMap(tenant.shards), valid_until=until
     )
     if (move := tenant.move) is not None:
-        home.also_write_to = _session(move.reads.other) if move.writes_both else None
-        home.compare_reads = move.phase is MovePhase.SHADOW
-    return home
+        location.also_write_to = _session(move.reads.other) if move.writes_both else None
+        location.compare_reads = move.phase is MovePhase.SHADOW
+    return location
 
 
 def _session(placement: str) -> TableAccess:
@@ -42,36 +42,40 @@ class Source(Protocol):
     max_age: float
 
     async def served(self, tenant: TenantId) -> Tenant: ...
-    def home(self, tenant: Tenant) -> TenantLocation: ...
+    def location(self, tenant: Tenant) -> TenantLocation: ...
 
 
 @asynccontextmanager
 async def refreshed_location(registry: Source, tenant: TenantId) -> AsyncIterator[TenantLocation]:
     """For work that takes longer than what is known of the tenant lasts. What cannot be read anew runs out."""
-    home = registry.home(await registry.served(tenant))
-    keeper = asyncio.ensure_future(_keep_fresh(registry, tenant, home))
+    location = registry.location(await registry.served(tenant))
+    keeper = asyncio.ensure_future(_keep_fresh(registry, tenant, location))
     try:
-        yield home
+        yield location
     finally:
         keeper.cancel()
         with suppress(asyncio.CancelledError):
             await keeper
 
 
-async def _keep_fresh(registry: Source, tenant: TenantId, home: TenantLocation) -> None:
+async def _keep_fresh(registry: Source, tenant: TenantId, location: TenantLocation) -> None:
     while True:
         await asyncio.sleep(registry.max_age / 2)
         with suppress(KeyfenceError):
-            newest = registry.home(await registry.served(tenant))
-            _renew(home, newest)
+            newest = registry.location(await registry.served(tenant))
+            _renew(location, newest)
 
 
-def _renew(home: TenantLocation, newest: TenantLocation) -> None:
+def _renew(location: TenantLocation, newest: TenantLocation) -> None:
     """A handle is bound to its tables: where others are to be used, it is of no use any more."""
-    if (home.read_from, home.also_write_to) != (newest.read_from, newest.also_write_to):
-        home.valid_until, home.expired_message = -inf, MOVED
-    elif home.valid_until != -inf:
-        home.shards, home.compare_reads, home.valid_until = newest.shards, newest.compare_reads, newest.valid_until
+    if (location.read_from, location.also_write_to) != (newest.read_from, newest.also_write_to):
+        location.valid_until, location.expired_message = -inf, MOVED
+    elif location.valid_until != -inf:
+        location.shards, location.compare_reads, location.valid_until = (
+            newest.shards,
+            newest.compare_reads,
+            newest.valid_until,
+        )
 
 
 LARGEST = 10_000
@@ -137,7 +141,7 @@ class TenantCache:
             raise Unauthenticated("the token's tenant is not accepted")
         return self._remember(found, asked_at)
 
-    def home(self, tenant: Tenant) -> TenantLocation:
+    def location(self, tenant: Tenant) -> TenantLocation:
         """For a request that begins now. Of one that is not remembered any more, what is known is as old as can be."""
         read_at, _ = self._known.get(tenant.id, (self.clock() - self.max_age, None))
         return location_of(tenant, until=read_at + self.max_age + self.max_use)

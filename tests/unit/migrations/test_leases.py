@@ -79,7 +79,7 @@ async def test_what_another_has_taken_is_lost_at_once_and_a_failure_is_not() -> 
             await shelf.asked.wait()
             await asyncio.sleep(0)
             if lost:
-                with pytest.raises(Throttled, match="another may have taken over"):
+                with pytest.raises(Throttled, match="another worker may have taken over"):
                     run.check_lease()
             else:
                 run.check_lease()
@@ -89,5 +89,5 @@ async def test_a_lease_that_was_not_kept_is_over_in_time() -> None:
     run = running(Shelf())
     run.check_lease()
     await asyncio.sleep(0.05)
-    with pytest.raises(Throttled, match="another may have taken over"):
+    with pytest.raises(Throttled, match="another worker may have taken over"):
         run.check_lease()

@@ -20,13 +20,13 @@ async def test_a_home_lasts_as_long_as_what_was_read_may_be_believed_and_a_reque
     registry = shelf.registry(max_age=5.0)
     await registry.served(ACME)
     shelf.now = 3.0
-    home = registry.home(await registry.served(ACME))
+    home = registry.location(await registry.served(ACME))
     assert (home.tenant, home.shards, home.valid_until) == (ACME, ShardMap(WIDE), 5.0 + GRACE)
 
 
 async def test_the_home_of_a_tenant_that_is_not_remembered_is_taken_for_as_old_as_can_be() -> None:
     shelf = Shelf(now=100.0)
-    assert shelf.registry(max_age=5.0).home(tenant()).valid_until == 100.0 + GRACE
+    assert shelf.registry(max_age=5.0).location(tenant()).valid_until == 100.0 + GRACE
 
 
 async def test_a_home_is_kept_fresh_in_place_until_the_tenant_cannot_be_read() -> None:

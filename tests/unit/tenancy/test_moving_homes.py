@@ -77,7 +77,7 @@ class Source:
         self.turn.set()
         return self.known
 
-    def home(self, tenant: Tenant) -> TenantLocation:
+    def location(self, tenant: Tenant) -> TenantLocation:
         return location_of(tenant, until=float(self.reads))
 
     async def know(self, known: Tenant) -> None:

@@ -153,7 +153,7 @@ def _quotas(tenant: "Tenant") -> Iterator[tuple[str, str, str]]:
 
 
 def _shards(counts: "Mapping[str, ShardCounts]") -> Iterator[tuple[str, str, str, str]]:
-    """Those that differ from one slot; there are many collections."""
+    """Returns the collections that have more than one shard; there are many collections."""
     from keyfence.store.shards import ONE_SHARD
 
     grown = {name: one for name, one in counts.items() if one != ONE_SHARD}

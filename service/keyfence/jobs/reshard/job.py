@@ -39,7 +39,7 @@ class MisplacedItem(NamedTuple):
 
 
 def misplaced(item: Item, entities: EntitiesByType, collection: str, counts: ShardCounts) -> Iterator[MisplacedItem]:
-    """By its type; an item of no type that is known lies in no slot that anybody reads."""
+    """By its type; an item of an unknown type is in no shard that is read."""
     entity = entities.get(item.get("type", {}).get("S", ""))
     if entity is None:
         return
@@ -52,9 +52,9 @@ def _elsewhere(item: Item, index: Index, key: Key, counts: ShardCounts) -> str |
     kept = item.get(key_names(index).partition)
     if kept is None or key.shard is None:
         return None
-    plain, _, slot = kept["S"].rpartition("#")
+    plain, _, suffix = kept["S"].rpartition("#")
     try:
-        here, there = int(slot, 16), shard_of(item[attribute_name(key.shard.by)]["S"], counts.write_shards)
+        here, there = int(suffix, 16), shard_of(item[attribute_name(key.shard.by)]["S"], counts.write_shards)
     except (KeyError, ValueError) as error:
         words = f"{item['PK']['S']} / {item['SK']['S']} is no item of {key.shard.collection} that can be moved"
         raise Conflict(f"{words}; look at it, and go on") from error
@@ -62,7 +62,7 @@ def _elsewhere(item: Item, index: Index, key: Key, counts: ShardCounts) -> str |
 
 
 def _has_to_go(here: int, there: int, shard: Shard, counts: ShardCounts) -> bool:
-    """A part of a number is as good in one slot as in another."""
+    """A part of a sum can be in any shard."""
     if counts.move_direction is MoveDirection.DOWN or shard.summed_field:
         return here >= counts.write_shards
     return here != there
@@ -89,7 +89,7 @@ class ReshardJob:
     """The program; where the map says that it is done, nothing is left to do. `told` hears of the tenant."""
 
     register: TenantRepository
-    home: Callable[[TenantId], Awaitable[TenantLocation]]
+    location: Callable[[TenantId], Awaitable[TenantLocation]]
     as_tenant: Callable[[TenantLocation], Table]
     settle: timedelta
     entities: Entities
@@ -117,8 +117,8 @@ class ReshardJob:
 
     async def _move(self, run: JobRun, collection: str, counts: ShardCounts) -> None:
         tenant = run.migration.tenant
-        home = await self.home(tenant)
-        steps = _Steps(run.leased(self.as_tenant(home)), self.entities.of_tenants, collection, counts)
+        location = await self.location(tenant)
+        steps = _Steps(run.leased(self.as_tenant(location)), self.entities.of_tenants, collection, counts)
         one = ScanPass(name="MOVING", step=steps.move, inside=Fence.for_tenant(tenant), table=steps.table.caller.table)
         one = replace(one, whole=collection in self.entities.collections.in_table_key)
         await run.until_right(one, replace(one, name="VERIFYING", step=steps.count))

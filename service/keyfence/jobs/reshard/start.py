@@ -86,7 +86,7 @@ def with_counts(tenant: Tenant, collection: str, counts: ShardCounts) -> Tenant:
 
 
 def require_reshardable(tenant: Tenant) -> Tenant:
-    """One that leaves, moves, or is not there yet, keeps its slots."""
+    """One that leaves, moves, or is not there yet, keeps its shards."""
     if tenant.status not in {TenantStatus.ACTIVE, TenantStatus.SUSPENDED}:
         raise Conflict(f"the tenant is {tenant.status}: its shards cannot be changed")
     if tenant.move is not None:
