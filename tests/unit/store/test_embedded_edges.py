@@ -7,7 +7,7 @@ import pytest
 
 from keyfence.store import embedded_edges as heads
 from keyfence.store.embedded_edges import MAX_EMBEDDED_EDGES, EmbeddedEdges
-from tests.unit.store.head_model import filled
+from tests.unit.store.embedded_edges_model import filled
 
 
 def test_a_head_of_few_children_knows_them_all() -> None:

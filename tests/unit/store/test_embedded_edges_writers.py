@@ -8,7 +8,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 from keyfence.store import embedded_edges as heads
 from keyfence.store.embedded_edges import MAX_EMBEDDED_EDGES, EmbeddedEdges
 from tests.tier import examples
-from tests.unit.store.head_model import Parent
+from tests.unit.store.embedded_edges_model import Parent
 
 CHILDREN = st.sampled_from("abcdefg")
 SIZES = st.integers(1, 3)
