@@ -1,4 +1,4 @@
-"""Attributes that a request mentions, and what an update does to them."""
+"""The attributes that a request mentions, and what an update does to them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -18,97 +18,61 @@ from keyfence_iam.dynamodb.parameters import (
 )
 
 _EXPRESSIONS: Mapping[str, Callable[[str], Iterable[str]]] = {
-    "KeyConditionExpression": lambda written: parse_condition(written).attributes,
-    "FilterExpression": lambda written: parse_condition(written).attributes,
-    "ConditionExpression": lambda written: parse_condition(written).attributes,
-    "UpdateExpression": lambda written: parse_update(written).attributes,
+    "KeyConditionExpression": lambda text: parse_condition(text).attributes,
+    "FilterExpression": lambda text: parse_condition(text).attributes,
+    "ConditionExpression": lambda text: parse_condition(text).attributes,
+    "UpdateExpression": lambda text: parse_update(text).attributes,
     "ProjectionExpression": parse_projection,
 }
 _LEGACY_MAPS = ("KeyConditions", "QueryFilter", "ScanFilter", "Expected", "AttributeUpdates")
-_LEGACY = (*_LEGACY_MAPS, "AttributesToGet", "ConditionalOperator")
-_ITEMS = ("Key", "Item")
+_LEGACY_PARAMETERS = (*_LEGACY_MAPS, "AttributesToGet", "ConditionalOperator")
+_ITEM_PARAMETERS = ("Key", "Item")
+
+
+class AttributeChange(NamedTuple):
+    """An attribute and its new value. None removes it; `...` is a value that is not known before the update."""
+
+    attribute: str
+    value: Any
 
 
 def mentioned_attributes(call: Parameters) -> tuple[str, ...]:
-    """Each once: what stands in a path is its first part, what stands behind an alias is its name."""
+    """Return each attribute once: the first part of each path, with placeholders replaced by names."""
     return tuple(dict.fromkeys(_mentioned(call)))
 
 
 def resolve(name: str, call: Parameters) -> str:
-    """An attribute's name, where an alias may stand for it."""
+    """Return the name of an attribute, which may be a placeholder in ExpressionAttributeNames."""
     if not name.startswith("#"):
         return name
     found = optional_mapping(call, "ExpressionAttributeNames").get(name)
     if not isinstance(found, str):
-        raise UnsupportedRequest(f"{name} is not among the attribute names")
+        raise UnsupportedRequest(f"{name} is missing in ExpressionAttributeNames")
     return found
 
 
 def changed_attributes(call: Parameters) -> set[str]:
-    """The attributes that an update changes, in either form."""
-    found = set(optional_mapping(call, "AttributeUpdates"))
+    """Return the attributes that an UpdateExpression or AttributeUpdates changes."""
+    changed = set(optional_mapping(call, "AttributeUpdates"))
     if call.get("UpdateExpression") is not None:
-        found.update(resolve(root, call) for root in parse_update(string(call, "UpdateExpression")).changed)
-    return found
+        changed.update(resolve(name, call) for name in parse_update(string(call, "UpdateExpression")).changed)
+    return changed
 
 
 def has_projection(call: Parameters) -> bool:
     return call.get("ProjectionExpression") is not None or call.get("AttributesToGet") is not None
 
 
-def _mentioned(call: Parameters) -> Iterator[str]:
-    _check_placeholders(call)
-    written = [name for name in _EXPRESSIONS if call.get(name) is not None]
-    legacy = [name for name in _LEGACY if call.get(name) is not None]
-    if written and legacy:
-        raise UnsupportedRequest(f"both {written[0]} and {legacy[0]}")
-    for name in _ITEMS:
-        if name in call:
-            yield from attributes(call, name)
-    for name in written:
-        yield from (resolve(root, call) for root in _EXPRESSIONS[name](string(call, name)))
-    for name in legacy:
-        yield from _legacy(call, name)
-
-
-def _check_placeholders(call: Parameters) -> None:
-    """A name without its mark would stand for an attribute here and for a placeholder in a lenient engine."""
-    for name in optional_mapping(call, "ExpressionAttributeNames"):
-        if not name.startswith("#"):
-            raise UnsupportedRequest("a placeholder for a name begins with '#'")
-    for name in optional_attributes(call, "ExpressionAttributeValues"):
-        if not name.startswith(":"):
-            raise UnsupportedRequest("a placeholder for a value begins with ':'")
-
-
-def _legacy(call: Parameters, name: str) -> Iterable[str]:
-    if name == "AttributesToGet":
-        return strings(call, name)
-    if name == "ConditionalOperator":
-        return ()
-    found = mapping(call, name)
-    for one in found.values():
-        as_mapping(one, name)
-    return found
-
-
-class AttributeChange(NamedTuple):
-    """An attribute and its new value; None removes it, and `...` is one that is not known here."""
-
-    attribute: str
-    value: Any
-
-
 def attribute_changes(call: Parameters) -> Iterator[AttributeChange]:
     if call.get("UpdateExpression") is not None:
-        yield from _expressed(call)
+        yield from _expression_changes(call)
     for name, change in optional_mapping(call, "AttributeUpdates").items():
-        yield AttributeChange(name, _legacy_changes(as_mapping(change, name)))
+        yield AttributeChange(name, _legacy_change(as_mapping(change, name)))
 
 
-def apply_changes(item: Item, changed: tuple[AttributeChange, ...]) -> Item:
+def apply_changes(item: Item, changes: tuple[AttributeChange, ...]) -> Item:
     after = dict(item)
-    for attribute, value in changed:
+    for attribute, value in changes:
         if value is None:
             after.pop(attribute, None)
         else:
@@ -116,15 +80,57 @@ def apply_changes(item: Item, changed: tuple[AttributeChange, ...]) -> Item:
     return after
 
 
-def _expressed(call: Parameters) -> Iterator[AttributeChange]:
-    values, read = optional_mapping(call, "ExpressionAttributeValues"), parse_update(string(call, "UpdateExpression"))
-    stored = {one.attribute: values.get(one.placeholder, ...) if one.placeholder else ... for one in read.assignments}
-    gone = dict.fromkeys(read.removed)
-    for root in dict.fromkeys(read.changed):
-        yield AttributeChange(resolve(root, call), stored[root] if root in stored else gone.get(root, ...))
+def _mentioned(call: Parameters) -> Iterator[str]:
+    _check_placeholders(call)
+    expressions = [name for name in _EXPRESSIONS if call.get(name) is not None]
+    legacy = [name for name in _LEGACY_PARAMETERS if call.get(name) is not None]
+    if expressions and legacy:
+        raise UnsupportedRequest(f"{expressions[0]} and {legacy[0]} exclude each other")
+    for name in _ITEM_PARAMETERS:
+        if name in call:
+            yield from attributes(call, name)
+    for name in expressions:
+        yield from (resolve(attribute, call) for attribute in _EXPRESSIONS[name](string(call, name)))
+    for name in legacy:
+        yield from _legacy_attributes(call, name)
 
 
-def _legacy_changes(change: Parameters) -> Any:
+def _check_placeholders(call: Parameters) -> None:
+    """Check the first character of placeholders.
+
+    A placeholder without it would be an attribute here, and a placeholder to an engine that is less strict.
+    """
+    for name in optional_mapping(call, "ExpressionAttributeNames"):
+        if not name.startswith("#"):
+            raise UnsupportedRequest("a key of ExpressionAttributeNames must begin with '#'")
+    for name in optional_attributes(call, "ExpressionAttributeValues"):
+        if not name.startswith(":"):
+            raise UnsupportedRequest("a key of ExpressionAttributeValues must begin with ':'")
+
+
+def _legacy_attributes(call: Parameters, name: str) -> Iterable[str]:
+    if name == "AttributesToGet":
+        return strings(call, name)
+    if name == "ConditionalOperator":
+        return ()
+    conditions = mapping(call, name)
+    for condition in conditions.values():
+        as_mapping(condition, name)
+    return conditions
+
+
+def _expression_changes(call: Parameters) -> Iterator[AttributeChange]:
+    values = optional_mapping(call, "ExpressionAttributeValues")
+    update = parse_update(string(call, "UpdateExpression"))
+    assigned = {
+        one.attribute: values.get(one.placeholder, ...) if one.placeholder else ... for one in update.assignments
+    }
+    removed = dict.fromkeys(update.removed)
+    for name in dict.fromkeys(update.changed):
+        yield AttributeChange(resolve(name, call), assigned[name] if name in assigned else removed.get(name, ...))
+
+
+def _legacy_change(change: Parameters) -> Any:
     match change.get("Action", "PUT"), change.get("Value"):
         case "PUT", value if value is not None:
             return value

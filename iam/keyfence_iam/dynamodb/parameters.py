@@ -1,38 +1,48 @@
-"""Typed reads of untrusted request parameters; `UnsupportedRequest`."""
+"""Typed reads of request parameters, which come from a caller and cannot be trusted."""
 
 from collections.abc import Mapping
 from typing import Any
 
-
-class UnsupportedRequest(Exception):
-    """What the call asks for is not certain, and so it is denied."""
-
+Parameters = Mapping[str, Any]
 
 ATTRIBUTE_TYPES = frozenset({"S", "N", "B", "SS", "NS", "BS", "M", "L", "NULL", "BOOL"})
 
-Parameters = Mapping[str, Any]
+
+class UnsupportedRequest(Exception):
+    """It is not certain what the request would do. Therefore it is denied."""
 
 
-def optional_string(holder: Parameters, name: str) -> str | None:
-    value = holder.get(name)
-    if value is None or isinstance(value, str):
-        return value
-    raise UnsupportedRequest(f"{name} is not a text")
-
-
-def string(holder: Parameters, name: str) -> str:
-    value = holder.get(name)
+def string(parameters: Parameters, name: str) -> str:
+    value = parameters.get(name)
     if isinstance(value, str):
         return value
-    raise UnsupportedRequest(f"{name} is not a text")
+    raise UnsupportedRequest(f"{name} is not a string")
 
 
-def optional_mapping(holder: Parameters, name: str) -> Mapping[str, Any]:
-    return {} if holder.get(name) is None else mapping(holder, name)
+def optional_string(parameters: Parameters, name: str) -> str | None:
+    return None if parameters.get(name) is None else string(parameters, name)
 
 
-def mapping(holder: Parameters, name: str) -> Mapping[str, Any]:
-    return as_mapping(holder.get(name), name)
+def strings(parameters: Parameters, name: str) -> list[str]:
+    values = array(parameters, name)
+    if not all(isinstance(value, str) for value in values):
+        raise UnsupportedRequest(f"{name} has an element that is not a string")
+    return values
+
+
+def array(parameters: Parameters, name: str) -> list[Any]:
+    value = parameters.get(name)
+    if isinstance(value, list):
+        return value
+    raise UnsupportedRequest(f"{name} is not a list")
+
+
+def mapping(parameters: Parameters, name: str) -> Mapping[str, Any]:
+    return as_mapping(parameters.get(name), name)
+
+
+def optional_mapping(parameters: Parameters, name: str) -> Mapping[str, Any]:
+    return {} if parameters.get(name) is None else mapping(parameters, name)
 
 
 def as_mapping(value: object, name: str) -> Mapping[str, Any]:
@@ -41,66 +51,51 @@ def as_mapping(value: object, name: str) -> Mapping[str, Any]:
     raise UnsupportedRequest(f"{name} is not a map")
 
 
-def array(holder: Parameters, name: str) -> list[Any]:
-    value = holder.get(name)
-    if isinstance(value, list):
-        return value
-    raise UnsupportedRequest(f"{name} is not a list")
-
-
-def strings(holder: Parameters, name: str) -> list[str]:
-    found = array(holder, name)
-    if not all(isinstance(one, str) for one in found):
-        raise UnsupportedRequest(f"{name} holds something that is not a text")
-    return found
-
-
-def choice(holder: Parameters, name: str, among: frozenset[str], default: str) -> str:
-    value = holder.get(name)
+def choice(parameters: Parameters, name: str, choices: frozenset[str], default: str) -> str:
+    value = parameters.get(name)
     if value is None:
         return default
-    if isinstance(value, str) and value in among:
+    if isinstance(value, str) and value in choices:
         return value
-    raise UnsupportedRequest(f"{name} is not one of {', '.join(sorted(among))}")
+    raise UnsupportedRequest(f"{name} is not one of {', '.join(sorted(choices))}")
 
 
-def attributes(holder: Parameters, name: str) -> Mapping[str, Any]:
-    """A map of attribute values, each of exactly one type."""
-    found = mapping(holder, name)
-    for value in found.values():
+def attributes(parameters: Parameters, name: str) -> Mapping[str, Any]:
+    """Return a map of attribute values. Each value must have exactly one type."""
+    values = mapping(parameters, name)
+    for value in values.values():
         attribute_value(value, name)
-    return found
+    return values
 
 
-def optional_attributes(holder: Parameters, name: str) -> Mapping[str, Any]:
-    return {} if holder.get(name) is None else attributes(holder, name)
+def optional_attributes(parameters: Parameters, name: str) -> Mapping[str, Any]:
+    return {} if parameters.get(name) is None else attributes(parameters, name)
 
 
 def attribute_value(value: object, name: str) -> Mapping[str, Any]:
     if isinstance(value, Mapping) and len(value) == 1 and ATTRIBUTE_TYPES.issuperset(value):
         return value
-    raise UnsupportedRequest(f"{name} holds what is not an attribute value of one type")
+    raise UnsupportedRequest(f"{name} has an attribute value without exactly one type")
 
 
-def reject_unknown(holder: Parameters, members: frozenset[str], where: str) -> None:
-    """A member nobody knows may mean anything."""
-    for name in holder:
-        if name not in members:
-            raise UnsupportedRequest(f"{where}: unknown parameter {name!r}")
+def reject_unknown(parameters: Parameters, known: frozenset[str], path: str) -> None:
+    """Raise UnsupportedRequest for a parameter that is not known: its effect is not known either."""
+    for name in parameters:
+        if name not in known:
+            raise UnsupportedRequest(f"{path}: unknown parameter {name!r}")
 
 
 def key_string(value: object) -> str:
-    """Numbers and binaries have no documented text, and an empty text would count as no value at all."""
-    found = attribute_value(value, "a partition key").get("S")
-    if not isinstance(found, str) or not found:
-        raise UnsupportedRequest("a partition key that is not a text")
-    return whole(found)
+    """Return the value of a partition key. It must be a string that is not empty.
 
-
-def whole(value: str) -> str:
-    if not value.isascii():
+    AWS does not document how IAM compares numbers and binary values. An empty string would count as no value.
+    """
+    text = attribute_value(value, "a partition key").get("S")
+    if not isinstance(text, str) or not text:
+        raise UnsupportedRequest("the partition key is not a string")
+    if not text.isascii():
         try:
-            value.encode()
+            text.encode()
         except UnicodeEncodeError:
-            raise UnsupportedRequest("a partition key with half a character (a lone surrogate)") from None
-    return value
+            raise UnsupportedRequest("the partition key has a lone surrogate, which is half a character") from None
+    return text

@@ -1,1 +1,1 @@
-"""Expressions read exactly: conditions, key conditions, projections and updates."""
+"""Parsers of DynamoDB expressions and PartiQL statements."""

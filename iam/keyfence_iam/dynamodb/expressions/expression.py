@@ -18,9 +18,9 @@ from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 
 MAX_EXPRESSION = 4096
 CACHE_SIZE = 1024
-"""How many texts of a kind are kept with their trees: programs have few, whatever their values are."""
+"""Parsed expressions that are kept. Programs use few different texts, since values are placeholders."""
 
-_WORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE"})
+_RESERVED_WORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE"})
 _FUNCTIONS = {
     "attribute_exists": True,
     "attribute_not_exists": True,
@@ -31,37 +31,38 @@ _FUNCTIONS = {
     "if_not_exists": False,
     "list_append": False,
 }
-NAMES = ("word", "alias")
+_NAME_TOKENS = ("word", "alias")
 
 
-def grammar_of(text: str) -> Grammar:
+def _grammar(text: str) -> Grammar:
     if len(text) > MAX_EXPRESSION:
-        raise UnsupportedRequest(f"an expression of more than {MAX_EXPRESSION} characters")
-    return Grammar(expression_tokens(text), _operand, _FUNCTIONS, _WORDS)
+        raise UnsupportedRequest(f"an expression has more than {MAX_EXPRESSION} characters")
+    return Grammar(expression_tokens(text), _operand, _FUNCTIONS, _RESERVED_WORDS)
 
 
 def _operand(grammar: Grammar) -> Node:
     if grammar.tokens.peek().kind == "value":
         return Placeholder(grammar.tokens.take().text)
-    return grammar.call() or grammar.path(*NAMES)
+    return grammar.call() or grammar.path(*_NAME_TOKENS)
 
 
-_COMPARING = frozenset({"=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"})
+_KEY_COMPARISONS = frozenset({"=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"})
 
 
 @dataclass(frozen=True, slots=True)
 class Conjunct:
-    """One of the conditions that must hold together; `equals` is the placeholder that its one attribute is equal to."""
+    """One of the conditions that are joined by AND."""
 
     attributes: tuple[str, ...]
     is_key_comparison: bool
-    """Whether it compares one whole attribute with values, as terms of a key condition do."""
+    """Whether it compares one whole attribute with values, as a key condition must."""
     equal_to: str | None = None
+    """The placeholder that the attribute must be equal to."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionExpression:
-    """The attributes that a condition mentions, and its terms."""
+    """The attributes that a condition mentions, and its parts that are joined by AND."""
 
     attributes: tuple[str, ...]
     conjuncts: tuple[Conjunct, ...]
@@ -69,27 +70,27 @@ class ConditionExpression:
 
 @lru_cache(CACHE_SIZE)
 def parse_condition(text: str) -> ConditionExpression:
-    grammar = grammar_of(text)
+    grammar = _grammar(text)
     node = grammar.condition()
     grammar.tokens.expect_end()
     return ConditionExpression(
-        tuple(dict.fromkeys(attribute_names(node))), tuple(_term(one) for one in conjuncts(node))
+        tuple(dict.fromkeys(attribute_names(node))), tuple(_conjunct(one) for one in conjuncts(node))
     )
 
 
-def _term(node: Node) -> Conjunct:
-    return Conjunct(tuple(attribute_names(node)), _compares(node), _equality(node))
+def _conjunct(node: Node) -> Conjunct:
+    return Conjunct(tuple(attribute_names(node)), _is_key_comparison(node), _equal_placeholder(node))
 
 
-def _compares(node: Node) -> bool:
-    if not isinstance(node, OperatorNode) or node.operator not in _COMPARING:
+def _is_key_comparison(node: Node) -> bool:
+    if not isinstance(node, OperatorNode) or node.operator not in _KEY_COMPARISONS:
         return False
     paths = [operand for operand in node.operands if not isinstance(operand, Placeholder)]
     return len(paths) == 1 and isinstance(paths[0], Path) and not paths[0].nested
 
 
-def _equality(node: Node) -> str | None:
-    """A value may stand on either side."""
+def _equal_placeholder(node: Node) -> str | None:
+    """Return the placeholder of an equality. It can be on either side."""
     match node:
         case OperatorNode("=", (Path(_, False), Placeholder(name))) | OperatorNode(
             "=", (Placeholder(name), Path(_, False))
@@ -100,18 +101,18 @@ def _equality(node: Node) -> str | None:
 
 @lru_cache(CACHE_SIZE)
 def parse_projection(text: str) -> tuple[str, ...]:
-    """The attributes that it selects, or selects a part of."""
-    grammar = grammar_of(text)
-    found = [grammar.path(*NAMES).attribute]
+    """Return the attributes that the expression selects, completely or in part."""
+    grammar = _grammar(text)
+    names = [grammar.path(*_NAME_TOKENS).attribute]
     while grammar.tokens.accept(","):
-        found.append(grammar.path(*NAMES).attribute)
+        names.append(grammar.path(*_NAME_TOKENS).attribute)
     grammar.tokens.expect_end()
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(names))
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What is stored in an attribute: the value of a placeholder, or (None) something that is not known here."""
+    """An attribute that gets the value of a placeholder, or a value that is not known here (None)."""
 
     attribute: str
     placeholder: str | None
@@ -119,7 +120,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class UpdateExpression:
-    """The attributes that an update reads or changes, those it changes, where it stores something, what it removes."""
+    """The attributes that an update mentions, those that it changes, and how it assigns and removes them."""
 
     attributes: tuple[str, ...]
     changed: tuple[str, ...]
@@ -129,7 +130,7 @@ class UpdateExpression:
 
 @lru_cache(CACHE_SIZE)
 def parse_update(text: str) -> UpdateExpression:
-    actions = tuple(_sections(grammar_of(text)))
+    actions = tuple(_sections(_grammar(text)))
     assigned = tuple(_assignment(action) for action in actions if action.operator in {"SET", "ADD"})
     mentioned = dict.fromkeys(root for action in actions for root in attribute_names(action))
     removed = tuple(root for action in actions for root in _removed(action))
@@ -152,11 +153,11 @@ def _removed(action: OperatorNode) -> Iterator[str]:
 
 
 def _sections(grammar: Grammar) -> Iterator[OperatorNode]:
-    """Each section at most once, and at least one of them."""
-    left = dict(_ACTIONS)
+    """Yield the actions of all sections. Each section may occur once, and there must be at least one."""
+    sections = dict(_ACTIONS)
     while True:
-        word = grammar.tokens.expect_word(*left)
-        action = left.pop(word)
+        word = grammar.tokens.expect_word(*sections)
+        action = sections.pop(word)
         yield OperatorNode(word, action(grammar))
         while grammar.tokens.accept(","):
             yield OperatorNode(word, action(grammar))
@@ -165,19 +166,19 @@ def _sections(grammar: Grammar) -> Iterator[OperatorNode]:
 
 
 def _set(grammar: Grammar) -> tuple[Node, ...]:
-    path = grammar.path(*NAMES)
+    path = grammar.path(*_NAME_TOKENS)
     grammar.tokens.expect("=")
     return path, grammar.stored()
 
 
 def _remove(grammar: Grammar) -> tuple[Node, ...]:
-    return (grammar.path(*NAMES),)
+    return (grammar.path(*_NAME_TOKENS),)
 
 
 def _with_placeholder(grammar: Grammar) -> tuple[Node, ...]:
-    path, value = grammar.path(*NAMES), grammar.tokens.take()
+    path, value = grammar.path(*_NAME_TOKENS), grammar.tokens.take()
     if value.kind != "value":
-        raise UnsupportedRequest(f"expected a value, not {value.text!r}")
+        raise UnsupportedRequest(f"expected a value placeholder, not {value.text!r}")
     return path, Placeholder(value.text)
 
 

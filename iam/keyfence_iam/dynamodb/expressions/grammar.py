@@ -1,4 +1,4 @@
-"""The grammar both share, and its tree."""
+"""The grammar that expressions and PartiQL share, and the tree that it produces."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """An attribute, or something inside it; `root` as it is written."""
+    """An attribute as it is written, which may be a placeholder. `nested` means something inside of it."""
 
     attribute: str
     nested: bool = False
@@ -17,28 +17,28 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """A value that the call gives under a name."""
+    """A value in ExpressionAttributeValues, such as `:v`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A value that the call gives by its position."""
+    """A value in the parameters of a PartiQL statement: a `?`, by its position."""
 
     position: int
 
 
 @dataclass(frozen=True, slots=True)
 class LiteralValue:
-    """A value written in a statement; only texts are told apart."""
+    """A value in a PartiQL statement. `text` is None unless it is a string."""
 
     text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorNode:
-    """An operator or function with its operands."""
+    """An operator or a function with its operands."""
 
     operator: str
     operands: tuple["Node", ...]
@@ -48,7 +48,7 @@ Node = Path | Placeholder | Parameter | LiteralValue | OperatorNode
 
 
 def attribute_names(node: Node) -> Iterator[str]:
-    """The attributes that the tree mentions."""
+    """Yield the attributes that a tree mentions."""
     if isinstance(node, Path):
         yield node.attribute
     elif isinstance(node, OperatorNode):
@@ -57,7 +57,7 @@ def attribute_names(node: Node) -> Iterator[str]:
 
 
 def conjuncts(node: Node) -> Iterator[Node]:
-    """What must hold together: the operands of AND, however they are grouped."""
+    """Yield the operands of AND, also of nested ones. They must hold together."""
     if isinstance(node, OperatorNode) and node.operator == "AND":
         for operand in node.operands:
             yield from conjuncts(operand)
@@ -72,7 +72,11 @@ _CONNECTIVES = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "IS", *_COMPARATO
 
 @dataclass(slots=True)
 class Grammar:
-    """Reads by precedence. `functions` tells which of them answer yes or no; `words` cannot name an attribute."""
+    """A recursive descent parser.
+
+    `operand` parses an operand of the language. `functions` says of each function whether it returns a boolean.
+    `words` are reserved: they cannot name an attribute.
+    """
 
     tokens: Tokens
     operand: Callable[["Grammar"], Node]
@@ -81,41 +85,42 @@ class Grammar:
     depth: int = 0
 
     def condition(self) -> Node:
-        """Yes or no: comparisons joined by AND, OR and NOT."""
-        return self._truth(self.anything())
+        """Parse comparisons, joined by AND, OR and NOT."""
+        return self._require_condition(self.expression())
 
     def stored(self) -> Node:
-        return self._plain(self.value())
+        """Parse a value that an update stores."""
+        return self._require_value(self.value())
 
     def nested(self) -> Node:
-        """A value inside a list, a map or a function."""
-        return self._plain(self.anything())
+        """Parse a value inside of a list, a map or a function."""
+        return self._require_value(self.expression())
 
     def value(self) -> Node:
-        """What can be compared or stored: operands, functions and sums."""
+        """Parse what can be compared or stored: operands, functions and sums."""
         node = self._operand()
         while sign := self.tokens.accept("+", "-"):
-            node = OperatorNode(sign, (self._plain(node), self._plain(self._operand())))
+            node = OperatorNode(sign, (self._require_value(node), self._require_value(self._operand())))
         return node
 
-    def anything(self) -> Node:
+    def expression(self) -> Node:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise UnsupportedRequest("nested too deeply")
+            raise UnsupportedRequest(f"an expression is nested more than {MAX_DEPTH} levels deep")
         node = self._joined("OR", self._conjunction)
         self.depth -= 1
         return node
 
     def several(self, closing: str) -> tuple[Node, ...]:
-        """Values with commas between them, up to the closing symbol."""
-        found = [self.nested()]
+        """Parse values with commas between them, up to the closing symbol."""
+        values = [self.nested()]
         while self.tokens.accept(","):
-            found.append(self.nested())
+            values.append(self.nested())
         self.tokens.expect(closing)
-        return tuple(found)
+        return tuple(values)
 
     def call(self) -> Node | None:
-        """A function and its arguments, where one stands here."""
+        """Parse a function and its arguments. Returns None if the next token does not begin a function."""
         name = self.tokens.peek()
         if name.kind != "word" or self.tokens.peek(1) != ("symbol", "(") or name.text.upper() in self.words:
             return None
@@ -141,19 +146,19 @@ class Grammar:
         parts = [part()]
         while self.tokens.accept_word(word):
             parts.append(part())
-        return OperatorNode(word, tuple(self._truth(one) for one in parts)) if len(parts) > 1 else parts[0]
+        return OperatorNode(word, tuple(self._require_condition(one) for one in parts)) if len(parts) > 1 else parts[0]
 
     def _negation(self) -> Node:
         if not self.tokens.accept_word("NOT"):
             return self._comparison()
-        return OperatorNode("NOT", (self._truth(self._comparison()),))
+        return OperatorNode("NOT", (self._require_condition(self._comparison()),))
 
     def _comparison(self) -> Node:
         left = self.value()
         if comparator := self.tokens.accept(*_COMPARATORS):
-            return OperatorNode(comparator, (self._plain(left), self._plain(self.value())))
+            return OperatorNode(comparator, (self._require_value(left), self._require_value(self.value())))
         if word := self.tokens.accept_word("BETWEEN", "IN", "IS"):
-            return OperatorNode(word, (self._plain(left), *self._compared(word)))
+            return OperatorNode(word, (self._require_value(left), *self._compared(word)))
         return left
 
     def _compared(self, word: str) -> tuple[Node, ...]:
@@ -163,9 +168,9 @@ class Grammar:
             self.tokens.accept_word("NOT")
             self.tokens.expect_word("MISSING", "NULL")
             return ()
-        low = self._plain(self.value())
+        low = self._require_value(self.value())
         self.tokens.expect_word("AND")
-        return low, self._plain(self.value())
+        return low, self._require_value(self.value())
 
     def _options(self) -> tuple[Node, ...]:
         if self.tokens.accept("["):
@@ -176,7 +181,7 @@ class Grammar:
     def _operand(self) -> Node:
         if not self.tokens.accept("("):
             return self.operand(self)
-        node = self.anything()
+        node = self.expression()
         self.tokens.expect(")")
         return node
 
@@ -191,17 +196,17 @@ class Grammar:
             raise UnsupportedRequest("expected a position in a list")
         self.tokens.expect("]")
 
-    def _truth(self, node: Node) -> Node:
-        if not self._answers(node):
-            raise UnsupportedRequest("a value stands where a condition belongs")
+    def _require_condition(self, node: Node) -> Node:
+        if not self._is_condition(node):
+            raise UnsupportedRequest("expected a condition, not a value")
         return node
 
-    def _plain(self, node: Node) -> Node:
-        if self._answers(node):
-            raise UnsupportedRequest("a condition stands where a value belongs")
+    def _require_value(self, node: Node) -> Node:
+        if self._is_condition(node):
+            raise UnsupportedRequest("expected a value, not a condition")
         return node
 
-    def _answers(self, node: Node) -> bool:
+    def _is_condition(self, node: Node) -> bool:
         if not isinstance(node, OperatorNode):
             return False
         return node.operator in _CONNECTIVES or self.functions.get(node.operator, False)

@@ -1,4 +1,4 @@
-"""PartiQL statements and the partitions of a WHERE clause."""
+"""Parser of PartiQL statements, and the partition keys in a WHERE clause."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,12 +14,18 @@ from keyfence_iam.dynamodb.expressions.grammar import (
     attribute_names,
     conjuncts,
 )
-from keyfence_iam.dynamodb.expressions.partiql_operands import NAMES, PARAMETER, WORDS, grammar_of, map_entries
+from keyfence_iam.dynamodb.expressions.partiql_operands import (
+    NAME_TOKENS,
+    PARAMETER,
+    RESERVED_WORDS,
+    map_entries,
+    statement_grammar,
+)
 from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 
 
 def possible_partitions(where: Node | None, attribute: str) -> tuple[Node, ...] | None:
-    """The values that the attribute has in every item for which the clause holds; None where it may have any."""
+    """Return the values that the attribute can have if the clause holds, or None if it can have any value."""
     match where:
         case OperatorNode("AND", operands):
             found = [values for one in operands if (values := possible_partitions(one, attribute)) is not None]
@@ -28,31 +34,31 @@ def possible_partitions(where: Node | None, attribute: str) -> tuple[Node, ...] 
             either = [possible_partitions(one, attribute) for one in operands]
             return None if None in either else sum((values or () for values in either), ())
         case OperatorNode("=", (Path(root, False), value) | (value, Path(root, False))) if root == attribute:
-            return _given((value,))
+            return _constants((value,))
         case OperatorNode("IN", (Path(root, False), *values)) if root == attribute:
-            return _given(tuple(values))
+            return _constants(tuple(values))
     return None
 
 
 def single_partition(where: Node | None, attribute: str) -> Node | None:
-    """The value that the attribute must be equal to, where nothing else is said of it."""
+    """Return the value that the attribute must be equal to, if the clause compares the attribute only once."""
     if where is None:
         return None
-    about = [term for term in conjuncts(where) if attribute in attribute_names(term)]
-    values = possible_partitions(about[0], attribute) if len(about) == 1 else None
-    return values[0] if values and isinstance(about[0], OperatorNode) and about[0].operator == "=" else None
+    conditions = [one for one in conjuncts(where) if attribute in attribute_names(one)]
+    values = possible_partitions(conditions[0], attribute) if len(conditions) == 1 else None
+    return values[0] if values and isinstance(conditions[0], OperatorNode) and conditions[0].operator == "=" else None
 
 
-def _given(values: tuple[Node, ...]) -> tuple[Node, ...] | None:
+def _constants(values: tuple[Node, ...]) -> tuple[Node, ...] | None:
     return values if all(isinstance(value, LiteralValue | Parameter) for value in values) else None
 
 
-_REMEMBERED = 1024
+_CACHE_SIZE = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartiQLStatement:
-    """`assigned` is what INSERT and UPDATE store, `changed` what UPDATE stores or removes; `everything` is SELECT *."""
+    """A parsed statement. INSERT and UPDATE have `assignments`; UPDATE has `changed`, with removed attributes too."""
 
     verb: str
     table: str
@@ -66,29 +72,31 @@ class PartiQLStatement:
     returning: str = "NONE"
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHE_SIZE)
 def parse_statement(text: str) -> PartiQLStatement:
-    grammar = grammar_of(text)
+    grammar = statement_grammar(text)
     verb = grammar.tokens.expect_word(*_VERBS)
-    found = _VERBS[verb](grammar)
+    statement = _VERBS[verb](grammar)
     grammar.tokens.expect_end()
     return replace(
-        found,
+        statement,
         parameter_count=grammar.tokens.tokens.count(PARAMETER),
-        attributes=tuple(dict.fromkeys((*found.attributes, *(attribute_names(found.where) if found.where else ())))),
+        attributes=tuple(
+            dict.fromkeys((*statement.attributes, *(attribute_names(statement.where) if statement.where else ())))
+        ),
     )
 
 
 def _select(grammar: Grammar) -> PartiQLStatement:
-    everything = bool(grammar.tokens.accept("*"))
-    projected = () if everything else tuple(_listed(grammar))
+    selects_all = bool(grammar.tokens.accept("*"))
+    projected = () if selects_all else tuple(_projection(grammar))
     grammar.tokens.expect_word("FROM")
     table = _table(grammar)
     index = _table(grammar) if grammar.tokens.accept(".") else None
     where = _where(grammar)
-    names = (*projected, *_ordered(grammar))
+    names = (*projected, *_order_by(grammar))
     return PartiQLStatement(
-        verb="SELECT", table=table, index=index, attributes=names, selects_all=everything, where=where
+        verb="SELECT", table=table, index=index, attributes=names, selects_all=selects_all, where=where
     )
 
 
@@ -133,7 +141,7 @@ def _sections(grammar: Grammar) -> Iterator[tuple[Path, Node | None]]:
 
 def _changes(grammar: Grammar, verb: str) -> Iterator[tuple[Path, Node | None]]:
     while True:
-        path = grammar.path(*NAMES)
+        path = grammar.path(*NAME_TOKENS)
         if verb == "SET":
             grammar.tokens.expect("=")
         yield path, grammar.stored() if verb == "SET" else None
@@ -141,7 +149,7 @@ def _changes(grammar: Grammar, verb: str) -> Iterator[tuple[Path, Node | None]]:
             return
 
 
-def _listed(grammar: Grammar) -> Iterator[str]:
+def _projection(grammar: Grammar) -> Iterator[str]:
     yield from attribute_names(grammar.stored())
     while grammar.tokens.accept(","):
         yield from attribute_names(grammar.stored())
@@ -149,7 +157,7 @@ def _listed(grammar: Grammar) -> Iterator[str]:
 
 def _table(grammar: Grammar) -> str:
     token = grammar.tokens.take()
-    if token.kind not in NAMES or (token.kind == "word" and token.text.upper() in WORDS):
+    if token.kind not in NAME_TOKENS or (token.kind == "word" and token.text.upper() in RESERVED_WORDS):
         raise UnsupportedRequest(f"expected a table or an index, not {token.text!r}")
     return token.text
 
@@ -158,12 +166,12 @@ def _where(grammar: Grammar) -> Node | None:
     return grammar.condition() if grammar.tokens.accept_word("WHERE") else None
 
 
-def _ordered(grammar: Grammar) -> Iterator[str]:
+def _order_by(grammar: Grammar) -> Iterator[str]:
     if not grammar.tokens.accept_word("ORDER"):
         return
     grammar.tokens.expect_word("BY")
     while True:
-        yield grammar.path(*NAMES).attribute
+        yield grammar.path(*NAME_TOKENS).attribute
         grammar.tokens.accept_word("ASC", "DESC")
         if not grammar.tokens.accept(","):
             return

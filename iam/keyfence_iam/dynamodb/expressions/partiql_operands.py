@@ -1,4 +1,4 @@
-"""Operands of statements: texts, numbers, lists, maps, parameters, functions and paths."""
+"""Operands of PartiQL statements: strings, numbers, lists, maps, parameters, functions and paths."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
@@ -8,8 +8,8 @@ from keyfence_iam.dynamodb.expressions.tokens import Token, statement_tokens
 from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 
 MAX_STATEMENT = 8192
-NAMES = ("word", "quoted")
-WORDS = frozenset(
+NAME_TOKENS = ("word", "quoted")
+RESERVED_WORDS = frozenset(
     {
         *("SELECT", "FROM", "WHERE", "ORDER", "BY", "ASC", "DESC", "LIMIT", "AS", "EXISTS"),
         *("INSERT", "INTO", "VALUE", "UPDATE", "SET", "REMOVE", "DELETE", "RETURNING"),
@@ -34,13 +34,13 @@ _END = Token("end", "")
 _CONSTANTS = ("TRUE", "FALSE", "NULL", "MISSING")
 
 
-def grammar_of(text: str) -> Grammar:
-    """Functions may be written in any case."""
+def statement_grammar(text: str) -> Grammar:
+    """Return a parser of the statement. Names of functions can be in any case."""
     if len(text) > MAX_STATEMENT:
-        raise UnsupportedRequest(f"a statement of more than {MAX_STATEMENT} characters")
+        raise UnsupportedRequest(f"a statement has more than {MAX_STATEMENT} characters")
     tokens = statement_tokens(text)
-    tokens.tokens = [_lowered(*pair) for pair in pairwise([*tokens.tokens, _END])]
-    return Grammar(tokens, operand, _FUNCTIONS, WORDS)
+    tokens.tokens = [_lower_function(*pair) for pair in pairwise([*tokens.tokens, _END])]
+    return Grammar(tokens, operand, _FUNCTIONS, RESERVED_WORDS)
 
 
 def operand(grammar: Grammar) -> Node:
@@ -53,16 +53,16 @@ def operand(grammar: Grammar) -> Node:
         return LiteralValue(token.text if token.kind == "string" else None)
     if grammar.tokens.accept_word(*_CONSTANTS):
         return LiteralValue()
-    return grammar.call() or grammar.path(*NAMES)
+    return grammar.call() or grammar.path(*NAME_TOKENS)
 
 
 def map_entries(grammar: Grammar) -> Iterator[tuple[str, Node]]:
-    """The names and values of a map, up to its closing brace; no name twice."""
+    """Yield the names and values of a map, up to its closing brace. No name may occur twice."""
     seen: set[str] = set()
     while True:
         name = grammar.tokens.take()
         if name.kind not in {"string", "quoted"} or name.text in seen:
-            raise UnsupportedRequest(f"expected a name that is not there yet, not {name.text!r}")
+            raise UnsupportedRequest(f"expected a new name of a map entry, not {name.text!r}")
         seen.add(name.text)
         grammar.tokens.expect(":")
         yield name.text, grammar.nested()
@@ -71,7 +71,7 @@ def map_entries(grammar: Grammar) -> Iterator[tuple[str, Node]]:
             return
 
 
-def _lowered(token: Token, following: Token) -> Token:
+def _lower_function(token: Token, following: Token) -> Token:
     called = token.kind == "word" and following == _OPENING and token.text.lower() in _FUNCTIONS
     return Token("word", token.text.lower()) if called else token
 

@@ -1,4 +1,4 @@
-"""The words of expressions and statements, and a reader that walks over them."""
+"""Lexer of expressions and PartiQL statements."""
 
 import re
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ _EXPRESSION = re.compile(
     r"|(?P<number>[0-9]+)|(?P<symbol><=|>=|<>|[=<>(),.\[\]+-])"
 )
 _STATEMENT = re.compile(
-    r"[ \t\r\n]+|(?P<refused>--|/\*)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|\"(?P<quoted>(?:[^\"]|\"\")+)\""
+    r"[ \t\r\n]+|(?P<comment>--|/\*)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|\"(?P<quoted>(?:[^\"]|\"\")+)\""
     r"|'(?P<string>(?:[^']|'')*)'|(?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)"
     r"|(?P<symbol><<|>>|<=|>=|<>|!=|[=<>(),.\[\]{}:*?+-])"
 )
 
 
 class Token(NamedTuple):
-    """A piece of text and what kind of piece it is."""
+    """A piece of the text and its kind."""
 
     kind: str
     text: str
@@ -32,20 +32,20 @@ def expression_tokens(text: str) -> "Tokens":
 
 
 def statement_tokens(text: str) -> "Tokens":
-    """A quote inside quotes is written twice."""
+    """Return the tokens of a statement. A quote inside of quotes is written twice."""
     return Tokens([_unquoted(token) for token in _split(_STATEMENT, text)])
 
 
 def _split(pattern: re.Pattern[str], text: str) -> list[Token]:
-    found, position = [], 0
+    tokens, position = [], 0
     while position < len(text):
         match = pattern.match(text, position)
-        if match is None or match.lastgroup == "refused":
+        if match is None or match.lastgroup == "comment":
             raise UnsupportedRequest(f"unexpected {text[position]!r}")
         if match.lastgroup:
-            found.append(Token(match.lastgroup, match[match.lastgroup]))
+            tokens.append(Token(match.lastgroup, match[match.lastgroup]))
         position = match.end()
-    return found
+    return tokens
 
 
 def _unquoted(token: Token) -> Token:
@@ -55,14 +55,14 @@ def _unquoted(token: Token) -> Token:
 
 @dataclass(slots=True)
 class Tokens:
-    """A place in a list of tokens."""
+    """A list of tokens and the current position."""
 
     tokens: list[Token]
     position: int = 0
 
     def peek(self, ahead: int = 0) -> Token:
-        place = self.position + ahead
-        return self.tokens[place] if place < len(self.tokens) else _END
+        position = self.position + ahead
+        return self.tokens[position] if position < len(self.tokens) else _END
 
     def take(self) -> Token:
         token = self.peek()
@@ -77,7 +77,7 @@ class Tokens:
         return token.text
 
     def accept_word(self, *words: str) -> str | None:
-        """A keyword in any case, answered in capitals."""
+        """Take a keyword, which can be in any case. Returns it in upper case, or None."""
         token = self.peek()
         if token.kind != "word" or token.text.upper() not in words:
             return None

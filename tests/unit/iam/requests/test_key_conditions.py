@@ -169,7 +169,7 @@ def test_a_query_without_a_key_condition_is_not_understood() -> None:
     ids=str,
 )
 def test_an_older_parameter_beside_an_expression_is_not_understood(older: dict[str, Any]) -> None:
-    with pytest.raises(UnsupportedRequest, match="both"):
+    with pytest.raises(UnsupportedRequest, match="exclude each other"):
         ask("PK = :v", **older)
 
 
