@@ -63,7 +63,7 @@ def test_the_greeting_is_the_one_that_is_printed() -> None:
         engine=engine,
         issuer=issuer,
         data=Path("/path/to/keyfence/.keyfence"),
-        project=Path("/path/to/keyfence"),
+        command="uv run --project /path/to/keyfence keyfence",
     )
     (greeting,) = blocks(README, "text")
     assert str(said).startswith("\n" + greeting)

@@ -4,8 +4,9 @@ import asyncio
 import json
 import shlex
 import socket
+import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import typer
@@ -74,7 +75,7 @@ class Welcome:
     issuer: LocalIssuer
     data: Path
     table: str = "keyfence"
-    project: Path = PROJECT
+    command: str = field(default_factory=lambda: keyfence_command(PROJECT))
 
     def __str__(self) -> str:
         requests = (self._curl(name, tenant) for name, tenant in TENANTS.items())
@@ -98,9 +99,8 @@ class Welcome:
         )
 
     def _keyfence(self, command: str, tenant: str) -> str:
-        """Absolute paths: SDKs run credential_process in any working directory."""
-        project, data = (shlex.quote(str(path.absolute())) for path in (self.project, self.data))
-        return f"uv run --project {project} keyfence {command} --tenant {tenant} --data {data}"
+        """Returns a command with absolute paths: SDKs run credential_process in any working directory."""
+        return f"{self.command} {command} --tenant {tenant} --data {shlex.quote(str(self.data.absolute()))}"
 
     def _aws(self, name: str, tenant: DemoTenant) -> str:
         """The endpoint is an option: `endpoint_url` in a profile needs aws CLI 2.13, and Debian 12 has 2.9."""
@@ -122,6 +122,13 @@ class Welcome:
             f"\nAs the owner of {name}:\ncurl -s {self.url}/graphql -H 'Authorization: Bearer {token}'"
             f" -H 'Content-Type: application/json' -d {body}"
         )
+
+
+def keyfence_command(project: Path) -> str:
+    """Returns a command that starts keyfence in any directory: with uv in a checkout, else the installed program."""
+    if (project / "pyproject.toml").is_file():
+        return f"uv run --project {shlex.quote(str(project.absolute()))} keyfence"
+    return shlex.quote(str(Path(sys.argv[0]).absolute()))
 
 
 def run_dev(

@@ -12,7 +12,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from keyfence.cli.dev_server import Welcome
+from keyfence.cli.dev_server import Welcome, keyfence_command
 from keyfence.cli.gate import remembered_port
 from keyfence.cli.process import PortUnusable, listen, listen_near
 from keyfence.local.data_directory import GateRecord, find_gate_record, save_gate_record
@@ -117,6 +117,13 @@ def test_commands_of_the_welcome_text_work_in_any_directory(tmp_path: Path, monk
     for uv, run, option, project, *_, data in commands:
         assert (uv, run, option, data) == ("uv", "run", "--project", str(tmp_path / "a b"))
         assert (Path(project) / "pyproject.toml").is_file()
+
+
+def test_without_a_checkout_the_welcome_text_names_the_installed_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["/opt/my tools/keyfence", "dev"])
+    assert keyfence_command(tmp_path) == "'/opt/my tools/keyfence'"
 
 
 @pytest.mark.engine

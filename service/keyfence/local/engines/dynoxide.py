@@ -88,9 +88,8 @@ def lock_directory(directory: Path) -> Lock:
         owner = os.pread(descriptor, 100, 0).decode(errors="replace")
         os.close(descriptor)
         by = f" by {owner}" if owner else ""
-        raise EngineBusy(
-            f"The data in {directory} is already in use{by}: stop that process, or choose another one with --data."
-        ) from error
+        advice = "stop that process, or choose another directory with --data"
+        raise EngineBusy(f"The data in {directory} is already in use{by}: {advice}.") from error
     return Lock(descriptor=descriptor)
 
 
