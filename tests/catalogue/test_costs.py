@@ -1,4 +1,4 @@
-"""What a field costs does not depend on the size of its tenant: measured with 10 of each kind and in 10,000 items."""
+"""The cost of a field does not depend on the size of the tenant."""
 
 import asyncio
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ def test_the_large_tenant_is_large(compared: Compared) -> None:
     assert compared.items >= 10_000
 
 
-def test_a_question_is_one_call_of_its_pattern_and_costs_the_same_in_every_tenant(compared: Compared) -> None:
+def test_an_access_pattern_is_one_call_and_costs_the_same_in_every_tenant(compared: Compared) -> None:
     for named in PATTERNS:
         using = [one for one in compared.small.values() if named.name in one.reads]
         assert using or id(named.pattern) in INSIDE or named.of_control_plane, named
@@ -70,16 +70,16 @@ def test_a_field_costs_the_same_in_every_tenant(compared: Compared) -> None:
     assert compared.small.keys() == set(FIELDS)
 
 
-def test_what_the_catalogue_says_of_a_field_has_not_drifted(compared: Compared) -> None:
+def test_the_committed_cost_of_a_field_has_not_drifted(compared: Compared) -> None:
     assert _by_field(kept()) == compared.small, "run uv run python -m tests.catalogue"
 
 
-def test_every_field_at_the_root_is_measured_and_nothing_else_is_told() -> None:
+def test_every_root_field_is_measured_and_nothing_else() -> None:
     roots: list[Any] = [load_domains().schema._schema.query_type, load_domains().schema._schema.mutation_type]
     assert {name for root in roots for name in root.fields} <= set(FIELDS)
     assert [one.field for one in kept()] == list(FIELDS)
 
 
-def test_a_mutation_is_one_transaction_unless_it_removes_or_moves_many_things(compared: Compared) -> None:
+def test_a_mutation_is_one_transaction_unless_it_deletes_or_moves_many_items(compared: Compared) -> None:
     several = {field for field in MUTATIONS if compared.small[field].writes.calls != 1}
     assert several == {"deleteUser", "deleteGroup", "deleteOrder", "restoreOrder", "moveCategory"}

@@ -1,4 +1,4 @@
-"""Who walks through a list meets all that was there, once, whatever is added meanwhile and however big the steps."""
+"""Reading a list in pages returns every item once, with any page size, also if items are added meanwhile."""
 
 import asyncio
 from itertools import count
@@ -24,7 +24,7 @@ WALKS = [
 ]
 
 
-def test_every_list_of_the_schema_is_walked_through() -> None:
+def test_every_list_of_the_schema_is_read_in_pages() -> None:
     assert set(connections()) == set(GROWTHS)
 
 
@@ -49,9 +49,7 @@ async def _walked(shop: Shop, walk: ListWalk, numbers: "count[int]") -> list[str
 
 @pytest.mark.one_engine
 @pytest.mark.parametrize(("name", "growth"), WALKS[::SAMPLE])
-async def test_a_walk_through_a_growing_list_leaves_nothing_out_and_meets_nothing_twice(
-    world: World, name: str, growth: Growth
-) -> None:
+async def test_reading_a_growing_list_in_pages_returns_every_item_once(world: World, name: str, growth: Growth) -> None:
     numbers, shop = count(1), await open_shop(world)
     there: list[str] = []
     for size, least in SIZES.items():

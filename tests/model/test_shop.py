@@ -1,4 +1,4 @@
-"""Whatever is done to a shop in whatever order, the service says of it what a shop in memory says."""
+"""After any sequence of changes, the service agrees with a shop in memory."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""A line is read as it was meant, or refused by its number and the field that is wrong."""
+"""A line is parsed, or the error names its number and the bad field."""
 
 from io import BytesIO
 from typing import Any
@@ -24,7 +24,7 @@ anything = st.recursive(
 
 
 @pytest.mark.parametrize("kind", LINES)
-def test_what_a_line_leaves_out_is_worked_out_the_same_every_time(kind: str) -> None:
+def test_missing_fields_get_the_same_defaults_every_time(kind: str) -> None:
     (line,) = parse_lines(encoded(LINES[kind]), KINDS)
     assert isinstance(line, ParsedLine)
     full = line.kind.to_line(line.record)
@@ -35,7 +35,7 @@ def test_what_a_line_leaves_out_is_worked_out_the_same_every_time(kind: str) -> 
     assert record(full) == line.record
 
 
-def test_a_product_without_revisions_is_at_its_first() -> None:
+def test_a_product_without_revisions_has_one() -> None:
     whole = record(LINES["product"])
     assert [(one.revision, one.name, one.price, one.by) for one in whole.revisions] == [
         (1, "Pen", whole.product.price, "import")
@@ -43,7 +43,7 @@ def test_a_product_without_revisions_is_at_its_first() -> None:
     assert (whole.product.revision, whole.product.version) == (1, 1)
 
 
-def test_an_order_without_events_arrives_in_its_state() -> None:
+def test_an_order_without_events_gets_an_import_event() -> None:
     whole = record(changed("order", events=None, version=None, status="SHIPPED"))
     (arrival,) = whole.events
     assert (arrival.id, arrival.kind, arrival.from_status, arrival.to_status) == (
@@ -52,7 +52,7 @@ def test_an_order_without_events_arrives_in_its_state() -> None:
     assert whole.order.version == 1
 
 
-def test_an_order_in_the_bin_goes_with_its_parts_a_day_after_it() -> None:
+def test_items_and_events_of_a_deleted_order_expire_a_day_after_it() -> None:
     whole = record(changed("order", deletedAt=AT))
     assert whole.order.ttl == (whole.order.deleted_at + BIN_RETENTION).timestamp()
     assert {part.ttl - whole.order.ttl for part in (*whole.items, *whole.events)} == {DETAIL_TTL_MARGIN.total_seconds()}
@@ -116,7 +116,7 @@ BAD: dict[str, tuple[Any, str | None]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_wrong_is_named_by_line_and_field(name: str) -> None:
+def test_a_bad_line_is_named_by_number_and_field(name: str) -> None:
     bad, field = BAD[name]
     good, problem = parse_lines(encoded(LINES["customer"], bad), KINDS)
     assert isinstance(good, ParsedLine)
@@ -126,20 +126,20 @@ def test_what_is_wrong_is_named_by_line_and_field(name: str) -> None:
 
 
 @pytest.mark.parametrize("raw", [b"{", b"\xff\n", b'{"type": "customer"', b'{"type": NaN}', b"null\n", b"[" * 5000])
-def test_what_is_not_an_object_of_json_is_a_problem_of_its_line(raw: bytes) -> None:
+def test_a_line_that_is_not_a_json_object_is_an_error(raw: bytes) -> None:
     _, problem = parse_lines(BytesIO(encoded(LINES["customer"]).getvalue() + raw), KINDS)
     assert isinstance(problem, LineError)
     assert (problem.line, problem.field) == (2, None)
 
 
-def test_blank_lines_are_passed_over_and_counted() -> None:
+def test_blank_lines_are_skipped_and_counted() -> None:
     content = b"\n  \n" + encoded(LINES["customer"]).getvalue() + b"\n"
     (line,) = parse_lines(BytesIO(content), KINDS)
     assert isinstance(line, ParsedLine)
     assert line.number == 3
 
 
-def test_a_line_without_an_end_is_not_read_to_its_end() -> None:
+def test_a_line_that_is_too_long_is_not_read_to_its_end() -> None:
     (problem,) = parse_lines(BytesIO(b"x" * (MAX_LINE_BYTES + 1)), KINDS)
     assert isinstance(problem, LineError)
     assert "longer" in problem.message
@@ -153,7 +153,7 @@ def test_a_check_counts_the_lines_or_names_the_first_problems() -> None:
 
 
 @given(kind=st.sampled_from(list(LINES)), data=st.data(), value=anything)
-def test_whatever_stands_in_a_field_the_line_is_read_or_refused(kind: str, data: st.DataObject, value: object) -> None:
+def test_a_line_with_any_value_is_parsed_or_an_error(kind: str, data: st.DataObject, value: object) -> None:
     field = data.draw(st.sampled_from(list(LINES[kind])))
     (line,) = parse_lines(encoded({**LINES[kind], field: value}), KINDS)
     if isinstance(line, ParsedLine):
@@ -162,7 +162,7 @@ def test_whatever_stands_in_a_field_the_line_is_read_or_refused(kind: str, data:
 
 
 @given(value=anything, at=st.sampled_from([0, 1, 2, 3]), data=st.data())
-def test_whatever_stands_in_an_event_the_line_is_read_or_refused(value: object, at: int, data: st.DataObject) -> None:
+def test_a_line_with_any_event_is_parsed_or_an_error(value: object, at: int, data: st.DataObject) -> None:
     field = data.draw(st.sampled_from(["id", "kind", "by", "at", "from", "to", "note"]))
     events = [*HISTORY[:at], {**HISTORY[at], field: value}, *HISTORY[at + 1 :]]
     (line,) = parse_lines(encoded(changed("order", events=events)), KINDS)

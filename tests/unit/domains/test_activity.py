@@ -1,4 +1,4 @@
-"""Entries of the journal: how long they stay, and what they tell of changes that are too large to be told."""
+"""Entries of the activity log: expiry, and details that are too large."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -17,25 +17,25 @@ def kept(note: ActivityNote) -> Activity:
     return new_activity(ActivityId("act_1"), note, "ann", NOW)
 
 
-def test_an_entry_stays_for_ninety_days() -> None:
+def test_an_entry_expires_after_ninety_days() -> None:
     assert kept(ActivityNote("user.created")).ttl == datetime(2027, 2, 14, 8, 30, tzinfo=UTC).timestamp()
     assert kept(ActivityNote("user.created")).created_at == NOW
 
 
-def test_an_entry_says_who_did_what_to_which_thing() -> None:
+def test_an_entry_has_actor_kind_and_target() -> None:
     made = kept(ActivityNote("user.created", "usr_1", {"after": {"price": Decimal("1.5"), "at": NOW}}))
     assert (made.by, made.kind, made.target) == ("ann", "user.created", "usr_1")
     assert orjson.loads(made.detail) == {"after": {"price": "1.50", "at": "2026-11-16T08:30:00+00:00"}}
 
 
 @pytest.mark.parametrize("note", ["x" * FULL, "é" * (FULL // 2)], ids=["letters", "bytes"])
-def test_what_fits_is_told_in_full(note: str) -> None:
+def test_a_detail_that_fits_is_stored_completely(note: str) -> None:
     assert orjson.loads(kept(ActivityNote("user.updated", detail={"after": {"name": note}})).detail)["after"] == {
         "name": note
     }
 
 
 @pytest.mark.parametrize("note", ["x" * (FULL + 1), "é" * (FULL // 2 + 1)], ids=["letters", "bytes"])
-def test_what_does_not_fit_is_told_by_its_names(note: str) -> None:
+def test_of_a_detail_that_is_too_large_the_names_are_stored(note: str) -> None:
     detail = {"before": {"role": "MEMBER", "name": "Ann"}, "after": {"name": note}}
     assert orjson.loads(kept(ActivityNote("user.updated", detail=detail)).detail) == {"changed": ["name", "role"]}

@@ -1,4 +1,4 @@
-"""Where a category may go and what is shown of it on the way, without looking anything up."""
+"""Paths and visibility of categories during a move, without a table."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def move(source: tuple[str, ...], target: tuple[str, ...], **given: Any) -> Cate
 
 
 @given(PATHS, PATHS)
-def test_a_category_can_go_anywhere_but_into_itself(source: tuple[str, ...], target: tuple[str, ...]) -> None:
+def test_a_category_can_be_moved_anywhere_but_into_itself(source: tuple[str, ...], target: tuple[str, ...]) -> None:
     if target[: len(source)] != source:
         check_route(source, target)
         return
@@ -38,29 +38,29 @@ def test_a_category_can_go_anywhere_but_into_itself(source: tuple[str, ...], tar
 
 
 @given(PATHS, PATHS, st.lists(st.sampled_from(["a", "b"]), max_size=3).map(tuple))
-def test_what_is_below_a_moved_category_stays_below_it(
+def test_subcategories_stay_below_a_moved_category(
     source: tuple[str, ...], target: tuple[str, ...], below: tuple[str, ...]
 ) -> None:
     assert move(source, target).destination(source + below) == target + below
 
 
-def test_what_does_not_fit_where_it_goes_is_refused_by_name() -> None:
+def test_a_new_path_that_is_too_long_is_bad_input() -> None:
     with pytest.raises(BadInput) as refusal:
         move(("a",), ("x" * 200,)).destination(("a", *("y" * 190 for _ in range(5))))
     assert refusal.value.extensions == {"field": "to"}
 
 
-def test_a_move_that_was_given_up_says_why_and_another_how_many_moved() -> None:
+def test_a_cancelled_move_is_bad_input_and_a_finished_one_has_a_count() -> None:
     assert moved_count(move(("a",), ("b",), moved=3, finished_at=OPENING)) == 3
     with pytest.raises(BadInput, match="do not fit"):
         moved_count(move(("a",), ("b",), finished_at=OPENING))
 
 
 @pytest.mark.parametrize(("moving", "shown"), [(None, True), (MoveState.LEAVING, True), (MoveState.ARRIVING, False)])
-def test_a_category_on_its_way_is_shown_in_one_place(moving: MoveState | None, shown: bool) -> None:
+def test_a_category_that_is_moved_is_visible_once(moving: MoveState | None, shown: bool) -> None:
     assert is_visible(Category(path=("a",), created_at=OPENING, updated_at=OPENING, moving=moving)) is shown
 
 
-def test_a_category_is_called_by_the_last_name_of_its_path() -> None:
+def test_the_name_of_a_category_is_the_last_part_of_its_path() -> None:
     category = Category(path=("a", "b#"), created_at=OPENING, updated_at=OPENING)
     assert (category.name, category.depth) == ("b#", 2)

@@ -1,4 +1,4 @@
-"""What a customer may be called, and where customers are kept."""
+"""Checks and keys of customers, without a table."""
 
 import pytest
 from hypothesis import given
@@ -19,12 +19,12 @@ ACME = Fence.for_tenant(TenantId("acme"))
 
 
 @pytest.mark.parametrize("email", [None, "a@b", "Zoë+1@bücher.example", "a" * (EMAIL_LENGTH - 2) + "@b"])
-def test_an_email_is_kept_as_it_is_written_or_left_out(email: str | None) -> None:
+def test_an_email_is_optional_and_returned_unchanged(email: str | None) -> None:
     assert checked_email(email) == email
 
 
 @given(st.text(st.characters()))
-def test_no_text_breaks_the_check_of_emails(text: str) -> None:
+def test_any_text_is_an_email_or_bad_input(text: str) -> None:
     try:
         accepted = checked_email(text)
     except BadInput:
@@ -40,7 +40,7 @@ def test_a_name_is_one_line_of_at_most_200_characters(name: str) -> None:
         checked_name(name)
 
 
-def test_a_customer_shares_the_partition_of_their_orders_and_stands_in_the_list() -> None:
+def test_a_customer_is_in_the_partition_of_its_orders_and_in_the_list() -> None:
     customer = Customer(id=CustomerId("cus_1"), name="Ann", created_at=OPENING, updated_at=OPENING)
     item = customers.to_item(customer, ACME, UNSHARDED)
     assert (item["PK"]["S"], item["SK"]["S"]) == ("TENANT#acme#CUST#cus_1", "PROFILE")
@@ -48,7 +48,7 @@ def test_a_customer_shares_the_partition_of_their_orders_and_stands_in_the_list(
     assert "email" not in item
 
 
-def test_only_an_id_of_a_customer_is_one() -> None:
+def test_only_ids_with_the_prefix_of_customers_are_customer_ids() -> None:
     assert customer_id(good := new_id("cus")) == good
     for text in (new_id("usr"), "cus_1", ""):
         with pytest.raises(BadInput):

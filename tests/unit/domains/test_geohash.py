@@ -1,4 +1,4 @@
-"""Geohashes are those that everybody writes, and the cover of a circle misses no place in it."""
+"""Geohashes, and the ranges that cover a circle."""
 
 from math import atan2, cos, degrees, radians, sin
 
@@ -40,12 +40,12 @@ def covered(ranges: list[Range], latitude: float, longitude: float) -> bool:
         (-90.0, -180.0, "000000000000"),
     ],
 )
-def test_a_geohash_is_the_one_that_everybody_writes(latitude: float, longitude: float, known: str) -> None:
+def test_a_geohash_equals_published_examples(latitude: float, longitude: float, known: str) -> None:
     assert encode(latitude, longitude).startswith(known)
 
 
 @given(LATITUDES, LONGITUDES)
-def test_every_place_has_twelve_letters(latitude: float, longitude: float) -> None:
+def test_every_point_has_twelve_characters(latitude: float, longitude: float) -> None:
     text = encode(latitude, longitude)
     assert len(text) == LENGTH
     assert set(text) <= set(ALPHABET)
@@ -57,13 +57,15 @@ def test_every_place_has_twelve_letters(latitude: float, longitude: float) -> No
 @example(Circle(latitude=0, longitude=-180, radius_km=1), 0.0, 180.0)
 @example(Circle(latitude=90, longitude=0, radius_km=1), 90.0, 123.0)
 @example(Circle(latitude=-89.99, longitude=0, radius_km=5), -89.99, 180.0)
-def test_a_place_in_the_circle_is_in_the_cover(circle: Circle, latitude: float, longitude: float) -> None:
+def test_a_point_in_the_circle_is_in_the_covering_ranges(circle: Circle, latitude: float, longitude: float) -> None:
     if circle.distance_km(latitude, longitude) <= circle.radius_km:
         assert covered(covering_ranges(circle.box()), latitude, longitude)
 
 
 @given(CIRCLES, st.floats(0, 360), st.floats(0, 1))
-def test_a_place_at_any_bearing_up_to_the_rim_is_in_the_cover(circle: Circle, bearing: float, part: float) -> None:
+def test_a_point_at_any_bearing_up_to_the_radius_is_in_the_covering_ranges(
+    circle: Circle, bearing: float, part: float
+) -> None:
     latitude, longitude = destination(circle, radians(bearing), part * 0.999999)
     assert covered(covering_ranges(circle.box()), latitude, longitude)
 
@@ -79,7 +81,7 @@ def destination(circle: Circle, bearing: float, part: float) -> tuple[float, flo
 
 
 @given(CIRCLES)
-def test_a_cover_is_few_ranges_in_order_and_apart(circle: Circle) -> None:
+def test_covering_ranges_are_few_sorted_and_disjoint(circle: Circle) -> None:
     ranges = covering_ranges(circle.box())
     assert 1 <= len(ranges) <= CELLS
     ends = [end for range_ in ranges for end in range_]
@@ -87,7 +89,7 @@ def test_a_cover_is_few_ranges_in_order_and_apart(circle: Circle) -> None:
 
 
 @given(st.floats(-60, 60), LONGITUDES, st.floats(0.01, 500))
-def test_away_from_the_poles_a_cover_is_not_much_larger_than_its_circle(
+def test_away_from_the_poles_covering_ranges_are_not_much_larger_than_the_circle(
     latitude: float, longitude: float, radius: float
 ) -> None:
     """Within three and a half radii lies all of it, so that few are looked at in vain."""
@@ -97,14 +99,14 @@ def test_away_from_the_poles_a_cover_is_not_much_larger_than_its_circle(
         assert not covered(ranges, *destination(around, radians(bearing), 1.0))
 
 
-def test_the_whole_globe_is_one_range() -> None:
+def test_the_complete_globe_is_one_range() -> None:
     assert covering_ranges(Circle(latitude=12, longitude=34, radius_km=MAX_RADIUS_KM).box()) == [
         Range("0" * 12, "z" * 12)
     ]
 
 
 @given(LATITUDES, LONGITUDES, LATITUDES, LONGITUDES)
-def test_distance_is_the_same_from_both_ends(one: float, two: float, three: float, four: float) -> None:
+def test_distance_is_the_same_in_both_directions(one: float, two: float, three: float, four: float) -> None:
     there = Circle(latitude=one, longitude=two, radius_km=1).distance_km(three, four)
     back = Circle(latitude=three, longitude=four, radius_km=1).distance_km(one, two)
     assert there == pytest.approx(back)
@@ -121,7 +123,9 @@ def test_distance_is_the_same_from_both_ends(one: float, two: float, three: floa
     ],
     ids=["Berlin to Munich", "over the date line", "over the pole", "Sydney to London"],
 )
-def test_distances_are_those_of_the_globe(one: tuple[float, float], other: tuple[float, float], km: float) -> None:
+def test_distances_equal_known_distances_on_the_globe(
+    one: tuple[float, float], other: tuple[float, float], km: float
+) -> None:
     assert Circle(latitude=one[0], longitude=one[1], radius_km=1).distance_km(*other) == pytest.approx(km, abs=0.5)
 
 
@@ -139,7 +143,9 @@ def test_distances_are_those_of_the_globe(one: tuple[float, float], other: tuple
         ((0, 0, float("inf")), "radiusKm"),
     ],
 )
-def test_what_is_no_circle_on_the_globe_is_refused_by_name(given_: tuple[float, float, float], field: str) -> None:
+def test_an_invalid_circle_is_bad_input_with_the_name_of_the_field(
+    given_: tuple[float, float, float], field: str
+) -> None:
     latitude, longitude, radius = given_
     with pytest.raises(BadInput) as refused:
         Circle(latitude=latitude, longitude=longitude, radius_km=radius)

@@ -1,4 +1,4 @@
-"""What a group may be called, and edges that read the same from everywhere."""
+"""Checks and keys of groups and memberships, without a table."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def group(name: str = "Ops", **given: Any) -> Group:
 
 
 @given(models(Membership))
-def test_an_edge_comes_back_from_the_attributes_that_heads_keep(edge: Membership) -> None:
+def test_a_membership_is_restored_from_its_embedded_attributes(edge: Membership) -> None:
     assert Membership.from_attributes(edge.user_id, edge.group_id, edge.attributes) == edge
 
 
@@ -44,7 +44,7 @@ def test_the_attributes_of_an_edge_are_plain_text(edge: Membership) -> None:
     assert all(isinstance(value, str) for value in edge.attributes.values())
 
 
-def test_an_edge_is_one_item_that_is_found_from_both_ends() -> None:
+def test_a_membership_is_one_item_that_is_found_from_user_and_group() -> None:
     edge = Membership.from_attributes(
         "usr_1", "grp_1", {"role": "MANAGER", "joined": f"{OPENING}", "changed": f"{OPENING}", "version": "1"}
     )
@@ -54,13 +54,13 @@ def test_an_edge_is_one_item_that_is_found_from_both_ends() -> None:
 
 
 @pytest.mark.parametrize("character", ["a", "é", "🙂", "#", "%"])
-def test_every_name_that_is_accepted_fits_its_key(character: str) -> None:
+def test_every_accepted_name_fits_its_key(character: str) -> None:
     name = checked_name(character * NAME_LENGTH)
     assert groups.to_item(group(name), ACME, UNSHARDED)["GSI2PK"]["S"] == "TENANT#acme#GROUPS#00"
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a" * (NAME_LENGTH + 1), "a\tb"])
-def test_what_is_no_name_is_refused(name: str) -> None:
+def test_an_invalid_name_is_bad_input(name: str) -> None:
     with pytest.raises(BadInput) as refusal:
         checked_name(name)
     assert refusal.value.extensions == {"field": "name"}
@@ -72,7 +72,7 @@ def test_groups_are_listed_by_name_and_the_shorter_name_comes_first() -> None:
     assert sorted(names, key=keys.__getitem__) == sorted(names)
 
 
-def test_a_description_has_lines_and_at_most_2000_characters() -> None:
+def test_a_description_may_have_lines_and_at_most_2000_characters() -> None:
     assert checked_description("one\ntwo") == "one\ntwo"
     assert checked_description("") is checked_description(None) is None
     assert checked_description("a" * DESCRIPTION_LENGTH)
@@ -81,18 +81,18 @@ def test_a_description_has_lines_and_at_most_2000_characters() -> None:
     assert refusal.value.extensions == {"field": "description"}
 
 
-def test_half_a_character_in_a_description_is_refused() -> None:
+def test_a_lone_surrogate_in_a_description_is_bad_input() -> None:
     with pytest.raises(BadInput):
         checked_description("a\ud800")
 
 
-def test_a_deleted_group_is_in_no_list() -> None:
+def test_a_deleted_group_is_in_no_index() -> None:
     assert is_alive(group())
     assert set(groups.key_attributes(group(), ACME, UNSHARDED)) == {"PK", "SK", "GSI2PK", "GSI2SK"}
     assert set(groups.key_attributes(group(deleted_at=OPENING), ACME, UNSHARDED)) == {"PK", "SK"}
 
 
-def test_only_an_id_of_a_group_is_one() -> None:
+def test_only_ids_with_the_prefix_of_groups_are_group_ids() -> None:
     assert group_id(good := new_id("grp")) == good
     for text in (new_id("usr"), "grp_1", ""):
         with pytest.raises(BadInput):

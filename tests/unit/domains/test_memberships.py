@@ -1,4 +1,4 @@
-"""The copies of an edge at its two ends say what the edge says, also when others write in between."""
+"""Embedded edges equal the membership, also if others write at the same time."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ async def check(kept: InMemoryDynamoDB) -> None:
     assert member.embedded_edges.first(10) == ([(GROUP, edge.attributes)] if edge else [])
 
 
-async def test_heads_follow_an_edge_that_comes_changes_and_goes() -> None:
+async def test_embedded_edges_follow_a_membership_that_is_added_changed_and_removed() -> None:
     kept = dynamodb()
     edges = memberships(kept)
     await edges.add(GROUP, USER, GroupRole.MEMBER)
@@ -85,7 +85,7 @@ async def test_heads_follow_an_edge_that_comes_changes_and_goes() -> None:
     await check(kept)
 
 
-async def test_an_edge_that_comes_while_it_is_being_changed_is_the_same_in_its_heads() -> None:
+async def test_a_membership_added_during_a_change_is_the_same_in_its_embedded_edges() -> None:
     """The ends were read before it came, and the edge after."""
     kept = dynamodb(before="GetItem")
     kept.meanwhile = lambda: memberships(kept).add(GROUP, USER, GroupRole.MEMBER)
@@ -93,7 +93,7 @@ async def test_an_edge_that_comes_while_it_is_being_changed_is_the_same_in_its_h
     await check(kept)
 
 
-async def test_an_edge_that_goes_and_comes_again_while_it_is_being_changed_is_the_same_in_its_heads() -> None:
+async def test_a_membership_removed_and_added_during_a_change_is_the_same_in_its_embedded_edges() -> None:
     """The new edge has the version of the old one, and another day of joining."""
     kept = dynamodb(before="TransactWriteItems")
     edges = memberships(kept)

@@ -1,4 +1,4 @@
-"""The states of an order, the places it stands in, and what it comes to, without looking anything up."""
+"""Transitions, keys and checks of orders, without a table."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -69,7 +69,7 @@ def places(one: Order) -> set[str]:
     return {"STATUS" if len(names) > 2 and names[0] == "CUST" else names[0] for names in partitions}
 
 
-def test_an_order_takes_the_steps_of_the_contract_and_no_others() -> None:
+def test_an_order_has_the_transitions_of_the_contract_and_no_others() -> None:
     assert {(str(one), str(to)) for one, steps in TRANSITIONS.items() for to in steps} == {
         *pairwise(WAY),
         *((one, "CANCELLED") for one in WAY[:3]),
@@ -78,7 +78,7 @@ def test_an_order_takes_the_steps_of_the_contract_and_no_others() -> None:
 
 
 @given(one=statuses, to=statuses)
-def test_every_step_is_made_or_refused_with_the_allowed_ones(one: OrderStatus, to: OrderStatus) -> None:
+def test_a_transition_succeeds_or_fails_with_the_list_of_allowed_ones(one: OrderStatus, to: OrderStatus) -> None:
     before, later = order(status=one, version=4), OPENING + timedelta(hours=1)
     if to in TRANSITIONS[one]:
         assert with_status(before, to, later) == replace(before, status=to, version=5, updated_at=later)
@@ -90,7 +90,7 @@ def test_every_step_is_made_or_refused_with_the_allowed_ones(one: OrderStatus, t
 
 
 @pytest.mark.parametrize("status", OrderStatus)
-def test_an_order_is_among_the_open_ones_until_its_end(status: OrderStatus) -> None:
+def test_an_order_is_open_until_its_last_status(status: OrderStatus) -> None:
     one = order(status=status)
     assert is_open(one) == (status not in END)
     assert ("OPEN" in places(one)) == (status not in END)
@@ -182,13 +182,13 @@ STEPS_OF_A_ROW: dict[str, tuple[Callable[[], tuple[Order, Order]], str]] = {
 
 
 @pytest.mark.parametrize("name", STEPS_OF_A_ROW)
-def test_the_row_of_an_order_lives_as_long_as_the_order(name: str) -> None:
+def test_an_order_has_a_row_until_it_is_deleted(name: str) -> None:
     states, verb = STEPS_OF_A_ROW[name]
     head, row, appended = (write.render("t", ACME, UNSHARDED) for write in happened(*states()))
     assert (list(head), list(row), list(appended)) == (["Update"], [verb], ["Put"])
 
 
-def test_every_write_of_a_change_is_bound_to_what_was_read() -> None:
+def test_every_write_of_a_change_requires_the_version_that_was_read() -> None:
     rendered = list(_bodies(happened(order(version=7), with_status(order(version=7), OrderStatus.CONFIRMED, OPENING))))
     head, row, appended = rendered
     for body in (head, row):
@@ -204,7 +204,7 @@ def _bodies(made: list[Write[Any]]) -> Iterator[dict[str, Any]]:
         yield body
 
 
-def test_thirty_days_in_the_bin_are_thirty_days() -> None:
+def test_a_deleted_order_can_be_restored_for_thirty_days() -> None:
     gone = as_deleted(order(), OPENING)
     assert gone.ttl == (OPENING + BIN_RETENTION).timestamp()
     assert not is_purged(gone, OPENING + BIN_RETENTION - timedelta(microseconds=1))
@@ -212,13 +212,13 @@ def test_thirty_days_in_the_bin_are_thirty_days() -> None:
     assert not is_purged(order(), OPENING + 2 * BIN_RETENTION)
 
 
-def test_an_order_that_is_deleted_and_restored_was_not_updated() -> None:
+def test_deleting_and_restoring_an_order_keeps_its_update_time() -> None:
     gone = as_deleted(order(), OPENING + timedelta(days=1))
     assert gone.updated_at == as_restored(gone).updated_at == OPENING
 
 
 @pytest.mark.parametrize(("check", "longest"), [(checked_region, 64), (checked_reason, 500)])
-def test_regions_and_reasons_are_lines_that_can_be_read(check: Callable[[str], str], longest: int) -> None:
+def test_regions_and_reasons_are_printable_lines(check: Callable[[str], str], longest: int) -> None:
     assert check("x" * longest) == "x" * longest
     for text in ("", " ", "a\nb", "x" * (longest + 1)):
         with pytest.raises(BadInput):

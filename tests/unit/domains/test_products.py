@@ -1,4 +1,4 @@
-"""What a product may cost and be called, and how its price orders it, without looking anything up."""
+"""Checks and keys of products, without a table."""
 
 from decimal import Decimal
 from typing import Any
@@ -44,25 +44,25 @@ def product(**given: Any) -> Product:
 
 
 @given(PRICES)
-def test_a_price_stays_exactly_what_it_is(price: Decimal) -> None:
+def test_a_price_is_exact(price: Decimal) -> None:
     assert checked_price(price) == price
 
 
 @pytest.mark.parametrize(
     "text", ["-0.01", "-1", "10000000", "9999999.991", "0.001", "NaN", "sNaN", "Infinity", "1E-400"]
 )
-def test_a_price_that_could_not_be_ordered_is_refused_by_the_name_of_its_field(text: str) -> None:
+def test_an_invalid_price_is_bad_input_with_the_name_of_the_field(text: str) -> None:
     with pytest.raises(BadInput) as refusal:
         checked_price(Decimal(text), "minPrice")
     assert refusal.value.extensions == {"field": "minPrice"}
 
 
-def test_nothing_is_never_less_than_nothing() -> None:
+def test_negative_zero_becomes_zero() -> None:
     assert str(checked_price(Decimal("-0"))) == "0.00"
 
 
 @given(PRICES, PRICES)
-def test_products_lie_in_their_category_in_the_order_of_their_prices(one: Decimal, other: Decimal) -> None:
+def test_products_of_a_category_are_sorted_by_price(one: Decimal, other: Decimal) -> None:
     first, second = (products.key_pair("gsi3", product(price=price), ACME, UNSHARDED) for price in (one, other))
     assert first is not None
     assert second is not None
@@ -70,7 +70,7 @@ def test_products_lie_in_their_category_in_the_order_of_their_prices(one: Decima
     assert first.partition == second.partition == "TENANT#acme#CATEGORY#office#pens#00"
 
 
-def test_a_product_its_sku_and_its_revisions_have_the_keys_that_are_agreed_on() -> None:
+def test_a_product_its_sku_claim_and_its_revisions_have_documented_keys() -> None:
     pen = product(revision=12)
     assert products.key_pair("table", pen, ACME, UNSHARDED) == ("TENANT#acme#PRODUCT#prd_1", "v0000")
     assert products.keys["gsi3"].sort.render({"price": pen.price, "id": pen.id}) == "PRICE#0000149.90#prd_1"
@@ -80,7 +80,7 @@ def test_a_product_its_sku_and_its_revisions_have_the_keys_that_are_agreed_on() 
     assert (kept.name, kept.price, kept.by, kept.created_at) == ("Pen", pen.price, "ann", pen.updated_at)
 
 
-def test_a_claim_is_the_whole_product() -> None:
+def test_a_sku_claim_has_all_fields_of_the_product() -> None:
     claim = sku_claim(product(revision=3, version=5))
     assert {name: getattr(claim, name) for name in Product.__dataclass_fields__} == {
         name: getattr(product(revision=3, version=5), name) for name in Product.__dataclass_fields__
@@ -93,12 +93,12 @@ def test_a_currency_is_three_capital_letters(currency: str) -> None:
         checked_currency(currency)
 
 
-def test_a_sku_is_a_line_of_its_own_case() -> None:
+def test_a_sku_is_a_case_sensitive_line() -> None:
     assert checked_sku("aB#1 %") == "aB#1 %"
     for wrong in ("", " ", "a\nb", "x" * 101):
         with pytest.raises(BadInput, match="sku"):
             checked_sku(wrong)
 
 
-def test_the_views_of_two_products_are_two_counters() -> None:
+def test_two_products_have_two_view_counters() -> None:
     assert view_counter(ProductId("prd_1")) != view_counter(ProductId("prd_2"))

@@ -1,4 +1,4 @@
-"""What the steps of an order mean for sales, whatever the steps."""
+"""The effect of an order's transitions on the monthly sales."""
 
 import itertools
 from collections import Counter
@@ -49,7 +49,7 @@ LINES = st.lists(st.builds(Line, st.sampled_from("abc"), st.integers(1, 10_000))
 
 
 @given(st.lists(STATES, min_size=1, max_size=8), LINES)
-def test_after_any_steps_an_order_counts_once_or_not_at_all(steps: list[OrderStatus], lines: list[Line]) -> None:
+def test_after_any_transitions_an_order_counts_once_or_not_at_all(steps: list[OrderStatus], lines: list[Line]) -> None:
     states = [None, *(Placed(status) for status in steps)]
     kept: Counter[ProductMonth] = Counter()
     for before, after in itertools.pairwise(states):
@@ -62,13 +62,13 @@ def test_after_any_steps_an_order_counts_once_or_not_at_all(steps: list[OrderSta
 
 
 @given(STATES, LINES)
-def test_what_is_taken_back_is_what_was_added(status: OrderStatus, lines: list[Line]) -> None:
+def test_a_reversed_change_subtracts_what_it_added(status: OrderStatus, lines: list[Line]) -> None:
     order = Placed(status)
     added, taken = sales_deltas(None, order, lines), sales_deltas(order, None, lines)
     assert {sold: -number for sold, number in added.items()} == dict(taken)
 
 
-def test_confirmation_sells_and_cancellation_takes_back() -> None:
+def test_confirmation_adds_sales_and_cancellation_subtracts_them() -> None:
     pending, confirmed, cancelled = Placed("PENDING"), Placed("CONFIRMED"), Placed("CANCELLED")
     lines = [Line("pen", 2), Line("ink", 1), Line("pen", 3)]
     assert sales_deltas(None, pending, lines) == {}
@@ -94,14 +94,14 @@ def test_the_month_is_that_of_the_order_in_utc() -> None:
 @pytest.mark.parametrize(
     "text", ["", "2026", "2026-13", "2026-00", "2026-1", "26-11", "0000-01", "2026-11-01", " 2026-11", "\u0662026-11"]
 )
-def test_a_month_is_a_year_and_a_month(text: str) -> None:
+def test_a_month_is_written_as_year_and_month(text: str) -> None:
     with pytest.raises(BadInput) as refusal:
         checked_month(text)
     assert refusal.value.extensions == {"field": "month"}
     assert checked_month("2026-11") == NOVEMBER
 
 
-def test_sales_are_ranked_by_number_and_gone_from_the_ranking_at_nothing() -> None:
+def test_sales_are_ranked_by_quantity_and_leave_the_ranking_at_zero() -> None:
     fence = Fence.for_tenant(TenantId("acme"))
     sold = MonthlySales(id="prd_1", total=42, created_at=NOVEMBER, updated_at=PLACED)
     assert monthly_sales.key_pair("table", sold, fence, UNSHARDED) == ("TENANT#acme#PRODUCT#prd_1", "AGG#2026-11")

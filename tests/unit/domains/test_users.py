@@ -1,4 +1,4 @@
-"""What a user may be called and where mail may go, without looking anything up."""
+"""Checks and keys of users, without a table."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ def user(email: str = "ann@acme.example", **given: Any) -> User:
 @pytest.mark.parametrize(
     "email", ["a@b", "ann@acme.example", "Ann.B+c@ACME.example", "zoë@bücher.example", "a#b%@c", f"{'a' * 252}@b"]
 )
-def test_an_address_is_accepted_exactly_as_it_is_written(email: str) -> None:
+def test_an_email_is_returned_unchanged(email: str) -> None:
     assert checked_email(email) == email
 
 
@@ -70,14 +70,14 @@ def test_an_address_is_accepted_exactly_as_it_is_written(email: str) -> None:
         f"{'a' * 253}@b",
     ],
 )
-def test_what_is_no_address_is_refused_by_the_name_of_its_field(email: str) -> None:
+def test_an_invalid_email_is_bad_input_with_the_name_of_the_field(email: str) -> None:
     with pytest.raises(BadInput) as refusal:
         checked_email(email)
     assert refusal.value.extensions == {"field": "email"}
 
 
 @given(st.text(st.characters()))
-def test_no_text_breaks_the_check_of_addresses(text: str) -> None:
+def test_any_text_is_a_valid_email_or_bad_input(text: str) -> None:
     try:
         accepted = checked_email(text)
     except BadInput:
@@ -87,7 +87,7 @@ def test_no_text_breaks_the_check_of_addresses(text: str) -> None:
 
 
 @pytest.mark.parametrize("character", WIDE)
-def test_every_address_that_is_accepted_fits_its_keys(character: str) -> None:
+def test_every_accepted_email_fits_its_keys(character: str) -> None:
     email = checked_email(character * (EMAIL_LENGTH - 2) + "@b")
     claim = EmailClaim(email=email, user_id=UserId("usr_1"), created_at=OPENING, updated_at=OPENING)
     assert users.to_item(user(email), ACME, UNSHARDED)["GSI1PK"]["S"].startswith("TENANT#acme#EMAIL#")
@@ -95,13 +95,13 @@ def test_every_address_that_is_accepted_fits_its_keys(character: str) -> None:
 
 
 @pytest.mark.parametrize("character", WIDE)
-def test_every_setting_name_that_is_accepted_fits_its_key(character: str) -> None:
+def test_every_accepted_setting_name_fits_its_key(character: str) -> None:
     name = character * SETTING_NAME_LENGTH
     setting = Setting(user_id=UserId("usr_1"), name=name, text="1", created_at=OPENING, updated_at=OPENING)
     assert settings.to_item(setting, ACME, UNSHARDED)["SK"]["S"].startswith("SETTINGS#")
 
 
-def test_two_addresses_that_differ_in_case_are_two_addresses() -> None:
+def test_emails_are_case_sensitive() -> None:
     keys = {users.to_item(user(email), ACME, UNSHARDED)["GSI1PK"]["S"] for email in ("ann@b", "Ann@b", "ann@B")}
     assert len(keys) == 3
 
@@ -113,7 +113,7 @@ def test_a_name_has_at_most_200_characters_and_is_not_blank() -> None:
             checked_name(name)
 
 
-def test_a_deleted_user_is_in_no_list_and_at_no_address() -> None:
+def test_a_deleted_user_is_in_no_index() -> None:
     gone = user(deleted_at=OPENING)
     assert is_alive(user())
     assert not is_alive(gone)
@@ -121,7 +121,7 @@ def test_a_deleted_user_is_in_no_list_and_at_no_address() -> None:
     assert set(users.key_attributes(gone, ACME, UNSHARDED)) == {"PK", "SK"}
 
 
-def test_only_an_id_of_a_user_is_one() -> None:
+def test_only_ids_with_the_prefix_of_users_are_user_ids() -> None:
     assert user_id(good := new_id("usr")) == good
     for text in (new_id("grp"), "usr_1", ""):
         with pytest.raises(BadInput):

@@ -1,4 +1,4 @@
-"""A small schema to try the machinery on: books and their authors, page by page."""
+"""A small schema for tests: books and authors, in pages."""
 
 from datetime import datetime
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""An operation costs the nodes that it can return, by the page sizes it asks for."""
+"""The cost of an operation is the number of nodes that it can return."""
 
 import pytest
 from graphql import OperationDefinitionNode, parse
@@ -78,17 +78,17 @@ def test_the_cost_of_an_operation_follows_its_variables(variables: dict[str, obj
     assert price(NESTED).evaluate(variables) == cost
 
 
-def test_an_operation_whose_pages_are_literal_is_priced_beforehand() -> None:
+def test_the_cost_of_literal_page_sizes_is_computed_once() -> None:
     assert price("{ books { edges { node { authors { edges { cursor } } } } } }") == CostExpression(420)
 
 
-def test_three_lists_inside_each_other_at_their_usual_sizes_pass() -> None:
+def test_three_nested_lists_of_default_size_are_within_the_limit() -> None:
     text = "{ books { edges { node { authors { edges { node { books { edges { node { title } } } } } } } } } }"
     assert price(text).evaluate({}) == 20 + 400 + 8000
     check_cost(price(text), {}, LIMITS)
 
 
-def test_the_dearest_operation_passes_and_one_node_more_is_refused() -> None:
+def test_an_operation_at_the_cost_limit_passes_and_one_node_more_does_not() -> None:
     check_cost(CostExpression(LIMITS.cost), {}, LIMITS)
     with pytest.raises(BadInput) as refused:
         check_cost(CostExpression(LIMITS.cost + 1), {}, LIMITS)
@@ -99,7 +99,7 @@ sizes = st.builds(PageSize, st.integers(0, 50), st.none() | st.sampled_from("xyz
 
 
 @given(st.lists(sizes, max_size=6), st.dictionaries(st.sampled_from("xyz"), st.integers(-2, 50)))
-def test_a_price_multiplied_before_the_variables_are_known_comes_out_the_same(
+def test_a_cost_multiplied_before_the_variables_are_known_is_the_same(
     factors: list[PageSize], variables: dict[str, object]
 ) -> None:
     early, late = CostExpression(3), 3

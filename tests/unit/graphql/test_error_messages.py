@@ -1,4 +1,4 @@
-"""Messages of refused values: no foreign words in them, and never endless."""
+"""Messages of invalid values have no text of foreign exceptions and are not too long."""
 
 import pytest
 from graphql import (
@@ -40,7 +40,7 @@ def literal_error(error: Exception) -> GraphQLError:
 
 
 @pytest.mark.parametrize("found", [variable_error, literal_error])
-def test_what_a_scalar_raised_by_accident_is_not_told(found: object) -> None:
+def test_an_unexpected_error_of_a_scalar_is_not_shown(found: object) -> None:
     assert callable(found)
     message = str(render_request_error(found(ValueError("invalid literal for int()")))["message"])
     assert "invalid literal" not in message
@@ -48,12 +48,12 @@ def test_what_a_scalar_raised_by_accident_is_not_told(found: object) -> None:
 
 
 @pytest.mark.parametrize("found", [variable_error, literal_error])
-def test_what_a_scalar_raised_on_purpose_is_told(found: object) -> None:
+def test_an_expected_error_of_a_scalar_is_shown(found: object) -> None:
     assert callable(found)
     assert "no such id" in str(render_request_error(found(BadInput("no such id")))["message"])
     assert "no such id" in str(render_request_error(found(GraphQLError("no such id")))["message"])
 
 
-def test_a_message_that_quotes_an_endless_value_is_cut() -> None:
+def test_a_message_with_a_very_long_value_is_cut() -> None:
     error = variable_error(GraphQLError("not " + "x" * 100_000))
     assert len(str(render_request_error(error)["message"])) == MAX_MESSAGE_LENGTH + len("...")

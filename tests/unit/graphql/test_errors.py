@@ -1,4 +1,4 @@
-"""What callers are told of an error, and what only the log is told."""
+"""The parts of an error that callers see, and those that only the log has."""
 
 from typing import Any
 
@@ -26,9 +26,7 @@ async def errors(query: str, **variables: object) -> tuple[RenderedError, ...]:
         ("throttled", "come again", {"code": "THROTTLED", "retryAfterMs": 50}),
     ],
 )
-async def test_an_error_of_ours_is_told_with_its_code_and_place(
-    how: str, message: str, extensions: dict[str, Any]
-) -> None:
+async def test_an_expected_error_has_code_and_location(how: str, message: str, extensions: dict[str, Any]) -> None:
     assert await errors("query ($how: String!) { x: maybeFail(how: $how) }", how=how) == (
         {"message": message, "extensions": extensions, "path": ["x"], "locations": [{"line": 1, "column": 25}]},
     )
@@ -48,14 +46,14 @@ async def test_an_internal_error_is_masked_and_logged_with_its_traceback(how: st
     assert line["exc_info"].__traceback__
 
 
-async def test_nothing_is_written_to_other_logs(caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_other_logger_is_used(caplog: pytest.LogCaptureFixture) -> None:
     with capture_logs():
         await errors('{ maybeFail(how: "unexpected") }')
         await errors('{ maybeFail(how: "not found") }')
     assert not caplog.records
 
 
-async def test_a_value_that_we_cannot_serialize_is_our_error_and_not_the_callers() -> None:
+async def test_a_value_that_cannot_be_serialized_is_an_internal_error() -> None:
     with capture_logs():
         (error,) = await errors("{ big }")
     assert error["extensions"] == {"code": "INTERNAL", "requestId": "r-1"}

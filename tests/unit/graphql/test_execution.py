@@ -1,4 +1,4 @@
-"""A request is refused before it runs or runs and is answered, field by field."""
+"""A request is invalid, or is executed field by field."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ async def test_resolvers_see_the_context_of_their_request(executor: GraphQLExecu
     assert await run(executor, "{ caller }", "globex") == GraphQLResult({"caller": "globex"})
 
 
-async def test_a_prepared_request_tells_whether_it_writes(executor: GraphQLExecutor) -> None:
+async def test_a_prepared_request_knows_whether_it_is_a_mutation(executor: GraphQLExecutor) -> None:
     both = 'query A { caller } mutation B { add(book: {title: "x"}) { id } }'
     kinds = [executor.prepare(GraphQLRequest(query=both, operation_name=name)).operation.kind for name in ("A", "B")]
     assert kinds == [OperationType.QUERY, OperationType.MUTATION]
@@ -58,7 +58,9 @@ async def test_only_the_named_operation_runs(executor: GraphQLExecutor) -> None:
         ("$v: Int", True),
     ],
 )
-def test_a_variable_of_the_wrong_type_is_refused(executor: GraphQLExecutor, declared: str, value: object) -> None:
+def test_a_variable_of_the_wrong_type_is_an_invalid_request(
+    executor: GraphQLExecutor, declared: str, value: object
+) -> None:
     error = refused(executor, f"query ({declared}) {{ same(number: $v) }}", variables={"v": value})
     assert error["extensions"] == BAD
 
@@ -66,7 +68,9 @@ def test_a_variable_of_the_wrong_type_is_refused(executor: GraphQLExecutor, decl
 @pytest.mark.parametrize(
     ("argument", "type_name"), [("at", "DateTime"), ("amount", "Decimal"), ("binding", "Binding!")]
 )
-def test_a_scalar_that_cannot_be_read_is_refused(executor: GraphQLExecutor, argument: str, type_name: str) -> None:
+def test_a_scalar_that_cannot_be_parsed_is_an_invalid_request(
+    executor: GraphQLExecutor, argument: str, type_name: str
+) -> None:
     by_variable = refused(executor, f"query ($v: {type_name}) {{ same({argument}: $v) }}", variables={"v": "CLOT"})
     by_literal = refused(executor, f'{{ same({argument}: "CLOT") }}')
     assert by_variable["extensions"] == by_literal["extensions"] == BAD
@@ -79,7 +83,7 @@ async def test_an_explicit_null_where_none_may_be_is_the_callers_fault(executor:
     assert [error["extensions"] for error in answer.errors] == [BAD]
 
 
-def test_an_operation_dearer_than_the_limit_is_refused_by_its_variables() -> None:
+def test_variables_can_make_an_operation_exceed_the_cost_limit() -> None:
     executor = GraphQLExecutor(bookshop, limits=QueryLimits(cost=30))
     query = "query ($n: Int) { books(first: $n) { edges { cursor } } }"
     executor.prepare(GraphQLRequest(query=query, variables={"n": 30}))
@@ -87,7 +91,7 @@ def test_an_operation_dearer_than_the_limit_is_refused_by_its_variables() -> Non
     assert error["extensions"] == {"code": "BAD_USER_INPUT", "limit": "cost", "maximum": 30, "cost": 31}
 
 
-async def test_a_page_size_out_of_bounds_is_the_resolvers_to_refuse(executor: GraphQLExecutor) -> None:
+async def test_a_page_size_out_of_bounds_is_left_to_the_resolver(executor: GraphQLExecutor) -> None:
     answer = await run(executor, "{ books(first: 101) { edges { cursor } } }")
     assert answer.data is None
     assert answer.errors[0]["extensions"] == {"code": "BAD_USER_INPUT", "field": "first"}
@@ -102,18 +106,18 @@ async def test_a_page_size_out_of_bounds_is_the_resolvers_to_refuse(executor: Gr
         get_introspection_query(),
     ],
 )
-async def test_introspection_is_for_those_who_may(executor: GraphQLExecutor, query: str) -> None:
+async def test_introspection_needs_permission(executor: GraphQLExecutor, query: str) -> None:
     assert refused(executor, query)["extensions"] == {"code": "FORBIDDEN"}
     answer = await run(executor, query)
     assert answer.data
     assert not answer.errors
 
 
-async def test_typename_is_for_everyone(executor: GraphQLExecutor) -> None:
+async def test_typename_needs_no_permission(executor: GraphQLExecutor) -> None:
     executor.prepare(GraphQLRequest(query="{ __typename book(id: 1) { __typename } }"), introspection=False)
 
 
-async def test_a_null_in_the_root_is_an_answer_and_not_a_refusal(executor: GraphQLExecutor) -> None:
+async def test_a_null_root_is_a_result_and_not_an_invalid_request(executor: GraphQLExecutor) -> None:
     answer = await run(executor, '{ fail(how: "not found") }')
     assert answer.body().keys() == {"data", "errors"}
     assert answer.data is None

@@ -1,4 +1,4 @@
-"""Each limit lets through what just reaches it and refuses what just exceeds it."""
+"""A document at a limit passes, and one above it does not."""
 
 import pytest
 from graphql import get_introspection_query, parse
@@ -76,7 +76,7 @@ def repeats_across_fields(count: int) -> str:
         (repeats_across_fields, LIMITS.repeats),
     ],
 )
-def test_a_document_at_the_limit_passes_and_one_more_is_refused(shape: object, limit: int) -> None:
+def test_a_document_at_the_limit_passes_and_one_above_it_does_not(shape: object, limit: int) -> None:
     assert callable(shape)
     check_document(parse(shape(limit)), LIMITS)
     with pytest.raises(BadInput) as refused:
@@ -84,25 +84,25 @@ def test_a_document_at_the_limit_passes_and_one_more_is_refused(shape: object, l
     assert refused.value.extensions["maximum"] == limit
 
 
-def test_counts_are_of_all_operations_of_a_document() -> None:
+def test_limits_count_all_operations_of_a_document() -> None:
     text = "query A " + aliases(LIMITS.aliases) + " query B " + aliases(1)
     with pytest.raises(BadInput, match="aliases"):
         check_document(parse(text), LIMITS)
 
 
-def test_a_text_of_the_longest_length_passes_and_a_longer_one_is_refused() -> None:
+def test_a_text_of_the_largest_size_passes_and_a_longer_one_does_not() -> None:
     check_text(" " * LIMITS.document, LIMITS)
     with pytest.raises(BadInput):
         check_text(" " * (LIMITS.document + 1), LIMITS)
 
 
-def test_the_length_of_a_text_is_counted_in_bytes() -> None:
+def test_the_size_of_a_text_is_counted_in_bytes() -> None:
     check_text("é" * (LIMITS.document // 2), LIMITS)
     with pytest.raises(BadInput):
         check_text("é" * (LIMITS.document // 2 + 1), LIMITS)
 
 
-def test_a_text_with_the_most_tokens_passes_and_one_more_is_refused() -> None:
+def test_a_text_with_the_most_tokens_passes_and_one_more_does_not() -> None:
     documents = DocumentCache(bookshop._schema, limits=QueryLimits(tokens=11))
     documents.get("{ book(id: 1) { id } }")
     documents.get("{ book(id: 1) { id } } ,,, # neither commas nor comments are tokens")
@@ -123,7 +123,7 @@ def test_a_text_with_the_most_tokens_passes_and_one_more_is_refused() -> None:
         + " ".join(f"fragment F{n} on Query {{ a {{ ...F{n + 1} }} b {{ ...F{n + 1} }} }}" for n in range(90)),
     ],
 )
-def test_cycles_and_bombs_of_fragments_are_refused(text: str) -> None:
+def test_cyclic_and_exponential_fragments_are_bad_input(text: str) -> None:
     with pytest.raises(InvalidRequest):
         DocumentCache(bookshop._schema, limits=LIMITS).get(text)
 
@@ -136,13 +136,13 @@ def test_cycles_and_bombs_of_fragments_are_refused(text: str) -> None:
         "{ ...F } fragment F on Query { caller } fragment F on Query { " + "book(id: 1) { id } " * 100 + "}",
     ],
 )
-def test_fragments_that_nobody_spreads_are_measured_too(text: str) -> None:
+def test_unused_fragments_count_too(text: str) -> None:
     """Validation reads them, and its time grows with the square of what is in them."""
     with pytest.raises(BadInput):
         check_document(parse(text), LIMITS)
 
 
-def test_the_usual_introspection_query_passes_and_a_deeper_one_is_refused() -> None:
+def test_the_usual_introspection_query_passes_and_a_deeper_one_does_not() -> None:
     full = get_introspection_query(specified_by_url=True, directive_is_repeatable=True, input_value_deprecation=True)
     check_document(parse(full), LIMITS)
     deep = "{ __schema { types { " + "ofType { " * 18 + "name" + " }" * 21
@@ -150,6 +150,6 @@ def test_the_usual_introspection_query_passes_and_a_deeper_one_is_refused() -> N
         check_document(parse(deep), LIMITS)
 
 
-def test_the_depth_beside_introspection_is_the_usual_one() -> None:
+def test_the_introspection_depth_applies_to_introspection_only() -> None:
     with pytest.raises(BadInput, match="levels"):
         check_document(parse("{ __schema { types { name } } " + chain(LIMITS.depth + 1)[1:]), LIMITS)

@@ -1,4 +1,4 @@
-"""Decimals, dates and times come and go exactly, and nothing that is nearly one gets in."""
+"""Decimals, dates and times are exact; anything else is bad input."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -98,7 +98,7 @@ def test_equal_numbers_are_equal_texts(given: object, shown: str) -> None:
     ],
     ids=repr,
 )
-def test_what_is_not_exactly_a_decimal_is_refused(given: object) -> None:
+def test_anything_but_an_exact_decimal_is_bad_input(given: object) -> None:
     assert echo("number", "Decimal", given) is None
 
 
@@ -117,7 +117,7 @@ def test_a_date_comes_back(day: date) -> None:
     ["20261116", "2026-W47-1", "2026-11-31", "2026-11-16T00:00:00Z", "16.11.2026", "", 20261116, None],
     ids=repr,
 )
-def test_what_is_not_an_iso_day_is_refused(given: object) -> None:
+def test_anything_but_an_iso_date_is_bad_input(given: object) -> None:
     assert echo("day", "Date", given) is None
 
 
@@ -133,5 +133,5 @@ def test_a_time_of_any_zone_is_the_same_moment_in_utc(local: datetime, minutes: 
     ["0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-14:00", "2026-11-16T08:30:00", "2026-11-31T08:30:00Z", "", 0],
     ids=repr,
 )
-def test_what_is_no_moment_of_utc_is_refused(given: object) -> None:
+def test_a_time_without_zone_is_bad_input(given: object) -> None:
     assert echo("minutesAheadOfUtc", "DateTime", given) is None

@@ -104,7 +104,7 @@ class GroupRepository:
             await self.table.write(update_model(groups, group, deleted), note=note)
 
     async def finish_delete(self, id: GroupId) -> None:
-        """Of several who delete one group, whoever comes last finds it gone, which is what they wanted."""
+        """Deletes the group's item. Does nothing if another request deleted it at the same time."""
         try:
             await self.table.write(delete(groups, {"id": id}, when=equals("memberCount", 0)))
         except StaleWrite:

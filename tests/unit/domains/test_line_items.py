@@ -1,4 +1,4 @@
-"""What the lines of an order may be and come to, and which requests are one request."""
+"""Items and totals of an order, and idempotency keys."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -50,7 +50,7 @@ def test_a_total_is_exact(lines: list[tuple[Decimal, int]]) -> None:
     assert [item.position for item in items] == list(range(1, len(lines) + 1))
 
 
-def test_prices_of_all_digits_that_can_be_kept_are_added_exactly() -> None:
+def test_prices_with_the_most_digits_are_added_exactly() -> None:
     fine, coarse = Decimal("1E-18"), Decimal(10**19)
     items = make_line_items(
         ID, [RequestedLine(PEN, 1), RequestedLine(PEN, MAX_QUANTITY)], [Ware(fine), Ware(coarse)], OPENING
@@ -73,7 +73,7 @@ def test_a_quantity_is_from_one_to_ten_thousand(quantity: int) -> None:
     assert refusal.value.extensions == {"field": "quantity", "position": 2}
 
 
-def test_every_product_is_there_and_paid_in_one_currency() -> None:
+def test_products_must_exist_and_have_one_currency() -> None:
     euro, yen = Ware(Decimal(1)), Ware(Decimal(1), "JPY")
     assert checked_prices([euro, euro]) == [euro, euro]
     missing: list[PricedProduct | None] = [euro, None]
@@ -92,7 +92,7 @@ requests = st.tuples(
 
 
 @given(requests, requests)
-def test_two_requests_look_alike_only_if_they_are_equal(
+def test_only_equal_requests_have_equal_fingerprints(
     one: tuple[str, str, list[tuple[str, int]]], other: tuple[str, str, list[tuple[str, int]]]
 ) -> None:
     prints = [
@@ -104,7 +104,7 @@ def test_two_requests_look_alike_only_if_they_are_equal(
     assert (prints[0] == prints[1]) == (one == other)
 
 
-def test_a_key_is_kept_for_a_week_and_by_the_clock() -> None:
+def test_a_key_expires_after_a_week() -> None:
     kept = new_idempotency_key("k", ID, "f", OPENING, None)
     assert not is_expired(kept, OPENING + RETENTION - timedelta(seconds=1))
     assert is_expired(kept, OPENING + RETENTION)
@@ -112,7 +112,7 @@ def test_a_key_is_kept_for_a_week_and_by_the_clock() -> None:
 
 
 @pytest.mark.parametrize("key", ["", " ", "a\nb", "k" * 201])
-def test_a_key_is_a_line_that_can_be_read(key: str) -> None:
+def test_a_key_is_a_printable_line(key: str) -> None:
     with pytest.raises(BadInput) as refusal:
         checked_key(key)
     assert refusal.value.extensions == {"field": "idempotencyKey"}

@@ -1,4 +1,4 @@
-"""Who meets takes turns in the order of coming; who does not, does not wait."""
+"""Tasks with a common key run one after the other, all others concurrently."""
 
 import asyncio
 
@@ -25,27 +25,27 @@ async def ran(at_once: int, *touches: str) -> tuple[list[str], int]:
     return ended, most
 
 
-async def test_those_that_touch_one_thing_go_in_order() -> None:
+async def test_tasks_with_one_key_run_in_order() -> None:
     assert await ran(9, "a", "a", "a") == (["0a", "1a", "2a"], 1)
 
 
-async def test_those_that_touch_different_things_go_together() -> None:
+async def test_tasks_with_different_keys_run_concurrently() -> None:
     ended, most = await ran(9, "a", "b", "c")
     assert (sorted(ended), most) == (["0a", "1b", "2c"], 3)
 
 
-async def test_what_two_touch_links_all_of_them() -> None:
+async def test_a_task_with_two_keys_waits_for_both() -> None:
     ended, most = await ran(9, "a", "ab", "b", "c")
     assert [one for one in ended if one != "3c"] == ["0a", "1ab", "2b"]
     assert most == 2
 
 
-async def test_no_more_than_the_given_number_go_together() -> None:
+async def test_at_most_the_limit_runs_concurrently() -> None:
     _, most = await ran(2, *"abcdefgh")
     assert most == 2
 
 
-async def test_who_fails_or_is_cancelled_lets_the_next_go_on() -> None:
+async def test_a_failed_or_cancelled_task_releases_its_keys() -> None:
     locks = KeyedLocks(9)
 
     async def stuck() -> None:

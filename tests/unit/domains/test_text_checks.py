@@ -1,4 +1,4 @@
-"""A line of text is one that somebody can read and every layer below can carry."""
+"""Checks of text that callers send."""
 
 import unicodedata
 
@@ -13,7 +13,7 @@ ODD = ["\x00", "\t", "\n", "\r", "\x1f", "\x7f", "\x80", "\x85", "\x9f", "\u2028
 
 
 @given(st.text(st.characters(), max_size=12))
-def test_a_line_is_kept_as_it_is_or_refused_for_a_reason(text: str) -> None:
+def test_a_line_is_returned_unchanged_or_is_bad_input(text: str) -> None:
     blank, long = not text.strip(), len(text) > 10
     if blank or long or any(unicodedata.category(one) in {"Cc", "Cs", "Zl", "Zp"} for one in text):
         with pytest.raises(BadInput) as refusal:
@@ -24,13 +24,13 @@ def test_a_line_is_kept_as_it_is_or_refused_for_a_reason(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "\u3000", "\u00a0 "])
-def test_a_blank_line_is_refused(text: str) -> None:
+def test_a_blank_line_is_bad_input(text: str) -> None:
     with pytest.raises(BadInput):
         checked_line(text, "name", 10)
 
 
 @pytest.mark.parametrize("character", ODD, ids=ascii)
-def test_a_control_character_a_line_break_or_half_a_character_is_refused(character: str) -> None:
+def test_control_characters_line_breaks_and_lone_surrogates_are_bad_input(character: str) -> None:
     with pytest.raises(BadInput):
         checked_line(f"a{character}b", "name", 10)
 
@@ -40,6 +40,6 @@ def test_a_readable_line_is_accepted(text: str) -> None:
     assert checked_line(text, "name", 10) == text
 
 
-def test_a_line_that_is_too_long_is_told_how_long_it_may_be() -> None:
+def test_the_error_for_a_long_line_says_the_largest_length() -> None:
     with pytest.raises(BadInput, match="1 to 10 characters"):
         checked_line("a" * 11, "name", 10)

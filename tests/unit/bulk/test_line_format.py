@@ -1,13 +1,13 @@
-"""Differences between lines are named by the way to them, and equal things have equal bytes."""
+"""Formatting of lines, and the fields in which two lines differ."""
 
 from keyfence.bulk.lines import differing_fields, encoded, record_line
 
 
-def test_what_is_not_there_is_left_out() -> None:
+def test_nulls_are_left_out() -> None:
     assert encoded(record_line("customer", id="1", email=None)) == b'{"type":"customer","id":"1"}\n'
 
 
-def test_each_difference_is_told_with_both_sides() -> None:
+def test_each_difference_has_a_path_and_both_values() -> None:
     one = {"a": 1, "b": [{"c": 1}, {"c": 2}], "d": [1], "e": 5}
     other = {"a": 1, "b": [{"c": 1}, {"c": 3}], "d": [1, 2], "f": 6}
     assert list(differing_fields(one, other)) == [

@@ -1,4 +1,4 @@
-"""Reading leaves the short way gives what the long way gives, errors and nulls included."""
+"""The fast path for scalar fields returns what graphql-core returns, also for errors and nulls."""
 
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -89,7 +89,7 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("query", QUERIES)
-async def test_the_short_way_and_the_long_way_agree(query: str) -> None:
+async def test_the_fast_path_and_graphql_core_return_the_same(query: str) -> None:
     answers = []
     for short in (True, False):
         runs = executor(short)
@@ -98,7 +98,7 @@ async def test_the_short_way_and_the_long_way_agree(query: str) -> None:
     assert answers[0] == answers[1]
 
 
-def test_only_what_needs_neither_arguments_nor_waiting_is_a_leaf() -> None:
+def test_only_synchronous_fields_without_arguments_have_a_leaf_reader() -> None:
     schema: GraphQLSchema = strawberry.Schema(query=Query, config=StrawberryConfig(scalar_map=SCALARS))._schema
     names = {field for type_, field in leaf_readers(schema) if type_ == "Thing"}
     assert names == {"name", "maybe", "count", "at", "colour", "value", "shouted", "lost", "perhapsLost"}

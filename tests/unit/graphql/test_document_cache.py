@@ -1,4 +1,4 @@
-"""A text is read once, and what is remembered of texts stays small."""
+"""A document is parsed once, and the cache is bounded."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -38,13 +38,13 @@ def documents(**kwargs: Any) -> DocumentCache:
     return DocumentCache(bookshop._schema, limits=QueryLimits(), **kwargs)
 
 
-def test_a_text_is_parsed_measured_validated_and_priced_once(counted: Counter[str]) -> None:
+def test_a_text_is_parsed_checked_and_validated_once(counted: Counter[str]) -> None:
     known = documents()
     assert known.get(LIST) is known.get(LIST)
     assert counted == {"parse": 1, "check_document": 1, "validate": 1, "cost_of_operation": 1}
 
 
-def test_an_invalid_text_is_validated_once_and_refused_each_time(counted: Counter[str]) -> None:
+def test_an_invalid_text_is_validated_once_and_raises_each_time(counted: Counter[str]) -> None:
     known = documents()
     errors = []
     for _ in range(2):
@@ -55,14 +55,14 @@ def test_an_invalid_text_is_validated_once_and_refused_each_time(counted: Counte
     assert counted["validate"] == 1
 
 
-def test_a_flood_of_unique_texts_does_not_grow_what_is_remembered() -> None:
+def test_many_different_texts_do_not_exceed_the_capacity() -> None:
     known = documents(capacity=10_000)
     for number in range(500):
         known.get(f"{{ n{number}: __typename }}")
     assert 10_000 // 300 <= len(known) <= 10_000 // 256
 
 
-def test_a_flood_of_invalid_texts_does_not_grow_what_is_remembered() -> None:
+def test_many_invalid_texts_do_not_exceed_the_capacity() -> None:
     known = documents(capacity=10_000)
     for number in range(500):
         with pytest.raises(InvalidRequest):
@@ -70,7 +70,7 @@ def test_a_flood_of_invalid_texts_does_not_grow_what_is_remembered() -> None:
     assert len(known) <= 10_000 // 256
 
 
-def test_the_text_used_last_outlives_a_flood(counted: Counter[str]) -> None:
+def test_the_text_used_last_stays_in_the_cache(counted: Counter[str]) -> None:
     known = documents(capacity=2_000)
     for number in range(50):
         known.get(LIST)
@@ -78,14 +78,14 @@ def test_the_text_used_last_outlives_a_flood(counted: Counter[str]) -> None:
     assert counted["parse"] == 51
 
 
-def test_a_text_over_the_limit_is_not_remembered() -> None:
+def test_a_text_over_the_limit_is_not_cached() -> None:
     known = documents()
     with pytest.raises(InvalidRequest):
         known.get("{ __typename }".ljust(QueryLimits().document + 1))
     assert len(known) == 0
 
 
-def test_a_single_text_larger_than_the_whole_memory_is_not_remembered() -> None:
+def test_a_text_larger_than_the_capacity_is_not_cached() -> None:
     known = documents(capacity=100)
     known.get(LIST)
     assert len(known) == 0
@@ -98,7 +98,7 @@ def test_an_operation_is_found_by_its_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["C", "", None])
-def test_without_the_right_name_none_of_several_operations_is_taken(name: str | None) -> None:
+def test_several_operations_need_the_name_of_one(name: str | None) -> None:
     document = documents().get("query A { __typename } query B { __typename }")
     with pytest.raises(BadInput):
         document.operation(name)
@@ -126,7 +126,7 @@ def test_a_misspelt_name_gets_no_suggestion(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", " ", "{", "{}}", "query", "\ufeff", "\x00", "fragment F on Query { caller }", "type A"]
 )
-def test_a_text_that_is_no_request_is_bad_input(text: str) -> None:
+def test_a_text_that_is_not_graphql_is_bad_input(text: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         documents().get(text)
     assert all(error["extensions"] == {"code": "BAD_USER_INPUT"} for error in refused.value.errors)

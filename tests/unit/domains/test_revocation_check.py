@@ -1,4 +1,4 @@
-"""That a token is good is believed for the time that was allowed and not longer; that it is not, never."""
+"""How long the revocation check remembers that a token is not revoked."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -37,7 +37,7 @@ class Register:
         return cast("RevocationRepository", anybody)
 
 
-async def test_without_a_while_every_request_asks() -> None:
+async def test_without_remembering_every_request_reads_the_table() -> None:
     register = Register()
     checks = register.standing(0)
     for _ in range(3):
@@ -45,7 +45,7 @@ async def test_without_a_while_every_request_asks() -> None:
     assert register.asked == 3
 
 
-async def test_within_the_while_nobody_asks_and_after_it_the_revocation_is_heard() -> None:
+async def test_a_revocation_is_noticed_when_the_remembered_time_is_over() -> None:
     register = Register()
     checks = register.standing(5)
     await checks.check(ACME, "a", register.sessions)
@@ -58,7 +58,7 @@ async def test_within_the_while_nobody_asks_and_after_it_the_revocation_is_heard
     assert register.asked == 2
 
 
-async def test_that_a_token_is_revoked_is_asked_again_each_time() -> None:
+async def test_a_revoked_token_is_checked_again_each_time() -> None:
     register = Register({"a"})
     checks = register.standing(5)
     for _ in range(2):
@@ -68,7 +68,7 @@ async def test_that_a_token_is_revoked_is_asked_again_each_time() -> None:
     await checks.check(ACME, "a", register.sessions)
 
 
-async def test_tenants_do_not_share_what_is_believed() -> None:
+async def test_tenants_do_not_share_remembered_tokens() -> None:
     register = Register()
     checks = register.standing(5)
     await checks.check(ACME, "a", register.sessions)
@@ -77,7 +77,7 @@ async def test_tenants_do_not_share_what_is_believed() -> None:
         await checks.check(TenantId("globex"), "a", register.sessions)
 
 
-async def test_what_is_believed_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_remembered_tokens_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(standing, "MAX_REMEMBERED", 3)
     register = Register()
     checks = register.standing(5)
