@@ -1,4 +1,4 @@
-"""Documents become values and come back, and what IAM would refuse is refused with its place."""
+"""Policy documents are parsed and rendered. What IAM rejects is rejected, with its JSON path."""
 
 import json
 from typing import Any
@@ -27,7 +27,7 @@ def document(*statements: dict[str, Any], **rest: Any) -> dict[str, Any]:
     return {"Version": "2012-10-17", "Statement": list(statements), **rest}
 
 
-def test_one_and_a_list_of_one_are_the_same() -> None:
+def test_a_value_and_a_list_of_one_value_are_the_same() -> None:
     listed = {"Effect": "Allow", "Action": ["dynamodb:GetItem"], "Resource": ["*"]}
     assert (
         parse_policy({"Version": "2012-10-17", "Statement": READ})
@@ -36,11 +36,11 @@ def test_one_and_a_list_of_one_are_the_same() -> None:
     )
 
 
-def test_a_document_without_a_version_is_of_2008() -> None:
+def test_a_document_without_a_version_has_version_2008() -> None:
     assert parse_policy({"Statement": READ}).version == "2008-10-17"
 
 
-def test_numbers_and_truth_values_become_texts() -> None:
+def test_numbers_and_booleans_become_strings() -> None:
     block = {"StringEquals": {"x:a": [5, 2.5, 3.0, True, "b"]}, "Null": {"x:b": False}}
     (said,) = parse_policy(document(READ | {"Condition": block})).statements
     assert said.conditions == (
@@ -49,7 +49,7 @@ def test_numbers_and_truth_values_become_texts() -> None:
     )
 
 
-def test_everybody_is_written_in_two_ways() -> None:
+def test_any_principal_has_two_notations() -> None:
     alone = parse_policy(document(TRUST | {"Principal": "*"}), kind="trust")
     assert alone == parse_policy(document(TRUST | {"Principal": {"AWS": "*"}}), kind="trust")
     assert alone.statements[0].principals == {"AWS": ("*",)}
@@ -66,7 +66,7 @@ def test_everybody_is_written_in_two_ways() -> None:
         ("resource", {"Effect": "Deny", "NotPrincipal": {"AWS": "000000000000"}, "Action": "*", "Resource": "*"}),
     ],
 )
-def test_a_policy_of_each_kind_comes_back_from_its_json(kind: DocumentKind, said: dict[str, Any]) -> None:
+def test_a_policy_of_each_kind_survives_a_round_trip_through_json(kind: DocumentKind, said: dict[str, Any]) -> None:
     policy = parse_policy(document(said, Id="one"), kind=kind)
     assert parse_policy(policy.as_json(), kind=kind) == policy
     assert parse_policy_text(json.dumps(policy.as_json()), kind=kind) == policy
@@ -88,13 +88,15 @@ def test_a_policy_of_each_kind_comes_back_from_its_json(kind: DocumentKind, said
         ("trust", TRUST | {"NotPrincipal": "*"}, "policy.Statement[0]: Principal and NotPrincipal exclude"),
     ],
 )
-def test_principals_stand_where_they_belong(kind: DocumentKind, said: dict[str, Any], problem: str) -> None:
+def test_elements_in_the_wrong_kind_of_policy_are_rejected(
+    kind: DocumentKind, said: dict[str, Any], problem: str
+) -> None:
     with pytest.raises(InvalidPolicy) as refused:
         parse_policy(document(said), kind=kind)
     assert str(refused.value).startswith(problem)
 
 
-def test_the_place_begins_as_the_caller_says() -> None:
+def test_the_path_begins_with_that_of_the_caller() -> None:
     with pytest.raises(InvalidPolicy, match=r"^roles/app\.json\.Statement\[1\]\.Effect: 'allow' is neither"):
         parse_policy(document(READ, READ | {"Effect": "allow"}), path="roles/app.json")
 
@@ -110,7 +112,7 @@ def test_the_place_begins_as_the_caller_says() -> None:
         ("null", "policy: must be an object, not null"),
     ],
 )
-def test_a_text_that_is_no_policy_is_refused(text: str | bytes, problem: str) -> None:
+def test_a_text_that_is_not_a_policy_is_rejected(text: str | bytes, problem: str) -> None:
     with pytest.raises(InvalidPolicy) as refused:
         parse_policy_text(text)
     assert str(refused.value).startswith(problem)
@@ -127,7 +129,7 @@ JSON = st.recursive(
 @given(JSON, JSON)
 @example({"Version": ["2012-10-17"], "Statement": READ}, None)
 @example({"Statement": {**READ, "Effect": ["Allow"]}}, None)
-def test_anything_is_read_or_refused_as_a_bad_policy(value: object, condition: object) -> None:
+def test_any_value_is_parsed_or_raises_invalid_policy(value: object, condition: object) -> None:
     for candidate in (value, {"Statement": value}, document(READ | {"Condition": condition})):
         assert problem_of(candidate, "identity").startswith("policy")
         assert problem_of(candidate, "trust").startswith("policy")
@@ -151,18 +153,18 @@ def problem_of(candidate: object, kind: DocumentKind) -> str:
         ("", ()),
     ],
 )
-def test_a_template_is_taken_apart(text: str, atoms: tuple[object, ...]) -> None:
+def test_a_pattern_is_split_into_parts(text: str, atoms: tuple[object, ...]) -> None:
     assert parse_pattern(text, variables=True) == atoms
 
 
 @pytest.mark.parametrize("text", ["${", "${}", "${ x:a}", "${x:a }", "${x:a,'b'}", "${x:a, b}", "${x:a, 'b}", "${*a}"])
-def test_what_only_looks_like_a_variable_is_refused(text: str) -> None:
+def test_a_malformed_variable_is_rejected(text: str) -> None:
     with pytest.raises(InvalidPattern):
         parse_pattern(text, variables=True)
     assert parse_pattern(text.replace("*", ""), variables=False) == (text.replace("*", ""),)
 
 
-def test_policies_are_values_that_can_be_kept_in_a_dictionary() -> None:
+def test_policies_can_be_keys_of_a_dictionary() -> None:
     trust = parse_policy(document(TRUST), kind="trust")
     assert {trust: "kept"}[parse_policy(document(TRUST), kind="trust")] == "kept"
 
@@ -176,6 +178,6 @@ def test_policies_are_values_that_can_be_kept_in_a_dictionary() -> None:
     ],
     ids=["Action", "Resource", "Condition"],
 )
-def test_an_empty_list_is_written_as_it_was_read(said: dict[str, Any]) -> None:
+def test_an_empty_list_survives_a_round_trip(said: dict[str, Any]) -> None:
     document = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", **said}]}
     assert parse_policy(document).as_json() == document

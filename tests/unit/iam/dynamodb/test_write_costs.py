@@ -1,4 +1,4 @@
-"""What a write does to each index decides what it costs there."""
+"""The units of a write depend on what it does to each index."""
 
 from typing import Any
 
@@ -102,7 +102,7 @@ def test_cost_by_partition(write: ItemWrite, before: dict[str, Any] | None, expe
     assert costs(write, before) == expected
 
 
-def test_what_a_failed_condition_costs_is_the_item_that_is_there() -> None:
+def test_a_failed_condition_costs_as_much_as_the_stored_item() -> None:
     assert put(A="a", d="x" * 9000).failed_condition_units(item(d="x" * 2000)) == (
         (Partition("t", None, "p"), "write", 2),
     )
@@ -113,11 +113,11 @@ def test_what_a_failed_condition_costs_is_the_item_that_is_there() -> None:
     ("expression", "uncertain"),
     [("SET a = :a", False), ("REMOVE a", False), ("SET a = a + :a", True), ("ADD a :a", True), ("DELETE a :a", True)],
 )
-def test_an_update_is_uncertain_where_only_the_engine_knows_the_value(expression: str, uncertain: bool) -> None:
+def test_an_update_has_unknown_values_if_only_the_engine_knows_them(expression: str, uncertain: bool) -> None:
     assert update(expression, a={"N": "1"}).has_unknown_values == uncertain
 
 
-def test_the_older_form_of_updates_is_understood() -> None:
+def test_legacy_updates_are_supported() -> None:
     call = {
         "AttributeUpdates": {
             "a": {"Value": {"S": "x"}},

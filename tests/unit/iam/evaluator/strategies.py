@@ -1,4 +1,4 @@
-"""Policies and requests of few words, so that they meet often."""
+"""Hypothesis strategies for policies and requests of few words, so that they often match."""
 
 from random import Random
 

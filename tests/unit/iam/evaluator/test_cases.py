@@ -66,13 +66,13 @@ def mismatches(case: Case, answer: dict[str, str]) -> list[str]:
     return [] if agrees else [f"{case}: {answer}"]
 
 
-def test_there_are_many_cases_and_each_says_something_else() -> None:
+def test_there_are_many_cases_and_no_two_are_alike() -> None:
     sentences = [case.said["case"] for case in CASES]
     assert len(sentences) >= 300
     assert len(set(sentences)) == len(sentences)
 
 
-def test_every_case_says_what_is_decided_and_why() -> None:
+def test_every_case_has_a_decision_and_a_reason() -> None:
     assert {case.said["decision"] for case in CASES} == NAMES
     assert all(case.said["why"] for case in CASES)
     assert all(

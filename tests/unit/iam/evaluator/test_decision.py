@@ -1,4 +1,4 @@
-"""Denials are worded as AWS words them."""
+"""Denials have the text of AWS."""
 
 import pytest
 
@@ -20,7 +20,7 @@ REFUSED = f"User: {SESSION} is not authorized to perform: dynamodb:Query on reso
         ("resource", "because no resource-based policy allows the dynamodb:Query action"),
     ],
 )
-def test_an_implicit_denial_names_the_kind_that_does_not_allow(kind: PolicyType, words: str) -> None:
+def test_an_implicit_denial_names_the_policy_type_that_does_not_allow(kind: PolicyType, words: str) -> None:
     assert access_denied_message(Denied(kind), ASKED, SESSION) == REFUSED + words
 
 
@@ -33,5 +33,5 @@ def test_an_implicit_denial_names_the_kind_that_does_not_allow(kind: PolicyType,
         ("resource", "with an explicit deny in a resource-based policy"),
     ],
 )
-def test_an_explicit_denial_names_the_kind_that_denies(kind: PolicyType, words: str) -> None:
+def test_an_explicit_denial_names_the_policy_type_that_denies(kind: PolicyType, words: str) -> None:
     assert access_denied_message(Denied(kind, StatementId(kind, 0, 0)), ASKED, SESSION) == REFUSED + words

@@ -1,4 +1,4 @@
-"""What cannot be evaluated is denied, and an empty kind of policy allows nothing."""
+"""A request that cannot be evaluated is denied, and an empty list of policies allows nothing."""
 
 from typing import Any, cast
 
@@ -28,7 +28,7 @@ def guarded(*conditions: Condition) -> Policy:
     ],
     ids=["two spellings", "a number", "a number for a key"],
 )
-def test_what_cannot_be_evaluated_is_denied_and_logged(
+def test_a_request_that_cannot_be_evaluated_is_denied_and_logged(
     context: dict[str, ContextValue], caplog: pytest.LogCaptureFixture
 ) -> None:
     policies = Policies((EVERYTHING, guarded(Condition("ForAllValues:StringEquals", "x:a", ("1",)))), session=(NEVER,))
@@ -45,7 +45,7 @@ def test_a_trust_policy_that_cannot_be_evaluated_denies(caplog: pytest.LogCaptur
     assert "could not be evaluated" in caplog.text
 
 
-def test_a_kind_that_is_there_but_empty_allows_nothing() -> None:
+def test_an_empty_boundary_or_session_allows_nothing() -> None:
     assert evaluate(Policies((EVERYTHING,)), ASKED) == Allowed(StatementId("identity", 0, 0))
     assert evaluate(Policies((EVERYTHING,), session=()), ASKED) == Denied("session")
     assert evaluate(Policies((EVERYTHING,), boundary=()), ASKED) == Denied("boundary")
@@ -60,32 +60,32 @@ def test_a_kind_that_is_there_but_empty_allows_nothing() -> None:
     ],
     ids=["no resource", "no action", "neither"],
 )
-def test_a_statement_that_names_nothing_applies_to_nothing(said: Statement) -> None:
+def test_a_statement_without_actions_or_resources_applies_to_nothing(said: Statement) -> None:
     assert evaluate(Policies((Policy(statements=(said,)),)), ASKED) == Denied("identity")
 
 
-def test_an_operator_that_does_not_exist_cannot_be_made_ready() -> None:
+def test_an_unknown_operator_cannot_be_compiled() -> None:
     with pytest.raises(ValueError, match="StringLik"):
         Policies((guarded(Condition("StringLik", "x:a", ("1",))),))
 
 
-def test_a_trust_policy_is_not_a_grant_of_everything_where_resources_are_named() -> None:
+def test_a_trust_policy_as_a_resource_policy_allows_nothing() -> None:
     assert evaluate(Policies((TRUSTING,)), AuthorizationRequest("sts:AssumeRole", "*")) == Denied("identity")
     assert evaluate(Policies((), resource=(TRUSTING,)), AuthorizationRequest("sts:AssumeRole", "*")) == Denied(
         "identity"
     )
 
 
-def test_an_identity_policy_names_nobody_as_a_resource_policy() -> None:
+def test_an_identity_policy_as_a_resource_policy_names_nobody() -> None:
     assert evaluate(Policies((), resource=(EVERYTHING,)), ASKED) == Denied("identity")
 
 
-def test_an_origin_prints_its_place() -> None:
+def test_a_statement_id_prints_its_position() -> None:
     assert str(StatementId("session", 1, 2)) == "session[1].Statement[2]"
     assert str(StatementId("identity", 0, 3, "Own")) == "identity[0].Statement[3] (Own)"
 
 
-def test_decisions_can_be_told_apart() -> None:
+def test_explicit_and_implicit_denials_differ() -> None:
     found: dict[Any, str] = {
         Denied("identity"): "implicit",
         Denied("identity", StatementId("identity", 0, 0)): "explicit",

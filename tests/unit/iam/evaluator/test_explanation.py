@@ -1,4 +1,4 @@
-"""An explanation says of each statement what matched and what did not."""
+"""An explanation lists the elements of each statement that match, and those that do not."""
 
 from keyfence_iam.evaluator.decision import Denied
 from keyfence_iam.evaluator.evaluation import Policies
@@ -34,7 +34,7 @@ def explained(tenant: str | None, action: str = "dynamodb:GetItem") -> Explanati
     return explain(Policies((FENCE,)), asked)
 
 
-def test_a_neighbours_denial_names_the_condition_that_failed() -> None:
+def test_a_denial_of_another_tenants_item_names_the_condition_that_failed() -> None:
     explanation = explained("globex")
     own, scan = explanation.statements
     assert explanation.decision == Denied("identity")
@@ -44,26 +44,26 @@ def test_a_neighbours_denial_names_the_condition_that_failed() -> None:
     assert [one.element for one in scan.elements if not one.matched] == ["Action"]
 
 
-def test_everything_of_the_statement_that_allows_matched() -> None:
+def test_every_element_of_the_allowing_statement_matches() -> None:
     own, scan = explained("acme").statements
     assert own.applies
     assert [one.element for one in own.elements] == ["Action", "Resource", LIKE, "Null dynamodb:LeadingKeys"]
     assert not scan.applies
 
 
-def test_a_variable_without_a_value_is_shown_as_none() -> None:
+def test_a_variable_without_a_value_is_none() -> None:
     own, _ = explained(None).statements
     assert ElementMatch(LIKE, False, (None,), ("TENANT#acme#1",)) in own.elements
 
 
-def test_a_deny_that_applies_is_shown_as_such() -> None:
+def test_a_deny_that_applies_is_explained() -> None:
     explanation = explained("acme", "dynamodb:scan")
     own, scan = explanation.statements
     assert (own.applies, scan.applies, scan.effect) == (False, True, "Deny")
     assert explanation.decision == Denied("identity", scan.id)
 
 
-def test_a_resource_policy_shows_whom_it_names() -> None:
+def test_a_resource_policy_lists_its_principals() -> None:
     session = "arn:aws:sts::000000000000:assumed-role/app/one"
     principal = Principal(account="000000000000", session_arn=session)
     said = {"Effect": "Allow", "Principal": {"AWS": session}, "Action": "*", "Resource": "*"}

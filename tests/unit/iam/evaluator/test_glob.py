@@ -1,4 +1,4 @@
-"""Wildcards match what they say, and no pattern makes a long text slow."""
+"""Wildcards match as IAM defines them, in linear time."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -56,7 +56,7 @@ def test_a_text_without_wildcards_matches_itself_alone(text: str) -> None:
     assert not matches(literal, literal + "x")
 
 
-def test_a_pattern_of_many_stars_gives_up_soon() -> None:
+def test_a_pattern_of_many_stars_is_fast() -> None:
     assert not matches("*a" * 200 + "*b", "a" * 100_000)
     assert not matches("*a" * 200 + "*b*", "a" * 100_000)
     assert not matches("*?a" * 50 + "*?b*", "a" * 20_000)
@@ -64,7 +64,7 @@ def test_a_pattern_of_many_stars_gives_up_soon() -> None:
 
 
 @given(st.text("ab*?${}:', x", max_size=20))
-def test_a_document_of_2008_has_no_variables(text: str) -> None:
+def test_a_document_of_version_2008_has_no_variables(text: str) -> None:
     assert (
         "".join(
             atom if isinstance(atom, str) else getattr(atom, "value", "!")

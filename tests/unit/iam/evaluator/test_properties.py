@@ -1,4 +1,4 @@
-"""What holds of every policy and every request."""
+"""Properties of every policy and every request."""
 
 import logging
 
@@ -117,5 +117,5 @@ def test_an_explanation_agrees_with_the_decision(identity: tuple[Policy, ...], a
 
 @MANY
 @given(policies())
-def test_a_policy_comes_back_from_its_json(policy: Policy) -> None:
+def test_a_policy_survives_a_round_trip_through_json(policy: Policy) -> None:
     assert parse_policy(policy.as_json()) == policy

@@ -1,4 +1,4 @@
-"""Each line has its answer, in step, whatever the line is."""
+"""Each line of JSON has one result, whatever the line is."""
 
 import json
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def asked(**changes: Any) -> dict[str, str]:
     return answer(json.dumps({**ASKED, **changes}).encode())
 
 
-def test_a_line_is_answered_by_the_statement_that_decides() -> None:
+def test_the_result_of_a_line_names_the_deciding_statement() -> None:
     assert asked() == {"decision": "allowed", "by": "identity[0].Statement[0]"}
 
 
@@ -60,14 +60,14 @@ def test_the_context_may_be_left_out_and_session_and_boundary_may_be_null() -> N
         ({"sesion": []}, "'sesion': unknown field"),
     ],
 )
-def test_a_line_that_asks_nothing_is_invalid_and_says_why(changes: dict[str, Any], problem: str) -> None:
+def test_the_result_of_an_invalid_line_says_why(changes: dict[str, Any], problem: str) -> None:
     invalid = asked(**changes)
     assert invalid["decision"] == "invalid"
     assert invalid["by"].startswith(problem)
 
 
 @pytest.mark.parametrize("name", ["identity", "action", "resource"])
-def test_what_is_missing_is_named(name: str) -> None:
+def test_a_missing_field_is_named(name: str) -> None:
     line = {key: value for key, value in ASKED.items() if key != name}
     assert answer(json.dumps(line).encode()) == {"decision": "invalid", "by": f"{name}: is missing"}
 
@@ -95,21 +95,21 @@ def test_what_is_missing_is_named(name: str) -> None:
     ],
     ids=range(16),
 )
-def test_a_broken_line_is_invalid_and_never_more(line: bytes) -> None:
+def test_a_broken_line_is_invalid_and_raises_nothing(line: bytes) -> None:
     assert answer(line)["decision"] == "invalid"
 
 
 @given(st.binary(max_size=60).filter(lambda line: line.strip() != b""))
-def test_any_bytes_have_an_answer(line: bytes) -> None:
+def test_any_bytes_have_a_result(line: bytes) -> None:
     assert answer(line)["decision"] == "invalid"
 
 
-def test_an_empty_line_has_no_answer() -> None:
+def test_an_empty_line_has_no_result() -> None:
     good = json.dumps(ASKED).encode()
     assert len(list(evaluate_lines([b"\n", good, b"  \r\n", good, b""]))) == 2
 
 
-def test_each_answer_comes_before_the_next_line_is_read() -> None:
+def test_each_result_is_written_before_the_next_line_is_read() -> None:
     read: list[int] = []
 
     def lines() -> Iterator[bytes]:
@@ -123,7 +123,7 @@ def test_each_answer_comes_before_the_next_line_is_read() -> None:
         assert read == expected
 
 
-def test_policies_that_differ_in_one_letter_are_not_taken_for_each_other() -> None:
+def test_policies_that_differ_in_one_letter_are_cached_apart() -> None:
     def decision(effect: str) -> str:
         said = {"Effect": effect, "Action": "*", "Resource": "*"}
         return asked(identity=[{"Version": "2012-10-17", "Statement": [said]}])["decision"]
@@ -131,5 +131,5 @@ def test_policies_that_differ_in_one_letter_are_not_taken_for_each_other() -> No
     assert [decision(effect) for effect in ("Allow", "Deny", "Allow")] == ["allowed", "explicit_deny", "allowed"]
 
 
-def test_an_empty_list_of_session_policies_narrows_nothing() -> None:
+def test_an_empty_list_of_session_policies_limits_nothing() -> None:
     assert asked(session=[], boundary=[])["decision"] == "allowed"

@@ -1,4 +1,4 @@
-"""What AWS leaves open is decided here in one way, and each choice shows."""
+"""Decisions about behavior that AWS does not document."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def decided(*statements: Statement, **context: ContextValue) -> Decision:
     return evaluate(Policies((Policy(statements=statements),)), AuthorizationRequest("x:Do", TABLE, named))
 
 
-def test_the_choices_are_these() -> None:
+def test_these_are_all_the_decisions() -> None:
     assert {name: value for name, value in vars(assumptions).items() if name.isupper()} == {
         "ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS": True,
         "EMPTY_LIST_IS_NO_VALUE": True,
@@ -40,7 +40,7 @@ def test_for_any_value_with_if_exists_holds_for_an_absent_key() -> None:
     assert not holds("ForAnyValue:StringEquals", "a", None)
 
 
-def test_the_empty_text_is_a_value_like_any_other() -> None:
+def test_the_empty_string_is_a_value_like_any_other() -> None:
     assert holds("StringEquals", "", "")
     assert not holds("ForAllValues:StringEquals", "a", ("",))
     assert holds("Null", "false", "")
@@ -69,7 +69,7 @@ def test_a_substituted_value_is_plain_text(value: str) -> None:
     assert holds("StringLike", "${x:tag}", value, **{"x:tag": value, "x:other": "acme"})
 
 
-def test_a_not_resource_without_a_value_for_its_variable_applies_to_nothing() -> None:
+def test_a_not_resource_with_an_unresolved_variable_applies_to_nothing() -> None:
     excluding = (f"{TABLE}/${{aws:PrincipalTag/tenant}}",)
     allow = Statement(effect="Allow", actions=("*",), not_resources=excluding)
     deny = Statement(effect="Deny", actions=("*",), not_resources=excluding)
@@ -91,7 +91,7 @@ def test_a_not_resource_without_a_value_for_its_variable_applies_to_nothing() ->
         ("arn:aws:dynamodb:us-east-1:1*", False),
     ],
 )
-def test_a_short_arn_that_ends_in_a_star_has_stars_for_what_it_lacks(resource: str, applies: bool) -> None:
+def test_a_short_arn_that_ends_in_a_star_matches_all_further_segments(resource: str, applies: bool) -> None:
     everything = Statement(effect="Allow", actions=("*",), resources=("*",))
     allow = Statement(effect="Allow", actions=("*",), resources=(resource,))
     deny = Statement(effect="Deny", actions=("*",), resources=(resource,))
@@ -99,7 +99,7 @@ def test_a_short_arn_that_ends_in_a_star_has_stars_for_what_it_lacks(resource: s
     assert isinstance(decided(everything, deny), Denied) == applies
 
 
-def test_a_value_that_cannot_be_read_allows_nothing_and_is_denied() -> None:
+def test_a_value_that_cannot_be_parsed_allows_nothing_and_is_denied() -> None:
     held = (Condition("NumericLessThan", "x:n", ("5",)),)
     everything = Statement(effect="Allow", actions=("*",), resources=("*",))
     allow = Statement(effect="Allow", actions=("*",), resources=("*",), conditions=held)
@@ -110,5 +110,5 @@ def test_a_value_that_cannot_be_read_allows_nothing_and_is_denied() -> None:
     assert answer.explicit
 
 
-def test_everybody_is_named_directly() -> None:
+def test_any_principal_is_a_direct_match() -> None:
     assert statement.match_principal({"AWS": ("*",)}, Principal(account="000000000000")) is PrincipalMatch.DIRECT

@@ -1,4 +1,4 @@
-"""A table with indexes, and calls about it."""
+"""A table with indexes, and sample calls."""
 
 from typing import Any
 

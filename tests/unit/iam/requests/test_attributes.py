@@ -1,4 +1,4 @@
-"""Which attributes a call mentions: the first part of every path, and nothing that is not a path."""
+"""The attributes that a call mentions are the first parts of its paths."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def test_projections_mention_what_they_select(projection: str, names: set[str]) 
     assert mentioned("Scan", ProjectionExpression=projection) == names
 
 
-def test_the_older_maps_mention_their_keys() -> None:
+def test_legacy_maps_mention_their_keys() -> None:
     compared = {"ComparisonOperator": "NULL"}
     assert mentioned("DeleteItem", Key=KEY, Expected={"a.b": {"Exists": False}}) == {"a.b"}
     assert mentioned("Scan", ScanFilter={"a": compared}, AttributesToGet=["b"], ConditionalOperator="OR") == {"a", "b"}
@@ -92,13 +92,13 @@ def test_the_older_maps_mention_their_keys() -> None:
         "UPSERT a = :v",
     ],
 )
-def test_an_update_that_cannot_be_read_is_not_understood(update: str) -> None:
+def test_an_update_that_cannot_be_read_is_unsupported(update: str) -> None:
     with pytest.raises(UnsupportedRequest):
         mentioned("UpdateItem", Key=KEY, UpdateExpression=update)
 
 
 @pytest.mark.parametrize("projection", ["", ",", "a,", "a b", "a..b", "a[b]", "a[0", ":v", "size(a)", "#absent", "*"])
-def test_a_projection_that_cannot_be_read_is_not_understood(projection: str) -> None:
+def test_a_projection_that_cannot_be_read_is_unsupported(projection: str) -> None:
     with pytest.raises(UnsupportedRequest):
         mentioned("Scan", ProjectionExpression=projection)
 

@@ -1,4 +1,4 @@
-"""Every way of writing into an attribute that leads an index is seen."""
+"""Every way to write a partition key of an index is found."""
 
 from typing import Any
 
@@ -25,21 +25,21 @@ def updated(expression: str, **placeholders: Any) -> list[tuple[str, str | None]
     return found
 
 
-def test_every_form_of_put_shows_what_leads_an_index_and_nothing_else() -> None:
+def test_every_form_of_put_yields_the_index_keys_and_nothing_else() -> None:
     assert written("PutItem", **AT, Item=ITEM) == PUT
     assert written("PutItem", TableName=TABLE, Item=ITEM) == PUT
     assert written("BatchWriteItem", RequestItems={"keyfence": [{"PutRequest": {"Item": ITEM}}]}) == PUT
     assert written("TransactWriteItems", TransactItems=[{"Put": {**AT, "Item": ITEM}}]) == PUT
 
 
-def test_a_value_that_is_no_text_is_not_known() -> None:
+def test_a_value_that_is_not_a_string_is_unknown() -> None:
     assert written("PutItem", **AT, Item={**KEY, "GSI1PK": {"N": "1"}}) == [("GSI1PK", None)]
 
 
 @pytest.mark.parametrize(
     "expression", ["SET GSI1PK = :v", "SET #g = :v", "set a = :n, #g = (:v)", "REMOVE x SET #g = :v"]
 )
-def test_an_update_shows_the_value_that_it_sets(expression: str) -> None:
+def test_an_update_yields_the_value_that_it_sets(expression: str) -> None:
     assert updated(expression) == [("GSI1PK", "foreign")]
 
 
@@ -55,12 +55,12 @@ def test_an_update_shows_the_value_that_it_sets(expression: str) -> None:
         "ADD GSI1PK :n",
     ],
 )
-def test_an_update_whose_value_cannot_be_told_is_marked(expression: str) -> None:
+def test_an_update_with_a_computed_value_yields_none(expression: str) -> None:
     assert updated(expression) == [("GSI1PK", None)]
 
 
 @pytest.mark.parametrize("expression", ["REMOVE GSI1PK", "SET email = :v", "SET a = GSI1PK", "SET a.GSI1PK = :v"])
-def test_an_update_that_stores_nothing_in_an_index_key_shows_nothing(expression: str) -> None:
+def test_an_update_that_stores_nothing_in_an_index_key_yields_nothing(expression: str) -> None:
     assert updated(expression) == []
 
 
@@ -75,7 +75,7 @@ def test_an_update_that_stores_nothing_in_an_index_key_shows_nothing(expression:
     ],
     ids=str,
 )
-def test_the_older_updates_are_seen_too(change: dict[str, Any], stored: list[tuple[str, str | None]]) -> None:
+def test_legacy_updates_are_read_too(change: dict[str, Any], stored: list[tuple[str, str | None]]) -> None:
     assert written("UpdateItem", **AT, Key=KEY, AttributeUpdates={"GSI1PK": change, "email": change}) == stored
 
 
@@ -94,7 +94,7 @@ def test_the_older_updates_are_seen_too(change: dict[str, Any], stored: list[tup
         ("DELETE FROM keyfence WHERE PK = ? AND GSI1PK = 'x'", []),
     ],
 )
-def test_statements_show_what_they_store(statement: str, stored: list[tuple[str, str | None]]) -> None:
+def test_statements_yield_what_they_store(statement: str, stored: list[tuple[str, str | None]]) -> None:
     call = {"Statement": statement, "Parameters": [s("foreign")]}
     assert written("ExecuteStatement", **call) == stored
     assert written("BatchExecuteStatement", Statements=[call]) == stored
@@ -109,6 +109,6 @@ def test_deletes_checks_and_reads_store_nothing() -> None:
     assert written("TransactWriteItems", TransactItems=[check]) == []
 
 
-def test_a_write_to_an_unknown_table_is_not_understood() -> None:
+def test_a_write_to_an_unknown_table_is_unsupported() -> None:
     with pytest.raises(UnsupportedRequest):
         written("PutItem", TableName="missing", Item=ITEM)

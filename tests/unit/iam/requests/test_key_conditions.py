@@ -1,4 +1,4 @@
-"""The partition of a Query, in every spelling, or no answer."""
+"""The partition of a Query is found in every notation, or the call is unsupported."""
 
 from typing import Any
 
@@ -118,7 +118,7 @@ def test_the_partition_is_found(condition: str) -> None:
         "PK = :v" + " " * 5000,
     ],
 )
-def test_a_partition_that_is_not_certain_is_not_understood(condition: str) -> None:
+def test_a_partition_that_is_not_certain_is_unsupported(condition: str) -> None:
     with pytest.raises(UnsupportedRequest):
         ask(condition)
 
@@ -130,7 +130,7 @@ def legacy(**conditions: Any) -> object:
 EQ = {"ComparisonOperator": "EQ", "AttributeValueList": [s("own")]}
 
 
-def test_the_older_key_conditions_are_read_too() -> None:
+def test_legacy_key_conditions_are_read_too() -> None:
     begins = {"ComparisonOperator": "BEGINS_WITH", "AttributeValueList": [s("x")]}
     assert legacy(SK=begins, PK=EQ) == ("own",)
 
@@ -151,12 +151,12 @@ def test_the_older_key_conditions_are_read_too() -> None:
     ],
     ids=str,
 )
-def test_an_older_key_condition_that_is_not_one_equality_is_not_understood(compared: object) -> None:
+def test_a_legacy_key_condition_that_is_not_one_equality_is_unsupported(compared: object) -> None:
     with pytest.raises(UnsupportedRequest):
         legacy(PK=compared)
 
 
-def test_a_query_without_a_key_condition_is_not_understood() -> None:
+def test_a_query_without_a_key_condition_is_unsupported() -> None:
     with pytest.raises(UnsupportedRequest):
         one("Query")
     with pytest.raises(UnsupportedRequest):
@@ -168,7 +168,7 @@ def test_a_query_without_a_key_condition_is_not_understood() -> None:
     [{"KeyConditions": {"PK": EQ}}, {"KeyConditions": {}}, {"QueryFilter": {}}, {"AttributesToGet": ["x"]}],
     ids=str,
 )
-def test_an_older_parameter_beside_an_expression_is_not_understood(older: dict[str, Any]) -> None:
+def test_a_legacy_parameter_together_with_an_expression_is_unsupported(older: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedRequest, match="exclude each other"):
         ask("PK = :v", **older)
 
@@ -186,7 +186,7 @@ def test_an_older_parameter_beside_an_expression_is_not_understood(older: dict[s
     ],
     ids=str,
 )
-def test_placeholders_that_could_be_read_in_two_ways_are_not_understood(placeholders: dict[str, Any]) -> None:
+def test_placeholders_that_could_be_read_in_two_ways_are_unsupported(placeholders: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedRequest):
         ask("#p = :v", **placeholders)
 
@@ -236,8 +236,8 @@ TOKENS = [
 
 
 @given(st.lists(st.sampled_from(TOKENS), max_size=12).map(" ".join))
-def test_no_row_of_tokens_makes_a_foreign_partition_look_like_ones_own(condition: str) -> None:
-    """Whatever is understood compares the partition key with exactly one value, and that is the one reported."""
+def test_no_sequence_of_tokens_makes_another_partition_look_like_the_callers_own(condition: str) -> None:
+    """Every supported condition compares the partition key with exactly one value, and that is the one reported."""
     try:
         found = ask(condition)
     except UnsupportedRequest:

@@ -1,4 +1,4 @@
-"""What PartiQL statements ask of IAM."""
+"""Authorization requests of PartiQL statements."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def execute(text: str, *parameters: Any) -> AuthorizationRequest:
         ("PK = 'a' AND x IS NOT MISSING AND y BETWEEN 1 AND -2.5e3", ("a",)),
     ],
 )
-def test_a_select_is_led_by_the_partitions_it_cannot_leave(where: str, partition: tuple[str, ...]) -> None:
+def test_a_select_has_the_partitions_it_cannot_leave_as_leading_keys(where: str, partition: tuple[str, ...]) -> None:
     select = execute(f'SELECT * FROM "keyfence" WHERE {where}')
     assert (select.action, select.resource, leading(select)) == ("dynamodb:PartiQLSelect", TABLE, partition)
     assert of(select, "FullTableScan") == "false"
@@ -62,12 +62,12 @@ def test_a_select_is_led_by_the_partitions_it_cannot_leave(where: str, partition
         "ORDER BY PK",
     ],
 )
-def test_a_select_that_may_leave_a_partition_is_a_full_scan_without_leading_keys(where: str) -> None:
+def test_a_select_that_can_leave_a_partition_is_a_full_scan_without_leading_keys(where: str) -> None:
     select = execute(f"SELECT * FROM keyfence {where}")
     assert (leading(select), of(select, "FullTableScan")) == (None, "true")
 
 
-def test_parameters_take_the_place_of_literals_in_their_order() -> None:
+def test_parameters_replace_literals_in_order() -> None:
     select = execute(
         "SELECT * FROM keyfence WHERE x = '?' AND SK = ? AND PK IN [?, 'b', ?]", {"N": "1"}, s("a"), s("c")
     )
@@ -75,38 +75,38 @@ def test_parameters_take_the_place_of_literals_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("parameters", [(), (s("a"), s("b")), ({"N": "1"},), ({"S": "a", "N": "1"},), ("a",), (s(""),)])
-def test_parameters_that_do_not_fit_are_not_understood(parameters: tuple[Any, ...]) -> None:
+def test_parameters_that_do_not_fit_are_unsupported(parameters: tuple[Any, ...]) -> None:
     with pytest.raises(UnsupportedRequest):
         execute("SELECT * FROM keyfence WHERE PK = ?", *parameters)
 
 
-def test_a_select_of_an_index_asks_for_the_index_and_its_partition() -> None:
+def test_a_select_of_an_index_is_authorized_for_the_index_and_its_partition() -> None:
     select = execute('SELECT email FROM "keyfence"."GSI1" WHERE GSI1PK = \'e\' ORDER BY GSI1SK DESC')
     assert (select.resource, leading(select)) == (f"{TABLE}/index/GSI1", ("e",))
     assert attributes(select) == {"email", "GSI1PK", "GSI1SK"}
     assert of(select, "Select") == "SPECIFIC_ATTRIBUTES"
 
 
-def test_everything_of_an_index_is_what_is_projected() -> None:
+def test_select_star_of_an_index_selects_all_projected_attributes() -> None:
     assert of(execute("SELECT * FROM keyfence.GSI1"), "Select") == "ALL_PROJECTED_ATTRIBUTES"
     assert of(execute("SELECT * FROM keyfence"), "Select") == "ALL_ATTRIBUTES"
 
 
-def test_half_of_an_index_partition_does_not_keep_from_a_scan() -> None:
+def test_a_select_with_a_part_of_the_partition_key_is_a_full_scan() -> None:
     half = execute("SELECT * FROM keyfence.TOWNS WHERE country = 'NL'")
     whole = execute("SELECT * FROM keyfence.TOWNS WHERE country = 'NL' AND town = 'Delft'")
     assert (leading(half), of(half, "FullTableScan")) == (None, "true")
     assert (leading(whole), of(whole, "SecondPartitionKeyValues")) == (("NL",), ("Delft",))
 
 
-def test_an_insert_asks_for_the_partition_of_its_item() -> None:
+def test_an_insert_is_authorized_for_the_partition_of_its_item() -> None:
     insert = execute("INSERT INTO \"keyfence\" VALUE {'PK': ?, 'SK': 'x', 'm': {'n': [1, <<'q'>>, null, -2]}}", s("a"))
     assert (insert.action, leading(insert)) == ("dynamodb:PartiQLInsert", ("a",))
     assert attributes(insert) == {"PK", "SK", "m"}
     assert of(insert, "ReturnValues") is None
 
 
-def test_an_update_asks_for_what_it_changes_reads_and_returns() -> None:
+def test_an_update_is_authorized_for_what_it_changes_reads_and_returns() -> None:
     update = execute(
         "UPDATE keyfence SET a.b = list_append(c, ['x']) SET d = e + 1, f = ? REMOVE g[0] "
         "WHERE PK = 'a' AND SK = 'x' RETURNING MODIFIED NEW *",
@@ -117,7 +117,7 @@ def test_an_update_asks_for_what_it_changes_reads_and_returns() -> None:
     assert of(update, "ReturnValues") == "UPDATED_NEW"
 
 
-def test_a_delete_asks_for_its_partition_and_what_it_returns() -> None:
+def test_a_delete_is_authorized_for_its_partition_and_what_it_returns() -> None:
     delete = execute("delete from keyfence where PK = 'a' and SK = 'x'")
     assert (delete.action, leading(delete), of(delete, "ReturnValues")) == ("dynamodb:PartiQLDelete", ("a",), "NONE")
     returning = execute("DELETE FROM keyfence WHERE PK = 'a' AND SK = 'x' RETURNING ALL OLD *")
@@ -176,12 +176,12 @@ def test_a_delete_asks_for_its_partition_and_what_it_returns() -> None:
         "SELECT * FROM keyfence WHERE PK = '" + "a" * 9000 + "'",
     ],
 )
-def test_a_statement_that_is_not_certain_is_not_understood(text: str) -> None:
+def test_a_statement_that_is_not_certain_is_unsupported(text: str) -> None:
     with pytest.raises(UnsupportedRequest):
         execute(text)
 
 
-def test_a_batch_of_statements_asks_once_per_verb_and_table_for_all_partitions() -> None:
+def test_a_batch_of_statements_is_authorized_once_per_verb_and_table_for_all_partitions() -> None:
     texts = [
         "SELECT email FROM keyfence WHERE PK = 'a'",
         "SELECT * FROM keyfence WHERE PK = 'b'",
@@ -198,13 +198,13 @@ def test_a_batch_of_statements_asks_once_per_verb_and_table_for_all_partitions()
     assert {of(one, "EnclosingOperation") for one in found} == {None}
 
 
-def test_a_scan_does_not_hide_behind_the_leading_keys_of_another_statement() -> None:
+def test_a_scan_does_not_get_the_leading_keys_of_another_statement() -> None:
     texts = ["SELECT * FROM keyfence WHERE PK = 'own'", "SELECT * FROM keyfence"]
     found = asked("BatchExecuteStatement", Statements=[{"Statement": text} for text in texts])
     assert [(leading(one), of(one, "FullTableScan")) for one in found] == [(("own",), "false"), (None, "true")]
 
 
-def test_statements_in_a_transaction_name_it() -> None:
+def test_statements_in_a_transaction_have_the_enclosing_operation() -> None:
     statements = [{"Statement": "DELETE FROM keyfence WHERE PK = ?", "Parameters": [s("a")]}]
     (delete,) = asked("ExecuteTransaction", TransactStatements=statements)
     assert (leading(delete), of(delete, "EnclosingOperation")) == (("a",), "ExecuteTransaction")

@@ -1,4 +1,4 @@
-"""What reads ask of IAM."""
+"""Authorization requests of reads."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.unit.iam.requests.sample_table import KEY, OTHER, OWN, TABLE, asked, 
 EQUALS = {"KeyConditionExpression": "PK = :pk", "ExpressionAttributeValues": {":pk": s(OWN)}}
 
 
-def test_a_get_asks_for_its_partition_on_the_table() -> None:
+def test_a_get_is_authorized_for_its_partition_on_the_table() -> None:
     get = one("GetItem", Key=KEY)
     assert (get.action, get.resource, leading(get)) == ("dynamodb:GetItem", TABLE, (OWN,))
     assert attributes(get) == {"PK", "SK"}
@@ -16,14 +16,14 @@ def test_a_get_asks_for_its_partition_on_the_table() -> None:
     assert of(get, "ReturnValues") is of(get, "EnclosingOperation") is of(get, "FullTableScan") is None
 
 
-def test_a_get_of_everything_is_told_from_a_get_of_some_attributes() -> None:
+def test_a_get_of_all_attributes_differs_from_a_get_of_some() -> None:
     assert of(one("GetItem", Key=KEY), "Select") == "ALL_ATTRIBUTES"
     projected = one("GetItem", Key=KEY, ProjectionExpression="email")
     assert of(projected, "Select") == "SPECIFIC_ATTRIBUTES"
     assert of(one("GetItem", Key=KEY, AttributesToGet=["email"]), "Select") == "SPECIFIC_ATTRIBUTES"
 
 
-def test_a_batch_asks_once_per_table_for_all_partitions_together() -> None:
+def test_a_batch_is_authorized_once_per_table_for_all_partitions_together() -> None:
     entries = {
         "keyfence": {"Keys": [KEY, {"PK": s("TENANT#globex#"), "SK": s("x")}], "ProjectionExpression": "email"},
         "other": {"Keys": [{"id": s("7")}]},
@@ -36,20 +36,20 @@ def test_a_batch_asks_once_per_table_for_all_partitions_together() -> None:
     assert {of(mine, "ReturnConsumedCapacity"), of(theirs, "ReturnConsumedCapacity")} == {"TOTAL"}
 
 
-def test_a_table_named_twice_in_a_batch_is_asked_for_once_with_all_its_keys() -> None:
+def test_a_table_that_occurs_twice_in_a_batch_is_authorized_once_with_all_its_keys() -> None:
     entries = {"keyfence": {"Keys": [KEY]}, TABLE: {"Keys": [{"PK": s("TENANT#globex#")}], "AttributesToGet": ["x"]}}
     (together,) = asked("BatchGetItem", RequestItems=entries)
     assert leading(together) == (OWN, "TENANT#globex#")
     assert of(together, "Select") == "ALL_ATTRIBUTES"
 
 
-def test_a_query_asks_for_the_partition_of_its_key_condition() -> None:
+def test_a_query_is_authorized_for_the_partition_of_its_key_condition() -> None:
     query = one("Query", **EQUALS)
     assert (query.action, query.resource, leading(query)) == ("dynamodb:Query", TABLE, (OWN,))
     assert of(query, "Select") == "ALL_ATTRIBUTES"
 
 
-def test_a_query_of_an_index_asks_for_the_index_alone_and_its_own_partition() -> None:
+def test_a_query_of_an_index_is_authorized_for_the_index_alone_and_its_own_partition() -> None:
     query = one(
         "Query",
         IndexName="GSI1",
@@ -61,12 +61,12 @@ def test_a_query_of_an_index_asks_for_the_index_alone_and_its_own_partition() ->
     assert of(query, "Select") == "ALL_PROJECTED_ATTRIBUTES"
 
 
-def test_a_local_index_is_led_by_the_tables_partition() -> None:
+def test_a_local_index_has_the_tables_partition_key() -> None:
     query = one("Query", IndexName="LSI1", **EQUALS)
     assert (query.resource, leading(query)) == (f"{TABLE}/index/LSI1", (OWN,))
 
 
-def test_an_index_led_by_several_attributes_needs_them_all() -> None:
+def test_an_index_with_several_partition_key_attributes_needs_them_all() -> None:
     values = {":c": s("NL"), ":t": s("Delft")}
     query = one(
         "Query",
@@ -81,7 +81,7 @@ def test_an_index_led_by_several_attributes_needs_them_all() -> None:
 
 
 @pytest.mark.parametrize("index", ["GSI9", "GSI1/../GSI2", "*", ""])
-def test_an_unknown_index_is_not_understood(index: str) -> None:
+def test_an_unknown_index_is_unsupported(index: str) -> None:
     with pytest.raises(UnsupportedRequest):
         one("Query", IndexName=index, **EQUALS)
 
@@ -96,11 +96,11 @@ def test_a_scan_that_mentions_nothing_has_no_attributes_rather_than_an_empty_lis
     assert "dynamodb:Attributes" not in one("Scan").context
 
 
-def test_a_scan_of_an_index_asks_for_the_index() -> None:
+def test_a_scan_of_an_index_is_authorized_for_the_index() -> None:
     assert one("Scan", IndexName="GSI1").resource == f"{TABLE}/index/GSI1"
 
 
-def test_an_explicit_select_is_what_is_asked_for() -> None:
+def test_an_explicit_select_is_the_condition_key() -> None:
     assert of(one("Query", Select="COUNT", **EQUALS), "Select") == "COUNT"
     with pytest.raises(UnsupportedRequest, match="Select"):
         one("Query", Select="EVERYTHING", **EQUALS)
@@ -125,6 +125,6 @@ def test_a_table_may_be_named_by_its_arn(named: str) -> None:
         "a" * 256,
     ],
 )
-def test_what_does_not_name_a_table_is_not_understood(named: str) -> None:
+def test_a_name_that_is_not_a_table_is_unsupported(named: str) -> None:
     with pytest.raises(UnsupportedRequest):
         asked("GetItem", TableName=named, Key=KEY)

@@ -1,4 +1,4 @@
-"""Every operation of the SDK is expanded or deliberately refused, and every parameter of data calls is known."""
+"""Every operation of the SDK is supported or deliberately rejected, and every parameter of item calls is known."""
 
 import botocore.session
 import pytest
@@ -55,7 +55,7 @@ MODELS: dict[str, OperationModel] = {
 }
 
 
-def test_every_operation_is_either_understood_or_deliberately_refused() -> None:
+def test_every_operation_is_either_supported_or_deliberately_rejected() -> None:
     refused = set().union(*REFUSED.values())
     assert set(MODELS) == SUPPORTED_OPERATIONS | refused
     assert not SUPPORTED_OPERATIONS & refused

@@ -1,4 +1,4 @@
-"""Choices where AWS is silent: each is pinned here until a real account has confirmed it."""
+"""Decisions about behavior that AWS does not document, until a real account confirms them."""
 
 import pytest
 
@@ -6,13 +6,13 @@ from keyfence_iam.authorization import UnsupportedRequest
 from tests.unit.iam.requests.sample_table import KEY, TABLE, asked, leading, of, one, s
 
 
-def test_indexes_is_passed_on_as_the_consumed_capacity() -> None:
+def test_indexes_is_sent_as_the_consumed_capacity() -> None:
     assert of(one("GetItem", Key=KEY, ReturnConsumedCapacity="INDEXES"), "ReturnConsumedCapacity") == "INDEXES"
     with pytest.raises(UnsupportedRequest):
         one("GetItem", Key=KEY, ReturnConsumedCapacity="ALL")
 
 
-def test_in_a_transaction_return_values_is_what_a_failed_condition_gives_away() -> None:
+def test_in_a_transaction_return_values_is_what_a_failed_condition_discloses() -> None:
     at = {"TableName": "keyfence", "Key": KEY, "ConditionExpression": "attribute_exists(PK)"}
     for kind in ("ConditionCheck", "Delete"):
         silent, telling = asked(
@@ -22,18 +22,18 @@ def test_in_a_transaction_return_values_is_what_a_failed_condition_gives_away() 
         assert (of(silent, "ReturnValues"), of(telling, "ReturnValues")) == ("NONE", "ALL_OLD")
 
 
-def test_alone_return_values_says_nothing_of_a_failed_condition() -> None:
+def test_outside_of_a_transaction_return_values_ignores_failed_conditions() -> None:
     put = one("PutItem", Item=KEY, ReturnValuesOnConditionCheckFailure="ALL_OLD")
     assert of(put, "ReturnValues") == "NONE"
 
 
-def test_a_condition_check_names_its_transaction() -> None:
+def test_a_condition_check_has_the_enclosing_operation() -> None:
     check = {"TableName": "keyfence", "Key": KEY, "ConditionExpression": "attribute_exists(PK)"}
     (asked_for,) = asked("TransactWriteItems", TransactItems=[{"ConditionCheck": check}])
     assert of(asked_for, "EnclosingOperation") == "TransactWriteItems"
 
 
-def test_an_index_is_asked_for_without_its_table() -> None:
+def test_a_query_of_an_index_needs_no_permission_for_the_table() -> None:
     values = {":v": s("x")}
     found = asked(
         "Query",
@@ -45,7 +45,7 @@ def test_an_index_is_asked_for_without_its_table() -> None:
     assert [one.resource for one in found] == [f"{TABLE}/index/GSI1"]
 
 
-def test_the_keys_of_a_batch_are_asked_for_together_so_that_one_statement_has_to_allow_them_all() -> None:
+def test_the_keys_of_a_batch_are_in_one_request_so_that_one_statement_must_allow_them_all() -> None:
     keys = [{"PK": s("a")}, {"PK": s("b")}, {"PK": s("a")}]
     (batch,) = asked("BatchGetItem", RequestItems={"keyfence": {"Keys": keys}})
     assert leading(batch) == ("a", "b")
@@ -56,7 +56,7 @@ def test_the_partition_key_is_among_the_attributes_of_a_query() -> None:
     assert of(found, "Attributes") == ("PK",)
 
 
-def test_calls_about_no_table_ask_for_these_resources() -> None:
+def test_calls_without_a_table_have_these_resources() -> None:
     resources = {
         name: asked(name)[0].resource for name in ("ListTables", "ListStreams", "DescribeLimits", "DescribeEndpoints")
     }
@@ -68,7 +68,7 @@ def test_calls_about_no_table_ask_for_these_resources() -> None:
     }
 
 
-def test_of_several_statements_the_widest_answer_is_asked_for() -> None:
+def test_several_statements_have_the_value_that_discloses_most() -> None:
     texts = ["DELETE FROM keyfence WHERE PK = 'a' RETURNING ALL OLD *", "DELETE FROM keyfence WHERE PK = 'b'"]
     (both,) = asked("ExecuteTransaction", TransactStatements=[{"Statement": text} for text in texts])
     assert of(both, "ReturnValues") == "ALL_OLD"

@@ -1,4 +1,4 @@
-"""A table that nobody has described is named, with everything that can be asked without its keys."""
+"""UnknownTable names the tables, and has all requests without their leading keys."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def unknown(operation: str, **parameters: Any) -> UnknownTable:
     return raised.value
 
 
-def test_the_question_lacks_only_its_leading_keys() -> None:
+def test_the_request_lacks_only_its_leading_keys() -> None:
     found = unknown("GetItem", TableName="missing", Key=KEY)
     (asked,) = found.requests
     assert found.tables == {"missing"}
@@ -29,7 +29,7 @@ def test_the_known_tables_of_a_batch_keep_their_leading_keys() -> None:
     assert [leading(asked) for asked in found.requests] == [(KEY["PK"]["S"],), None]
 
 
-def test_a_table_of_another_account_is_asked_for_by_its_own_arn_and_is_unknown() -> None:
+def test_a_table_of_another_account_keeps_its_arn_and_is_unknown() -> None:
     found = unknown("GetItem", TableName=FOREIGN, Key=KEY)
     assert found.tables == {FOREIGN}
     assert found.requests[0].resource == FOREIGN
@@ -51,13 +51,13 @@ QUERY = {"TableName": "a-table", "KeyConditionExpression": "x = :v", "Expression
         ("ListTables", {}, set()),
     ],
 )
-def test_the_tables_whose_keys_are_needed_are_told_beforehand(
+def test_the_tables_whose_schema_is_needed_are_known_beforehand(
     operation: str, parameters: dict[str, Any], tables: set[str]
 ) -> None:
     assert tables_needed(operation, parameters) == tables
 
 
-def test_what_cannot_be_understood_names_no_tables() -> None:
+def test_an_unsupported_call_needs_no_tables() -> None:
     with pytest.raises(UnsupportedRequest):
         tables_needed("Query", {"TableName": "x1", "Undocumented": True})
 
@@ -77,7 +77,7 @@ def described(**changes: Any) -> dict[str, Any]:
     }
 
 
-def test_keys_are_read_from_a_tables_description() -> None:
+def test_a_schema_is_read_from_a_tables_description() -> None:
     keys = TableSchema.from_description(described())
     assert keys.partition_attributes(None) == ("PK",)
     assert keys.partition_attributes("GSI1") == ("GSI1PK",)
@@ -97,6 +97,6 @@ def test_keys_are_read_from_a_tables_description() -> None:
     ],
     ids=str,
 )
-def test_a_table_without_one_text_as_its_partition_key_is_not_understood(changes: dict[str, Any]) -> None:
+def test_a_table_without_one_string_as_its_partition_key_is_unsupported(changes: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedRequest):
         TableSchema.from_description(described(**changes))

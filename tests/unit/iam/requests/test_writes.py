@@ -1,4 +1,4 @@
-"""What writes ask of IAM, alone, in batches and in transactions."""
+"""Authorization requests of writes: single, in batches and in transactions."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ WRITES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("operation", WRITES)
-def test_a_write_asks_for_the_tables_partition_whatever_it_puts_into_an_index(operation: str) -> None:
+def test_a_write_is_authorized_for_the_tables_partition_whatever_it_puts_into_an_index(operation: str) -> None:
     write = one(operation, **WRITES[operation])
     assert (write.action, write.resource, leading(write)) == (f"dynamodb:{operation}", TABLE, (OWN,))
     assert of(write, "ReturnValues") == "NONE"
@@ -24,7 +24,7 @@ def test_a_write_asks_for_the_tables_partition_whatever_it_puts_into_an_index(op
 
 
 @pytest.mark.parametrize("operation", WRITES)
-def test_what_a_write_returns_is_asked_for(operation: str) -> None:
+def test_return_values_of_a_write_are_a_condition_key(operation: str) -> None:
     assert of(one(operation, ReturnValues="ALL_OLD", **WRITES[operation]), "ReturnValues") == "ALL_OLD"
     with pytest.raises(UnsupportedRequest, match="ReturnValues"):
         one(operation, ReturnValues="ALL", **WRITES[operation])
@@ -40,14 +40,14 @@ def test_a_put_mentions_every_attribute_of_its_item_and_condition() -> None:
 @pytest.mark.parametrize(
     "item", [{}, {"SK": s("x")}, {"pk": s("x")}, {"PK": {"N": "1"}}, {"PK": {"B": "eA=="}}, {"PK": s("")}]
 )
-def test_a_write_without_a_text_as_its_partition_is_not_understood(item: dict[str, Any]) -> None:
+def test_a_write_without_a_string_as_its_partition_key_is_unsupported(item: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedRequest):
         one("PutItem", Item=item)
     with pytest.raises(UnsupportedRequest):
         one("DeleteItem", Key=item)
 
 
-def test_a_batch_of_writes_asks_for_its_own_action_once_per_table() -> None:
+def test_a_batch_of_writes_is_authorized_for_its_own_action_once_per_table() -> None:
     mine, theirs = asked(
         "BatchWriteItem",
         RequestItems={
@@ -75,12 +75,12 @@ def test_a_batch_of_writes_asks_for_its_own_action_once_per_table() -> None:
     ],
     ids=str,
 )
-def test_a_batch_that_is_not_puts_and_deletes_is_not_understood(requests: dict[str, Any]) -> None:
+def test_a_batch_that_is_not_puts_and_deletes_is_unsupported(requests: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedRequest):
         asked("BatchWriteItem", RequestItems=requests)
 
 
-def test_a_transaction_of_writes_asks_item_by_item_for_the_single_actions() -> None:
+def test_a_transaction_of_writes_needs_the_action_of_each_item() -> None:
     at = {"TableName": "keyfence"}
     check = {"Key": {"PK": s("check")}, "ConditionExpression": "attribute_exists(email)", **at}
     items = [
@@ -101,7 +101,7 @@ def test_a_transaction_of_writes_asks_item_by_item_for_the_single_actions() -> N
     assert {of(one, "ReturnConsumedCapacity") for one in found} == {"TOTAL"}
 
 
-def test_a_transaction_of_reads_asks_for_every_get() -> None:
+def test_a_transaction_of_reads_is_authorized_for_every_get() -> None:
     gets = [{"Get": {"TableName": "keyfence", "Key": KEY}}, {"Get": {"TableName": "other", "Key": {"id": s("7")}}}]
     mine, theirs = asked("TransactGetItems", TransactItems=gets)
     assert (mine.action, mine.resource, leading(mine)) == ("dynamodb:GetItem", TABLE, (OWN,))
@@ -123,7 +123,7 @@ def test_a_transaction_of_reads_asks_for_every_get() -> None:
     ],
     ids=str,
 )
-def test_a_transaction_of_anything_else_is_not_understood(items: object) -> None:
+def test_a_transaction_of_anything_else_is_unsupported(items: object) -> None:
     with pytest.raises(UnsupportedRequest):
         asked("TransactWriteItems", TransactItems=items)
 
@@ -139,7 +139,7 @@ def test_a_transaction_of_anything_else_is_not_understood(items: object) -> None
     ],
     ids=str,
 )
-def test_an_update_that_would_move_an_item_is_not_understood(update: dict[str, Any]) -> None:
+def test_an_update_of_the_partition_key_is_unsupported(update: dict[str, Any]) -> None:
     names = {"ExpressionAttributeNames": {"#p": "PK"}, "ExpressionAttributeValues": {":e": s("x")}}
     call = {"TableName": "keyfence", "Key": KEY, **names, **update}
     with pytest.raises(UnsupportedRequest, match="partition key"):
