@@ -20,14 +20,14 @@ from keyfence_iam.gate.gate import Gate
 SECONDS = 120
 
 
-def invoke(*arguments: str, given: str | bytes = "", **variables: str) -> Result:
-    result = CliRunner().invoke(app, list(arguments), input=given, env=variables)
+def invoke(*arguments: str, stdin: str | bytes = "", **variables: str) -> Result:
+    result = CliRunner().invoke(app, list(arguments), input=stdin, env=variables)
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result
 
 
-def run(*arguments: str, given: str = "") -> tuple[int, str, str]:
-    result = invoke(*arguments, given=given)
+def run(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
+    result = invoke(*arguments, stdin=stdin)
     return result.exit_code, result.stdout, result.stderr
 
 

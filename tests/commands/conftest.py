@@ -17,8 +17,8 @@ from tests.stack import SHORT_SETTLE, World
 
 
 @pytest.fixture(autouse=True)
-def _nothing_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Starts in an empty directory."""
+def _empty_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Removes KEYFENCE_* and AWS_* variables and changes into an empty directory."""
     for name in [name for name in os.environ if name.startswith(("KEYFENCE_", "AWS_"))]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
@@ -26,7 +26,7 @@ def _nothing_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def gate(world: World, tmp_path: Path) -> Iterator[Gate]:
-    """Names the stack's table, with its keys in the working directory."""
+    """Yields a gate before the stack's table. Its key is in the default data directory."""
     account = Account.from_definitions(ROLES, Deployment(table=world.settings.table))
     (tmp_path / ".keyfence").mkdir()
     with Gate.start(engine_url=world.engine_url, account=account, key=gate_key(tmp_path / ".keyfence")) as running:

@@ -20,68 +20,69 @@ from tests.stack import World
 pytestmark = pytest.mark.usefixtures("terminal")
 
 LINES = 120
-MANY = [{**SMALL["customer"], "id": f"{SMALL['customer']['id'][:-3]}{at:03}"} for at in range(LINES)]
+MANY = [{**SMALL["customer"], "id": f"{SMALL['customer']['id'][:-3]}{number:03}"} for number in range(LINES)]
 
 
-def run(*arguments: str, given: bytes = b"") -> tuple[int, bytes, str]:
-    result = invoke(*arguments, given=given)
+def run(*arguments: str, stdin: bytes = b"") -> tuple[int, bytes, str]:
+    result = invoke(*arguments, stdin=stdin)
     return result.exit_code, result.stdout_bytes, result.stderr
 
 
-def interrupted(ending: signal.Signals, *arguments: str) -> tuple[int, str]:
+def run_and_interrupt(ending: signal.Signals, *arguments: str) -> tuple[int, str]:
     """Runs a command in a process of its own and sends the signal a second after it has begun."""
     with start(*arguments) as process:
         assert process.stderr
         assert process.stderr.readline().endswith(b" ...\n")
         time.sleep(1)
         process.send_signal(ending)
-        _, output = process.communicate(timeout=SECONDS)
-    return process.returncode, output.decode()
+        _, error = process.communicate(timeout=SECONDS)
+    return process.returncode, error.decode()
 
 
 def test_an_export_can_be_imported_once(world: World, tenant: TenantId) -> None:
     other = asyncio.run(world.new_tenant())
     asyncio.run(FullTenant.on(world.table(tenant)).fill())
-    code, out, output = run("export", "--tenant", tenant)
+    code, out, error = run("export", "--tenant", tenant)
     assert (code, out) == (0, asyncio.run(export_all(world.table(tenant))))
-    assert output.splitlines()[-1] == "Exported 2 customers, 3 categories, 2 products, 9 orders."
+    assert error.splitlines()[-1] == "Exported 2 customers, 3 categories, 2 products, 9 orders."
     assert run("export", "--tenant", tenant, "--out", "lines")[:2] == (0, b"")
     assert Path("lines").read_bytes() == out
     summary = json.loads(run("export", "--tenant", tenant, "--out", "lines", "--json")[2].splitlines()[-1])
     assert summary == {"tenant": tenant, "exported": {"customer": 2, "category": 3, "product": 2, "order": 9}}
-    code, printed_output, output = run("import", "lines", "--tenant", other)
-    assert (code, output) == (0, f"importing 16 lines into {other} ...\n")
-    assert printed_output.startswith(
-        f"Imported 2 customers, 3 categories, 2 products, 9 orders into {other} in ".encode()
-    )
-    one, same = stored_items(world, other, tenant)
-    assert one == same
-    code, printed_output, _ = run("import", "-", "--tenant", other, "--json", given=out)
-    summary = json.loads(printed_output)
+    code, printed, error = run("import", "lines", "--tenant", other)
+    assert (code, error) == (0, f"importing 16 lines into {other} ...\n")
+    assert printed.startswith(f"Imported 2 customers, 3 categories, 2 products, 9 orders into {other} in ".encode())
+    imported, exported = stored_items(world, other, tenant)
+    assert imported == exported
+    code, printed, _ = run("import", "-", "--tenant", other, "--json", stdin=out)
+    summary = json.loads(printed)
     assert (code, summary["tenant"], summary["written"]) == (0, other, {})
     assert summary["found"] == {"customer": 2, "category": 3, "product": 2, "order": 9}
 
 
 def test_one_bad_line_prevents_the_whole_import(tenant: TenantId) -> None:
-    given = content(*SMALL.values(), {**SMALL["customer"], "name": " "}, {"type": "order"})
-    code, out, output = run("import", "-", "--tenant", tenant, given=given)
+    lines = content(*SMALL.values(), {**SMALL["customer"], "name": " "}, {"type": "order"})
+    code, out, error = run("import", "-", "--tenant", tenant, stdin=lines)
     assert (code, out) == (1, b"")
-    first, second, last = output.splitlines()
+    first, second, last = error.splitlines()
     assert first.startswith("line 5, name: ")
     assert second.startswith("line 6, id: ")
     assert last == "Nothing was written."
-    code, out, _ = run("import", "-", "--tenant", tenant, "--json", given=given)
-    assert (code, [(one["line"], one["field"]) for one in json.loads(out)["errors"]]) == (1, [(5, "name"), (6, "id")])
+    code, out, _ = run("import", "-", "--tenant", tenant, "--json", stdin=lines)
+    assert (code, [(problem["line"], problem["field"]) for problem in json.loads(out)["errors"]]) == (
+        1,
+        [(5, "name"), (6, "id")],
+    )
     assert run("export", "--tenant", tenant)[1] == b""
 
 
 def test_a_line_that_differs_stops_the_import_with_a_count(tenant: TenantId) -> None:
-    assert run("import", "-", "--tenant", tenant, given=content(SMALL["customer"]))[0] == 0
-    given = content(MANY[0], {**SMALL["customer"], "name": "Bea"})
-    code, _, output = run("import", "-", "--tenant", tenant, given=given)
+    assert run("import", "-", "--tenant", tenant, stdin=content(SMALL["customer"]))[0] == 0
+    lines = content(MANY[0], {**SMALL["customer"], "name": "Bea"})
+    code, _, error = run("import", "-", "--tenant", tenant, stdin=lines)
     assert code == 1
-    assert "line 2, name: the tenant has this customer already, with 'Ann' instead of 'Bea'" in output
-    assert output.splitlines()[-1] == "Imported 1 customer before that."
+    assert "line 2, name: the tenant has this customer already, with 'Ann' instead of 'Bea'" in error
+    assert error.splitlines()[-1] == "Imported 1 customer before that."
 
 
 @pytest.mark.parametrize(
@@ -91,10 +92,10 @@ def test_a_line_that_differs_stops_the_import_with_a_count(tenant: TenantId) -> 
 )
 def test_the_same_command_continues_an_interrupted_import(tenant: TenantId, ending: signal.Signals) -> None:
     Path("lines").write_bytes(content(*MANY))
-    code, output = interrupted(ending, "import", "lines", "--tenant", tenant, "--rate", "40")
+    code, error = run_and_interrupt(ending, "import", "lines", "--tenant", tenant, "--rate", "40")
     if ending is not signal.SIGKILL:
         assert code == 130
-        assert f"of {LINES} lines are done. Run the same command to continue." in output
+        assert f"of {LINES} lines are done. Run the same command to continue." in error
     code, out, _ = run("import", "lines", "--tenant", tenant, "--rate", "100000", "--json")
     summary = json.loads(out)
     assert code == 0
@@ -105,7 +106,7 @@ def test_the_same_command_continues_an_interrupted_import(tenant: TenantId, endi
 
 def test_an_import_does_not_exceed_its_rate(tenant: TenantId) -> None:
     """Six lines and their entries in the activity log are twelve items. The last two wait for the ten before."""
-    code, out, _ = run("import", "-", "--tenant", tenant, "--rate", "4", "--json", given=content(*MANY[:6]))
+    code, out, _ = run("import", "-", "--tenant", tenant, "--rate", "4", "--json", stdin=content(*MANY[:6]))
     assert code == 0
     assert json.loads(out)["seconds"] > 2.4
 
@@ -114,8 +115,8 @@ def test_on_aws_the_services_role_assumes_the_tenants_role(
     tenant: TenantId, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     become(gate, SERVICE_BASE, monkeypatch)
-    code, _, output = run("import", "-", "--tenant", tenant, "--data", "nowhere", given=content())
-    assert (code, output.splitlines()[1:]) == (0, [])
+    code, _, error = run("import", "-", "--tenant", tenant, "--data", "nowhere", stdin=content())
+    assert (code, error.splitlines()[1:]) == (0, [])
     assert len(run("export", "--tenant", tenant, "--data", "nowhere")[1].splitlines()) == len(SMALL)
 
 
@@ -129,9 +130,9 @@ def test_what_cannot_be_reached_is_an_error_with_what_to_do(tenant: TenantId, ga
         (["--tenant", tenant, *nowhere], "No gate answers at http://127.0.0.1:1. "),
     ):
         for command in (["import", "-"], ["export"]):
-            code, _, output = run(*command, *arguments, given=content())
+            code, _, error = run(*command, *arguments, stdin=content())
             assert code == 1
-            assert output.splitlines()[-1].startswith(sentence)
+            assert error.splitlines()[-1].startswith(sentence)
 
 
 def test_log_lines_do_not_get_among_the_exported_lines(

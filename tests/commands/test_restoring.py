@@ -39,15 +39,15 @@ def table_of(gate: Gate) -> str:
 
 def run(gate: Gate, *arguments: str) -> tuple[int, str]:
     table = table_of(gate)
-    given = {"KEYFENCE_TABLE": table, "KEYFENCE_ENDPOINT_URL": gate.url, "KEYFENCE_DATA": table}
-    result = invoke(*arguments, **given)
+    variables = {"KEYFENCE_TABLE": table, "KEYFENCE_ENDPOINT_URL": gate.url, "KEYFENCE_DATA": table}
+    result = invoke(*arguments, **variables)
     return result.exit_code, result.stderr
 
 
-def created(gate: Gate) -> None:
-    maker = gate_access.role_session(gate.sessions, PROVISIONER).credentials
-    wire = ConnectionOptions(region="us-east-1", endpoint_url=gate.url)
-    TableAdmin.connect(wire, table_of(gate), load_domains().entities.projections, maker).create()
+def create_table(gate: Gate) -> None:
+    provisioner = gate_access.role_session(gate.sessions, PROVISIONER).credentials
+    options = ConnectionOptions(region="us-east-1", endpoint_url=gate.url)
+    TableAdmin.connect(options, table_of(gate), load_domains().entities.projections, provisioner).create()
 
 
 def items(world: World) -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ def items(world: World) -> list[dict[str, Any]]:
     return [dict(item) for page in pages for item in page["Items"]]
 
 
-def lose(world: World, tenant: TenantId) -> None:
+def delete_all(world: World, tenant: TenantId) -> None:
     for item in items(world):
         if item["PK"]["S"].startswith(f"TENANT#{tenant}#"):
             key = {"PK": item["PK"], "SK": item["SK"]}
@@ -68,10 +68,10 @@ def test_one_tenants_data_is_restored_and_no_other_tenant_changes(world: World) 
         asyncio.run(FullTenant.on(world.table(one)).fill())
     before = stored_items(world, tenant, other)
     with gate_of(world, world.settings.table) as usual, gate_of(world, f"{world.settings.table}-restored") as restored:
-        created(restored)
+        create_table(restored)
         for item in items(world):
             world.engine_client().put_item(TableName=table_of(restored), Item=item)
-        lose(world, tenant)
+        delete_all(world, tenant)
         assert run(restored, "export", "--tenant", tenant, "--out", "lines")[0] == 0
         assert run(usual, "import", "lines", "--tenant", tenant)[0] == 0
         assert stored_items(world, tenant, other) == before

@@ -17,14 +17,14 @@ from tests.stack import World
 
 @pytest.fixture
 def _production(engine_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = {
+    variables = {
         "KEYFENCE_TABLE": "by-command",
         "KEYFENCE_REGION": "us-east-1",
         "KEYFENCE_ENDPOINT_URL": engine_url,
         "AWS_ACCESS_KEY_ID": "AKIALOCAL00000000000",
         "AWS_SECRET_ACCESS_KEY": "local",
     }
-    for name, value in given.items():
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
 
 

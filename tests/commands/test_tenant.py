@@ -57,7 +57,7 @@ _numbers = itertools.count(1)
 
 
 def run(*arguments: str, given: str = "") -> tuple[int, str, str]:
-    return typed.run("tenant", *arguments, given=given)
+    return typed.run("tenant", *arguments, stdin=given)
 
 
 def told(*arguments: str) -> Any:

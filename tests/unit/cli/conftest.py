@@ -16,7 +16,7 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture(autouse=True)
-def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def _empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith(("KEYFENCE_", "AWS_"))]:
         monkeypatch.delenv(name)
     for name, module in modules().items():
