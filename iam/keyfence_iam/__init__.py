@@ -1,1 +1,1 @@
-"""Who may touch which partitions, and the proof of it."""
+"""IAM for one DynamoDB table: policies, decisions, linting, STS sessions and a local gate."""

@@ -1,4 +1,4 @@
-"""A real account: a table of its own and the deployed roles, named by the environment."""
+"""A real AWS account: a table for the tests and the deployed roles, named by environment variables."""
 
 import os
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ WHY = f"name a table that may be written to in {TABLE} and the ARN prefix of the
 
 @dataclass
 class Aws:
-    """The account as the service's own role sees it."""
+    """The account, with the credentials of the service's role."""
 
     table: str
     roles: str
@@ -50,8 +50,8 @@ class Aws:
         credentials = self._assumed(suspender_session())
         return TenantSuspension.connect(credentials, self.roles.rpartition("/")[2], region=self.session.region_name)
 
-    def _assumed(self, wanted: SessionSpec) -> Credentials:
-        return StsClient.connect(self.session, self.roles, self.table)(wanted, 900)
+    def _assumed(self, spec: SessionSpec) -> Credentials:
+        return StsClient.connect(self.session, self.roles, self.table)(spec, 900)
 
     def _as(self, credentials: Credentials) -> DynamoDBClient:
         return self.session.client(

@@ -1,4 +1,4 @@
-"""What the gate takes AWS to do, asked of AWS: run it before relying on a new account, region or year."""
+"""Checks on a real AWS account that AWS behaves as the gate does. Run them for a new account or region."""
 
 from contextlib import suppress
 from time import sleep
@@ -25,7 +25,7 @@ BAD_TAGS: dict[str, list[dict[str, str]]] = {
 @pytest.mark.parametrize("caller", CALLERS, ids=str)
 @pytest.mark.parametrize("call", tuple(one_call_of_each_kind()), ids=str)
 def test_a_session_reaches_what_the_design_promises_and_nothing_more(aws: Aws, caller: Caller, call: Call) -> None:
-    """LeadingKeys of every call, of the index for index queries, and the words and status of the denial."""
+    """Checks the leading keys of every call, also of index queries, and the message and status of each denial."""
     for place, fence in PARTITIONS.items():
         parameters = call.parameters(aws.table, fence)
         if caller.may(call, place):
@@ -88,7 +88,7 @@ def test_the_service_role_can_read_nothing(aws: Aws) -> None:
 def test_a_live_session_is_denied_soon_after_its_tenant_is_suspended_and_a_neighbours_is_not(
     aws: Aws,
 ) -> None:
-    """IAM tells its own parts within seconds; a minute is given."""
+    """A change of IAM takes effect within seconds; the test allows a minute."""
     suspender, reading = aws.suspender(), {"TableName": aws.table, "Key": _key(TENANT, "PROFILE")}
     client, neighbour = (aws.client(Caller("tenant-read", tenant)) for tenant in (TENANT, NEIGHBOUR))
     assert_allowed(client, "GetItem", reading)

@@ -1,4 +1,4 @@
-"""The questions for a real account, rehearsed at the gate, so that they are known to be answerable."""
+"""The tests for a real account, run against the gate, so that they are known to work."""
 
 import os
 import re

@@ -34,9 +34,9 @@ def assert_allowed(client: "DynamoDBClient", operation: str, parameters: Mapping
 
 def assert_denied(client: "DynamoDBClient", operation: str, parameters: Mapping[str, Any]) -> re.Match[str]:
     """Fails on success and on any error but AccessDeniedException. Returns the parts of the message."""
-    with pytest.raises(ClientError) as refusal:
+    with pytest.raises(ClientError) as denial:
         getattr(client, xform_name(operation))(**parameters)
-    answer = refusal.value.response
+    answer = denial.value.response
     assert answer["Error"]["Code"] == "AccessDeniedException"
     assert answer["ResponseMetadata"]["HTTPStatusCode"] == 400
     words = MESSAGE.fullmatch(answer["Error"]["Message"])

@@ -1,4 +1,4 @@
-"""Checks of a tenant role's policy. Each returns False if the policy has that hole."""
+"""Checks of a tenant role's policy. Each returns False if the policy has that weakness."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -180,10 +180,10 @@ def _allows_without_keys(policy: Policy) -> bool:
 
 def _table_wide(policy: Policy) -> Iterator[Decision]:
     everything = Policies((policy, allowing("dynamodb:*", None, "*")))
-    told: tuple[dict[str, ContextValue], ...] = ({}, {LEADING: (A1,)})
+    contexts: tuple[dict[str, ContextValue], ...] = ({}, {LEADING: (A1,)})
     for action in TABLE_WIDE:
         for resource in (DEPLOYMENT.table_arn, DEPLOYMENT.index_arn("GSI1"), f"{DEPLOYMENT.table_arn}/stream/now"):
-            for keys in told:
+            for keys in contexts:
                 asked = AuthorizationRequest(action, resource, {"aws:PrincipalTag/tenant": "a1", **keys})
                 yield evaluate(everything, asked)
 

@@ -74,8 +74,8 @@ class Silos:
             gate_access.role_session(self.world.gate.sessions, role).credentials,
         )
 
-    async def _client(self, vending: SessionCache, wanted: SessionSpec) -> "DynamoDBClient":
-        return self.world.client_of(await vending.credentials(wanted))
+    async def _client(self, sessions: SessionCache, spec: SessionSpec) -> "DynamoDBClient":
+        return self.world.client_of(await sessions.credentials(spec))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A neighbour's ids, emails and cursors are worth nothing: every root field answers as if they never were."""
+"""For a neighbour's ids, emails and cursors, every root field responds as if they did not exist."""
 
 import json
 import re
@@ -19,7 +19,7 @@ CURSOR = re.compile(r'"(cursor|startCursor|endCursor)": "[^"]*"')
 
 
 def _nowhere(value: str) -> str:
-    """A value of the same shape that nobody has."""
+    """Returns a value of the same shape that no tenant has."""
     if re.fullmatch(ULID_TEXT, value):
         return value[:14] + value[:13:-1]
     if re.fullmatch(r"\d{4}-\d\d|[A-Z]{3}", value):
@@ -30,7 +30,7 @@ def _nowhere(value: str) -> str:
 
 
 def _as_shape(answer: Mapping[str, Any], sent: Mapping[str, str]) -> str:
-    """The answer without what any two calls differ in: the values that were sent, new ids, times and cursors."""
+    """Returns the response without the parts that differ in any two calls: sent values, new ids, times and cursors."""
     text = json.dumps({name: part for name, part in answer.items() if name != "extensions"}, ensure_ascii=False)
     for value in sorted(set(sent.values()), key=len, reverse=True):
         text = text.replace(value, "<sent>")
@@ -54,7 +54,7 @@ async def test_a_neighbours_values_get_the_same_response_as_unknown_values(world
 
 @pytest.mark.parametrize("operation", ["query", "mutation"])
 async def test_the_owner_of_the_values_gets_data_for_at_least_one_of_them(world: World, operation: str) -> None:
-    """Without this, a field that nobody can call would pass for one that keeps its secrets."""
+    """Proves that the other test can fail: a field that nobody can call would pass it."""
     neighbour = await create_neighbour(world)
     unanswered = []
     for question in _of(operation):
@@ -91,11 +91,11 @@ async def _is_answered(question: RootFieldCall, neighbour: Neighbour) -> bool:
 
 
 TOLD_AT_ONCE = ("id of the form", "no such")
-"""An id of another kind is told so before anything is looked up; inside an input, what is missing is bad input."""
+"""Messages of errors that do not depend on any item: an id of another type, and an unknown id inside an input."""
 
 
 def _is_unknown(answer: Mapping[str, Any]) -> bool:
-    """Null or NOT_FOUND, and no data."""
+    """Whether the response is null or NOT_FOUND, without data."""
     errors = [one for one in answer.get("errors", ()) if not any(words in one["message"] for words in TOLD_AT_ONCE)]
     codes = {error["extensions"]["code"] for error in errors}
     return codes <= {"NOT_FOUND"} and list((answer.get("data") or {}).values()) in ([], [None])
@@ -129,7 +129,7 @@ async def _cursors(neighbour: Neighbour, ask: str, field: str, id: str) -> list[
 
 
 def _leaks(answer: Mapping[str, Any], neighbour: Neighbour, sent: Mapping[str, str]) -> list[str]:
-    """What of the neighbour's stands in the answer and was not in the question."""
+    """Returns the neighbour's values that are in the response and were not sent."""
     text = json.dumps(answer, ensure_ascii=False)
     for value in sent.values():
         text = text.replace(value, "")

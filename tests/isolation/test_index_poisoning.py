@@ -1,4 +1,4 @@
-"""A neighbour's prefix in an index key is beyond IAM: what was planted there is never shown, and is counted."""
+"""IAM does not check index keys: an item with a neighbour's prefix in one is never returned to it, and is counted."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,7 @@ INDEXED = {
 
 
 def _planted(pattern: Query[Any], attacker: Fence, victim: Fence) -> Item:
-    """The attacker's own table key with the victim's key for the index."""
+    """Returns an item with the attacker's table key and the victim's index key."""
     return {
         **example_key(pattern.entity, "table", attacker),
         **example_key(pattern.entity, pattern.index, victim),
@@ -59,10 +59,10 @@ async def test_the_strict_gate_denies_what_iam_cannot(world: World) -> None:
     world.gate.index_key_prefix = session_key_prefix
     try:
         client.put_item(TableName=table, Item=_planted(pattern, Fence.for_tenant(attacker), Fence.for_tenant(attacker)))
-        with pytest.raises(ClientError, match="strict gate") as refusal:
+        with pytest.raises(ClientError, match="strict gate") as denial:
             client.put_item(
                 TableName=table, Item=_planted(pattern, Fence.for_tenant(attacker), Fence.for_tenant(victim))
             )
-        assert refusal.value.response["Error"]["Code"] == "AccessDeniedException"
+        assert denial.value.response["Error"]["Code"] == "AccessDeniedException"
     finally:
         world.gate.index_key_prefix = None

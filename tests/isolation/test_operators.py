@@ -1,4 +1,4 @@
-"""A tenant's token is worth nothing at the operators' door, nor an operator's at the tenants'."""
+"""The admin endpoint accepts no tenant's token, and the tenants' endpoint no operator's."""
 
 from dataclasses import replace
 

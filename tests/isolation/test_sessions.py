@@ -1,4 +1,4 @@
-"""Sessions that are over, suspended or revoked reach nothing, whatever their role's own policy says."""
+"""Expired, suspended and revoked sessions reach nothing, whatever their role allows."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,15 +27,15 @@ def _reading(world: World, client: "DynamoDBClient", tenant: TenantId) -> Callab
 
 
 def _refusal(read: Callable[[], object]) -> tuple[str, str]:
-    with pytest.raises(ClientError) as refusal:
+    with pytest.raises(ClientError) as denial:
         read()
-    error = refusal.value.response["Error"]
+    error = denial.value.response["Error"]
     return error["Code"], error["Message"]
 
 
 @contextmanager
 def attached(world: World, policy: Policy) -> Iterator[None]:
-    """The tenant roles with one more policy, as an operator attaches it."""
+    """Attaches one more policy to the tenant roles, as an operator does."""
     before = world.gate.account
     world.gate.account = before.with_policy("tenant-read", policy).with_policy("tenant-write", policy)
     try:

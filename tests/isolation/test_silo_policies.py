@@ -1,4 +1,4 @@
-"""A session reaches the table that its placement names and of it its own partitions, by every call of the catalogue."""
+"""A session reaches its own partitions in the tables of its session policy, and nothing else, by every call."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.isolation.partitions import PARTITIONS, TENANT, Caller
 from tests.isolation.session_evaluator import DEPLOYMENT, SILOS, SessionEvaluator
 
 SAMPLE = tuple(calls() if tier.selected() is tier.Tier.FULL else one_call_of_each_kind())
-"""Every call in the full tier, and one of each kind by default: the calls of a kind differ only in the noun."""
+"""All calls in the full tier, and one of each kind by default: the calls of a kind differ only in the entity."""
 OWN_TABLES = {
     TableAccess.POOL: {DEPLOYMENT.table},
     TableAccess.SILO: {SILOS[TENANT]},

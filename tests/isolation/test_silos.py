@@ -1,4 +1,4 @@
-"""Silos behind the gate: a session reaches its tenant's table where it is placed, and no other, on both engines."""
+"""Silos behind the gate: a session reaches the tables of its session policy and no other, on both engines."""
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
@@ -41,10 +41,10 @@ async def test_every_kind_of_call_is_allowed_in_the_tables_of_the_session_only(
             if table in reached and (writes or not call.writes):
                 assert_allowed(client, call.operation, own)
             else:
-                refusal = assert_denied(client, call.operation, own)
+                denial = assert_denied(client, call.operation, own)
                 theirs = table in {beside.of(neighbour) for neighbour in NEIGHBOURS}
                 narrowed = not theirs and (writes or not call.writes)
-                assert refusal["lacking"] == ("session" if narrowed else "identity-based")
+                assert denial["lacking"] == ("session" if narrowed else "identity-based")
             assert_denied(client, call.operation, call.parameters(table, FOREIGN))
 
 

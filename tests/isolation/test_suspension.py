@@ -1,4 +1,4 @@
-"""A suspended tenant is refused by IAM itself from the moment that the suspender has answered, and nobody else is."""
+"""IAM itself denies a suspended tenant as soon as the suspender has answered, and no other tenant."""
 
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -66,11 +66,11 @@ def _key(tenant: TenantId, sort: str) -> dict[str, Any]:
 
 def _migrating(world: World, tenant: TenantId) -> "DynamoDBClient":
     sessions = world.gate.sessions
-    wanted = AssumeRoleRequest(
+    request = AssumeRoleRequest(
         role_arn=world.gate.account.role("tenant-migration").arn, session_name="mover", tags={"tenant": tenant}
     )
     return world.client_of(
-        assume_role(wanted, sessions.issue_service_session("migrator").session, sessions).credentials
+        assume_role(request, sessions.issue_service_session("migrator").session, sessions).credentials
     )
 
 
@@ -93,9 +93,9 @@ async def test_live_sessions_are_denied_every_kind_of_call_and_a_neighbours_are_
     await shut([TENANT])
     for call in CALLS:
         for read_only, client in clients.items():
-            refusal = assert_denied(client, call.operation, call.parameters(world.tables.name, OWN))
-            assert refusal["role"] == f"keyfence-{TENANT_ROLES[not read_only]}"
-            assert refusal["explicit"]
+            denial = assert_denied(client, call.operation, call.parameters(world.tables.name, OWN))
+            assert denial["role"] == f"keyfence-{TENANT_ROLES[not read_only]}"
+            assert denial["explicit"]
         assert_allowed(neighbour, call.operation, call.parameters(world.tables.name, NEXT_DOOR))
 
 
@@ -140,7 +140,7 @@ async def test_old_and_new_sessions_are_denied_and_both_are_allowed_again_afterw
 
 
 def test_a_session_that_was_derived_from_the_gates_key_offline_is_denied_too(world: World) -> None:
-    """As commands do it, in an account of their own in which nobody is suspended."""
+    """Derives the session as commands do, from an account in which nobody is suspended."""
     key, account = new_gate_key(), Account.from_definitions(ROLES, Deployment(table=world.settings.table))
     offline = SessionIssuer(account, key)
     with Gate.start(engine_url=world.engine_url, account=account, key=key) as gate:
@@ -186,7 +186,7 @@ async def test_the_migrator_can_move_a_suspended_tenants_items_and_not_a_neighbo
 
 @pytest.mark.parametrize("role", TENANT_ROLES)
 def test_an_inline_policy_that_allows_everything_gives_a_tenant_role_nothing_more(world: World, role: str) -> None:
-    """The boundary is the fence: beyond it an inline policy opens nothing."""
+    """The permissions boundary limits the role: an inline policy cannot allow more."""
     iam = boto_of(world, "iam", gate_access.role_session(world.gate.sessions, "suspender").credentials)
     name, table = f"keyfence-{role}", world.tables.name
     client = world.client(TENANT, read_only=role == "tenant-read")

@@ -1,4 +1,4 @@
-"""A session reaches its own partitions and nothing else, by every call that the catalogue leads to."""
+"""A session reaches its own partitions and nothing else, by every call in the catalogue of access patterns."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -65,7 +65,7 @@ def test_a_tenants_own_items_are_denied_through_partiql() -> None:
 
 
 def test_the_matrix_covers_every_index_operation_and_realm() -> None:
-    """What the catalogue reaches must be in it: a matrix over nothing would always pass."""
+    """A matrix without calls would always pass. This checks that it has all of them."""
     queried = {
         call.parameters("t", Fence("tenant", "X#")).get("IndexName") for call in CALLS if call.operation == "Query"
     }
@@ -78,7 +78,7 @@ def test_the_matrix_covers_every_index_operation_and_realm() -> None:
 
 
 def _allowed(judge: SessionEvaluator) -> Iterator[tuple[Call, str, bool]]:
-    """Yields every call of the catalogue on every place, and whether the session may make it."""
+    """Yields every call on every partition, and whether the session is allowed to make it."""
     for call in CALLS:
         for place, fence in PARTITIONS.items():
             yield call, place, judge.allows(call.operation, call.parameters(DEPLOYMENT.table, fence))

@@ -1,4 +1,4 @@
-"""The same promises, kept by the gate to plain boto3 clients, by every kind of call."""
+"""The gate enforces the same for boto3 clients over HTTP, for every kind of call."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -68,7 +68,7 @@ def test_nothing_is_written_by_a_batch_or_transaction_that_is_denied(world: Worl
 
 
 def test_the_reason_of_a_denied_transaction_does_not_show_a_neighbours_item(world: World, clients: Clients) -> None:
-    """Denied before it is looked at: whether the item exists makes no difference to a single byte."""
+    """The call is denied before the item is read: the response is the same whether the item exists or not."""
     client, table = clients(Caller("tenant-write", TENANT)), world.tables.name
     world.engine_client().put_item(TableName=table, Item=_key(NEIGHBOUR))
     texts = set()
@@ -109,8 +109,8 @@ def _mismatches(world: World, client: "DynamoDBClient", caller: Caller, call: Ca
             if caller.may(call, place):
                 assert_allowed(client, call.operation, parameters)
             else:
-                refusal = assert_denied(client, call.operation, parameters)
-                assert (refusal["role"], refusal["explicit"]) == (f"keyfence-{caller.role}", None)
+                denial = assert_denied(client, call.operation, parameters)
+                assert (denial["role"], denial["explicit"]) == (f"keyfence-{caller.role}", None)
         except (AssertionError, ClientError, pytest.fail.Exception) as error:
             yield f"{call} on {place}: {error}"
 

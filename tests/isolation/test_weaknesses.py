@@ -1,4 +1,4 @@
-"""The locks hold on our policies, every hole has its test, and bugs that are planted do not go unseen."""
+"""Our policies pass all checks, every weakness has a test, and every planted mistake is found."""
 
 import re
 from importlib import import_module
@@ -56,7 +56,7 @@ def test_a_mutated_trust_policy_fails_the_expected_checks_and_the_linter(role: s
 
 
 def test_every_check_fails_for_some_mutation() -> None:
-    """A lock that no bug breaks might be one that cannot fail."""
+    """A check that no mutation breaks could be one that cannot fail."""
     for locks, bugs in ((FENCE, IN_THE_FENCE), (TRUST, IN_THE_TRUST)):
         named = {name for _, broken in bugs.values() for name in broken} | {"has_no_hole_that_its_text_shows"}
         assert named == set(locks)

@@ -1,4 +1,4 @@
-"""Holes of calls: what a fence on leading keys does not reach, with what shuts each of them."""
+"""Weaknesses of calls: what a condition on leading keys does not cover, and what prevents each in our policies."""
 
 import tomllib
 
@@ -134,8 +134,8 @@ def test_H20_a_denial_names_role_and_table_and_clients_of_the_api_see_neither() 
     )
     assert "keyfence-tenant-read" in text
     assert DEPLOYMENT.table_arn in text
-    said = DynamoDbError("AccessDeniedException", text).as_keyfence_error()
-    assert (said.message, dict(said.extensions)) == ("this tenant's credentials do not allow this", {})
+    error = DynamoDbError("AccessDeniedException", text).as_keyfence_error()
+    assert (error.message, dict(error.extensions)) == ("this tenant's credentials do not allow this", {})
 
 
 def test_H21_a_denial_does_not_reveal_whether_an_item_exists_and_no_tenant_writes_shared_items() -> None:

@@ -1,4 +1,4 @@
-"""Holes of conditions: open under the policy that has them, as on AWS, and shut under ours."""
+"""Weaknesses of conditions: each is shown in a policy that has it, as on AWS, and is absent in ours."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def opens(policy: Policy, call: Call, tenant: str | None = "a1") -> bool:
 
 
 def ours_open(call: Call, tenant: str | None = "a1") -> list[str]:
-    """The roles of a tenant whose sessions may make the call."""
+    """Returns the tenant roles whose sessions may make the call."""
     return [role for role in ("tenant-read", "tenant-write") if SessionEvaluator.of(role, tenant).allows(*call)]
 
 

@@ -1,4 +1,4 @@
-"""Holes of partitions: neighbours, shared places and index keys, with what shuts each of them."""
+"""Weaknesses of partitions: neighbours, shared partitions and index keys, and what prevents each here."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Holes of sessions: tags, trust, other policies and time, with what shuts each of them."""
+"""Weaknesses of sessions: tags, trust, other policies and time, and what prevents each here."""
 
 import itertools
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ each_role = pytest.mark.parametrize("role", ["tenant-read", "tenant-write"])
 
 
 def careless(role: str, **changed: Any) -> Account:
-    """Our account, but that the role trusts whatever session of service-base."""
+    """Returns our account with a role that trusts every session of service-base."""
     named = {"Effect": "Allow", "Principal": {"AWS": DEPLOYMENT.role_arn("service-base")}}
     statement = {**named, "Action": ["sts:AssumeRole", "sts:TagSession"]}
     trust = parse_policy({"Version": "2012-10-17", "Statement": [statement]}, kind="trust")
@@ -40,7 +40,7 @@ def careless(role: str, **changed: Any) -> Account:
 
 
 def _unhindered(account: Account) -> Account:
-    """Only the trust decides: service-base may assume anything, however tagged."""
+    """Returns an account where only the trust policy decides: service-base may assume any role with any tags."""
     anything = allowing(["sts:AssumeRole", "sts:TagSession"], None, "*")
     return account.with_role(replace(account.role("service-base"), policies=(anything,)))
 
@@ -123,29 +123,29 @@ def test_H23_an_allow_with_a_condition_in_a_resource_policy_limits_nobody_and_a_
     wide = Policies(identity=(allowing(),))
     condition = {"StringEquals": {"aws:PrincipalTag/tenant": "a10"}}
     bad = _on_the_table("Allow", DEPLOYMENT.role_arn("tenant-write"), condition)
-    refusal = _on_the_table("Deny", "*", {"StringNotEquals": {"aws:PrincipalTag/tenant": "a10"}})
+    denial = _on_the_table("Deny", "*", {"StringNotEquals": {"aws:PrincipalTag/tenant": "a10"}})
     assert isinstance(evaluate(replace(wide, resource=(bad,)), tagged, one.principal), Allowed)
-    assert not isinstance(evaluate(replace(wide, resource=(refusal,)), tagged, one.principal), Allowed)
-    assert "conditional-allow" in names(bad) - names(refusal)
+    assert not isinstance(evaluate(replace(wide, resource=(denial,)), tagged, one.principal), Allowed)
+    assert "conditional-allow" in names(bad) - names(denial)
     assert OURS.resource_policies == {}
 
 
 async def test_H26_sessions_are_cached_by_role_tenant_and_scope_and_never_shared() -> None:
     counted = itertools.count()
 
-    def assume(wanted: SessionSpec, seconds: int) -> Credentials:
-        return Credentials(f"{wanted.role}/{wanted.tenant}/{wanted.scope}/{next(counted)}", "secret", "token")
+    def assume(spec: SessionSpec, seconds: int) -> Credentials:
+        return Credentials(f"{spec.role}/{spec.tenant}/{spec.scope}/{next(counted)}", "secret", "token")
 
     roles, tenants = ("tenant-read", "tenant-write"), (TenantId("a1"), TenantId("a10"))
-    wanted = [SessionSpec(*each) for each in itertools.product(roles, tenants, SessionScope)]
+    specs = [SessionSpec(*each) for each in itertools.product(roles, tenants, SessionScope)]
     vending = SessionCache(assume)
     try:
-        given = [(await vending.credentials(one)).access_key for one in (*wanted, *wanted)]
+        access_keys = [(await vending.credentials(one)).access_key for one in (*specs, *specs)]
     finally:
         vending.close()
-    assert [key.rpartition("/")[0] for key in given[:16]] == ["/".join(map(str, one)) for one in wanted]
-    assert given[:16] == given[16:]
-    assert len(set(given)) == 16
+    assert [key.rpartition("/")[0] for key in access_keys[:16]] == ["/".join(map(str, one)) for one in specs]
+    assert access_keys[:16] == access_keys[16:]
+    assert len(set(access_keys)) == 16
 
 
 @each_role

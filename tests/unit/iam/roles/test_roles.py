@@ -1,4 +1,4 @@
-"""What holds for the policies of every role, whatever they are for."""
+"""Properties that the policies of all roles have."""
 
 import re
 
@@ -174,7 +174,7 @@ def test_each_role_trusts_only_the_roles_that_need_it() -> None:
 
 
 def test_assume_role_permissions_and_trust_policies_match() -> None:
-    """Both sides of every assumption name each other: one without the other is a mistake in either."""
+    """A permission to assume a role and its trust policy must name each other; one alone is a mistake."""
     may = {
         (role, arn.removeprefix(LOCAL.role_arn("")))
         for role, identity in IDENTITIES.items()

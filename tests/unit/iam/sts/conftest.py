@@ -1,4 +1,4 @@
-"""A scene for every test that needs no other."""
+"""The fixture `stage`: a session cache with a fake STS and a manual clock."""
 
 from collections.abc import Iterator
 

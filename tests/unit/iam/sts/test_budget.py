@@ -1,4 +1,4 @@
-"""STS is asked no more often than the budget allows, and renewals come before new tenants."""
+"""STS is called no more often than the budget allows, and refreshes have a reserve."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.fakes.sts import SessionCacheFixture, reads, session_cache
 
 
 async def crowd(stage: SessionCacheFixture) -> None:
-    """A hundred new tenants."""
+    """Requests sessions for a hundred new tenants."""
     for number in range(100):
         await stage.use(reads(f"t{number:02}"))
 
@@ -17,7 +17,7 @@ async def test_a_new_tenant_beyond_the_budget_gets_the_time_to_retry() -> None:
     stage = session_cache(budget=call_budget(5.0))
     with pytest.raises(SessionThrottled) as refused:
         await crowd(stage)
-    assert len(stage.sts.requests) == 9, "two seconds' worth, less what is kept for renewals"
+    assert len(stage.sts.requests) == 9, "a burst of two seconds, less the reserve for refreshes"
     assert stage.sessions.counts["throttled"] == 1
     assert refused.value.retry_after > 0
     stage.clock.now += refused.value.retry_after + 0.001

@@ -1,4 +1,4 @@
-"""A session is kept under everything that it was wanted for, and no longer than it is good."""
+"""A session is cached for its whole spec, until shortly before it expires."""
 
 from itertools import combinations
 
@@ -35,10 +35,10 @@ async def test_a_cached_session_is_given_out_without_a_call_to_sts(stage: Sessio
 
 async def test_two_different_specs_never_share_a_session(stage: SessionCacheFixture) -> None:
     for round_ in range(2):
-        for wanted in NEIGHBOURS:
-            key = await stage.use(wanted)
-            assert key.startswith(f"{wanted.role}/{wanted.tenant}/{wanted.scope}/"), round_
-    keys = {wanted: await stage.use(wanted) for wanted in NEIGHBOURS}
+        for spec in NEIGHBOURS:
+            key = await stage.use(spec)
+            assert key.startswith(f"{spec.role}/{spec.tenant}/{spec.scope}/"), round_
+    keys = {spec: await stage.use(spec) for spec in NEIGHBOURS}
     assert all(keys[one] != keys[other] for one, other in combinations(NEIGHBOURS, 2))
     assert len(stage.sts.requests) == len(NEIGHBOURS)
 
@@ -49,7 +49,7 @@ async def test_scopes_of_one_role_never_share_a_session(stage: SessionCacheFixtu
     for profile in (first, second, first):
         key = await stage.use(SessionSpec("control-plane", scope=profile))
         assert key.startswith(f"control-plane/None/{profile}/")
-    assert [wanted.scope for wanted in stage.sts.requests] == [first, second]
+    assert [spec.scope for spec in stage.sts.requests] == [first, second]
 
 
 def test_reads_use_the_read_role_and_writes_the_write_role() -> None:
@@ -60,13 +60,15 @@ def test_reads_use_the_read_role_and_writes_the_write_role() -> None:
 
 
 def test_table_access_decides_the_scope() -> None:
-    wanted = {
+    specs = {
         placement: tenant_session(TenantId("a1"), writes=True, table_access=placement) for placement in TableAccess
     }
-    moved = {placement: migration_session(TenantId("a1"), table_access=placement) for placement in TableAccess}
-    assert [one.scope for one in wanted.values()] == [SessionScope.POOL, SessionScope.SILO, SessionScope.FULL]
-    assert [one.scope for one in moved.values()] == [SessionScope.POOL, SessionScope.SILO, SessionScope.FULL]
-    assert len({*wanted.values(), *moved.values()}) == 6
+    migration_specs = {
+        placement: migration_session(TenantId("a1"), table_access=placement) for placement in TableAccess
+    }
+    assert [one.scope for one in specs.values()] == [SessionScope.POOL, SessionScope.SILO, SessionScope.FULL]
+    assert [one.scope for one in migration_specs.values()] == [SessionScope.POOL, SessionScope.SILO, SessionScope.FULL]
+    assert len({*specs.values(), *migration_specs.values()}) == 6
 
 
 @pytest.mark.parametrize("name", ["", "A1", "a*", "a1#", "${aws:username}", "a1\n"])
@@ -77,12 +79,12 @@ def test_an_invalid_tenant_id_makes_no_spec(name: str) -> None:
 
 async def test_a_full_cache_removes_the_least_recently_used_session() -> None:
     full = session_cache(max_sessions=3)
-    kept = {name: await full.use(reads(name)) for name in ("a1", "a2", "a3")}
+    keys = {name: await full.use(reads(name)) for name in ("a1", "a2", "a3")}
     await full.use(reads("a1"))
     await full.use(reads("a4"))
-    assert await full.use(reads("a1")) == kept["a1"]
-    assert await full.use(reads("a3")) == kept["a3"]
-    assert await full.use(reads("a2")) != kept["a2"]
+    assert await full.use(reads("a1")) == keys["a1"]
+    assert await full.use(reads("a3")) == keys["a3"]
+    assert await full.use(reads("a2")) != keys["a2"]
     assert len(full.sessions._sessions) == 3
 
 

@@ -1,4 +1,4 @@
-"""STS is asked for exactly the session that is wanted, and its refusals are told apart."""
+"""The parameters of AssumeRole, and the errors of STS."""
 
 import json
 import re
@@ -55,7 +55,7 @@ OWN_SILO = f"{TABLES}-silo-${{aws:PrincipalTag/tenant}}"
 
 
 @pytest.mark.parametrize(
-    ("wanted", "role"),
+    ("spec", "role"),
     [
         (tenant_session(ACME, writes=False, table_access=TableAccess.BOTH), "tenant-read"),
         (tenant_session(ACME, writes=True, table_access=TableAccess.BOTH), "tenant-write"),
@@ -63,7 +63,7 @@ OWN_SILO = f"{TABLES}-silo-${{aws:PrincipalTag/tenant}}"
     ],
 )
 def test_a_tenants_session_has_its_role_and_the_tenant_as_its_only_tag(
-    sts: StsClient, stub: Stubber, wanted: SessionSpec, role: str
+    sts: StsClient, stub: Stubber, spec: SessionSpec, role: str
 ) -> None:
     expected = {
         "RoleArn": f"{ROLES}{role}",
@@ -72,15 +72,15 @@ def test_a_tenants_session_has_its_role_and_the_tenant_as_its_only_tag(
         "Tags": [{"Key": "tenant", "Value": "acme"}],
     }
     stub.add_response("assume_role", ISSUED, expected)
-    assert sts(wanted, 900) == Credentials("ASIA0123456789ABCDEF", "secret", "token")
+    assert sts(spec, 900) == Credentials("ASIA0123456789ABCDEF", "secret", "token")
 
 
 @pytest.mark.parametrize(("placement", "table"), [(TableAccess.POOL, TABLES), (TableAccess.SILO, OWN_SILO)])
 def test_a_tenants_session_is_limited_to_its_table_by_a_session_policy(
     sts: StsClient, placement: TableAccess, table: str
 ) -> None:
-    wanted = [tenant_session(ACME, writes=writes, table_access=placement) for writes in (False, True)]
-    for one in (*wanted, migration_session(ACME, table_access=placement)):
+    specs = [tenant_session(ACME, writes=writes, table_access=placement) for writes in (False, True)]
+    for one in (*specs, migration_session(ACME, table_access=placement)):
         asked = sts._parameters(one, 900)
         (statement,) = json.loads(asked["Policy"])["Statement"]
         assert statement["Resource"] == [table, f"{table}/index/*"]

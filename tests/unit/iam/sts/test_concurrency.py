@@ -1,4 +1,4 @@
-"""However many want the same session at once, in whatever event loops, STS is asked once."""
+"""Simultaneous callers of one session, in any event loops, share one call to STS."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ from tests.fakes.sts import SessionCacheFixture, reads, session_cache, writes
 
 
 async def waiting(stage: SessionCacheFixture, number: int) -> list["asyncio.Task[str]"]:
-    """Callers who have all got to where they wait."""
+    """Starts callers and returns when all of them wait."""
     tasks = [asyncio.create_task(stage.use(reads("acme"))) for _ in range(number)]
     for _ in range(3):
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""A tenant that is forgotten gets nothing out of anybody's hand, and its neighbours keep what they have."""
+"""`forget` removes the sessions of one tenant, and of no other."""
 
 import asyncio
 
@@ -17,18 +17,18 @@ A1 = TenantId("a1")
 
 async def test_forget_removes_the_tenants_sessions_of_all_roles(stage: SessionCacheFixture) -> None:
     wants = (reads("a1"), writes("a1"), migration_session(A1))
-    before = [await stage.use(wanted) for wanted in wants]
+    before = [await stage.use(spec) for spec in wants]
     stage.sessions.forget(A1)
-    after = [await stage.use(wanted) for wanted in wants]
+    after = [await stage.use(spec) for spec in wants]
     assert not {*before} & {*after}
     assert stage.sts.requests == [*wants, *wants]
 
 
 async def test_forget_keeps_sessions_of_neighbours_and_of_the_control_plane(stage: SessionCacheFixture) -> None:
     others = (reads("a10"), reads("a1-1"), control_plane_session(writes=True), suspender_session())
-    before = [await stage.use(wanted) for wanted in others]
+    before = [await stage.use(spec) for spec in others]
     stage.sessions.forget(A1)
-    assert [await stage.use(wanted) for wanted in others] == before
+    assert [await stage.use(spec) for spec in others] == before
 
 
 async def test_a_session_that_is_being_requested_is_not_cached(stage: SessionCacheFixture) -> None:

@@ -1,4 +1,4 @@
-"""Without STS those who are served go on being served until their sessions end, and then nobody else's are used."""
+"""During an outage of STS, cached sessions are used until they expire, and never those of another tenant."""
 
 import pytest
 
@@ -108,7 +108,7 @@ async def test_after_a_lost_connection_the_retry_succeeds(stage: SessionCacheFix
 
 
 class Full:
-    """A log on a disk without room."""
+    """A log that cannot be written."""
 
     def error(self, *_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")

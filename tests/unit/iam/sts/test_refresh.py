@@ -1,4 +1,4 @@
-"""Sessions in use are renewed early, at different times, and without anybody waiting."""
+"""Sessions in use are refreshed early, at different times, without any caller waiting."""
 
 from itertools import pairwise
 

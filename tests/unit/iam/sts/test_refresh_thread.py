@@ -1,4 +1,4 @@
-"""The sweep goes on until it is stopped, whatever its work does."""
+"""The refresh thread runs until it is stopped, also if its task fails."""
 
 from threading import Event
 

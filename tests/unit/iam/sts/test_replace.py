@@ -1,4 +1,4 @@
-"""A session that is refused is replaced, since it may have been revoked: once in a while, and only by a newer one."""
+"""A denied session is replaced by a new one, since it may have been revoked, at most once in an interval."""
 
 import asyncio
 
@@ -60,33 +60,33 @@ async def test_the_refresh_keeps_the_time_of_a_replacement(stage: SessionCacheFi
 
 async def test_a_replacement_for_one_spec_is_not_used_for_another(stage: SessionCacheFixture) -> None:
     await replaced(stage, await stage.sessions.credentials(ACME))
-    for wanted in (writes("acme"), reads("globex")):
-        kept = await stage.sessions.credentials(wanted)
-        other = await stage.sessions.replace(wanted, kept)
+    for spec in (writes("acme"), reads("globex")):
+        denied = await stage.sessions.credentials(spec)
+        other = await stage.sessions.replace(spec, denied)
         assert other is not None
-        assert other.access_key.startswith(f"{wanted.role}/{wanted.tenant}/")
+        assert other.access_key.startswith(f"{spec.role}/{spec.tenant}/")
 
 
 async def test_without_sts_a_denied_session_stays_cached(stage: SessionCacheFixture) -> None:
-    kept = await stage.sessions.credentials(ACME)
+    denied = await stage.sessions.credentials(ACME)
     stage.sts.fail()
-    assert await replaced(stage, kept) is None
-    assert await stage.sessions.credentials(ACME) == kept
+    assert await replaced(stage, denied) is None
+    assert await stage.sessions.credentials(ACME) == denied
 
 
 @pytest.mark.parametrize("failure", [SessionThrottled("busy", 1.0), ZeroDivisionError()], ids=["busy", "unforeseen"])
 async def test_an_error_of_sts_leaves_the_denial_as_it_is(stage: SessionCacheFixture, failure: Exception) -> None:
-    kept = await stage.sessions.credentials(ACME)
+    denied = await stage.sessions.credentials(ACME)
     stage.sts.failure = failure
-    assert await replaced(stage, kept) is None
+    assert await replaced(stage, denied) is None
 
 
 async def test_beyond_the_budget_nothing_is_replaced_and_the_next_denial_may_try() -> None:
     stage = session_cache(budget=call_budget(0.5))
-    kept = await stage.sessions.credentials(ACME)
-    assert await replaced(stage, kept) is None
+    denied = await stage.sessions.credentials(ACME)
+    assert await replaced(stage, denied) is None
     stage.clock.now += 2
-    assert await replaced(stage, kept)
+    assert await replaced(stage, denied)
 
 
 async def test_a_replacement_is_refreshed_like_any_session(stage: SessionCacheFixture) -> None:

@@ -1,4 +1,4 @@
-"""Suspensions and revocations say what IAM understands, or refuse to be made."""
+"""The policies of suspensions and revocations, and the arguments that they reject."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -1,4 +1,4 @@
-"""All that a call asks for is judged, and the same thing but once."""
+"""All authorization requests of a call are evaluated, equal ones once."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +26,7 @@ def asked(key: str, action: str = "dynamodb:PutItem", attributes: tuple[str, ...
 
 @pytest.fixture
 def judged(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, ContextValue]]:
-    """The contexts that were held against policies."""
+    """Records the contexts that were evaluated."""
     seen: list[Mapping[str, ContextValue]] = []
 
     def watched(policies: Any, question: AuthorizationRequest, principal: Any) -> Any:
@@ -38,10 +38,10 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, ContextValue]]:
 
 
 def denied(*questions: AuthorizationRequest) -> tuple[AuthorizationRequest, Denied] | None:
-    wanted = AssumeRoleRequest(
+    request = AssumeRoleRequest(
         role_arn=DEPLOYMENT.role_arn("tenant-write"), session_name="acme", tags={"tenant": "acme"}
     )
-    session = assume_role(wanted, SESSIONS.issue_service_session("service-base").session, SESSIONS).session
+    session = assume_role(request, SESSIONS.issue_service_session("service-base").session, SESSIONS).session
     return first_denied(questions, {"aws:PrincipalTag/tenant": "acme"}, session, SESSIONS.account)
 
 

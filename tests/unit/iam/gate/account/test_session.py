@@ -1,4 +1,4 @@
-"""A session is its role as it is now, with the tags and the end that it was given."""
+"""A session has the current policies of its role, and the tags and the expiry of its token."""
 
 from dataclasses import replace
 

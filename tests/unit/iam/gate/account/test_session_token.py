@@ -1,4 +1,4 @@
-"""A session token opens for its access key under its own key, and for nothing else."""
+"""A session token can be decrypted for its own access key with its gate's key only."""
 
 import random
 from base64 import b64decode, b64encode

@@ -1,4 +1,4 @@
-"""Requests reach the engine once and as they were, and its answers come back whole or not at all."""
+"""Requests reach the engine once and unchanged, and its responses are returned complete or not at all."""
 
 import asyncio
 import socket
@@ -14,9 +14,9 @@ BODY = b' {"a" :\t"\xc3\xa4\\u00e4"}\n'
 
 async def test_the_body_and_the_headers_arrive_byte_for_byte() -> None:
     async with scripted() as (engine, url):
-        upstream = EngineClient(url)
-        await upstream.post(HEADERS, BODY)
-        upstream.close()
+        engine_client = EngineClient(url)
+        await engine_client.post(HEADERS, BODY)
+        engine_client.close()
     head, body = engine.requests[0]
     assert body == BODY
     assert head == (
@@ -30,9 +30,9 @@ async def test_status_headers_and_body_of_the_response_are_returned_unchanged() 
         b"HTTP/1.1 418 Odd\r\nX-Amz-Crc32: 7\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nContent-Length: 3\r\n\r\n\x00\xffx"
     )
     async with scripted(lambda *_: answer) as (_, url):
-        upstream = EngineClient(url)
-        got = await upstream.post(HEADERS, BODY)
-        upstream.close()
+        engine_client = EngineClient(url)
+        got = await engine_client.post(HEADERS, BODY)
+        engine_client.close()
     assert (got.status, got.body) == (418, b"\x00\xffx")
     assert got.headers == [
         (b"x-amz-crc32", b"7"),
@@ -45,47 +45,47 @@ async def test_status_headers_and_body_of_the_response_are_returned_unchanged() 
 async def test_a_chunked_response_is_returned_with_its_length() -> None:
     answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n3\r\n   \r\n0\r\n\r\n"
     async with scripted(lambda *_: answer) as (_, url):
-        upstream = EngineClient(url)
-        got = await upstream.post(HEADERS, BODY)
-        upstream.close()
+        engine_client = EngineClient(url)
+        got = await engine_client.post(HEADERS, BODY)
+        engine_client.close()
     assert got.body == b"{}   "
     assert got.headers == [(b"content-length", b"5")]
 
 
 async def test_an_informational_response_is_skipped() -> None:
     async with scripted(lambda *_: b"HTTP/1.1 100 Continue\r\n\r\n" + OK) as (_, url):
-        upstream = EngineClient(url)
-        assert (await upstream.post(HEADERS, BODY)).status == 200
-        upstream.close()
+        engine_client = EngineClient(url)
+        assert (await engine_client.post(HEADERS, BODY)).status == 200
+        engine_client.close()
 
 
 async def test_sequential_calls_share_a_connection() -> None:
     async with scripted() as (engine, url):
-        upstream = EngineClient(url)
+        engine_client = EngineClient(url)
         for _ in range(5):
-            await upstream.post(HEADERS, BODY)
-        upstream.close()
+            await engine_client.post(HEADERS, BODY)
+        engine_client.close()
     assert (engine.connections, len(engine.requests)) == (1, 5)
 
 
 async def test_a_connection_that_the_engine_closes_is_not_reused() -> None:
     closing = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}"
     async with scripted(lambda *_: closing) as (engine, url):
-        upstream = EngineClient(url)
+        engine_client = EngineClient(url)
         for _ in range(3):
-            await upstream.post(HEADERS, BODY)
-        upstream.close()
+            await engine_client.post(HEADERS, BODY)
+        engine_client.close()
     assert (engine.connections, len(engine.requests)) == (3, 3)
 
 
 async def test_an_idle_connection_that_was_closed_is_replaced() -> None:
     async with scripted() as (engine, url):
-        upstream = EngineClient(url)
-        await upstream.post(HEADERS, BODY)
+        engine_client = EngineClient(url)
+        await engine_client.post(HEADERS, BODY)
         engine.hang_up()
         await asyncio.sleep(0.05)
-        assert (await upstream.post(HEADERS, BODY)).status == 200
-        upstream.close()
+        assert (await engine_client.post(HEADERS, BODY)).status == 200
+        engine_client.close()
     assert (engine.connections, len(engine.requests)) == (2, 2)
 
 
@@ -107,20 +107,20 @@ async def test_an_incomplete_response_is_an_error_and_the_request_is_not_repeate
         return answer
 
     async with scripted(once) as (engine, url):
-        upstream = EngineClient(url)
+        engine_client = EngineClient(url)
         with pytest.raises(EngineUnreachable) as lost:
-            await upstream.post(HEADERS, BODY)
-        upstream.close()
+            await engine_client.post(HEADERS, BODY)
+        engine_client.close()
     assert lost.value.sent
     assert len(engine.requests) == 1
 
 
 async def test_an_unrequested_response_is_never_used_for_the_next_request() -> None:
-    """A second answer after the first would otherwise be read as that of the next caller."""
+    """A second response after the first would otherwise be read as that of the next request."""
     async with scripted(lambda *_: OK + b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged") as (engine, url):
-        upstream = EngineClient(url)
-        bodies = [(await upstream.post(HEADERS, BODY)).body for _ in range(3)]
-        upstream.close()
+        engine_client = EngineClient(url)
+        bodies = [(await engine_client.post(HEADERS, BODY)).body for _ in range(3)]
+        engine_client.close()
     assert bodies == [b"{}"] * 3
     assert engine.connections == 3
 
@@ -132,24 +132,24 @@ async def test_the_response_for_a_cancelled_caller_reaches_nobody_else() -> None
         engine,
         url,
     ):
-        upstream = EngineClient(url, connections=1)
-        await upstream.post(HEADERS, b"first")
-        waiting = asyncio.create_task(upstream.post(HEADERS, b"late"))
+        engine_client = EngineClient(url, connections=1)
+        await engine_client.post(HEADERS, b"first")
+        waiting = asyncio.create_task(engine_client.post(HEADERS, b"late"))
         await asyncio.sleep(0)
         waiting.cancel()
-        assert (await upstream.post(HEADERS, b"next")).body == b"2"
+        assert (await engine_client.post(HEADERS, b"next")).body == b"2"
         async with asyncio.timeout(5):
             await engine.left.wait()
-        upstream.close()
+        engine_client.close()
     assert engine.connections == 2
 
 
 async def test_a_timeout_is_an_error() -> None:
     async with scripted(lambda *_: b"") as (_, url):
-        upstream = EngineClient(url, response_seconds=0.05)
+        engine_client = EngineClient(url, response_seconds=0.05)
         with pytest.raises(EngineUnreachable, match="no answer within"):
-            await upstream.post(HEADERS, BODY)
-        upstream.close()
+            await engine_client.post(HEADERS, BODY)
+        engine_client.close()
 
 
 async def test_an_engine_that_cannot_be_reached_was_not_called() -> None:
@@ -162,9 +162,9 @@ async def test_an_engine_that_cannot_be_reached_was_not_called() -> None:
 
 async def test_the_number_of_connections_is_bounded() -> None:
     async with scripted() as (engine, url):
-        upstream = EngineClient(url, connections=3)
-        await asyncio.gather(*(upstream.post(HEADERS, BODY) for _ in range(30)))
-        upstream.close()
+        engine_client = EngineClient(url, connections=3)
+        await asyncio.gather(*(engine_client.post(HEADERS, BODY) for _ in range(30)))
+        engine_client.close()
     assert engine.connections <= 3
     assert len(engine.requests) == 30
 

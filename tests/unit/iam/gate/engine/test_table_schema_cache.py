@@ -1,4 +1,4 @@
-"""The engine is asked for a table's keys once, until the table changes."""
+"""A table's schema is requested from the engine once, until the table changes."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ async def test_a_missing_table_is_not_cached() -> None:
 
 
 async def test_a_response_that_arrives_after_clear_is_not_cached() -> None:
-    """A table that is altered just then would otherwise keep its old keys."""
+    """A table that is changed at that moment would otherwise keep its old schema."""
     async with scripted(with_table(TABLE)) as (engine, url):
         schemas = TableSchemaCache(EngineClient(url), "us-east-1")
         early = asyncio.create_task(schemas.find(["keyfence"]))

@@ -1,4 +1,4 @@
-"""Faults reach callers as they would from AWS, and only callers that were allowed to call."""
+"""Faults look like those of AWS, and only allowed calls meet them."""
 
 import pytest
 

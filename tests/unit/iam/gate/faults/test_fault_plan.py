@@ -1,4 +1,4 @@
-"""Faults strike the calls they are meant for, and the same ones every time."""
+"""Faults are due for the intended calls, and for the same ones every time."""
 
 from keyfence_iam.gate.fault_injection import FaultPlan
 from keyfence_iam.gate.faults import Fault

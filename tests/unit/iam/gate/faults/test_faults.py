@@ -1,4 +1,4 @@
-"""Faults are read strictly, and every mistake names its place."""
+"""Faults are parsed strictly, and each error names its JSON path."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A gate that has no engine, and clients of its IAM."""
+"""A gate without an engine, and clients of its IAM API."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ def gate(**options: Any) -> Iterator[Gate]:
         yield running
 
 
-def became(gate: Gate, role: str, by: str = "service-base", **tags: str) -> Credentials:
+def assumed_credentials(gate: Gate, role: str, by: str = "service-base", **tags: str) -> Credentials:
     arn = gate.account.role(role).arn
     assumption = AssumeRoleRequest(role_arn=arn, session_name="tester", tags=tags)
     return assume_role(assumption, gate.sessions.issue_service_session(by).session, gate.sessions).credentials
@@ -50,7 +50,7 @@ def client(gate: Gate, credentials: Credentials, service: Any = "iam", region: s
 
 
 def suspender(gate: Gate, **how: Any) -> Any:
-    return client(gate, became(gate, "suspender"), **how)
+    return client(gate, assumed_credentials(gate, "suspender"), **how)
 
 
 def put(client: Any, role: str = READ, name: str = "one", document: str = DENY) -> Any:

@@ -1,4 +1,4 @@
-"""The gate's IAM takes, shows and drops inline policies as AWS's does, from those who may."""
+"""The gate's IAM API puts, returns and deletes inline policies as AWS does, for callers that are allowed."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.unit.iam.gate.role_policies.engineless_gate import (
     DENY,
     READ,
     WRITE,
-    became,
+    assumed_credentials,
     client,
     gate,
     put,
@@ -28,55 +28,55 @@ CALLS = ("put_role_policy", "get_role_policy", "delete_role_policy")
 
 
 @pytest.fixture(scope="module")
-def standing() -> Iterator[Gate]:
+def running_gate() -> Iterator[Gate]:
     with gate() as running:
         yield running
 
 
 @pytest.fixture
-def desk(standing: Gate) -> Gate:
-    standing.account = Account.from_definitions(ROLES, Deployment())
-    return standing
+def fresh_gate(running_gate: Gate) -> Gate:
+    running_gate.account = Account.from_definitions(ROLES, Deployment())
+    return running_gate
 
 
 def filled(characters: int) -> str:
-    """A policy of that many characters, and many blanks besides."""
+    """Returns a policy of this many characters, plus white space."""
     bare = json.dumps({**json.loads(DENY), "Id": ""}, separators=(",", ":"))
     text = bare.replace('"Id":""', f'"Id":"{"x" * (characters - len(bare))}"')
     assert len(text) == characters
     return text.replace(",", " ,\n\t ")
 
 
-def test_a_policy_is_returned_as_it_was_put_until_it_is_deleted(desk: Gate) -> None:
-    iam = suspender(desk)
+def test_a_policy_is_returned_as_it_was_put_until_it_is_deleted(fresh_gate: Gate) -> None:
+    iam = suspender(fresh_gate)
     put(iam, name="a.b+c=d,e@f-g_h", document=DENY)
     shown = iam.get_role_policy(RoleName=READ, PolicyName="a.b+c=d,e@f-g_h")
     assert (shown["RoleName"], shown["PolicyName"]) == (READ, "a.b+c=d,e@f-g_h")
     assert shown["PolicyDocument"] == json.loads(DENY)
-    assert desk.account.inline_policies == {READ: {"a.b+c=d,e@f-g_h": DENY}}
+    assert fresh_gate.account.inline_policies == {READ: {"a.b+c=d,e@f-g_h": DENY}}
     iam.delete_role_policy(RoleName=READ, PolicyName="a.b+c=d,e@f-g_h")
-    assert desk.account.inline_policies == {}
+    assert fresh_gate.account.inline_policies == {}
     with refused("NoSuchEntity", 404, "The role policy with name a.b+c=d,e@f-g_h cannot be found."):
         iam.get_role_policy(RoleName=READ, PolicyName="a.b+c=d,e@f-g_h")
 
 
-def test_a_policy_replaces_the_one_with_the_same_name_only(desk: Gate) -> None:
-    iam, other = suspender(desk), DENY.replace("Deny", "Allow")
+def test_a_policy_replaces_the_one_with_the_same_name_only(fresh_gate: Gate) -> None:
+    iam, other = suspender(fresh_gate), DENY.replace("Deny", "Allow")
     put(iam, name="one")
     put(iam, name="two")
     put(iam, name="one", document=other)
     put(iam, role=WRITE, name="one")
-    assert desk.account.inline_policies == {READ: {"one": other, "two": DENY}, WRITE: {"one": DENY}}
+    assert fresh_gate.account.inline_policies == {READ: {"one": other, "two": DENY}, WRITE: {"one": DENY}}
 
 
-def test_a_missing_policy_cannot_be_deleted(desk: Gate) -> None:
+def test_a_missing_policy_cannot_be_deleted(fresh_gate: Gate) -> None:
     with refused("NoSuchEntity", 404, "The role policy with name one cannot be found."):
-        suspender(desk).delete_role_policy(RoleName=READ, PolicyName="one")
+        suspender(fresh_gate).delete_role_policy(RoleName=READ, PolicyName="one")
 
 
 @pytest.mark.parametrize("name", [READ, f"{READ}-boundary", "tenant-read", ""])
-def test_the_deployed_policy_has_no_name_by_which_it_could_be_replaced_or_deleted(desk: Gate, name: str) -> None:
-    iam, before = suspender(desk), desk.account.role("tenant-read").policies
+def test_the_deployed_policy_has_no_name_by_which_it_could_be_replaced_or_deleted(fresh_gate: Gate, name: str) -> None:
+    iam, before = suspender(fresh_gate), fresh_gate.account.role("tenant-read").policies
     if name:
         put(iam, name=name)
         iam.delete_role_policy(RoleName=READ, PolicyName=name)
@@ -85,7 +85,7 @@ def test_the_deployed_policy_has_no_name_by_which_it_could_be_replaced_or_delete
     else:
         with refused("ValidationError", 400, "policyName"):
             put(iam, name=name)
-    assert desk.account.role("tenant-read").policies == before
+    assert fresh_gate.account.role("tenant-read").policies == before
 
 
 @pytest.mark.parametrize(
@@ -100,26 +100,26 @@ def test_the_deployed_policy_has_no_name_by_which_it_could_be_replaced_or_delete
     ],
     ids=["half", "a list", "no statement", "no effect", "a misspelt element", "a principal"],
 )
-def test_an_invalid_policy_is_rejected_and_changes_nothing(desk: Gate, document: str) -> None:
+def test_an_invalid_policy_is_rejected_and_changes_nothing(fresh_gate: Gate, document: str) -> None:
     with refused("MalformedPolicyDocument", 400):
-        put(suspender(desk), document=document)
-    assert desk.account.inline_policies == {}
+        put(suspender(fresh_gate), document=document)
+    assert fresh_gate.account.inline_policies == {}
 
 
 @pytest.mark.parametrize("name", ["a b", "a/b", "*", "x" * 129, "ä"])
-def test_an_invalid_policy_name_is_rejected(desk: Gate, name: str) -> None:
+def test_an_invalid_policy_name_is_rejected(fresh_gate: Gate, name: str) -> None:
     with refused("ValidationError", 400, "'policyName' failed to satisfy constraint"):
-        put(suspender(desk), name=name)
+        put(suspender(fresh_gate), name=name)
 
 
-def test_missing_parameters_are_reported(desk: Gate) -> None:
+def test_missing_parameters_are_reported(fresh_gate: Gate) -> None:
     with refused("ValidationError", 400, "2 validation errors detected: Value null at 'policyName'"):
-        suspender(desk).put_role_policy(RoleName=READ)
+        suspender(fresh_gate).put_role_policy(RoleName=READ)
 
 
-def test_the_policies_of_a_role_have_10240_characters_together_without_white_space(desk: Gate) -> None:
-    iam = suspender(desk)
-    room = MAX_INLINE_SIZE - desk.account.role("tenant-read").inline_size
+def test_the_policies_of_a_role_have_10240_characters_together_without_white_space(fresh_gate: Gate) -> None:
+    iam = suspender(fresh_gate)
+    room = MAX_INLINE_SIZE - fresh_gate.account.role("tenant-read").inline_size
     put(iam, name="one", document=filled(room - 1000))
     put(iam, name="two", document=filled(1000))
     with refused("LimitExceeded", 409, f"Maximum policy size of 10240 bytes exceeded for role {READ}"):
@@ -134,46 +134,48 @@ def test_the_policies_of_a_role_have_10240_characters_together_without_white_spa
 @pytest.mark.parametrize(
     "role", ["tenant-migration", "service-base", "control-plane", "migrator", "provisioner", "suspender", "nobody"]
 )
-def test_the_suspender_reaches_only_the_two_tenant_roles(desk: Gate, call: str, role: str) -> None:
+def test_the_suspender_reaches_only_the_two_tenant_roles(fresh_gate: Gate, call: str, role: str) -> None:
     arguments = {"PolicyDocument": DENY} if call.startswith("put") else {}
     with refused("AccessDenied", 403, f"on resource: role keyfence-{role} because no identity-based policy allows"):
-        getattr(suspender(desk), call)(RoleName=f"keyfence-{role}", PolicyName="one", **arguments)
+        getattr(suspender(fresh_gate), call)(RoleName=f"keyfence-{role}", PolicyName="one", **arguments)
 
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("role", ["service-base", "migrator", "provisioner", "stream-worker"])
-def test_only_the_suspender_may_change_role_policies(desk: Gate, call: str, role: str) -> None:
-    iam = client(desk, desk.sessions.issue_service_session(role).credentials)
+def test_only_the_suspender_may_change_role_policies(fresh_gate: Gate, call: str, role: str) -> None:
+    iam = client(fresh_gate, fresh_gate.sessions.issue_service_session(role).credentials)
     arguments = {"PolicyDocument": DENY} if call.startswith("put") else {}
     with refused("AccessDenied", 403, f"assumed-role/keyfence-{role}/local is not authorized to perform: iam:"):
         getattr(iam, call)(RoleName=READ, PolicyName="one", **arguments)
 
 
 @pytest.mark.parametrize("role", ["tenant-read", "tenant-write"])
-def test_a_tenant_is_denied_and_the_denial_is_logged(desk: Gate, role: str) -> None:
-    desk.denials.clear()
+def test_a_tenant_is_denied_and_the_denial_is_logged(fresh_gate: Gate, role: str) -> None:
+    fresh_gate.denials.clear()
     with refused("AccessDenied", 403):
-        client(desk, became(desk, role, tenant="acme")).delete_role_policy(RoleName=READ, PolicyName="one")
-    (denial,) = desk.denials
+        client(fresh_gate, assumed_credentials(fresh_gate, role, tenant="acme")).delete_role_policy(
+            RoleName=READ, PolicyName="one"
+        )
+    (denial,) = fresh_gate.denials
     assert (denial.operation, denial.action) == ("DeleteRolePolicy", "iam:DeleteRolePolicy")
     assert denial.resource == Deployment().role_arn("tenant-read")
 
 
 @pytest.mark.parametrize("other", [None, "tenant-write", "tenant-read-of-old"])
-def test_a_role_without_its_boundary_can_be_read_but_not_changed(desk: Gate, other: str | None) -> None:
-    put(suspender(desk))
+def test_a_role_without_its_boundary_can_be_read_but_not_changed(fresh_gate: Gate, other: str | None) -> None:
+    put(suspender(fresh_gate))
     arn = other and Deployment().boundary_arn(other)
-    desk.account = desk.account.with_role(replace(desk.account.role("tenant-read"), boundary_arn=arn))
+    fresh_gate.account = fresh_gate.account.with_role(replace(fresh_gate.account.role("tenant-read"), boundary_arn=arn))
     with refused("AccessDenied", 403):
-        put(suspender(desk), document=DENY.replace("Deny", "Allow"))
+        put(suspender(fresh_gate), document=DENY.replace("Deny", "Allow"))
     with refused("AccessDenied", 403):
-        suspender(desk).delete_role_policy(RoleName=READ, PolicyName="one")
-    assert suspender(desk).get_role_policy(RoleName=READ, PolicyName="one")["PolicyDocument"] == json.loads(DENY)
+        suspender(fresh_gate).delete_role_policy(RoleName=READ, PolicyName="one")
+    assert suspender(fresh_gate).get_role_policy(RoleName=READ, PolicyName="one")["PolicyDocument"] == json.loads(DENY)
 
 
-def test_the_migrator_can_assume_the_suspender(desk: Gate) -> None:
-    put(client(desk, became(desk, "suspender", by="migrator")))
-    assert list(desk.account.inline_policies) == [READ]
+def test_the_migrator_can_assume_the_suspender(fresh_gate: Gate) -> None:
+    put(client(fresh_gate, assumed_credentials(fresh_gate, "suspender", by="migrator")))
+    assert list(fresh_gate.account.inline_policies) == [READ]
 
 
 def test_iam_requests_are_signed_for_us_east_1_in_every_region() -> None:
@@ -181,23 +183,23 @@ def test_iam_requests_are_signed_for_us_east_1_in_every_region() -> None:
         put(suspender(elsewhere))
         with refused("SignatureDoesNotMatch", 403, "Credential should be scoped to a valid region."):
             put(suspender(elsewhere, region="eu-west-1"))
-        client(elsewhere, became(elsewhere, "suspender"), "sts", "eu-west-1").get_caller_identity()
+        client(elsewhere, assumed_credentials(elsewhere, "suspender"), "sts", "eu-west-1").get_caller_identity()
 
 
-def test_other_iam_operations_are_unknown(desk: Gate) -> None:
+def test_other_iam_operations_are_unknown(fresh_gate: Gate) -> None:
     with refused("InvalidAction", 400, "Could not find operation ListUsers for version 2010-05-08"):
-        suspender(desk).list_users()
+        suspender(fresh_gate).list_users()
 
 
-def test_a_lost_request_changes_nothing_and_a_lost_response_changes_the_policy(desk: Gate) -> None:
-    iam = suspender(desk)
+def test_a_lost_request_changes_nothing_and_a_lost_response_changes_the_policy(fresh_gate: Gate) -> None:
+    iam = suspender(fresh_gate)
     before: tuple[FaultKind, ...] = ("lost_request", "error", "throttle")
     for kind in (*before, "lost_response"):
-        desk.faults = (Fault(kind=kind, service="iam", operation="PutRolePolicy", nth=1),)
+        fresh_gate.faults = (Fault(kind=kind, service="iam", operation="PutRolePolicy", nth=1),)
         with pytest.raises(Exception, match=r"closed|ServiceFailure|Throttling"):
             put(iam)
-        assert desk.account.inline_policies == ({} if kind in before else {READ: {"one": DENY}})
-    desk.faults = ()
+        assert fresh_gate.account.inline_policies == ({} if kind in before else {READ: {"one": DENY}})
+    fresh_gate.faults = ()
 
 
 def test_a_change_that_cannot_be_saved_does_not_take_effect() -> None:
@@ -211,17 +213,17 @@ def test_a_change_that_cannot_be_saved_does_not_take_effect() -> None:
 
 
 def test_each_change_saves_all_inline_policies() -> None:
-    told: list[object] = []
-    with gate(save_role_policies=told.append) as keeping:
-        iam = suspender(keeping)
+    saved: list[object] = []
+    with gate(save_role_policies=saved.append) as saving_gate:
+        iam = suspender(saving_gate)
         put(iam)
         put(iam, role=WRITE)
         iam.delete_role_policy(RoleName=READ, PolicyName="one")
-    assert told == [{READ: {"one": DENY}}, {READ: {"one": DENY}, WRITE: {"one": DENY}}, {WRITE: {"one": DENY}}]
+    assert saved == [{READ: {"one": DENY}}, {READ: {"one": DENY}, WRITE: {"one": DENY}}, {WRITE: {"one": DENY}}]
 
 
 def test_saved_inline_policies_are_loaded_and_those_of_missing_roles_dropped() -> None:
-    kept = {READ: {"one": DENY}, "keyfence-of-old": {"one": DENY}}
-    assert Account.from_definitions(ROLES, Deployment()).with_inline_policies(kept).inline_policies == {
+    saved = {READ: {"one": DENY}, "keyfence-of-old": {"one": DENY}}
+    assert Account.from_definitions(ROLES, Deployment()).with_inline_policies(saved).inline_policies == {
         READ: {"one": DENY}
     }

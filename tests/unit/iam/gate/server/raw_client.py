@@ -1,4 +1,4 @@
-"""A caller that writes its requests byte by byte, signed as botocore signs them."""
+"""A client that writes raw requests, signed by botocore."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ EVERYTHING = Policy(statements=(Statement(effect="Allow", actions=("*",), resour
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back; status 0 is a connection that was closed without an answer."""
+    """A response. Status 0 means that the connection was closed without one."""
 
     status: int
     head: bytes
@@ -53,7 +53,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Somebody with credentials for a gate."""
+    """A client of a gate with these credentials."""
 
     gate: Gate
     credentials: Credentials
@@ -69,7 +69,7 @@ class Caller:
         return raw(path, [*signed, ("content-length", str(len(body)))], body)
 
     def form(self, body: bytes) -> bytes:
-        """A request to STS."""
+        """Sends a request to STS."""
         signed = self.signed({"content-type": "application/x-www-form-urlencoded"}, body, service="sts")
         return raw("/", [*signed, ("content-length", str(len(body)))], body)
 
@@ -110,8 +110,8 @@ async def _reply(reader: asyncio.StreamReader) -> Reply:
 
 def tenant(gate: Gate, name: str = "acme", role: str = "tenant-write") -> Caller:
     service = gate.sessions.issue_service_session("service-base").session
-    wanted = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn(role), session_name=name, tags={"tenant": name})
-    return Caller(gate, assume_role(wanted, service, gate.sessions).credentials)
+    request = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn(role), session_name=name, tags={"tenant": name})
+    return Caller(gate, assume_role(request, service, gate.sessions).credentials)
 
 
 def process(gate: Gate, role: str) -> Caller:
@@ -119,7 +119,7 @@ def process(gate: Gate, role: str) -> Caller:
 
 
 def unfenced(gate: Gate) -> Caller:
-    """Somebody who may do everything, as nobody may whom we deploy."""
+    """Returns a caller that may do everything, unlike any deployed role."""
     role = replace(gate.account.role("provisioner"), policies=(EVERYTHING,))
     gate.account = gate.account.with_role(role)
     return process(gate, "provisioner")
@@ -129,7 +129,7 @@ def unfenced(gate: Gate) -> Caller:
 async def gate_before(
     description: dict[str, object] | None = TABLE, otherwise: bytes | None = OK, **options: Any
 ) -> AsyncIterator[tuple[Gate, ScriptedEngine]]:
-    """A gate before an engine with this table."""
+    """Starts a gate before an engine that has this table."""
     async with scripted(with_table(description, otherwise)) as (engine, url):
         gate = Gate.start(engine_url=url, account=Account.from_definitions(ROLES, DEPLOYMENT), key=KEY, **options)
         try:

@@ -1,4 +1,4 @@
-"""An engine that answers what it is told to, byte by byte, and remembers what it was sent."""
+"""An engine that sends scripted responses and records the requests."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
 
 
 class ScriptedEngine:
-    """Gives one answer per request; None hangs up without one."""
+    """Sends one response for each request. None closes the connection without one."""
 
     def __init__(self, answers: Callable[[bytes, bytes], bytes | None]) -> None:
         self.requests: list[tuple[bytes, bytes]] = []
@@ -61,7 +61,7 @@ async def scripted(
 def with_table(
     description: dict[str, object] | None, otherwise: bytes | None = OK
 ) -> Callable[[bytes, bytes], bytes | None]:
-    """An engine with one table, or with none, that answers everything else the same way."""
+    """Returns the responses of an engine with one table or none; all other calls get the same response."""
 
     def answer(head: bytes, _: bytes) -> bytes | None:
         if b"DynamoDB_20120810.DescribeTable" not in head:

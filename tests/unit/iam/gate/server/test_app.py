@@ -1,4 +1,4 @@
-"""What the gate lets through is what it examined, and what it refuses reaches no engine."""
+"""The gate forwards exactly what it checked, and a denied call does not reach the engine."""
 
 import asyncio
 import gzip

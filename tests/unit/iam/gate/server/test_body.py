@@ -1,4 +1,4 @@
-"""A body is read in one way only, or not at all."""
+"""A request body that parsers could read in different ways is rejected."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.text(), JSON, max_size=5), st.text(min_size=1), JSON, JSON)
 def test_a_repeated_name_is_never_accepted(content: dict[str, Any], name: str, first: Any, second: Any) -> None:
-    """Whatever stands around it, and however its two values differ."""
+    """At any position, and with any two values."""
     pairs = [*((key, value) for key, value in content.items() if key != name), (name, first), (name, second)]
     written = ", ".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in pairs)
     with pytest.raises(InvalidJson, match="twice"):

@@ -1,4 +1,4 @@
-"""A gate starts, changes and ends without anybody noticing more than they should."""
+"""Starting and stopping a gate, and replacing its account while it runs."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""No request makes the gate keep more of its headers than any client sends, and none brings advice into its log."""
+"""The size of request headers is bounded, and an upgrade request logs no advice."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ BEGIN = b"POST / HTTP/1.1\r\nhost: x\r\n"
 
 
 async def answered(url: str, parts: list[bytes]) -> bytes:
-    """What comes back, and that the connection is closed then."""
+    """Returns the response. Fails if the connection is not closed after it."""
     host, _, port = url.removeprefix("http://").partition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     try:

@@ -1,4 +1,4 @@
-"""The strict gate refuses index keys outside of the caller's boundary, which AWS does not look at."""
+"""With the index key check the gate denies index keys outside the session's key prefix, which AWS does not check."""
 
 import json
 from typing import Any
@@ -36,7 +36,7 @@ async def call(caller: Caller, operation: str, parameters: dict[str, Any]) -> Re
 
 
 def writes(value: Any) -> list[tuple[str, dict[str, Any]]]:
-    """One index key in every form in which the tenant's role may write it."""
+    """Returns one call for each way in which the tenant's role may write an index key."""
     return [
         ("PutItem", put(value)),
         ("UpdateItem", update("SET #i = :v", value)),
@@ -97,10 +97,10 @@ async def test_a_session_without_a_tenant_has_the_prefix_of_the_control_plane(in
 
 
 def control_plane(gate: Gate) -> Caller:
-    wanted = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn("control-plane"), session_name="register")
+    request = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn("control-plane"), session_name="register")
     return Caller(
         gate,
-        assume_role(wanted, gate.sessions.issue_service_session("service-base").session, gate.sessions).credentials,
+        assume_role(request, gate.sessions.issue_service_session("service-base").session, gate.sessions).credentials,
     )
 
 

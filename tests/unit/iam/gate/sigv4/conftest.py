@@ -1,4 +1,4 @@
-"""A verifier, its sessions and one of them."""
+"""A verifier, its session issuer, and one session."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Requests signed by botocore's own signer, at a time that a test says."""
+"""Requests signed by botocore at a time that the test chooses."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ TARGET = {"X-Amz-Target": "DynamoDB_20120810.GetItem", "Content-Type": "applicat
 
 
 class Times:
-    """A clock that moves only when a test says so."""
+    """A clock that moves only when a test moves it."""
 
     def __init__(self, now: datetime = NOW) -> None:
         self.now = now
@@ -87,7 +87,7 @@ def received(
 
 
 def refusal(verifier: SignatureVerifier, request: HttpRequest, service: str = "dynamodb") -> tuple[str, str]:
-    """The code and the message; a request that is believed fails the test."""
+    """Returns code and message of the error. Fails if the request is accepted."""
     try:
         verifier.verify(request, service)
     except SignatureError as error:

@@ -1,4 +1,4 @@
-"""What botocore signs is believed, however it is spelled."""
+"""Every request that botocore signs is accepted, in any spelling."""
 
 from dataclasses import replace
 

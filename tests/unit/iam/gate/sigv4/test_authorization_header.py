@@ -1,4 +1,4 @@
-"""An Authorization header that cannot hold is refused in the words of AWS, before any secret is looked up."""
+"""An invalid Authorization header is rejected with AWS's message, before any secret is used."""
 
 import re
 from dataclasses import replace

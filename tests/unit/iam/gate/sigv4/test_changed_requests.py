@@ -1,4 +1,4 @@
-"""Nothing that was signed can be changed, and nothing that matters be added."""
+"""No signed part of a request can be changed, and no header with a meaning can be added."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -58,20 +58,20 @@ def test_no_signed_part_can_be_changed(
     assert refusal(verifier, change(request)) == ("InvalidSignatureException", MISMATCH)
 
 
-@pytest.mark.parametrize("said", ["UNSIGNED-PAYLOAD", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "0" * 64])
+@pytest.mark.parametrize("content_hash", ["UNSIGNED-PAYLOAD", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "0" * 64])
 def test_the_content_hash_header_is_not_trusted(
-    verifier: SignatureVerifier, credentials: Credentials, said: str
+    verifier: SignatureVerifier, credentials: Credentials, content_hash: str
 ) -> None:
-    request = signed(credentials, headers={**TARGET, "X-Amz-Content-SHA256": said})
+    request = signed(credentials, headers={**TARGET, "X-Amz-Content-SHA256": content_hash})
     assert refusal(verifier, request) == ("InvalidSignatureException", MISMATCH)
 
 
 def test_a_body_that_matches_a_forged_content_hash_is_rejected(
     verifier: SignatureVerifier, credentials: Credentials
 ) -> None:
-    """Who signed the true hash of one body may not send another with it."""
-    said = {**TARGET, "X-Amz-Content-SHA256": sha256(b"first").hexdigest()}
-    request = signed(credentials, body=b"first", headers=said)
+    """A signature over the hash of one body must not be valid for another body."""
+    content_hash = {**TARGET, "X-Amz-Content-SHA256": sha256(b"first").hexdigest()}
+    request = signed(credentials, body=b"first", headers=content_hash)
     verifier.verify(request, "dynamodb")
     assert refusal(verifier, replace(request, body=b"second"))[1] == MISMATCH
 

@@ -1,4 +1,4 @@
-"""Clients understand a refusal, whichever service they meant."""
+"""botocore can parse the error responses of each service."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The requests of AWS's published test suite come to their published signatures."""
+"""The requests of AWS's published test suite have their published signatures."""
 
 import hmac
 from hashlib import sha256

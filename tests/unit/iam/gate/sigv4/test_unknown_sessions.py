@@ -1,4 +1,4 @@
-"""Whose session it is not, or is no longer, is told so in the words of each service."""
+"""Requests of unknown, expired and deleted sessions are rejected with the message of each service."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Parameters of AssumeRole that break a constraint, each with what STS says of it."""
+"""Parameters of AssumeRole that violate a constraint, each with the message of STS."""
 
 from tests.unit.iam.gate.sts_api.sample_account import tagged
 
@@ -17,8 +17,10 @@ def broken(name: str, value: str, *constraints: str) -> Case:
 
 def invalid(where: str, value: str, *constraints: str) -> str:
     plural = "s" if len(constraints) > 1 else ""
-    said = (f"Value '{value}' at '{where}' failed to satisfy constraint: Member must {one}" for one in constraints)
-    return f"{len(constraints)} validation error{plural} detected: {'; '.join(said)}"
+    violations = (
+        f"Value '{value}' at '{where}' failed to satisfy constraint: Member must {one}" for one in constraints
+    )
+    return f"{len(constraints)} validation error{plural} detected: {'; '.join(violations)}"
 
 
 def shorter_than(length: int) -> str:

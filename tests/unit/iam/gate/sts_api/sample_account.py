@@ -1,4 +1,4 @@
-"""A small account: a porter who may become others, and the roles that trust it in different ways."""
+"""A small account: a role `porter` that assumes others, and roles that trust it in different ways."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ STS = get_session().get_service_model("sts")
 
 
 class Times:
-    """A clock that moves only when a test says so."""
+    """A clock that moves only when a test moves it."""
 
     def __init__(self) -> None:
         self.now = NOW
@@ -81,7 +81,7 @@ def asking(parameters: Mapping[str, str]) -> HttpRequest:
 
 
 def assume_role(sessions: SessionIssuer, caller: Session, **parameters: str) -> HttpResponse:
-    """Dots are written as two underscores: Tags__member__1__Key."""
+    """Sends a request. In parameter names two underscores stand for a dot: Tags__member__1__Key."""
     named = {name.replace("__", "."): value for name, value in parameters.items()}
     asked = {"Action": "AssumeRole", "RoleArn": arn("room"), "RoleSessionName": "night", **named}
     return sts_api.sts_response(asking(asked), caller, sessions)
@@ -96,7 +96,7 @@ def tagged(*pairs: tuple[str, str]) -> dict[str, str]:
 
 
 def parsed(answer: HttpResponse, operation: str = "AssumeRole") -> dict[str, Any]:
-    """As botocore reads it."""
+    """Parses the response with botocore."""
     shape = STS.operation_model(operation).output_shape
     assert shape is not None
     headers = {name.decode(): value.decode() for name, value in answer.headers}
@@ -105,12 +105,12 @@ def parsed(answer: HttpResponse, operation: str = "AssumeRole") -> dict[str, Any
 
 
 def error(answer: HttpResponse) -> tuple[int, str, str]:
-    said = parsed(answer)["Error"]
-    return answer.status, said["Code"], said["Message"]
+    details = parsed(answer)["Error"]
+    return answer.status, details["Code"], details["Message"]
 
 
 def new_session(sessions: SessionIssuer, answer: HttpResponse) -> Session:
-    """The session behind the credentials of an answer."""
+    """Returns the session of the credentials in a response."""
     assert answer.status == 200, answer.body
     credentials = parsed(answer)["Credentials"]
     return sessions.get(credentials["AccessKeyId"], credentials["SessionToken"])

@@ -1,4 +1,4 @@
-"""From session to session: what is handed on, what cannot be changed, and how long it lasts."""
+"""Role chaining: what a session inherits, what it cannot change, and how long it lasts."""
 
 import pytest
 

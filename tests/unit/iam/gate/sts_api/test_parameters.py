@@ -1,4 +1,4 @@
-"""What a call of AssumeRole may hold, and how STS says that it holds something else."""
+"""The constraints on parameters of AssumeRole, with the messages of STS."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""STS's operations, as a plain boto3 client meets them over HTTP."""
+"""The STS operations over HTTP, with a boto3 client."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -57,7 +57,7 @@ def served(sessions: SessionIssuer) -> Iterator[str]:
             self.wfile.write(answer.body)
 
         def log_message(self, *_: Any) -> None:
-            """Quiet."""
+            """Logs nothing."""
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = Thread(target=server.serve_forever, args=(0.01,))

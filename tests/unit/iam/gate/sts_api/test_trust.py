@@ -1,4 +1,4 @@
-"""Who becomes whom: the role must trust the caller, and nobody may say no."""
+"""Who may assume a role: the role must trust the caller, and no policy may deny it."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ from tests.unit.iam.gate.sts_api.sample_account import (
 
 
 def refused(caller: Role, target: Role, **parameters: str) -> str | None:
-    """The action that was refused, with the reason if one was given; None if the role was assumed."""
+    """Returns the denied action and the reason, if there is one. Returns None if the role was assumed."""
     one = sessions(caller, target)
     answer = assume_role(one, one.issue_service_session("porter").session, **parameters)
     if answer.status == 200:
@@ -74,15 +74,15 @@ def test_trust_in_another_account_does_not_count() -> None:
 
 
 def test_an_explicit_deny_in_the_callers_policies_denies() -> None:
-    said = refused(porter(deny("sts:AssumeRole")), room(arn("porter")))
-    assert said == "sts:AssumeRole with an explicit deny in an identity-based policy"
+    denial = refused(porter(deny("sts:AssumeRole")), room(arn("porter")))
+    assert denial == "sts:AssumeRole with an explicit deny in an identity-based policy"
 
 
 def test_an_explicit_deny_in_the_trust_policy_denies() -> None:
     everybody = Statement(effect="Deny", principals={"AWS": ("*",)}, actions=("sts:AssumeRole",))
     both = Policy(statements=(*trust(arn("porter")).statements, everybody))
-    said = refused(porter(allow("*")), role("room", both))
-    assert said == "sts:AssumeRole with an explicit deny in a resource-based policy"
+    denial = refused(porter(allow("*")), role("room", both))
+    assert denial == "sts:AssumeRole with an explicit deny in a resource-based policy"
 
 
 def test_the_callers_boundary_limits_the_roles_it_can_assume() -> None:

@@ -1,4 +1,4 @@
-"""What the engine is asked when there are limits, and who is charged when things go wrong on the way."""
+"""With limits: which calls reach the engine, and what is charged if one fails."""
 
 import json
 from typing import Any
@@ -71,10 +71,10 @@ async def test_a_scan_is_charged_to_the_partitions_of_its_items_and_never_thrott
     async with gate_before(otherwise=response(200, json.dumps({"Items": shown}).encode()), limits=limits) as (gate, _):
         reply = await unfenced(gate).call("Scan", b'{"TableName":"keyfence"}')
     assert reply.content == {"Items": shown}
-    told = {one["key"]: one["read"] * 10 for one in limits.traffic_report()["partitions"]}
-    assert told.keys() == {"TENANT#a1#A", "TENANT#a2#A"}
-    assert round(sum(told.values()), 6) == 1
-    assert 2.9 < told["TENANT#a1#A"] / told["TENANT#a2#A"] < 3.1
+    read_units = {one["key"]: one["read"] * 10 for one in limits.traffic_report()["partitions"]}
+    assert read_units.keys() == {"TENANT#a1#A", "TENANT#a2#A"}
+    assert round(sum(read_units.values()), 6) == 1
+    assert 2.9 < read_units["TENANT#a1#A"] / read_units["TENANT#a2#A"] < 3.1
 
 
 async def test_an_index_that_is_added_through_the_gate_is_charged_from_then_on() -> None:

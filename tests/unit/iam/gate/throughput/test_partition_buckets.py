@@ -1,4 +1,4 @@
-"""A partition gives its rate and what it saved up, and what is not kept is only what need not be."""
+"""A partition serves its rate and its burst, and only buckets that are not needed are dropped."""
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,7 @@ def claim(name: str = "A", units: float = 1, kind: UnitKind = "write", index: st
 
 
 def given_out(buckets: PartitionBuckets, one: PartitionUnits, most: int = 1000) -> float:
-    """How many units there are until it closes."""
+    """Takes units until the partition is closed, and returns how many."""
     taken = 0.0
     while taken < most and buckets.is_open(one):
         buckets.take([one])

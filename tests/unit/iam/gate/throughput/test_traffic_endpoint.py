@@ -1,4 +1,4 @@
-"""The traffic of partitions is shown to the role that makes tables, and to nobody else."""
+"""Only the traffic role may read the traffic report."""
 
 import json
 from collections.abc import AsyncIterator
