@@ -1,1 +1,1 @@
-"""Changes that are struck by faults at each of their writes."""
+"""Changes with injected faults at each of their writes."""

@@ -1,4 +1,4 @@
-"""A move of categories arrives whole, whichever of its writes are struck, and hides nothing on its way."""
+"""A move of categories is complete, whichever of its writes fail, and hides no category meanwhile."""
 
 import pytest
 
@@ -28,7 +28,7 @@ async def moving(world: World, owner: Session) -> FaultyChange:
 
 
 def shown(kept: Snapshot) -> int:
-    """How many categories callers see."""
+    """Returns how many categories clients can see."""
     categories = [item for item in kept.items if item["type"]["S"] == "Category"]
     return sum(item.get("moving") != {"S": "ARRIVING"} for item in categories)
 
@@ -39,7 +39,9 @@ def counted(kept: Snapshot) -> int:
 
 @pytest.mark.one_engine
 @every_kind
-async def test_a_move_that_failed_is_finished_by_asking_again(world: World, owner: Session, kind: FaultKind) -> None:
+async def test_a_move_that_failed_is_finished_by_a_second_request(
+    world: World, owner: Session, kind: FaultKind
+) -> None:
     change = await moving(world, owner)
     made, whole, writes = await change.without_faults()
     endings = [ending async for ending in change.failed_and_repeated(kind)]
@@ -54,7 +56,7 @@ async def test_a_move_that_failed_is_finished_by_asking_again(world: World, owne
 
 
 @pytest.mark.one_engine
-async def test_faults_at_any_write_of_a_move_are_not_noticed(world: World, owner: Session) -> None:
+async def test_transient_faults_at_any_write_of_a_move_are_retried(world: World, owner: Session) -> None:
     change = await moving(world, owner)
     made, whole, _ = await change.without_faults()
     async for answer, kept in change.with_retries():

@@ -1,4 +1,4 @@
-"""An order is placed and moved on once and whole, whichever of its writes are struck."""
+"""An order is placed, and its status changed, exactly once, whichever of the writes fail."""
 
 import pytest
 
@@ -22,7 +22,7 @@ async def placing(world: World, owner: Session) -> FaultyChange:
 
 
 async def stepping(world: World, owner: Session, way: list[str], version: int | None) -> FaultyChange:
-    """The last step of the way."""
+    """Returns the last of these status changes, for an order that has made the others."""
     request = (await placing(world, owner)).variables["input"]
     order = await place_order(owner, request)
     for to in way[:-1]:
@@ -31,7 +31,7 @@ async def stepping(world: World, owner: Session, way: list[str], version: int | 
 
 
 @every_kind
-async def test_an_order_whose_placing_failed_is_placed_once_by_asking_again(
+async def test_an_order_that_failed_is_placed_once_by_a_second_request(
     world: World, owner: Session, kind: FaultKind
 ) -> None:
     change = await placing(world, owner)
@@ -45,7 +45,7 @@ async def test_an_order_whose_placing_failed_is_placed_once_by_asking_again(
         assert ending.again["data"]["placeOrder"]["id"] in str(ending.kept.items)
 
 
-async def test_faults_at_the_placing_of_an_order_are_not_noticed(world: World, owner: Session) -> None:
+async def test_transient_faults_while_an_order_is_placed_are_retried(world: World, owner: Session) -> None:
     change = await placing(world, owner)
     _, whole, _ = await change.without_faults()
     async for answer, kept in change.with_retries():
@@ -56,7 +56,7 @@ async def test_faults_at_the_placing_of_an_order_are_not_noticed(world: World, o
 @pytest.mark.one_engine
 @every_kind
 @every_step
-async def test_a_step_that_failed_is_made_once_by_asking_again(
+async def test_a_status_change_that_failed_is_made_once_by_a_second_request(
     world: World, owner: Session, kind: FaultKind, way: list[str], version: int | None
 ) -> None:
     change = await stepping(world, owner, way, version)
@@ -72,7 +72,7 @@ async def test_a_step_that_failed_is_made_once_by_asking_again(
 
 @pytest.mark.one_engine
 @every_step
-async def test_faults_at_a_step_are_not_noticed(
+async def test_transient_faults_during_a_status_change_are_retried(
     world: World, owner: Session, way: list[str], version: int | None
 ) -> None:
     change = await stepping(world, owner, way, version)

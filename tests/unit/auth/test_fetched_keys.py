@@ -1,4 +1,4 @@
-"""Fetched keys are fresh, dropped at once, survive an outage for a while, and cannot be used to storm their source."""
+"""Fetched keys are fresh, survive an outage for a while, and cannot be used to flood their source with fetches."""
 
 import asyncio
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ async def known(keys: FetchedKeys, kid: str = "old") -> VerificationKey:
 
 
 async def known_at_once(keys: FetchedKeys) -> VerificationKey:
-    """Without waiting for anything but its turn."""
+    """Returns the key. The request must not wait for a fetch."""
     question = asyncio.create_task(known(keys))
     for _ in range(5):
         await asyncio.sleep(0)
@@ -45,13 +45,13 @@ async def known_at_once(keys: FetchedKeys) -> VerificationKey:
 
 
 async def settled() -> None:
-    """Lets the fetch that runs behind the requests come to its end."""
+    """Waits until the fetch in the background has ended."""
     flights = {task for task in asyncio.all_tasks() if task.get_name() == REFRESH_TASK}
     if flights:
         await asyncio.wait(flights)
 
 
-async def test_a_fresh_set_is_fetched_once_however_often_it_is_asked(
+async def test_a_fresh_set_is_fetched_once_for_any_number_of_requests(
     keys: FetchedKeys, source: ScriptedJwksSource
 ) -> None:
     for _ in range(5):
@@ -65,9 +65,7 @@ async def test_a_thousand_callers_at_once_cause_one_fetch(keys: FetchedKeys, sou
     assert source.fetches == 1
 
 
-async def test_a_caller_who_leaves_does_not_take_the_fetch_with_it(
-    keys: FetchedKeys, source: ScriptedJwksSource
-) -> None:
+async def test_a_canceled_request_does_not_cancel_the_fetch(keys: FetchedKeys, source: ScriptedJwksSource) -> None:
     source.open.clear()
     first, second = asyncio.create_task(keys.find("old")), asyncio.create_task(keys.find("old"))
     await asyncio.sleep(0)
@@ -89,7 +87,7 @@ async def test_random_kids_cause_one_fetch_in_the_interval(
     assert source.fetches == 2
 
 
-async def test_a_new_key_is_found_as_soon_as_the_pace_allows(
+async def test_a_new_key_is_found_as_soon_as_the_policy_allows_a_fetch(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     await known(keys)
@@ -99,7 +97,7 @@ async def test_a_new_key_is_found_as_soon_as_the_pace_allows(
     assert await keys.find("new") is not None
 
 
-async def test_an_unchanged_key_is_held_through_a_refresh(
+async def test_an_unchanged_key_stays_valid_through_a_refresh(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     key = await known(keys)
@@ -128,7 +126,7 @@ async def test_an_empty_set_drops_every_key(keys: FetchedKeys, source: ScriptedJ
     assert not keys.contains(key)
 
 
-async def test_a_kid_given_to_another_key_no_longer_holds_the_first(
+async def test_a_kid_with_another_key_invalidates_the_first(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     key = await known(keys)
@@ -138,7 +136,7 @@ async def test_a_kid_given_to_another_key_no_longer_holds_the_first(
     assert not keys.contains(key)
 
 
-async def test_an_old_set_is_refreshed_before_it_is_believed(
+async def test_a_set_that_is_not_fresh_is_refreshed_before_it_is_used(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     await known(keys)
@@ -174,7 +172,9 @@ async def test_the_end_of_an_outage_is_noticed(
     await known(keys)
 
 
-async def test_an_outage_is_not_stormed(keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock) -> None:
+async def test_fetches_are_limited_during_an_outage(
+    keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
+) -> None:
     source.down = True
     for _ in range(100):
         with pytest.raises(Throttled):
@@ -182,9 +182,7 @@ async def test_an_outage_is_not_stormed(keys: FetchedKeys, source: ScriptedJwksS
     assert source.fetches == 1
 
 
-async def test_an_outage_says_when_to_come_again(
-    keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
-) -> None:
+async def test_an_outage_says_when_to_retry(keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock) -> None:
     source.down = True
     with pytest.raises(Throttled) as first:
         await keys.find("old")
@@ -195,7 +193,7 @@ async def test_an_outage_says_when_to_come_again(
     assert late.value.extensions == {"retryAfterMs": 1000}
 
 
-async def test_an_unknown_kid_in_an_outage_is_not_called_wrong(
+async def test_an_unknown_kid_during_an_outage_is_not_refused_as_wrong(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     await known(keys)
@@ -223,9 +221,7 @@ async def test_known_keys_do_not_wait_again_for_a_source_that_failed(
     assert not keys.contains(key)
 
 
-async def test_a_source_that_hangs_is_left_alone_and_known_keys_stay_good(
-    source: ScriptedJwksSource, clock: ManualClock
-) -> None:
+async def test_during_a_hanging_fetch_known_keys_stay_valid(source: ScriptedJwksSource, clock: ManualClock) -> None:
     keys = FetchedKeys(source.fetch, clock=clock, refresh=RefreshPolicy(wait_seconds=0.01))
     key = await known(keys)
     source.open.clear()

@@ -40,7 +40,7 @@ def test_keys_are_not_fetched_from_an_address_that_others_can_answer_for(uri: st
 
 
 @pytest.mark.parametrize("uri", [JWKS_URI, "http://127.0.0.1:9/jwks", "http://[::1]:9/jwks", "http://localhost/jwks"])
-def test_https_and_the_loopback_are_good_addresses(uri: str) -> None:
+def test_https_and_loopback_urls_are_accepted(uri: str) -> None:
     assert issuer_from_settings(IssuerSettings(issuer=URL, jwks_uri=uri)).url == URL
 
 
@@ -56,7 +56,7 @@ def test_a_private_key_in_the_settings_is_refused_and_not_repeated(provider: Ide
     assert "c2VjcmV0" not in str(refusal.value)
 
 
-def test_one_issuer_given_twice_is_refused(provider: IdentityProvider) -> None:
+def test_an_issuer_that_is_configured_twice_is_refused(provider: IdentityProvider) -> None:
     twice = tuple(IssuerSettings(issuer=URL, jwks=provider.jwks(), tenant=name) for name in ("acme", "globex"))
     with pytest.raises(ValueError, match="configured twice"):
         tenant_verifier(Settings(issuers=twice))

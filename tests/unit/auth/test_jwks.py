@@ -1,4 +1,4 @@
-"""Only public keys that are strong enough, and meant for signing, may prove a token."""
+"""Only public signing keys that are strong enough may verify tokens."""
 
 import pytest
 
@@ -45,7 +45,7 @@ UNUSABLE: dict[str, object] = {
 
 
 @pytest.mark.parametrize("key", UNUSABLE.values(), ids=UNUSABLE.keys())
-def test_a_key_that_must_not_prove_tokens_is_not_taken(key: object) -> None:
+def test_a_key_that_must_not_verify_tokens_is_refused(key: object) -> None:
     with pytest.raises(UnusableKey):
         parse_jwk(key)
 
@@ -71,7 +71,7 @@ def test_a_key_is_pinned_to_the_algorithms_that_fit_it(key: Json, algorithms: se
     assert parse_jwk(key).algorithms == algorithms
 
 
-def test_the_words_about_an_unusable_key_do_not_repeat_it() -> None:
+def test_the_error_about_an_unusable_key_does_not_contain_it() -> None:
     with pytest.raises(UnusableKey) as refusal:
         parse_jwk(P256 | {"y": "c2VjcmV0"})
     assert "c2VjcmV0" not in str(refusal.value)
@@ -89,6 +89,6 @@ def test_a_document_without_a_list_of_keys_is_not_a_key_set(document: object) ->
 
 
 @pytest.mark.parametrize("keys", [[], [RSA, RSA], [RSA, RSA | {"kid": "other", "use": "enc"}], [RSA | {"d": "AQAB"}]])
-def test_a_set_written_for_us_is_refused_unless_all_of_it_is_usable(keys: list[Json]) -> None:
+def test_a_strictly_parsed_set_is_refused_unless_all_keys_are_usable(keys: list[Json]) -> None:
     with pytest.raises((MalformedJwks, UnusableKey)):
         parse_jwks_strictly({"keys": keys})

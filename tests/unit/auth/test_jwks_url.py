@@ -1,4 +1,4 @@
-"""A key set is fetched over HTTP without trusting the answer."""
+"""A key set is fetched over HTTP without trust in the answer."""
 
 import pytest
 
@@ -73,21 +73,23 @@ def test_a_truncated_body_counts_as_an_outage(jwks_server: JwksServer, provider:
         source(jwks_server).fetch()
 
 
-def test_a_source_that_says_nothing_counts_as_an_outage(jwks_server: JwksServer, provider: IdentityProvider) -> None:
+def test_a_source_that_sends_nothing_counts_as_an_outage(jwks_server: JwksServer, provider: IdentityProvider) -> None:
     jwks_server.publish(provider.jwks())
     jwks_server.answers.clear()
     with pytest.raises(JwksUnavailable, match="Timeout"):
         source(jwks_server, FetchLimits(idle_seconds=0.05)).fetch()
 
 
-def test_a_body_that_drips_counts_as_an_outage(jwks_server: JwksServer, provider: IdentityProvider) -> None:
+def test_a_body_that_is_sent_too_slowly_counts_as_an_outage(
+    jwks_server: JwksServer, provider: IdentityProvider
+) -> None:
     jwks_server.publish(provider.jwks())
     jwks_server.pause = 0.005
     with pytest.raises(JwksUnavailable, match="Timeout"):
         source(jwks_server, FetchLimits(total_seconds=0.05)).fetch()
 
 
-def test_nobody_at_the_address_counts_as_an_outage() -> None:
+def test_a_refused_connection_counts_as_an_outage() -> None:
     with pytest.raises(JwksUnavailable):
         JwksUrl(parse_operator_uri("http://127.0.0.1:1/jwks")).fetch()
 

@@ -1,4 +1,4 @@
-"""What is called public is: nothing of ours, of our network's, or of nobody's is among it."""
+"""Addresses of this machine, of private networks and of reserved networks are not public."""
 
 import pytest
 
@@ -58,7 +58,7 @@ from keyfence.auth.egress import is_public_address
         "8.8.8.8:443",
     ],
 )
-def test_an_address_that_is_not_everybodys_is_not_public(address: str) -> None:
+def test_special_purpose_addresses_are_not_public(address: str) -> None:
     assert not is_public_address(address)
 
 
@@ -85,5 +85,5 @@ def test_an_address_that_is_not_everybodys_is_not_public(address: str) -> None:
         "2a00:1450:4001::1",
     ],
 )
-def test_an_address_next_to_those_is_public(address: str) -> None:
+def test_addresses_next_to_special_purpose_networks_are_public(address: str) -> None:
     assert is_public_address(address)

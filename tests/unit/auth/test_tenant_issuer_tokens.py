@@ -1,4 +1,4 @@
-"""A token of an issuer that a tenant owns opens that tenant alone, and no longer than its key is there."""
+"""A token of a tenant's issuer is accepted for that tenant only, and only as long as its key exists."""
 
 import pytest
 
@@ -59,7 +59,7 @@ def keys(*providers: IdentityProvider) -> dict[str, object]:
     return {"keys": [key for provider in providers for key in provider.jwks()["keys"]]}
 
 
-async def test_each_tenants_issuer_opens_its_own_tenant(
+async def test_a_tenants_issuer_is_accepted_for_its_tenant(
     verifier: TokenVerifier[Principal], a1: IdentityProvider, a10: IdentityProvider
 ) -> None:
     assert (await verifier.verify(a1.token(tenant="a1"))).tenant == "a1"
@@ -74,14 +74,14 @@ async def test_a_tenants_issuer_that_claims_another_tenant_is_refused(
         await verifier.verify(a1.token(tenant=claimed))
 
 
-async def test_the_longer_of_two_neighbours_does_not_open_the_shorter_either(
+async def test_an_issuer_is_refused_for_a_tenant_whose_id_is_a_prefix_of_its_own(
     verifier: TokenVerifier[Principal], a10: IdentityProvider
 ) -> None:
     with pytest.raises(Unauthenticated, match="may not issue tokens for"):
         await verifier.verify(a10.token(tenant="a1"))
 
 
-async def test_a_tenants_key_proves_nothing_in_its_neighbours_name(
+async def test_a_tenants_key_verifies_no_token_of_another_tenants_issuer(
     verifier: TokenVerifier[Principal], a1: IdentityProvider, a10: IdentityProvider
 ) -> None:
     forged = IdentityProvider(a1.clock, url=A10, key_name=a1.key_name)
@@ -90,7 +90,7 @@ async def test_a_tenants_key_proves_nothing_in_its_neighbours_name(
         await verifier.verify(forged.token(tenant="a10"))
 
 
-async def test_an_issuer_of_the_settings_stays_what_it_is_though_a_tenant_claims_it(
+async def test_a_tenant_cannot_replace_an_issuer_of_the_settings(
     verifier: TokenVerifier[Principal], plane: TenantIssuerRegister, provider: IdentityProvider, a1: IdentityProvider
 ) -> None:
     plane.store(provider.url, "a1", a1.jwks())
@@ -101,7 +101,7 @@ async def test_an_issuer_of_the_settings_stays_what_it_is_though_a_tenant_claims
     assert plane.lookups == []
 
 
-async def test_an_issuer_of_the_settings_that_is_bound_to_a_tenant_opens_it_alone(
+async def test_an_issuer_of_the_settings_that_is_bound_to_a_tenant_is_accepted_for_it_only(
     owned: TenantIssuers, provider: IdentityProvider, clock: ManualClock
 ) -> None:
     bound = verifier_of(owned, provider.issuer("a1"), clock)
@@ -110,7 +110,7 @@ async def test_an_issuer_of_the_settings_that_is_bound_to_a_tenant_opens_it_alon
         await bound.verify(provider.token(tenant="a10"))
 
 
-async def test_a_tenants_issuer_does_not_open_the_operators_door(
+async def test_a_tenants_issuer_is_refused_in_the_operators_api(
     owned: TenantIssuers, provider: IdentityProvider, a1: IdentityProvider, clock: ManualClock
 ) -> None:
     operators = TokenVerifier(
@@ -125,7 +125,7 @@ async def test_a_tenants_issuer_does_not_open_the_operators_door(
         await careless.verify(a1.token_without("tenant", aud="keyfence-admin"))
 
 
-async def test_a_remembered_token_costs_one_read_of_its_issuer_in_the_time_and_no_proof(
+async def test_a_cached_token_costs_one_lookup_of_its_issuer_per_max_age_and_no_verification(
     verifier: TokenVerifier[Principal],
     plane: TenantIssuerRegister,
     a1: IdentityProvider,
@@ -141,7 +141,7 @@ async def test_a_remembered_token_costs_one_read_of_its_issuer_in_the_time_and_n
     assert len(plane.lookups) == 6
 
 
-async def test_a_remembered_token_ends_with_its_key_within_the_time(
+async def test_a_cached_token_is_refused_within_max_age_after_its_key_is_removed(
     verifier: TokenVerifier[Principal], plane: TenantIssuerRegister, a1: IdentityProvider, clock: ManualClock
 ) -> None:
     token = a1.token(tenant="a1")
@@ -154,7 +154,7 @@ async def test_a_remembered_token_ends_with_its_key_within_the_time(
         await verifier.verify(token)
 
 
-async def test_keys_that_are_added_before_they_sign_and_dropped_after_refuse_nobody(
+async def test_a_key_rotation_with_overlap_refuses_no_token(
     verifier: TokenVerifier[Principal], plane: TenantIssuerRegister, a1: IdentityProvider, clock: ManualClock
 ) -> None:
     new = renewed(a1)
@@ -174,10 +174,10 @@ async def test_keys_that_are_added_before_they_sign_and_dropped_after_refuse_nob
         await verifier.verify(old_token)
 
 
-async def test_a_token_of_a_key_that_is_as_new_as_itself_is_not_refused(
+async def test_a_token_of_a_new_key_is_accepted_immediately(
     verifier: TokenVerifier[Principal], plane: TenantIssuerRegister, a1: IdentityProvider
 ) -> None:
-    """Though it was read a moment ago, and though others ask for keys that are not there."""
+    """Although it was looked up a moment ago, and other requests have unknown kids."""
     await verifier.verify(a1.token(tenant="a1"))
     for number in range(5):
         with pytest.raises(Unauthenticated):
@@ -187,7 +187,7 @@ async def test_a_token_of_a_key_that_is_as_new_as_itself_is_not_refused(
         assert (await verifier.verify(new.token(tenant="a1"))).tenant == "a1"
 
 
-async def test_a_remembered_token_of_an_issuer_that_became_another_tenants_is_refused_within_the_time(
+async def test_a_cached_token_is_refused_within_max_age_after_its_issuer_moves_to_another_tenant(
     verifier: TokenVerifier[Principal], plane: TenantIssuerRegister, a1: IdentityProvider, clock: ManualClock
 ) -> None:
     token = a1.token(tenant="a1")
@@ -199,7 +199,7 @@ async def test_a_remembered_token_of_an_issuer_that_became_another_tenants_is_re
     assert (await verifier.verify(a1.token(tenant="globex"))).tenant == "globex"
 
 
-async def test_a_remembered_token_of_an_issuer_that_was_freed_is_refused_within_the_time(
+async def test_a_cached_token_is_refused_within_max_age_after_its_issuer_is_deleted(
     verifier: TokenVerifier[Principal], plane: TenantIssuerRegister, a1: IdentityProvider, clock: ManualClock
 ) -> None:
     token = a1.token(tenant="a1")
@@ -210,7 +210,7 @@ async def test_a_remembered_token_of_an_issuer_that_was_freed_is_refused_within_
         await verifier.verify(token)
 
 
-async def test_nobody_is_let_in_by_what_cannot_be_read_and_nobody_else_is_kept_out(
+async def test_an_issuer_that_cannot_be_read_admits_nobody_and_affects_no_other_issuer(
     verifier: TokenVerifier[Principal],
     plane: TenantIssuerRegister,
     provider: IdentityProvider,
@@ -231,7 +231,7 @@ async def test_nobody_is_let_in_by_what_cannot_be_read_and_nobody_else_is_kept_o
     assert (await verifier.verify(token)).tenant == "a1"
 
 
-async def test_a_remembered_token_is_proven_anew_after_its_time_and_ends_at_its_end(
+async def test_a_cached_token_is_verified_again_after_a_while_and_expires(
     verifier: TokenVerifier[Principal], a1: IdentityProvider, clock: ManualClock
 ) -> None:
     token = a1.token(tenant="a1", exp=int(clock.now) + 2 * RECHECK_SECONDS)

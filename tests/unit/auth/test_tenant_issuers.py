@@ -1,4 +1,4 @@
-"""What is known of a tenant's issuer is fresh, read once for many, and cannot be used to storm its keeper."""
+"""A tenant's issuer is fresh, looked up once for many requests, and cannot be used to flood the table with reads."""
 
 import asyncio
 from itertools import pairwise
@@ -51,7 +51,7 @@ async def key_of(owned: TenantIssuers, kid: str = "old", url: str = A1) -> Verif
     return key
 
 
-async def test_neighbours_with_a_common_beginning_are_two_issuers_of_two_tenants(owned: TenantIssuers) -> None:
+async def test_issuers_with_a_common_prefix_belong_to_different_tenants(owned: TenantIssuers) -> None:
     first, tenth = await known(owned, A1), await known(owned, A10)
     assert (first.tenant, tenth.tenant) == ("a1", "a10")
     assert await first.keys.find("new") is None
@@ -68,11 +68,11 @@ async def test_neighbours_with_a_common_beginning_are_two_issuers_of_two_tenants
         "https://id.example/a100",
     ],
 )
-async def test_an_issuer_is_found_by_every_letter_of_its_url(owned: TenantIssuers, url: str) -> None:
+async def test_an_issuer_is_found_by_its_exact_url_only(owned: TenantIssuers, url: str) -> None:
     assert await owned.find(url) is None
 
 
-async def test_a_fresh_issuer_is_read_once_however_often_it_is_asked(
+async def test_a_fresh_issuer_is_looked_up_once_for_any_number_of_requests(
     owned: TenantIssuers, plane: TenantIssuerRegister, clock: ManualClock
 ) -> None:
     issuer = await known(owned)
@@ -81,7 +81,7 @@ async def test_a_fresh_issuer_is_read_once_however_often_it_is_asked(
     assert plane.lookups == [A1]
 
 
-async def test_a_thousand_callers_at_once_cause_one_read_also_when_it_is_old(
+async def test_a_thousand_concurrent_requests_cause_one_lookup_even_if_the_issuer_is_old(
     owned: TenantIssuers, plane: TenantIssuerRegister, clock: ManualClock
 ) -> None:
     await asyncio.gather(*(owned.find(A1) for _ in range(1000)))
@@ -91,9 +91,7 @@ async def test_a_thousand_callers_at_once_cause_one_read_also_when_it_is_old(
     assert len(plane.lookups) == 2
 
 
-async def test_a_caller_who_leaves_does_not_take_the_read_with_it(
-    owned: TenantIssuers, plane: TenantIssuerRegister
-) -> None:
+async def test_a_canceled_request_does_not_cancel_the_lookup(owned: TenantIssuers, plane: TenantIssuerRegister) -> None:
     plane.open.clear()
     first, second = asyncio.create_task(owned.find(A1)), asyncio.create_task(owned.find(A1))
     await asyncio.sleep(0)
@@ -105,7 +103,7 @@ async def test_a_caller_who_leaves_does_not_take_the_read_with_it(
     assert plane.lookups == [A1]
 
 
-async def test_what_was_read_too_long_ago_when_it_came_is_read_again(
+async def test_a_lookup_that_took_longer_than_max_age_is_repeated(
     owned: TenantIssuers, plane: TenantIssuerRegister, clock: ManualClock
 ) -> None:
     plane.open.clear()
@@ -121,7 +119,7 @@ async def test_what_was_read_too_long_ago_when_it_came_is_read_again(
     assert (await second).kid == "new"
 
 
-async def test_age_is_counted_from_before_the_read(
+async def test_age_is_counted_from_the_start_of_the_lookup(
     owned: TenantIssuers, plane: TenantIssuerRegister, clock: ManualClock
 ) -> None:
     plane.open.clear()
@@ -137,7 +135,7 @@ async def test_age_is_counted_from_before_the_read(
     assert not issuer.keys.contains(key)
 
 
-async def test_what_cannot_be_read_is_not_guessed(
+async def test_an_issuer_that_cannot_be_looked_up_is_not_used(
     owned: TenantIssuers, plane: TenantIssuerRegister, clock: ManualClock
 ) -> None:
     key = await key_of(owned)
@@ -152,7 +150,7 @@ async def test_what_cannot_be_read_is_not_guessed(
     assert issuer.keys.contains(key)
 
 
-async def test_an_error_that_nobody_waits_for_any_more_is_nobodys(
+async def test_an_error_of_a_lookup_that_nobody_waits_for_is_not_reported(
     owned: TenantIssuers, plane: TenantIssuerRegister
 ) -> None:
     plane.open.clear()
@@ -166,7 +164,7 @@ async def test_an_error_that_nobody_waits_for_any_more_is_nobodys(
     await known(owned)
 
 
-async def test_an_unchanged_key_is_the_same_object_after_a_read(
+async def test_an_unchanged_key_is_the_same_object_after_a_lookup(
     owned: TenantIssuers, plane: TenantIssuerRegister, clock: ManualClock
 ) -> None:
     key, issuer = await key_of(owned), await known(owned)
@@ -178,7 +176,7 @@ async def test_an_unchanged_key_is_the_same_object_after_a_read(
     assert await key_of(owned) is key
 
 
-async def test_a_dropped_key_is_not_held_once_it_has_been_seen_or_the_time_is_over(
+async def test_a_removed_key_is_invalid_after_a_lookup_or_after_max_age(
     owned: TenantIssuers, plane: TenantIssuerRegister, clock: ManualClock
 ) -> None:
     key, issuer = await key_of(owned), await known(owned)
@@ -190,7 +188,7 @@ async def test_a_dropped_key_is_not_held_once_it_has_been_seen_or_the_time_is_ov
     assert await issuer.keys.find("old") is None
 
 
-async def test_an_issuer_that_was_freed_is_gone_within_the_time(
+async def test_a_deleted_issuer_is_gone_within_max_age(
     owned: TenantIssuers, plane: TenantIssuerRegister, clock: ManualClock
 ) -> None:
     key, issuer = await key_of(owned), await known(owned)
@@ -201,7 +199,7 @@ async def test_an_issuer_that_was_freed_is_gone_within_the_time(
     assert await issuer.keys.find("old") is None
 
 
-async def test_an_issuer_that_became_another_tenants_holds_none_of_the_first_ones_keys(
+async def test_an_issuer_that_moved_to_another_tenant_has_no_key_of_the_first(
     owned: TenantIssuers, plane: TenantIssuerRegister, clock: ManualClock
 ) -> None:
     key, issuer = await key_of(owned), await known(owned)
@@ -212,14 +210,14 @@ async def test_an_issuer_that_became_another_tenants_holds_none_of_the_first_one
     assert await key_of(owned) is not key
 
 
-async def test_an_unknown_kid_is_looked_for_at_once(owned: TenantIssuers, plane: TenantIssuerRegister) -> None:
+async def test_an_unknown_kid_causes_an_early_lookup(owned: TenantIssuers, plane: TenantIssuerRegister) -> None:
     issuer = await known(owned)
     plane.store(A1, "a1", {"keys": [OLD, NEW]})
     assert await issuer.keys.find("new") is not None
     assert len(plane.lookups) == 2
 
 
-async def test_unknown_kids_are_looked_for_once_a_second_and_wait_for_that(
+async def test_unknown_kids_cause_one_early_lookup_per_second_and_wait_for_it(
     owned: TenantIssuers, plane: TenantIssuerRegister, clock: ManualClock, sleeper: ManualSleep
 ) -> None:
     issuer = await known(owned)
@@ -232,7 +230,9 @@ async def test_unknown_kids_are_looked_for_once_a_second_and_wait_for_that(
     assert await issuer.keys.find("new") is not None
 
 
-async def test_those_with_unknown_kids_wait_together(owned: TenantIssuers, plane: TenantIssuerRegister) -> None:
+async def test_requests_with_unknown_kids_share_an_early_lookup(
+    owned: TenantIssuers, plane: TenantIssuerRegister
+) -> None:
     issuer = await known(owned)
     assert await issuer.keys.find("random") is None
     plane.store(A1, "a1", {"keys": [NEW]})
@@ -241,7 +241,7 @@ async def test_those_with_unknown_kids_wait_together(owned: TenantIssuers, plane
     assert len(plane.lookups) == 3
 
 
-async def test_a_kid_is_not_called_wrong_by_a_look_that_began_before_it_came(
+async def test_a_kid_is_not_refused_by_a_lookup_that_started_before_the_request(
     owned: TenantIssuers, plane: TenantIssuerRegister, clock: ManualClock
 ) -> None:
     issuer = await known(owned)
@@ -258,7 +258,7 @@ async def test_a_kid_is_not_called_wrong_by_a_look_that_began_before_it_came(
     assert await after is not None
 
 
-async def test_who_waited_while_others_read_does_not_read_again(
+async def test_a_request_that_waited_for_a_lookup_of_others_does_not_repeat_it(
     plane: TenantIssuerRegister, clock: ManualClock
 ) -> None:
     async def long_sleep(_: float) -> None:
@@ -283,7 +283,7 @@ async def test_known_kids_do_not_wait_for_unknown_ones(owned: TenantIssuers, pla
     assert await stranger is None
 
 
-async def test_an_issuer_that_does_not_exist_is_not_asked_for_again_at_once(
+async def test_an_absent_issuer_is_not_looked_up_again_immediately(
     owned: TenantIssuers, plane: TenantIssuerRegister, clock: ManualClock
 ) -> None:
     nobody = "https://id.example/nobody"
@@ -305,14 +305,14 @@ async def test_an_issuer_that_does_not_exist_is_not_asked_for_again_at_once(
         "https://id.example/".ljust(MAX_ISSUER_LENGTH + 1),
     ],
 )
-async def test_what_no_tenant_can_own_is_never_looked_up(
+async def test_a_url_that_no_issuer_can_have_is_never_looked_up(
     owned: TenantIssuers, plane: TenantIssuerRegister, url: str
 ) -> None:
     assert await owned.find(url) is None
     assert plane.lookups == []
 
 
-async def test_made_up_issuers_are_throttled_while_known_ones_are_served(
+async def test_invented_issuers_are_throttled_while_known_ones_are_served(
     plane: TenantIssuerRegister, clock: ManualClock
 ) -> None:
     owned = TenantIssuers(plane.look_up, fail_to_fetch, call_budget(10), clock=clock)
@@ -327,7 +327,7 @@ async def test_made_up_issuers_are_throttled_while_known_ones_are_served(
     assert plane.lookups[asked:] == [A1]
 
 
-async def test_known_issuers_are_read_anew_when_the_allowance_is_spent(
+async def test_known_issuers_are_looked_up_again_although_the_budget_is_used_up(
     plane: TenantIssuerRegister, clock: ManualClock
 ) -> None:
     spent = call_budget(1e-9)
@@ -339,7 +339,7 @@ async def test_known_issuers_are_read_anew_when_the_allowance_is_spent(
     assert isinstance(await _refusal(owned, A10), Throttled)
 
 
-async def test_who_is_throttled_is_told_when_to_come_again(plane: TenantIssuerRegister, clock: ManualClock) -> None:
+async def test_a_throttled_caller_is_told_when_to_retry(plane: TenantIssuerRegister, clock: ManualClock) -> None:
     owned = TenantIssuers(plane.look_up, fail_to_fetch, call_budget(10), clock=clock)
     refusals = [await _refusal(owned, f"https://id.example/made-up-{number}") for number in range(20)]
     refusal = refusals[-1]
@@ -350,7 +350,7 @@ async def test_who_is_throttled_is_told_when_to_come_again(plane: TenantIssuerRe
     await known(owned)
 
 
-async def test_a_new_key_of_a_known_issuer_is_found_in_the_middle_of_made_up_issuers(
+async def test_a_new_key_of_a_known_issuer_is_found_during_a_flood_of_invented_issuers(
     plane: TenantIssuerRegister, clock: ManualClock
 ) -> None:
     owned = TenantIssuers(plane.look_up, fail_to_fetch, call_budget(10), clock=clock)
@@ -381,7 +381,9 @@ async def test_memory_is_bounded_for_issuers_that_exist_and_for_those_that_do_no
     assert not owned._lookups
 
 
-async def test_the_issuer_that_was_read_longest_ago_makes_room(plane: TenantIssuerRegister, clock: ManualClock) -> None:
+async def test_a_full_cache_drops_the_issuer_that_was_looked_up_first(
+    plane: TenantIssuerRegister, clock: ManualClock
+) -> None:
     owned = TenantIssuers(plane.look_up, fail_to_fetch, call_budget(1e9), clock=clock, max_cached=2)
     plane.store("https://id.example/third", "third", {"keys": [OLD]})
     for url in (A1, A10):
@@ -392,7 +394,9 @@ async def test_the_issuer_that_was_read_longest_ago_makes_room(plane: TenantIssu
     assert plane.lookups == [A1, A10, A1, "https://id.example/third", A10]
 
 
-async def test_what_is_doubted_is_read_before_it_is_believed(owned: TenantIssuers, plane: TenantIssuerRegister) -> None:
+async def test_an_invalidated_issuer_is_looked_up_before_it_is_used(
+    owned: TenantIssuers, plane: TenantIssuerRegister
+) -> None:
     key, issuer = await key_of(owned), await known(owned)
     plane.store(A1, "a1", {"keys": [NEW]})
     owned.invalidate(A1)
@@ -401,9 +405,7 @@ async def test_what_is_doubted_is_read_before_it_is_believed(owned: TenantIssuer
     assert not issuer.keys.contains(key)
 
 
-async def test_an_issuer_that_did_not_exist_is_found_once_that_is_doubted(
-    owned: TenantIssuers, plane: TenantIssuerRegister
-) -> None:
+async def test_an_absent_issuer_is_found_after_invalidation(owned: TenantIssuers, plane: TenantIssuerRegister) -> None:
     late = "https://id.example/late"
     assert await owned.find(late) is None
     plane.store(late, "late", {"keys": [NEW]})
@@ -411,7 +413,7 @@ async def test_an_issuer_that_did_not_exist_is_found_once_that_is_doubted(
     assert (await known(owned, late)).tenant == "late"
 
 
-async def test_a_read_that_was_on_its_way_when_it_was_doubted_is_not_believed(
+async def test_a_lookup_in_progress_during_invalidation_is_not_used(
     owned: TenantIssuers, plane: TenantIssuerRegister
 ) -> None:
     plane.open.clear()
@@ -428,7 +430,7 @@ async def test_a_read_that_was_on_its_way_when_it_was_doubted_is_not_believed(
     assert (await known(owned)).tenant == "globex"
 
 
-async def test_a_read_that_took_longer_takes_nothing_back(plane: TenantIssuerRegister, clock: ManualClock) -> None:
+async def test_a_slow_lookup_does_not_replace_a_newer_result(plane: TenantIssuerRegister, clock: ManualClock) -> None:
     gate, shut = asyncio.Event(), [True]
 
     async def look_up(url: str) -> StoredIssuer | None:
@@ -451,7 +453,7 @@ async def test_a_read_that_took_longer_takes_nothing_back(plane: TenantIssuerReg
     assert await issuer.keys.find("new") is not None
 
 
-async def test_published_keys_stay_while_their_address_does_and_go_with_it(
+async def test_fetched_keys_stay_as_long_as_their_uri_does_not_change(
     plane: TenantIssuerRegister, clock: ManualClock
 ) -> None:
     sources = {
@@ -480,7 +482,7 @@ async def test_published_keys_stay_while_their_address_does_and_go_with_it(
     assert made == [first, second]
 
 
-async def test_no_two_reads_of_one_issuer_overlap(
+async def test_no_two_lookups_of_one_issuer_overlap(
     plane: TenantIssuerRegister, clock: ManualClock, sleeper: ManualSleep
 ) -> None:
     under_way: list[int] = [0]

@@ -1,4 +1,4 @@
-"""Keys are fetched from where a tenant says without trusting the tenant, the network or the answer."""
+"""Keys are fetched from a tenant's URI without trust in the tenant, the network or the answer."""
 
 import asyncio
 import itertools
@@ -35,7 +35,7 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass
 class Names:
-    """A resolver whose answers a test can change; it counts how often it is asked."""
+    """A resolver with answers that a test can change. It counts the lookups."""
 
     answers: Iterator[Sequence[str]]
     asked: int = 0
@@ -46,7 +46,7 @@ class Names:
 
 
 def names(*answers: Sequence[str]) -> Names:
-    """The last answer stays."""
+    """Returns a resolver that gives these answers in turn, and then the last one again and again."""
     return Names(itertools.chain(answers, itertools.repeat(answers[-1])))
 
 
@@ -84,7 +84,7 @@ def test_keys_are_fetched_over_https(server: JwksServer, reach: EgressPolicy) ->
     assert set(source(server, reach).fetch()) == {"k1"}
 
 
-def test_the_name_and_not_the_address_is_what_the_certificate_must_be_for(
+def test_the_certificate_must_be_for_the_host_name_and_not_for_the_address(
     server: JwksServer, reach: EgressPolicy, authority: CertificateAuthority
 ) -> None:
     server.tls = authority.server_context(LOOPBACK)
@@ -93,7 +93,7 @@ def test_the_name_and_not_the_address_is_what_the_certificate_must_be_for(
     assert server.hits == []
 
 
-def test_a_certificate_of_an_authority_that_is_not_trusted_is_refused(server: JwksServer, reach: EgressPolicy) -> None:
+def test_a_certificate_of_an_untrusted_authority_is_refused(server: JwksServer, reach: EgressPolicy) -> None:
     stranger = ssl.create_default_context()
     with pytest.raises(JwksUnavailable, match="SSLCertVerificationError"):
         source(
@@ -102,7 +102,7 @@ def test_a_certificate_of_an_authority_that_is_not_trusted_is_refused(server: Jw
     assert server.hits == []
 
 
-def test_what_answers_without_tls_is_refused(
+def test_an_answer_without_tls_is_refused(
     jwks_server: JwksServer, reach: EgressPolicy, provider: IdentityProvider
 ) -> None:
     jwks_server.publish(provider.jwks())
@@ -112,9 +112,7 @@ def test_what_answers_without_tls_is_refused(
 
 
 @pytest.mark.parametrize("address", [LOOPBACK, "10.0.0.1", "169.254.169.254", "fd00:ec2::254", "::ffff:127.0.0.1"])
-def test_a_name_that_stands_for_an_address_inside_is_not_called(
-    server: JwksServer, reach: EgressPolicy, address: str
-) -> None:
+def test_a_host_with_an_internal_address_is_refused(server: JwksServer, reach: EgressPolicy, address: str) -> None:
     public = EgressPolicy(
         is_allowed=PUBLIC_ADDRESSES.is_allowed, resolve=names([address]), tls_context=reach.tls_context
     )
@@ -124,42 +122,44 @@ def test_a_name_that_stands_for_an_address_inside_is_not_called(
 
 
 @pytest.mark.parametrize("answer", [["10.0.0.1", LOOPBACK], [LOOPBACK, "10.0.0.1"]], ids=["first", "last"])
-def test_one_address_inside_spoils_all_of_a_name(server: JwksServer, reach: EgressPolicy, answer: list[str]) -> None:
+def test_a_host_with_one_internal_address_among_public_ones_is_refused(
+    server: JwksServer, reach: EgressPolicy, answer: list[str]
+) -> None:
     with pytest.raises(JwksUnavailable, match="not allowed"):
         source(server, with_names(reach, names(answer))).fetch()
     assert server.connections == 0
 
 
-def test_a_name_that_stands_for_nothing_is_not_called(server: JwksServer, reach: EgressPolicy) -> None:
+def test_a_host_without_an_address_is_refused(server: JwksServer, reach: EgressPolicy) -> None:
     with pytest.raises(JwksUnavailable, match="no address"):
         source(server, with_names(reach, names([]))).fetch()
 
 
-def test_a_name_is_looked_up_once_so_that_what_was_checked_is_called(server: JwksServer, reach: EgressPolicy) -> None:
+def test_a_host_is_resolved_once_and_the_checked_address_is_used(server: JwksServer, reach: EgressPolicy) -> None:
     rebinding = names([LOOPBACK], ["10.0.0.1"])
     assert set(source(server, with_names(reach, rebinding)).fetch()) == {"k1"}
     assert rebinding.asked == 1
 
 
-def test_no_other_address_is_called_than_the_name_stands_for(server: JwksServer, reach: EgressPolicy) -> None:
+def test_only_addresses_of_the_host_are_connected_to(server: JwksServer, reach: EgressPolicy) -> None:
     elsewhere = EgressPolicy(is_allowed=lambda _: True, resolve=names(["127.0.0.2"]), tls_context=reach.tls_context)
     with pytest.raises(JwksUnavailable):
         source(server, elsewhere, FetchLimits(idle_seconds=0.5)).fetch()
     assert server.connections == 0
 
 
-def test_the_next_address_is_tried_when_nobody_answers_at_the_first(server: JwksServer, reach: EgressPolicy) -> None:
+def test_the_next_address_is_tried_if_the_first_does_not_answer(server: JwksServer, reach: EgressPolicy) -> None:
     two = EgressPolicy(is_allowed=lambda _: True, resolve=names(["127.0.0.2", LOOPBACK]), tls_context=reach.tls_context)
     assert set(source(server, two).fetch()) == {"k1"}
 
 
 @pytest.mark.parametrize("host", ["2130706433", "0x7f000001", "127.1", "localhost"])
-def test_the_loopback_in_disguise_is_seen_when_it_is_looked_up(host: str) -> None:
+def test_a_name_for_a_loopback_address_is_refused_when_it_is_resolved(host: str) -> None:
     with pytest.raises(EgressDenied):
         PUBLIC_ADDRESSES.addresses(FetchTarget(host=host, port=443, request_target="/jwks"))
 
 
-def test_proxies_of_the_environment_are_not_asked(
+def test_proxies_of_the_environment_are_not_used(
     server: JwksServer, jwks_server: JwksServer, reach: EgressPolicy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
@@ -195,7 +195,7 @@ def test_a_body_without_end_is_refused(server: JwksServer, reach: EgressPolicy) 
     [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n"],
     ids=["nothing", "status", "continue", "headers"],
 )
-def test_an_answer_that_drips_is_left_at_the_deadline_wherever_it_has_come_to(
+def test_an_answer_that_is_sent_too_slowly_is_aborted_at_the_deadline(
     server: JwksServer, reach: EgressPolicy, beginning: bytes
 ) -> None:
     server.raw = itertools.chain([beginning], _drops())
@@ -219,7 +219,7 @@ def test_an_answer_that_comes_after_the_deadline_is_not_waited_for(server: JwksS
     late.cancel()
 
 
-def test_who_takes_the_call_and_says_nothing_is_left(reach: EgressPolicy) -> None:
+def test_a_server_that_accepts_and_sends_nothing_is_abandoned(reach: EgressPolicy) -> None:
     with socket.create_server((LOOPBACK, 0)) as silent:
         place = parse_tenant_uri(f"https://{NAME}:{silent.getsockname()[1]}/jwks")
         with pytest.raises(JwksUnavailable, match="Timeout"):
@@ -227,7 +227,7 @@ def test_who_takes_the_call_and_says_nothing_is_left(reach: EgressPolicy) -> Non
 
 
 @pytest.mark.parametrize("answer", [b"?" * 100, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"])
-def test_what_is_not_http_counts_as_an_outage(server: JwksServer, reach: EgressPolicy, answer: bytes) -> None:
+def test_an_answer_that_is_not_http_counts_as_an_outage(server: JwksServer, reach: EgressPolicy, answer: bytes) -> None:
     server.raw = iter([answer])
     with pytest.raises(JwksUnavailable):
         source(server, reach).fetch()
@@ -242,12 +242,12 @@ def test_a_set_of_too_many_keys_counts_as_an_outage(server: JwksServer, reach: E
         source(server, reach).fetch()
 
 
-def test_of_a_set_with_private_keys_only_the_public_ones_are_taken(server: JwksServer, reach: EgressPolicy) -> None:
+def test_private_keys_in_a_set_are_ignored(server: JwksServer, reach: EgressPolicy) -> None:
     server.publish({"keys": [jwk(private_key("ES256"), "secret", d="c2VjcmV0"), jwk(private_key("ES256"), "public")]})
     assert set(source(server, reach).fetch()) == {"public"}
 
 
-async def test_a_slow_provider_delays_nobody_but_its_own_tenant(
+async def test_a_slow_provider_delays_only_its_own_tenant(
     authority: CertificateAuthority, reach: EgressPolicy, provider: IdentityProvider
 ) -> None:
     with ExitStack() as stack:
@@ -282,7 +282,7 @@ async def test_no_more_fetches_than_threads_run_at_once(
         published.close()
 
 
-async def test_an_address_inside_is_an_outage_for_whoever_sends_a_token(
+async def test_a_token_whose_keys_are_at_an_internal_address_is_throttled(
     server: JwksServer, reach: EgressPolicy
 ) -> None:
     published = JwksFetcher(
@@ -294,7 +294,7 @@ async def test_an_address_inside_is_an_outage_for_whoever_sends_a_token(
     published.close()
 
 
-async def test_nothing_inside_is_called_unless_somebody_says_otherwise(server: JwksServer) -> None:
+async def test_internal_addresses_are_refused_by_default(server: JwksServer) -> None:
     published = JwksFetcher()
     with pytest.raises(Throttled):
         await published.key_set(f"https://localhost:{server.server_port}/jwks", "https://id.acme.example").find("k1")

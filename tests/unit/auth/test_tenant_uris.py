@@ -1,4 +1,4 @@
-"""The address that a tenant gives for its keys is read strictly, and once."""
+"""The jwks_uri of a tenant is parsed strictly, and once."""
 
 import pytest
 
@@ -49,12 +49,12 @@ from keyfence.auth.egress import MAX_URI_LENGTH, BadJwksUri, FetchTarget, parse_
         "https://[::1/jwks",
     ],
 )
-def test_an_address_that_could_lead_astray_is_refused(uri: str) -> None:
+def test_an_ambiguous_or_internal_uri_is_refused(uri: str) -> None:
     with pytest.raises(BadJwksUri):
         parse_tenant_uri(uri)
 
 
-def test_the_longest_address_is_taken_and_one_letter_more_is_not() -> None:
+def test_a_uri_of_the_maximum_length_is_accepted_and_a_longer_one_is_not() -> None:
     longest = "https://id.example/".ljust(MAX_URI_LENGTH, "x")
     assert parse_tenant_uri(longest).host == "id.example"
     with pytest.raises(BadJwksUri):
@@ -75,6 +75,6 @@ def test_the_longest_address_is_taken_and_one_letter_more_is_not() -> None:
         ("https://[2606:4700::1]:1/", FetchTarget(host="2606:4700::1", port=1, request_target="/"), "[2606:4700::1]:1"),
     ],
 )
-def test_an_address_is_read_as_it_will_be_called(uri: str, place: FetchTarget, authority: str) -> None:
+def test_a_uri_is_parsed_into_the_target_of_the_request(uri: str, place: FetchTarget, authority: str) -> None:
     assert parse_tenant_uri(uri) == place
     assert place.authority == authority

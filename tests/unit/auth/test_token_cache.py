@@ -1,4 +1,4 @@
-"""A verified token is remembered, but never longer than it is good."""
+"""A verified token is cached, but not longer than it is valid."""
 
 import pytest
 
@@ -30,14 +30,14 @@ def fetching(source: ScriptedJwksSource, clock: ManualClock) -> TokenVerifier[Pr
     )
 
 
-async def test_a_token_seen_before_is_not_verified_again(
+async def test_a_cached_token_is_not_verified_again(
     fetching: TokenVerifier[Principal], provider: IdentityProvider
 ) -> None:
     token = provider.token()
     assert await fetching.verify(token) is await fetching.verify(token)
 
 
-async def test_a_remembered_token_stops_when_it_expires(
+async def test_a_cached_token_is_refused_when_it_expires(
     fetching: TokenVerifier[Principal], provider: IdentityProvider, clock: ManualClock
 ) -> None:
     token = provider.token(exp=int(clock.now) + 60)
@@ -48,7 +48,7 @@ async def test_a_remembered_token_stops_when_it_expires(
     assert await refusal(fetching, token) == "the token has expired"
 
 
-async def test_a_remembered_token_is_checked_anew_after_a_while(
+async def test_a_cached_token_is_verified_again_after_a_while(
     fetching: TokenVerifier[Principal], provider: IdentityProvider, clock: ManualClock
 ) -> None:
     token = provider.token()
@@ -59,7 +59,7 @@ async def test_a_remembered_token_is_checked_anew_after_a_while(
     assert await fetching.verify(token) is not principal
 
 
-async def test_a_remembered_token_stops_when_its_key_is_dropped(
+async def test_a_cached_token_is_refused_when_its_key_is_removed(
     fetching: TokenVerifier[Principal], provider: IdentityProvider, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     token = provider.token()
@@ -71,7 +71,7 @@ async def test_a_remembered_token_stops_when_its_key_is_dropped(
     assert "signing key" in await refusal(fetching, token)
 
 
-async def test_both_keys_are_good_while_a_rotation_overlaps(
+async def test_both_keys_are_valid_while_a_rotation_overlaps(
     fetching: TokenVerifier[Principal], provider: IdentityProvider, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     old, rotated = provider.token(), IdentityProvider(clock, kid="k2", key_name="second")
@@ -92,7 +92,7 @@ async def test_a_dropped_key_takes_effect_without_any_new_token(
     assert "signing key" in await refusal(fetching, token)
 
 
-async def test_an_outage_beyond_the_limit_shuts_the_door_without_blaming_the_token(
+async def test_an_outage_beyond_the_limit_throttles_and_does_not_refuse_the_token(
     fetching: TokenVerifier[Principal], provider: IdentityProvider, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     token = provider.token(exp=int(clock.now) + 2 * int(PACE.usable_seconds))
@@ -105,7 +105,7 @@ async def test_an_outage_beyond_the_limit_shuts_the_door_without_blaming_the_tok
         await fetching.verify(token)
 
 
-async def test_a_clock_set_back_does_not_lengthen_a_token_s_life(
+async def test_a_clock_that_is_set_back_does_not_extend_a_token(
     fetching: TokenVerifier[Principal], provider: IdentityProvider, clock: ManualClock
 ) -> None:
     token = provider.token()
@@ -114,16 +114,14 @@ async def test_a_clock_set_back_does_not_lengthen_a_token_s_life(
     assert await refusal(fetching, token) == "the token was issued in the future"
 
 
-async def test_a_refused_token_is_not_remembered_as_good(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider
-) -> None:
+async def test_a_refused_token_is_not_cached(fetching: TokenVerifier[Principal], provider: IdentityProvider) -> None:
     token = provider.token(role="ROOT")
     for _ in range(3):
         with pytest.raises(Unauthenticated):
             await fetching.verify(token)
 
 
-async def test_the_least_recently_used_token_makes_room(
+async def test_a_full_cache_drops_the_least_recently_used_token(
     fetching: TokenVerifier[Principal], provider: IdentityProvider
 ) -> None:
     first, second, third = (provider.token(jti=name) for name in ("t1", "t2", "t3"))

@@ -1,4 +1,4 @@
-"""What a well-signed token says must still be right."""
+"""The claims of a token with a valid signature must be right too."""
 
 import pytest
 
@@ -13,13 +13,15 @@ Tenants = TokenVerifier[Principal]
 
 
 @pytest.mark.parametrize("claim", ["iss", "aud", "sub", "exp", "iat", "jti", "tenant", "role"])
-async def test_each_required_claim_is_missed(verifier: Tenants, provider: IdentityProvider, claim: str) -> None:
+async def test_a_token_without_a_required_claim_is_refused(
+    verifier: Tenants, provider: IdentityProvider, claim: str
+) -> None:
     assert await refusal(verifier, provider.token_without(claim))
     assert await refusal(verifier, provider.token(**{claim: None}))
 
 
 @pytest.mark.parametrize("audience", ["keyfence", ["keyfence"]])
-async def test_the_audience_may_stand_alone_or_in_a_list_of_one(
+async def test_the_audience_may_be_a_text_or_a_list_of_one(
     verifier: Tenants, provider: IdentityProvider, audience: object
 ) -> None:
     assert (await verifier.verify(provider.token(aud=audience))).tenant == "acme"
@@ -49,7 +51,7 @@ async def test_a_token_of_another_audience_or_of_several_is_refused(
     assert "audience" in await refusal(verifier, provider.token(aud=audience))
 
 
-async def test_a_token_is_good_until_it_expires_and_a_little_leeway(
+async def test_a_token_is_valid_until_it_expires_plus_the_clock_skew(
     verifier: Tenants, provider: IdentityProvider
 ) -> None:
     now = int(provider.clock.now)
@@ -58,14 +60,14 @@ async def test_a_token_is_good_until_it_expires_and_a_little_leeway(
     assert await refusal(verifier, provider.token(exp=0)) == "the token has expired"
 
 
-async def test_a_token_is_not_good_before_its_time(verifier: Tenants, provider: IdentityProvider) -> None:
+async def test_a_token_is_refused_before_its_not_before_time(verifier: Tenants, provider: IdentityProvider) -> None:
     now = int(provider.clock.now)
     assert await verifier.verify(provider.token(nbf=now + CLOCK_SKEW, iat=now + CLOCK_SKEW))
     assert await refusal(verifier, provider.token(nbf=now + CLOCK_SKEW + 1)) == "the token is not valid yet"
     assert await refusal(verifier, provider.token(iat=now + CLOCK_SKEW + 1)) == "the token was issued in the future"
 
 
-async def test_a_token_lives_no_longer_than_its_revocation_would_be_kept(
+async def test_a_lifetime_longer_than_that_of_a_revocation_is_refused(
     verifier: Tenants, provider: IdentityProvider
 ) -> None:
     now = int(provider.clock.now)
@@ -76,13 +78,13 @@ async def test_a_token_lives_no_longer_than_its_revocation_would_be_kept(
 
 @pytest.mark.parametrize("claim", ["exp", "iat", "nbf"])
 @pytest.mark.parametrize("instant", ["1900000000", True, [], {}, -1, 2**53, 10**30, 1e300, float("inf"), float("nan")])
-async def test_a_time_that_is_not_one_is_refused(
+async def test_a_malformed_time_is_refused(
     verifier: Tenants, provider: IdentityProvider, claim: str, instant: object
 ) -> None:
     assert await refusal(verifier, provider.token(**{claim: instant}))
 
 
-async def test_a_time_with_a_fraction_is_understood(verifier: Tenants, provider: IdentityProvider) -> None:
+async def test_a_time_with_a_fraction_is_accepted(verifier: Tenants, provider: IdentityProvider) -> None:
     now = provider.clock.now
     principal = await verifier.verify(provider.token(iat=now - 0.5, exp=now + 60.75))
     assert principal.expires_at == int(now) + 60
@@ -90,7 +92,7 @@ async def test_a_time_with_a_fraction_is_understood(verifier: Tenants, provider:
 
 @pytest.mark.parametrize("claim", ["sub", "jti"])
 @pytest.mark.parametrize("text", ["", 7, True, [], {}, "x" * 257, "a\nb", "a\x00b", "a\x7fb", "a\u202eb"])
-async def test_a_subject_or_token_id_that_could_do_harm_is_refused(
+async def test_a_subject_or_token_id_with_unsafe_characters_is_refused(
     verifier: Tenants, provider: IdentityProvider, claim: str, text: object
 ) -> None:
     assert claim in await refusal(verifier, provider.token(**{claim: text}))
@@ -121,23 +123,19 @@ async def test_a_subject_may_be_any_printable_text(verifier: Tenants, provider: 
         "ácme",
     ],
 )
-async def test_a_tenant_that_cannot_exist_is_refused(
-    verifier: Tenants, provider: IdentityProvider, tenant: object
-) -> None:
+async def test_a_malformed_tenant_id_is_refused(verifier: Tenants, provider: IdentityProvider, tenant: object) -> None:
     assert await refusal(verifier, provider.token(tenant=tenant)) == "the token's tenant claim is not a tenant id"
 
 
 @pytest.mark.parametrize(
     "role", ["member", "ROOT", "", 1, ["OWNER"], {"OWNER": 1}, "OWNER ADMIN", "covers", "__class__"]
 )
-async def test_a_role_that_we_do_not_know_is_refused(
-    verifier: Tenants, provider: IdentityProvider, role: object
-) -> None:
+async def test_an_unknown_role_is_refused(verifier: Tenants, provider: IdentityProvider, role: object) -> None:
     assert "role" in await refusal(verifier, provider.token(role=role))
 
 
 @pytest.mark.parametrize("role", list(Role))
-async def test_every_role_is_understood(verifier: Tenants, provider: IdentityProvider, role: Role) -> None:
+async def test_every_role_is_accepted(verifier: Tenants, provider: IdentityProvider, role: Role) -> None:
     assert (await verifier.verify(provider.token(role=role))).role is role
 
 
@@ -147,7 +145,5 @@ async def test_a_token_may_have_no_scope(verifier: Tenants, provider: IdentityPr
 
 
 @pytest.mark.parametrize("scope", [["introspect"], 7, False, {}, " ", "a  b", "a\tb", "a\n", 'a"b', "a\\b", "é"])
-async def test_a_scope_of_another_shape_is_refused(
-    verifier: Tenants, provider: IdentityProvider, scope: object
-) -> None:
+async def test_a_malformed_scope_is_refused(verifier: Tenants, provider: IdentityProvider, scope: object) -> None:
     assert "scope" in await refusal(verifier, provider.token(scope=scope))

@@ -1,4 +1,4 @@
-"""No token can be bent, and nothing that is sent breaks the verifier."""
+"""No changed token is accepted, and no input breaks the verifier."""
 
 import asyncio
 import string
@@ -27,7 +27,7 @@ CLAIMS = ["iss", "aud", "sub", "exp", "iat", "nbf", "jti", "tenant", "role", "sc
 
 
 def accepted(algorithm: str, token: str) -> bool:
-    """By a verifier that has just remembered the good token, as in real life."""
+    """Uses a verifier that has the valid token in its cache."""
     issuer = PROVIDERS[algorithm].issuer()
     verifier = TokenVerifier(issuers=[issuer], audience="keyfence", make_caller=principal_from, clock=CLOCK)
 
@@ -63,7 +63,7 @@ def test_a_token_with_one_character_more_or_less_is_refused(algorithm: str, plac
 
 
 @pytest.mark.parametrize("algorithm", sorted(TOKENS))
-def test_the_bits_that_base64_leaves_unused_give_no_second_spelling(algorithm: str) -> None:
+def test_the_unused_bits_of_base64_give_no_second_valid_text(algorithm: str) -> None:
     token = TOKENS[algorithm]
     signature = token.rpartition(".")[2]
     twins = [letter for letter in LETTERS if _decoded(signature[:-1] + letter) == _decoded(signature)]
@@ -71,8 +71,8 @@ def test_the_bits_that_base64_leaves_unused_give_no_second_spelling(algorithm: s
     assert [letter for letter in twins if accepted(algorithm, token[:-1] + letter)] == [token[-1]]
 
 
-def test_the_other_half_of_an_ecdsa_signature_changes_nothing_but_the_token() -> None:
-    """(r, n - s) is as good a signature as (r, s): a token id is the claim, never the token's text."""
+def test_the_second_valid_form_of_an_ecdsa_signature_changes_nothing_but_the_token() -> None:
+    """(r, n - s) is as valid a signature as (r, s). Therefore the id of a token is a claim and not its text."""
     order = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
     content, _, signature = TOKENS["ES256"].rpartition(".")
     r, s = _decoded(signature)[:32], int.from_bytes(_decoded(signature)[32:], "big")

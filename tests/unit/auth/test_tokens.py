@@ -1,4 +1,4 @@
-"""A token opens the door only if every part of it is right."""
+"""A token is accepted only if every part of it is right."""
 
 import json
 
@@ -19,7 +19,7 @@ Tenants = TokenVerifier[Principal]
 
 
 async def refusal(verifier: TokenVerifier[Principal] | TokenVerifier[Operator], token: str) -> str:
-    """The words of the refusal; the same token is refused a second time too."""
+    """Returns the error message. The same token must be refused a second time too."""
     with pytest.raises(Unauthenticated) as first:
         await verifier.verify(token)
     with pytest.raises(Unauthenticated) as second:
@@ -28,7 +28,7 @@ async def refusal(verifier: TokenVerifier[Principal] | TokenVerifier[Operator], 
     return second.value.message
 
 
-async def test_a_good_token_names_its_principal(verifier: Tenants, provider: IdentityProvider) -> None:
+async def test_a_valid_token_identifies_its_principal(verifier: Tenants, provider: IdentityProvider) -> None:
     principal = await verifier.verify(provider.token(scope="introspect export"))
     assert principal == Principal(
         tenant=TenantId("acme"),
@@ -45,7 +45,7 @@ async def test_a_good_token_names_its_principal(verifier: Tenants, provider: Ide
     [(name, "first") for name in ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")]
     + [("EdDSA", "first"), ("EdDSA", "ed448")],
 )
-async def test_every_asymmetric_algorithm_is_understood(clock: ManualClock, algorithm: str, name: str) -> None:
+async def test_every_asymmetric_algorithm_is_accepted(clock: ManualClock, algorithm: str, name: str) -> None:
     provider = IdentityProvider(clock, algorithm=algorithm, key_name=name)
     verifier = TokenVerifier(issuers=[provider.issuer()], audience="keyfence", make_caller=principal_from, clock=clock)
     assert (await verifier.verify(provider.token())).tenant == "acme"
@@ -73,7 +73,7 @@ async def test_every_asymmetric_algorithm_is_understood(clock: ManualClock, algo
         f"{part(b'[' * 3000)}.{part(b'{}')}.AAAA",
     ],
 )
-async def test_what_is_not_a_token_is_refused(verifier: Tenants, token: str) -> None:
+async def test_a_text_that_is_not_a_token_is_refused(verifier: Tenants, token: str) -> None:
     assert await refusal(verifier, token)
 
 
@@ -92,7 +92,7 @@ async def test_padding_and_line_ends_are_refused(verifier: Tenants, provider: Id
         assert "not a readable JWT" in await refusal(verifier, changed)
 
 
-async def test_a_token_of_another_shape_of_jose_is_refused(verifier: Tenants, provider: IdentityProvider) -> None:
+async def test_other_jose_serializations_are_refused(verifier: Tenants, provider: IdentityProvider) -> None:
     header, payload, signature = provider.token().split(".")
     flattened = json.dumps({"protected": header, "payload": payload, "signature": signature})
     assert "not a readable JWT" in await refusal(verifier, flattened)
@@ -129,7 +129,7 @@ async def test_a_token_without_an_algorithm_is_refused(verifier: Tenants, provid
 
 
 @pytest.mark.parametrize("algorithm", ["HS256", "HS384", "HS512"])
-async def test_the_public_key_is_no_shared_secret(clock: ManualClock, algorithm: str) -> None:
+async def test_the_public_key_is_not_accepted_as_an_hmac_secret(clock: ManualClock, algorithm: str) -> None:
     provider = IdentityProvider(clock, algorithm="RS256")
     verifier = TokenVerifier(issuers=[provider.issuer()], audience="keyfence", make_caller=principal_from, clock=clock)
     public = provider.key.public_key()
@@ -146,7 +146,7 @@ async def test_the_algorithm_must_be_the_one_that_signed(clock: ManualClock, nam
     assert "signature" in await refusal(verifier, provider.token())
 
 
-async def test_a_key_that_names_its_algorithm_proves_no_other(clock: ManualClock) -> None:
+async def test_a_key_with_an_alg_verifies_no_other_algorithm(clock: ManualClock) -> None:
     provider = IdentityProvider(clock, algorithm="RS256")
     issuer = issuer_from_settings(IssuerSettings(issuer=URL, jwks=provider.jwks(alg="RS512")))
     verifier = TokenVerifier(issuers=[issuer], audience="keyfence", make_caller=principal_from, clock=clock)
@@ -154,29 +154,27 @@ async def test_a_key_that_names_its_algorithm_proves_no_other(clock: ManualClock
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "ES384", "EdDSA"])
-async def test_a_token_of_another_kind_of_key_is_refused(clock: ManualClock, algorithm: str) -> None:
+async def test_a_token_of_another_key_type_is_refused(clock: ManualClock, algorithm: str) -> None:
     rsa = IdentityProvider(clock, algorithm="RS256")
     verifier = TokenVerifier(issuers=[rsa.issuer()], audience="keyfence", make_caller=principal_from, clock=clock)
     assert "signature" in await refusal(verifier, IdentityProvider(clock, algorithm=algorithm).token())
 
 
-async def test_a_stranger_s_key_under_a_known_kid_is_refused(
+async def test_another_key_with_a_known_kid_is_refused(
     verifier: Tenants, provider: IdentityProvider, clock: ManualClock
 ) -> None:
     stranger = IdentityProvider(clock, key_name="stranger")
     assert "signature" in await refusal(verifier, stranger.token())
 
 
-async def test_a_key_that_the_token_brings_along_is_not_believed(verifier: Tenants, clock: ManualClock) -> None:
+async def test_a_key_inside_the_token_is_not_used(verifier: Tenants, clock: ManualClock) -> None:
     own = jwk(private_key("ES256", "stranger"), "k1")
     stranger = IdentityProvider(clock, key_name="stranger", headers={"jwk": own, "jku": "https://evil.example/jwks"})
     assert "signature" in await refusal(verifier, stranger.token())
 
 
 @pytest.mark.parametrize("kid", [None, "", 7, ["k1"], "x" * 257])
-async def test_a_token_that_does_not_name_its_key_is_refused(
-    verifier: Tenants, provider: IdentityProvider, kid: object
-) -> None:
+async def test_a_token_without_a_kid_is_refused(verifier: Tenants, provider: IdentityProvider, kid: object) -> None:
     assert await refusal(verifier, provider.sign(provider.claims(), kid=kid))
 
 
@@ -196,13 +194,13 @@ async def test_a_token_with_critical_extensions_is_refused(
 @pytest.mark.parametrize(
     "issuer", ["https://evil.example", URL + "/", URL.upper(), URL[:-1], URL + "#", " " + URL, "", 7, [URL], None]
 )
-async def test_an_issuer_that_is_not_spelled_exactly_is_refused(
+async def test_an_issuer_url_that_is_not_exactly_equal_is_refused(
     verifier: Tenants, provider: IdentityProvider, issuer: object
 ) -> None:
     assert await refusal(verifier, provider.token(iss=issuer)) == "the token's issuer is not accepted"
 
 
-async def test_a_key_of_one_issuer_proves_nothing_for_another(clock: ManualClock) -> None:
+async def test_a_key_of_one_issuer_verifies_no_token_of_another(clock: ManualClock) -> None:
     acme = IdentityProvider(clock)
     globex = IdentityProvider(clock, url="https://id.example/globex", kid="g1", key_name="globex")
     issuers = [acme.issuer("acme"), globex.issuer("globex")]
@@ -211,7 +209,7 @@ async def test_a_key_of_one_issuer_proves_nothing_for_another(clock: ManualClock
     assert (await verifier.verify(globex.token(tenant="globex"))).tenant == "globex"
 
 
-async def test_a_bound_issuer_speaks_for_its_own_tenant_alone(clock: ManualClock) -> None:
+async def test_an_issuer_that_is_bound_to_a_tenant_is_accepted_for_it_only(clock: ManualClock) -> None:
     provider = IdentityProvider(clock)
     verifier = TokenVerifier(
         issuers=[provider.issuer("acme")], audience="keyfence", make_caller=principal_from, clock=clock
@@ -221,7 +219,7 @@ async def test_a_bound_issuer_speaks_for_its_own_tenant_alone(clock: ManualClock
         assert "may not issue tokens for" in await refusal(verifier, provider.token(tenant=neighbour))
 
 
-async def test_the_two_doors_do_not_open_to_each_other_s_tokens(provider: IdentityProvider) -> None:
+async def test_tenants_and_operators_apis_refuse_each_others_tokens(provider: IdentityProvider) -> None:
     known = (IssuerSettings(issuer=URL, jwks=provider.jwks()),)
     settings = Settings(issuers=known, admin_issuers=known)
     tenants, operators = (make(settings, clock=provider.clock) for make in (tenant_verifier, operator_verifier))
@@ -237,13 +235,13 @@ async def test_the_two_doors_do_not_open_to_each_other_s_tokens(provider: Identi
     assert "audience" in await refusal(operators, provider.token())
 
 
-async def test_a_tenant_s_token_for_the_operators_audience_is_refused(
+async def test_a_tenants_token_for_the_operators_audience_is_refused(
     operators: TokenVerifier[Operator], provider: IdentityProvider
 ) -> None:
     assert "tenant's token" in await refusal(operators, provider.token(aud="keyfence-admin"))
 
 
-async def test_an_operator_s_token_for_the_tenants_audience_is_refused(
+async def test_an_operators_token_for_the_tenants_audience_is_refused(
     verifier: Tenants, provider: IdentityProvider
 ) -> None:
     assert "tenant claim" in await refusal(verifier, provider.token_without("tenant"))

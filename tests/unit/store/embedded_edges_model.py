@@ -1,4 +1,4 @@
-"""A parent with a head on its item, and its true children beside it."""
+"""A parent with embedded edges on its item, and the true children to compare them with."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.fakes.expressions import holds, updated
 
 
 class Parent:
-    """A parent's item, its true children beside it, and writers as the transactions of the service allow them."""
+    """A parent's item, its true children, and writers with the conditions of the service's transactions."""
 
     def __init__(self) -> None:
         self.item: Item = {"embeddedEdges": encode(EmbeddedEdges())}
@@ -21,7 +21,7 @@ class Parent:
         return decode_model(EmbeddedEdges, self.item["embeddedEdges"]["M"])
 
     def add(self, head: EmbeddedEdges, child: str) -> None:
-        """The child's own item, written in the same transaction, must not be there yet."""
+        """The child's own item is put in the same transaction and must not exist yet."""
         edge = self._edge()
         if child not in self.children and self._written(head.add(child, edge), head.is_unchanged()):
             self.children[child] = edge
@@ -37,7 +37,7 @@ class Parent:
             del self.children[child]
 
     def check(self) -> None:
-        """The head answers with the first of the true children in order, or not at all."""
+        """The embedded edges give the first of the true children in order, or None."""
         true = sorted(self.children.items())
         for count in range(len(true) + 3):
             known = self.head.first(count)

@@ -1,4 +1,4 @@
-"""The catalogue is complete, and its page says the same in every process."""
+"""The catalog of access patterns is complete, and its page is the same in every process."""
 
 import os
 import re
@@ -22,7 +22,7 @@ ROWS = dict(zip(map(str, PATTERNS), as_rows(load_domains()), strict=True))
 each_pattern = pytest.mark.parametrize("named", PATTERNS, ids=str)
 
 
-def test_every_access_page_is_in_the_catalogue() -> None:
+def test_every_access_patterns_module_is_in_the_catalog() -> None:
     domains = load_domains()
     modules = {*domains.control_plane, *(one for domain in domains.domains for one in domain.access_patterns)}
     root = Path(keyfence.__file__).parent
@@ -30,7 +30,7 @@ def test_every_access_page_is_in_the_catalogue() -> None:
     assert {Path(str(module.__file__)) for module in modules} >= pages
 
 
-def test_every_pattern_has_a_name_of_its_own_and_a_catalogued_entity() -> None:
+def test_every_pattern_has_its_own_name_and_a_declared_entity() -> None:
     names = [named.name for named in PATTERNS]
     assert len(names) == len(set(names)) > 0
     used = [entity for named in PATTERNS for entity in named.entities]

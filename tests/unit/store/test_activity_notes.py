@@ -1,4 +1,4 @@
-"""A note on a write is kept in the same transaction, in the name of whoever acts."""
+"""A note on a write is stored in the same transaction, in the name of the current user."""
 
 from dataclasses import replace
 
@@ -21,14 +21,14 @@ async def test_a_note_and_its_write_are_one_transaction() -> None:
     assert noted["text"] == {"S": "book.shelved b1"}
 
 
-async def test_without_a_journal_or_without_a_note_there_is_only_the_write() -> None:
+async def test_without_an_activity_log_or_a_note_there_is_only_the_write() -> None:
     dynamodb = InMemoryDynamoDB()
     await table(dynamodb).write(put(books, book("b1")), note=ActivityNote("book.shelved", "b1"))
     await table(dynamodb, activity_log=journal).write(put(books, book("b1")))
     assert [len(call.parameters["TransactItems"]) for call in dynamodb.calls] == [1, 1]
 
 
-def test_only_what_is_shown_and_differs_is_told() -> None:
+def test_changed_fields_are_those_that_are_named_and_differ() -> None:
     before = book("b1", note="secret")
     after = replace(before, title="New", note="other secret", version=2)
     assert changed_fields(before, after, "title", "shelf") == {"before": {"title": "On b1"}, "after": {"title": "New"}}

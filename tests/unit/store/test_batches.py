@@ -1,4 +1,4 @@
-"""Batches of any size are cut to what DynamoDB takes, and what it leaves over is asked for again."""
+"""Batches of any size are split to DynamoDB's limits, and unprocessed requests are sent again."""
 
 from typing import Any
 
@@ -37,13 +37,13 @@ async def test_250_gets_are_three_calls_of_at_most_100() -> None:
 
 
 @pytest.mark.parametrize(("count", "calls"), [(0, 0), (1, 1), (100, 1), (101, 2)])
-async def test_as_few_calls_are_made_as_the_limit_allows(count: int, calls: int) -> None:
+async def test_batches_are_as_large_as_the_limit_allows(count: int, calls: int) -> None:
     dynamodb = InMemoryDynamoDB()
     assert await table(dynamodb).find_many(book_by_id, KEYS[:count]) == [None] * count
     assert len(dynamodb.calls) == calls
 
 
-async def test_a_key_that_is_wanted_twice_is_asked_for_once_and_answered_twice() -> None:
+async def test_a_key_that_is_given_twice_is_read_once_and_returned_twice() -> None:
     dynamodb = InMemoryDynamoDB()
     dynamodb.store(books, book("b1"), book("b2"))
     found = await table(dynamodb).find_many(book_by_id, [{"id": id} for id in ("b2", "b1", "b2", "b9", "b2")])
@@ -52,13 +52,13 @@ async def test_a_key_that_is_wanted_twice_is_asked_for_once_and_answered_twice()
 
 
 @pytest.mark.parametrize("consistent", [True, False])
-async def test_a_table_that_reads_consistently_says_so_in_batches(consistent: bool) -> None:
+async def test_a_consistent_table_makes_consistent_batches(consistent: bool) -> None:
     dynamodb = InMemoryDynamoDB()
     await table(dynamodb, consistent=consistent).find_many(book_by_id, KEYS[:1])
     assert asked(dynamodb)[0]["ConsistentRead"] is consistent
 
 
-async def test_keys_that_were_not_processed_are_asked_for_again() -> None:
+async def test_unprocessed_keys_are_requested_again() -> None:
     left = {"Keys": [key("b2")], "ConsistentRead": False}
     client = ScriptedDynamoDB(
         [
@@ -72,14 +72,14 @@ async def test_keys_that_were_not_processed_are_asked_for_again() -> None:
     assert asked(client)[1] == asked(client)[2] == left
 
 
-async def test_deletes_that_were_not_processed_are_asked_for_again() -> None:
+async def test_unprocessed_deletes_are_requested_again() -> None:
     left = [{"DeleteRequest": {"Key": key("b2")}}]
     client = ScriptedDynamoDB([{"UnprocessedItems": {NAME: left}}, {}])
     await table(client).delete_many(book_by_id, [{"id": "b1"}, {"id": "b2"}])
     assert asked(client) == [[{"DeleteRequest": {"Key": key("b1")}}, *left], left]
 
 
-async def test_what_is_left_over_for_ever_is_a_throttle_and_never_a_short_answer() -> None:
+async def test_requests_that_stay_unprocessed_are_a_throttle_and_not_a_short_answer() -> None:
     left = {NAME: {"Keys": [key("b1")], "ConsistentRead": False}}
     client = ScriptedDynamoDB([{"Responses": {NAME: []}, "UnprocessedKeys": left}] * 10)
     with pytest.raises(Throttled):
@@ -87,7 +87,7 @@ async def test_what_is_left_over_for_ever_is_a_throttle_and_never_a_short_answer
     assert len(client.calls) == RETRY_POLICY.attempts
 
 
-async def test_a_refused_chunk_fails_the_batch() -> None:
+async def test_an_error_of_one_batch_call_fails_the_whole_read() -> None:
     client = ScriptedDynamoDB(
         [{"Responses": {NAME: []}}, DynamoDbError("AccessDeniedException", ""), {"Responses": {NAME: []}}]
     )
@@ -103,8 +103,8 @@ async def test_60_deletes_are_three_calls_of_at_most_25() -> None:
     assert [pair.sort for pair in dynamodb.items] == ["CHAPTER#060"]
 
 
-async def test_a_delete_that_is_wanted_twice_is_asked_for_once() -> None:
-    """DynamoDB refuses a batch that names one key twice."""
+async def test_a_key_that_is_deleted_twice_is_sent_once() -> None:
+    """DynamoDB rejects a batch that has a key twice."""
     dynamodb = InMemoryDynamoDB()
     await table(dynamodb).delete_many(book_by_id, [{"id": "b1"}, {"id": "b2"}, {"id": "b1"}])
     assert asked(dynamodb) == [[{"DeleteRequest": {"Key": key(id)}} for id in ("b1", "b2")]]

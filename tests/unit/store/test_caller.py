@@ -1,4 +1,4 @@
-"""A call is made with its own credentials, again only where that may help, and never for ever."""
+"""A call uses its own credentials and is retried only if that may help, and not without end."""
 
 from typing import Any
 
@@ -25,14 +25,14 @@ def caller(client: ScriptedDynamoDB, **given: Any) -> DynamoDbCaller:
 
 
 @pytest.mark.parametrize("code", RETRYABLE)
-async def test_what_may_pass_is_tried_again(code: str) -> None:
+async def test_a_retryable_error_is_retried(code: str) -> None:
     client = ScriptedDynamoDB([DynamoDbError(code, ""), DynamoDbError(code, ""), {"Item": {}}])
     assert await caller(client).call("GetItem", {"Key": {}}) == {"Item": {}}
     assert len(client.calls) == 3
 
 
 @pytest.mark.parametrize("code", RETRYABLE)
-async def test_patience_ends(code: str) -> None:
+async def test_the_number_of_attempts_is_limited(code: str) -> None:
     client = ScriptedDynamoDB([DynamoDbError(code, "")] * 10)
     with pytest.raises(DynamoDbError) as refusal:
         await caller(client).call("GetItem", {})
@@ -41,14 +41,14 @@ async def test_patience_ends(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", [*FINAL, "SomethingNewException"])
-async def test_what_would_fail_again_is_not_tried_again(code: str) -> None:
+async def test_an_error_that_would_repeat_is_not_retried(code: str) -> None:
     client = ScriptedDynamoDB([DynamoDbError(code, ""), {}])
     with pytest.raises(DynamoDbError):
         await caller(client).call("GetItem", {})
     assert len(client.calls) == 1
 
 
-async def test_what_iam_refuses_is_told_as_a_security_event_and_nothing_else_is() -> None:
+async def test_only_a_denied_call_is_reported_as_a_security_event() -> None:
     told: list[str] = []
     for code in ("AccessDeniedException", "ValidationException", "ConditionalCheckFailedException"):
         with pytest.raises(DynamoDbError):
@@ -58,7 +58,7 @@ async def test_what_iam_refuses_is_told_as_a_security_event_and_nothing_else_is(
     assert told == ["AccessDeniedException"]
 
 
-async def test_another_exception_is_not_ours_to_retry() -> None:
+async def test_an_exception_of_another_type_is_not_retried() -> None:
     class Broken(ScriptedDynamoDB):
         async def call(self, *_: Any) -> Answer:
             self.answers.pop(0)
@@ -77,7 +77,7 @@ async def test_every_attempt_sends_the_same_parameters() -> None:
     assert client.calls[0].parameters["ClientRequestToken"] == "t"
 
 
-async def test_every_attempt_is_signed_with_the_credentials_of_that_moment() -> None:
+async def test_every_attempt_uses_the_current_credentials() -> None:
     fresh = [Credentials("first", "s"), Credentials("second", "s")]
     signed: list[Credentials] = []
 
@@ -93,7 +93,7 @@ async def test_every_attempt_is_signed_with_the_credentials_of_that_moment() -> 
     assert signed == fresh
 
 
-async def test_pauses_are_the_ones_that_patience_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_retry_policy_gives_the_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -110,18 +110,18 @@ async def test_pauses_are_the_ones_that_patience_gives(monkeypatch: pytest.Monke
 
 
 @given(st.integers(0, 20), st.floats(0, 10), st.floats(0, 10))
-def test_a_pause_is_random_below_a_doubling_ceiling(attempt: int, first: float, longest: float) -> None:
+def test_a_pause_is_random_below_a_limit_that_doubles(attempt: int, first: float, longest: float) -> None:
     pause = RetryPolicy(first_pause=first, longest_pause=longest).backoff(attempt)
     assert 0 <= pause <= min(longest, first * 2**attempt)
 
 
-def test_pauses_use_the_whole_room_below_their_ceiling() -> None:
+def test_pauses_are_spread_over_the_whole_range() -> None:
     pauses = [RetryPolicy(first_pause=1.0, longest_pause=8.0).backoff(2) for _ in range(300)]
     assert min(pauses) < 1
     assert max(pauses) > 3
 
 
-async def test_what_a_call_consumed_is_metered_for_its_request_and_for_all() -> None:
+async def test_consumed_capacity_is_counted_for_the_request_and_for_all_requests() -> None:
     one, many = {"CapacityUnits": 0.5}, [{"CapacityUnits": 2.0}, {"CapacityUnits": 1.0}]
     client = ScriptedDynamoDB(
         [DynamoDbError("ConnectionLost", ""), {"ConsumedCapacity": one}, {"ConsumedCapacity": many}, {}]
@@ -141,7 +141,7 @@ async def test_what_a_call_consumed_is_metered_for_its_request_and_for_all() -> 
 
 
 @pytest.mark.parametrize(("code", "throttled"), [("ThrottlingException", True), ("ConnectionLost", False)])
-async def test_a_call_that_failed_is_a_call_and_may_have_consumed(code: str, throttled: bool) -> None:
+async def test_a_failed_call_is_counted_with_what_it_consumed(code: str, throttled: bool) -> None:
     consumed = {"CapacityUnits": 2.0}
     client = ScriptedDynamoDB([DynamoDbError(code, "", consumed=consumed)] * RETRY_POLICY.attempts)
     meter = CapacityMeter()
@@ -152,7 +152,7 @@ async def test_a_call_that_failed_is_a_call_and_may_have_consumed(code: str, thr
     assert meter.throttled == (RETRY_POLICY.attempts if throttled else 0)
 
 
-async def test_calls_wait_in_their_lane_and_leave_it_also_when_they_fail() -> None:
+async def test_a_call_enters_the_call_limit_and_leaves_it_even_if_it_fails() -> None:
     inside: list[int] = []
 
     class Narrow:
@@ -166,13 +166,13 @@ async def test_calls_wait_in_their_lane_and_leave_it_also_when_they_fail() -> No
     assert inside == [1, -1, 1, -1]
 
 
-def test_secrets_stay_out_of_what_is_printed() -> None:
+def test_printed_credentials_show_no_secret() -> None:
     assert "secret" not in repr(CREDENTIALS)
     assert "token='" not in repr(CREDENTIALS)
 
 
 class Renewing:
-    """Credentials, and others for when they are refused."""
+    """A source that has other credentials if the first are refused."""
 
     def __init__(self, *others: Credentials) -> None:
         self.others, self.refused = list(others), list[Credentials]()
@@ -190,7 +190,7 @@ OF_SESSION = ["AccessDeniedException", "ExpiredTokenException", "UnrecognizedCli
 
 
 @pytest.mark.parametrize("code", OF_SESSION)
-async def test_what_may_be_the_sessions_fault_is_tried_once_more_in_another_and_nobody_is_told(code: str) -> None:
+async def test_an_error_that_a_new_session_may_cure_is_retried_in_one_without_a_report(code: str) -> None:
     told, source = list[str](), Renewing(OTHERS)
     client = Signing([DynamoDbError(code, ""), {"Item": {}}])
     made = caller(client, credentials=source, on_denied=lambda: told.append(code))
@@ -202,7 +202,7 @@ async def test_what_may_be_the_sessions_fault_is_tried_once_more_in_another_and_
 
 
 @pytest.mark.parametrize("others", [(), (OTHERS, OTHERS)], ids=["without another", "with others"])
-async def test_what_is_refused_at_last_is_one_security_event(others: tuple[Credentials, ...]) -> None:
+async def test_a_call_that_is_denied_in_both_sessions_is_one_security_event(others: tuple[Credentials, ...]) -> None:
     told: list[str] = []
     client = Signing([DynamoDbError("AccessDeniedException", "")] * 5)
     made = caller(client, credentials=Renewing(*others), on_denied=lambda: told.append("denied"))
@@ -213,7 +213,7 @@ async def test_what_is_refused_at_last_is_one_security_event(others: tuple[Crede
 
 
 @pytest.mark.parametrize("code", sorted(ERROR_RULES.keys() - set(OF_SESSION)))
-async def test_for_nothing_else_is_another_session_sought(code: str) -> None:
+async def test_other_errors_do_not_request_a_new_session(code: str) -> None:
     source = Renewing(OTHERS)
     with pytest.raises(DynamoDbError):
         await caller(ScriptedDynamoDB([DynamoDbError(code, "")] * 5), credentials=source).call("GetItem", {})
@@ -221,7 +221,7 @@ async def test_for_nothing_else_is_another_session_sought(code: str) -> None:
 
 
 class Signing(ScriptedDynamoDB):
-    """Remembers who signed."""
+    """Records the credentials of each call."""
 
     signed: list[Credentials]
 

@@ -1,4 +1,4 @@
-"""Units are reads or writes by the operation, or by the answer's own word."""
+"""Capacity units are reads or writes by the operation, or as the answer says."""
 
 from typing import Any
 
@@ -25,12 +25,12 @@ from keyfence.store.dynamodb.capacity import CapacityMeter, consumed_capacity
     ],
     ids=str,
 )
-def test_units_are_told_apart(operation: str, consumed: Any, reads: float, writes: float) -> None:
+def test_read_and_write_units_are_counted_apart(operation: str, consumed: Any, reads: float, writes: float) -> None:
     found = consumed_capacity(operation, consumed)
     assert (found.read_units, found.write_units) == (reads, writes)
 
 
-def test_what_is_metered_reaches_every_account_once() -> None:
+def test_consumed_capacity_reaches_every_account_once() -> None:
     tenant, everybody = CapacityMeter(), CapacityMeter()
     for units in (0.5, 2):
         CapacityMeter(accounts=(tenant, everybody)).record("Query", {"ConsumedCapacity": {"CapacityUnits": units}})

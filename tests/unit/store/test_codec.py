@@ -1,4 +1,4 @@
-"""What is kept comes back exactly, and what cannot is refused."""
+"""Stored values are read back exactly, and values for which that is impossible are refused."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ class Colour(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inner:
-    """Something within something."""
+    """A dataclass inside another one."""
 
     words: tuple[str, ...]
     note: str | None = None
@@ -32,7 +32,7 @@ class Inner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Everything:
-    """One field of every kind that can be kept."""
+    """One field of every type that can be stored."""
 
     sku: Sku
     whole: int
@@ -53,17 +53,17 @@ class Everything:
 
 
 def kept(**fields: Any) -> Any:
-    """A dataclass of these hints."""
+    """Returns a dataclass with fields of these types."""
     return dataclass(frozen=True)(type("Kept", (), {"__annotations__": fields}))
 
 
 @given(models(Everything, sku=st.text()))
-def test_every_kind_of_value_comes_back_exactly(one: Everything) -> None:
+def test_every_type_of_value_is_read_back_exactly(one: Everything) -> None:
     assert decode_model(Everything, encode_model(one)) == one
 
 
 @given(models(Everything))
-def test_what_is_not_there_is_not_kept(one: Everything) -> None:
+def test_absent_values_are_not_stored(one: Everything) -> None:
     item = encode_model(one)
     assert ("maybeText" in item) == (one.maybe_text is not None)
     assert ("words" in item) == bool(one.words)
@@ -83,7 +83,7 @@ def test_only_the_wire_types_of_dynamodb_are_used(one: Everything) -> None:
     check({"M": encode_model(one)})
 
 
-def test_false_zero_and_empty_text_are_kept() -> None:
+def test_false_zero_and_empty_text_are_stored() -> None:
     model = kept(no=bool, zero=int, blank=str, none=tuple[str, ...])
     one = model(no=False, zero=0, blank="", none=())
     assert decode_model(model, encode_model(one)) == one
@@ -91,7 +91,7 @@ def test_false_zero_and_empty_text_are_kept() -> None:
 
 
 @given(TIMES)
-def test_a_time_is_kept_in_utc_and_to_the_microsecond(at: datetime) -> None:
+def test_a_time_is_stored_in_utc_with_microseconds(at: datetime) -> None:
     model = kept(at=datetime)
     found = decode_model(model, encode_model(model(at=at)))
     assert found.at == at
@@ -99,7 +99,7 @@ def test_a_time_is_kept_in_utc_and_to_the_microsecond(at: datetime) -> None:
 
 
 @pytest.mark.parametrize("year", [1, 999])
-def test_a_time_of_long_ago_comes_back(year: int) -> None:
+def test_a_time_of_long_ago_is_read_back(year: int) -> None:
     model = kept(at=datetime)
     one = model(at=datetime(year, 1, 1, tzinfo=UTC))
     assert decode_model(model, encode_model(one)) == one
@@ -108,7 +108,7 @@ def test_a_time_of_long_ago_comes_back(year: int) -> None:
 @pytest.mark.parametrize(
     "value", [1.5, b"raw", object(), {"a", "b"}, float("nan")], ids=lambda value: type(value).__name__
 )
-def test_what_cannot_come_back_exactly_cannot_be_kept(value: object) -> None:
+def test_a_value_that_cannot_be_read_back_exactly_cannot_be_stored(value: object) -> None:
     with pytest.raises(TypeError, match="cannot store"):
         encode(value)
 
@@ -124,13 +124,13 @@ def test_an_optional_field_without_a_default_is_refused() -> None:
         decode_model(kept(note=str | None), {})
 
 
-def test_a_set_without_a_default_is_refused_since_an_empty_one_is_not_kept() -> None:
+def test_a_set_without_a_default_is_refused_because_an_empty_set_is_not_stored() -> None:
     with pytest.raises(TypeError, match="as its default"):
         decode_model(kept(words=frozenset[str]), {"words": {"SS": ["a"]}})
 
 
-def test_a_default_that_an_absent_value_would_be_mistaken_for_is_refused() -> None:
-    """None is kept as nothing and would come back as the default."""
+def test_a_default_that_differs_from_the_absent_value_is_refused() -> None:
+    """None is stored as no attribute, and would be read back as the default."""
 
     @dataclass(frozen=True)
     class Mistaken:
@@ -145,7 +145,7 @@ def test_a_default_that_an_absent_value_would_be_mistaken_for_is_refused() -> No
             decode_model(model, {})
 
 
-def test_none_inside_a_list_or_a_map_comes_back_or_is_refused() -> None:
+def test_none_inside_a_list_or_a_map_is_read_back_or_refused() -> None:
     model = kept(words=tuple[str | None, ...], named=Mapping[str, str | None])
     one = model(words=("a", None), named={"a": None})
     try:
@@ -156,10 +156,10 @@ def test_none_inside_a_list_or_a_map_comes_back_or_is_refused() -> None:
 
 
 @given(TEXT)
-def test_attributes_that_the_dataclass_does_not_know_are_passed_over(text: str) -> None:
+def test_attributes_that_the_dataclass_does_not_have_are_ignored(text: str) -> None:
     assert decode_model(kept(id=str), {"id": {"S": text}, "GSI1PK": {"S": "x"}, "later": {"N": "1"}}).id == text
 
 
-def test_names_are_kept_in_camel_case() -> None:
+def test_attribute_names_are_in_camel_case() -> None:
     names = ["id", "created_at", "member_count", "setting_names"]
     assert [attribute_name(name) for name in names] == ["id", "createdAt", "memberCount", "settingNames"]

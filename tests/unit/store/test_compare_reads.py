@@ -1,4 +1,4 @@
-"""Shadow reads: made on both tables, answered by one, and told of only where the tables differ for good."""
+"""Reads of a moving tenant are made on both tables, answered by the first, and reported if they differ permanently."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,7 +18,7 @@ from tests.fakes.two_table_dynamodb import DUAL, SHADOW, SILO, TwoTableDynamoDB,
 
 
 class Told(list[tuple[str, str]]):
-    """Differences, as they are reported."""
+    """Collects the reported differences."""
 
     def __call__(self, tenant: str, operation: str) -> None:
         self.append((tenant, operation))
@@ -46,7 +46,7 @@ every_way = pytest.mark.parametrize("way", ["GetItem", "Query", "BatchGetItem"])
 
 
 @every_way
-async def test_a_read_is_made_once_on_each_table_where_they_agree(way: str) -> None:
+async def test_equal_answers_take_one_read_of_each_table(way: str) -> None:
     dynamodb, told = TwoTableDynamoDB(), Told()
     table = await shadowed(dynamodb, told)
     assert await read(table, way) == await read(handle(dynamodb, DUAL), way)
@@ -56,7 +56,7 @@ async def test_a_read_is_made_once_on_each_table_where_they_agree(way: str) -> N
 
 
 @every_way
-async def test_a_lasting_difference_is_told_once_and_the_answer_is_that_of_the_table_that_is_read(way: str) -> None:
+async def test_a_permanent_difference_is_reported_once_and_the_answer_is_from_the_first_table(way: str) -> None:
     dynamodb, told = TwoTableDynamoDB(), Told()
     table = await shadowed(dynamodb, told)
     expected = await read(handle(dynamodb, DUAL), way)
@@ -92,7 +92,7 @@ async def test_a_write_between_the_two_reads_is_no_difference() -> None:
     assert told == []
 
 
-async def test_doubt_reads_what_is_there_now_where_that_can_be_asked() -> None:
+async def test_the_second_comparison_reads_consistently_where_possible() -> None:
     dynamodb, told = TwoTableDynamoDB(), Told()
     table = await shadowed(dynamodb, told)
     dynamodb.tables[SILO].clear()
@@ -101,10 +101,10 @@ async def test_doubt_reads_what_is_there_now_where_that_can_be_asked() -> None:
     assert all(call.parameters["ConsistentRead"] for call in dynamodb.calls[2:])
     dynamodb.calls.clear()
     await read(table, "Query")
-    assert not any("ConsistentRead" in call.parameters for call in dynamodb.calls), "no index can be"
+    assert not any("ConsistentRead" in call.parameters for call in dynamodb.calls), "an index has no consistent reads"
 
 
-async def test_a_shadow_that_cannot_be_read_harms_no_reader_and_counts_as_a_difference() -> None:
+async def test_a_second_table_that_cannot_be_read_counts_as_a_difference_and_fails_no_read() -> None:
     dynamodb, told = TwoTableDynamoDB(), Told()
     table = await shadowed(dynamodb, told)
     dynamodb.failing_tables[SILO] = DynamoDbError("AccessDeniedException", "")
@@ -112,7 +112,7 @@ async def test_a_shadow_that_cannot_be_read_harms_no_reader_and_counts_as_a_diff
     assert told == [("acme", "GetItem")]
 
 
-async def test_what_both_tables_consumed_is_counted() -> None:
+async def test_the_capacity_of_both_tables_is_counted() -> None:
     dynamodb, told = TwoTableDynamoDB(), Told()
     table = await shadowed(dynamodb, told)
     await read(table, "GetItem")
@@ -136,11 +136,11 @@ async def test_what_both_tables_consumed_is_counted() -> None:
     ],
     ids=["sets", "lists", "costs", "order", "missing", "together"],
 )
-def test_answers_are_compared_for_what_they_say(one: Answer, other: Answer, alike: bool) -> None:
+def test_answers_are_compared_by_their_items(one: Answer, other: Answer, alike: bool) -> None:
     assert (comparable_answer(one, NAME) == comparable_answer(other, SILO)) is alike
 
 
-def test_a_batch_says_the_same_in_any_order_and_half_a_batch_says_nothing() -> None:
+def test_the_order_of_a_batch_does_not_count_and_an_incomplete_batch_is_not_compared() -> None:
     some: list[Any] = [{"PK": {"S": "p"}, "SK": {"S": sort}} for sort in "ab"]
     assert comparable_answer({"Responses": {NAME: some}}, NAME) == comparable_answer(
         {"Responses": {SILO: some[::-1]}}, SILO
@@ -148,7 +148,7 @@ def test_a_batch_says_the_same_in_any_order_and_half_a_batch_says_nothing() -> N
     assert comparable_answer({"Responses": {NAME: some}, "UnprocessedKeys": {NAME: {}}}, NAME) is None
 
 
-def test_a_moments_state_is_asked_of_the_other_table_too() -> None:
+def test_a_transactional_read_is_made_on_the_second_table_too() -> None:
     gets = {"TransactItems": [{"Get": {"TableName": NAME, "Key": {}}}]}
     assert on_table(SILO, gets, consistent=True) == {"TransactItems": [{"Get": {"TableName": SILO, "Key": {}}}]}
 

@@ -1,4 +1,4 @@
-"""A lane lets so many in at a time, the others in order, and loses no place when somebody gives up."""
+"""A concurrency limit admits so many at a time, the others in order, and loses no place to a canceled waiter."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_no_more_than_its_width_are_inside_and_all_get_through_in_order() -> None:
+async def test_no_more_than_the_limit_are_inside_and_all_enter_in_order() -> None:
     lane, inside, most, order = ConcurrencyLimit(3), 0, 0, []
 
     async def pass_through(number: int) -> None:
@@ -28,7 +28,7 @@ async def test_no_more_than_its_width_are_inside_and_all_get_through_in_order() 
     assert (most, order, lane.is_idle, lane.waiting) == (3, list(range(20)), True, 0)
 
 
-async def test_who_fails_inside_leaves_the_place_to_the_next() -> None:
+async def test_after_an_error_inside_the_next_enters() -> None:
     lane = ConcurrencyLimit(1)
     with pytest.raises(KeyError):
         async with lane:
@@ -37,7 +37,7 @@ async def test_who_fails_inside_leaves_the_place_to_the_next() -> None:
 
 
 @pytest.mark.parametrize("given", [False, True], ids=["still waiting", "place just given"])
-async def test_who_gives_up_waiting_takes_no_place_along(given: bool) -> None:
+async def test_a_canceled_waiter_takes_no_place(given: bool) -> None:
     lane = ConcurrencyLimit(1)
     await lane.__aenter__()
 
@@ -59,7 +59,7 @@ async def test_who_gives_up_waiting_takes_no_place_along(given: bool) -> None:
     await asyncio.wait_for(wait(), 1)
 
 
-async def test_a_place_that_is_offered_to_who_has_just_given_up_goes_to_the_next() -> None:
+async def test_a_place_for_a_waiter_that_was_just_canceled_goes_to_the_next() -> None:
     lane, entered = ConcurrencyLimit(1), []
     await lane.__aenter__()
 
@@ -75,7 +75,7 @@ async def test_a_place_that_is_offered_to_who_has_just_given_up_goes_to_the_next
     assert (entered, first.cancelled(), lane.is_idle) == ([2], True, True)
 
 
-def test_a_lane_outlives_an_event_loop() -> None:
+def test_a_limit_can_be_used_in_several_event_loops() -> None:
     lane = ConcurrencyLimit(1)
 
     async def crowd() -> None:
@@ -90,9 +90,7 @@ def test_a_lane_outlives_an_event_loop() -> None:
     assert lane.is_idle
 
 
-async def test_a_lane_that_is_widened_lets_the_next_in_at_once_and_one_that_is_narrowed_waits_for_enough_to_leave() -> (
-    None
-):
+async def test_a_higher_limit_admits_waiters_and_a_lower_one_waits_until_enough_have_left() -> None:
     lane, inside, leave = ConcurrencyLimit(1), set(), {number: asyncio.Event() for number in range(4)}
 
     async def stay(number: int) -> None:

@@ -1,4 +1,4 @@
-"""What vending refuses is said in the service's words, and the fence decides which session is asked for."""
+"""The fence decides which session is requested, and errors of sessions become Keyfence's errors."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def vended(failure: Exception | None = None) -> tuple[TenantCredentials, list[Se
     return TenantCredentials(SessionCache(assume)), asked
 
 
-async def test_each_fence_gets_the_session_that_it_needs_and_no_more() -> None:
+async def test_each_fence_gets_a_session_with_no_more_access_than_it_needs() -> None:
     sessions, asked = vended()
     for source in (
         sessions.for_tenant(ACME, writes=False),
@@ -49,7 +49,7 @@ async def test_each_fence_gets_the_session_that_it_needs_and_no_more() -> None:
     ]
 
 
-async def test_a_fence_asks_for_the_placement_that_it_is_told_and_for_the_pool_unless_told() -> None:
+async def test_a_session_is_for_the_given_tables_and_by_default_for_the_pool() -> None:
     sessions, asked = vended()
     mover = MigratorCredentials(sessions.sessions)
     for placement in TableAccess:
@@ -64,23 +64,23 @@ async def test_a_fence_asks_for_the_placement_that_it_is_told_and_for_the_pool_u
         )
     ]
     await mover.for_tenant(ACME, writes=True)()
-    assert len(asked) == 6, "the pool's was in hand"
+    assert len(asked) == 6, "the session for the pool was cached"
 
 
-async def test_no_session_is_our_fault_and_its_reason_is_for_the_log() -> None:
+async def test_a_missing_session_is_an_internal_error_with_its_reason_in_the_log() -> None:
     sessions, _ = vended(SessionUnavailable("STS cannot be reached"))
     with pytest.raises(Internal, match="no session of tenant-read for acme: STS cannot be reached"):
         await sessions.for_tenant(ACME, writes=False)()
 
 
-async def test_too_many_new_tenants_are_told_when_to_come_again() -> None:
+async def test_a_throttled_session_says_when_to_retry() -> None:
     sessions, _ = vended(SessionThrottled("busy", 0.0201))
     with pytest.raises(Throttled) as refused:
         await sessions.for_tenant(ACME, writes=False)()
     assert refused.value.extensions == {"retryAfterMs": 21}
 
 
-async def test_a_refused_session_is_replaced_by_another_of_the_same_fence() -> None:
+async def test_a_denied_session_is_replaced_by_another_for_the_same_fence() -> None:
     sessions, asked = vended()
     source = SessionCredentials(sessions.sessions, tenant_session(ACME, writes=True))
     assert source == sessions.for_tenant(ACME, writes=True)

@@ -1,4 +1,4 @@
-"""A cursor lives for a week, under the keys of its time."""
+"""A cursor is valid for a week, and under rotated keys."""
 
 import pytest
 
@@ -35,18 +35,18 @@ def test_a_cursor_under_another_key_is_refused() -> None:
 def test_keys_are_rotated_without_breaking_a_page_in_progress() -> None:
     rotated = sealer(KEYS[1], KEYS[0])
     assert rotated.decode(CURSOR, SCOPE) == PLACE
-    assert refused(rotated.encode(PLACE, SCOPE), sealer(KEYS[0])), "a new cursor is sealed with the new key"
+    assert refused(rotated.encode(PLACE, SCOPE), sealer(KEYS[0])), "a new cursor is encrypted with the new key"
     assert sealer(KEYS[1]).decode(rotated.encode(PLACE, SCOPE), SCOPE) == PLACE
 
 
 @pytest.mark.parametrize("keys", [[], [b""], [b"short"], [KEYS[0], b"x" * 31], [b"x" * 33]])
-def test_only_keys_of_32_bytes_seal(keys: list[bytes]) -> None:
+def test_cursor_keys_have_32_bytes(keys: list[bytes]) -> None:
     with pytest.raises(ValueError, match="32 bytes"):
         CursorCodec(keys)
 
 
 @pytest.mark.parametrize(("age", "stale"), [(0, False), (WEEK, False), (WEEK + HOUR, True), (52 * WEEK, True)])
-def test_a_cursor_lives_for_a_week(age: int, stale: bool) -> None:
+def test_a_cursor_is_valid_for_a_week(age: int, stale: bool) -> None:
     assert refused(CURSOR, sealer(later=age)) is stale
 
 

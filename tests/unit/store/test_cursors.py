@@ -1,4 +1,4 @@
-"""A cursor opens only what it was sealed for, and nothing else that is sent breaks anything."""
+"""A cursor is valid only in its scope, and no other input breaks the codec."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import replace
@@ -22,7 +22,7 @@ CURSOR = SEALER.encode(PLACE, SCOPE)
 
 
 def refused(cursor: str, scope: CursorScope = SCOPE) -> bool:
-    """Any error but BadInput goes through, and fails the test."""
+    """Whether the cursor is refused with BadInput. Any other error fails the test."""
     try:
         SEALER.decode(cursor, scope)
     except BadInput:
@@ -31,12 +31,12 @@ def refused(cursor: str, scope: CursorScope = SCOPE) -> bool:
 
 
 @given(POSITIONS, SCOPES)
-def test_a_sealed_position_comes_back(position: CursorPosition, scope: CursorScope) -> None:
+def test_an_encoded_position_is_decoded(position: CursorPosition, scope: CursorScope) -> None:
     assert SEALER.decode(SEALER.encode(position, scope), scope) == position
 
 
 @pytest.mark.parametrize("character", ["a", "é", "🙂", "\\", "/", '"', "\u2028"])
-def test_the_longest_keys_that_there_are_come_back(character: str) -> None:
+def test_the_longest_possible_keys_are_decoded(character: str) -> None:
     def filled(size: int) -> str:
         return character * (size // len(character.encode()))
 
@@ -57,7 +57,7 @@ def test_a_cursor_with_one_bit_flipped_is_refused(bit: int) -> None:
     assert refused(urlsafe_b64encode(raw).rstrip(b"=").decode())
 
 
-def test_a_refusal_names_the_argument() -> None:
+def test_the_error_names_the_argument() -> None:
     with pytest.raises(BadInput) as refusal:
         SEALER.decode("x", SCOPE)
     assert refusal.value.extensions == {"field": "after"}
@@ -74,7 +74,7 @@ def test_an_extended_cursor_is_refused(more: str) -> None:
 
 
 @pytest.mark.parametrize("position", [CursorPosition(*["x" * size] * 3) for size in range(3)])
-def test_the_bits_that_base64_leaves_unused_give_no_second_spelling(position: CursorPosition) -> None:
+def test_the_unused_bits_of_base64_give_no_second_valid_text(position: CursorPosition) -> None:
     cursor = SEALER.encode(position, SCOPE)
     raw = urlsafe_b64decode(cursor + "==")
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/"
@@ -104,7 +104,7 @@ def test_no_bytes_are_a_cursor(raw: bytes) -> None:
 
 
 @given(SCOPES, SCOPES)
-def test_a_cursor_opens_in_no_other_scope(one: CursorScope, other: CursorScope) -> None:
+def test_a_cursor_is_decoded_in_no_other_scope(one: CursorScope, other: CursorScope) -> None:
     assert refused(SEALER.encode(PLACE, one), other) == (one != other)
 
 
@@ -132,5 +132,5 @@ def test_two_positions_never_share_a_cursor(one: CursorPosition, other: CursorPo
 
 
 @given(st.text("abcdefgh", min_size=8))
-def test_a_cursor_does_not_show_what_it_holds(id: str) -> None:
+def test_a_cursor_does_not_reveal_its_content(id: str) -> None:
     assert id.encode() not in urlsafe_b64decode(SEALER.encode(CursorPosition(id, id, id), SCOPE) + "==")

@@ -1,4 +1,4 @@
-"""What holds for every entity of the catalogue, those that are still to come included."""
+"""Rules for every declared entity, those of future domains included."""
 
 from dataclasses import MISSING, fields, replace
 from datetime import UTC
@@ -41,13 +41,13 @@ def fence_of(entity: Entity[Any], tenant: str = "acme") -> Fence:
 
 
 def absent_when_default(field: Any) -> bool:
-    """Whether a model that is read without this field knows that it does not know it."""
+    """Whether the default of this field says that the value is unknown."""
     default = field.default if field.default_factory is MISSING else field.default_factory()
     return default is None or default == frozenset()
 
 
 def kept(segment: str | KeyField, model: Any) -> object:
-    """What a key keeps of a model's field: of a time perhaps only the day or the month, and of a tag nothing."""
+    """Returns what a key contains of a field: for a time perhaps only the day or the month."""
     if isinstance(segment, str):
         return None
     value = getattr(model, segment.name)
@@ -79,7 +79,7 @@ def test_every_index_key_is_whole_and_in_a_declared_index(entity: Entity[Any], d
 @each_entity
 @few
 @given(data=st.data())
-def test_every_item_comes_back_as_it_was_kept(entity: Entity[Any], data: st.DataObject) -> None:
+def test_every_item_is_read_back_as_it_was_stored(entity: Entity[Any], data: st.DataObject) -> None:
     model = data.draw(models(entity.model))
     assert entity.from_item(entity.to_item(model, fence_of(entity), SHARDS)) == model
 
@@ -87,10 +87,10 @@ def test_every_item_comes_back_as_it_was_kept(entity: Entity[Any], data: st.Data
 @each_entity
 @few
 @given(data=st.data())
-def test_two_items_share_an_address_only_when_their_key_fields_are_equal(
+def test_two_items_have_the_same_key_only_if_their_key_fields_are_equal(
     entity: Entity[Any], data: st.DataObject
 ) -> None:
-    """What only picks a slot spreads the parts of one thing: it may tell two of them apart, and need not."""
+    """A field that only chooses the shard may differ between two items with the same key, or not."""
     one, other = data.draw(models(entity.model)), data.draw(models(entity.model))
     key = entity.keys["table"]
     names = {*key.partition.fields, *key.sort.fields}
@@ -101,8 +101,8 @@ def test_two_items_share_an_address_only_when_their_key_fields_are_equal(
 
 
 @each_read
-def test_an_index_carries_what_its_entities_are_read_from(entity: Entity[Any], index: Index) -> None:
-    """Or the default says that it was not read; a default like 0 would pass for a fact."""
+def test_an_index_projects_what_its_entities_are_decoded_from(entity: Entity[Any], index: Index) -> None:
+    """Or the default says that the field was not read; a default like 0 would look like a value."""
     needed = {attribute_name(field.name) for field in fields(entity.model) if not absent_when_default(field)}
     placed = {attribute_name(name) for key in (entity.keys["table"], entity.keys[index]) for name in key.fields}
     assert needed | placed <= {*PROJECTED[index]}
@@ -123,13 +123,13 @@ def test_an_item_that_is_read_through_an_index_is_the_same_item(
 
 
 @each_indexed
-def test_a_sharded_list_has_one_order_that_no_two_items_tie_in(entity: Entity[Any], index: Index) -> None:
-    """A page that ends between two equal places of two slots could not be continued."""
+def test_no_two_items_of_a_sharded_list_have_equal_sort_keys(entity: Entity[Any], index: Index) -> None:
+    """A page that ends between two equal sort keys of two shards could not be continued."""
     key = entity.keys[index]
     if key.shard is not None:
         assert key.shard.by in key.sort.fields
 
 
-def test_no_two_entities_call_one_collection_theirs() -> None:
+def test_no_two_entities_declare_the_same_collection() -> None:
     collections = [key.shard.collection for entity in ENTITIES for key in entity.keys.values() if key.shard]
     assert len(collections) == len(set(collections))

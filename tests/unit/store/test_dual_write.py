@@ -1,4 +1,4 @@
-"""While a tenant moves, what is written is written to both tables or to neither, and neither write can be told."""
+"""While a tenant moves, writes go to both tables or to neither, and callers cannot see the difference."""
 
 import asyncio
 from collections.abc import Callable
@@ -62,7 +62,7 @@ def transactions(dynamodb: TwoTableDynamoDB) -> list[Any]:
     ],
     ids=["pool", "dual", "switched", "silo"],
 )
-async def test_a_handle_reads_the_table_of_its_home_on_credentials_for_no_other_than_it_needs(
+async def test_a_handle_reads_the_table_of_its_location_with_credentials_for_its_tables_only(
     home: TenantLocation, read: str, placement: TableAccess
 ) -> None:
     dynamodb, vault = TwoTableDynamoDB(), InMemoryTables()
@@ -73,7 +73,7 @@ async def test_a_handle_reads_the_table_of_its_home_on_credentials_for_no_other_
 
 
 @pytest.mark.parametrize("home", [DUAL, SWITCHED], ids=["dual", "switched"])
-async def test_each_kind_of_write_leaves_the_same_in_both_tables(home: TenantLocation) -> None:
+async def test_each_type_of_write_leaves_both_tables_equal(home: TenantLocation) -> None:
     dynamodb = TwoTableDynamoDB()
     table = handle(dynamodb, home)
     steps: list[Write[Any]] = [
@@ -94,7 +94,7 @@ async def test_each_kind_of_write_leaves_the_same_in_both_tables(home: TenantLoc
     assert (found.shelf, found.version, found.tags) == ("s2", 3, frozenset({"new", "read"}))
 
 
-async def test_an_item_that_the_other_table_lacks_is_copied_before_it_is_changed() -> None:
+async def test_an_item_that_the_second_table_lacks_is_copied_before_it_is_updated() -> None:
     dynamodb = TwoTableDynamoDB()
     await handle(dynamodb, POOLED).write(put(books, ONE))
     await handle(dynamodb, DUAL).write(update_attributes(books, {"id": "b1"}, NOTED), put(chapters, chapter(1)))
@@ -104,7 +104,7 @@ async def test_an_item_that_the_other_table_lacks_is_copied_before_it_is_changed
     assert [next(iter(member)) for member in copy["TransactItems"]] == ["ConditionCheck", "Put"]
 
 
-async def test_what_neither_table_has_is_made_in_both_by_another_transaction() -> None:
+async def test_an_item_that_neither_table_has_is_created_in_both_by_a_new_transaction() -> None:
     dynamodb = TwoTableDynamoDB()
     await handle(dynamodb, DUAL).write(increment(counts, TALLIED, "total", 3))
     first, second = transactions(dynamodb)
@@ -112,7 +112,7 @@ async def test_what_neither_table_has_is_made_in_both_by_another_transaction() -
     assert first["ClientRequestToken"] != second["ClientRequestToken"]
 
 
-async def test_an_older_copy_that_cannot_take_the_change_is_replaced() -> None:
+async def test_an_older_copy_that_an_update_does_not_fit_is_replaced() -> None:
     dynamodb = TwoTableDynamoDB()
     pool = handle(dynamodb, POOLED)
     await handle(dynamodb, DUAL).write(put(books, ONE))
@@ -123,7 +123,7 @@ async def test_an_older_copy_that_cannot_take_the_change_is_replaced() -> None:
     assert both(dynamodb)
 
 
-async def test_what_only_the_other_table_has_is_in_nobodys_way() -> None:
+async def test_an_item_that_only_the_second_table_has_does_not_disturb() -> None:
     dynamodb = TwoTableDynamoDB()
     await handle(dynamodb, DUAL).write(put(books, ONE), put(chapters, chapter(1)))
     pool = handle(dynamodb, POOLED)
@@ -134,7 +134,7 @@ async def test_what_only_the_other_table_has_is_in_nobodys_way() -> None:
     assert len(dynamodb.tables[NAME]) == 1
 
 
-def test_a_cancelled_transaction_is_told_as_if_there_were_no_twins() -> None:
+def test_a_canceled_transaction_looks_as_if_there_were_no_copies() -> None:
     members: list[Any] = [{"ConditionCheck": {}}, {"Put": {"Item": {}}}, {"Delete": {"Key": {}}}]
     twins = DualTransaction.for_tables(members, SILO)
     given = ("None", "None", "TransactionConflict", "ThrottlingError", "ConditionalCheckFailed")
@@ -143,7 +143,7 @@ def test_a_cancelled_transaction_is_told_as_if_there_were_no_twins() -> None:
     assert twins.missing_copies(refusal) == {}
 
 
-async def test_only_the_writes_themselves_are_blamed() -> None:
+async def test_only_the_original_writes_are_reasons_of_an_error() -> None:
     dynamodb = TwoTableDynamoDB()
     table = handle(dynamodb, DUAL)
     await table.write(put(books, ONE))
@@ -159,7 +159,7 @@ async def test_only_the_writes_themselves_are_blamed() -> None:
     assert dynamodb.tables == {NAME: kept, SILO: kept}
 
 
-async def test_a_write_that_its_own_condition_forbids_copies_nothing() -> None:
+async def test_a_write_whose_own_condition_fails_copies_nothing() -> None:
     dynamodb = TwoTableDynamoDB()
     await handle(dynamodb, POOLED).write(put(books, ONE))
     with pytest.raises(Conflict):
@@ -173,7 +173,7 @@ async def test_a_write_that_its_own_condition_forbids_copies_nothing() -> None:
     [(BUSY, Throttled), (DynamoDbError("AccessDeniedException", ""), Forbidden)],
     ids=["busy", "denied"],
 )
-async def test_where_the_other_table_cannot_be_written_nothing_is(
+async def test_if_the_second_table_cannot_be_written_nothing_is_written(
     home: TenantLocation, refusal: DynamoDbError, error: type[KeyfenceError]
 ) -> None:
     dynamodb = TwoTableDynamoDB()
@@ -193,7 +193,7 @@ async def test_where_the_other_table_cannot_be_written_nothing_is(
     assert dynamodb.tables == {NAME: kept, SILO: kept}
 
 
-async def test_a_busy_twin_is_busy_and_nothing_worse() -> None:
+async def test_a_throttled_copy_is_a_throttle() -> None:
     dynamodb = TwoTableDynamoDB()
     reasons = ("None", "None", "ThrottlingError")
     dynamodb.failing_tables[SILO] = DynamoDbError("TransactionCanceledException", "", reasons)
@@ -202,7 +202,7 @@ async def test_a_busy_twin_is_busy_and_nothing_worse() -> None:
         await hasty(handle(dynamodb, DUAL)).write(guard, put(books, ONE))
 
 
-async def test_batches_are_written_to_both_tables_too() -> None:
+async def test_batches_are_written_to_both_tables() -> None:
     dynamodb = TwoTableDynamoDB()
     table = handle(dynamodb, DUAL)
     some = [chapter(number) for number in range(1, 60)]
@@ -213,7 +213,7 @@ async def test_batches_are_written_to_both_tables_too() -> None:
     assert len(dynamodb.tables[SILO]) == 1
 
 
-async def test_a_portion_fits_and_what_does_not_is_refused_and_says_for_how_long() -> None:
+async def test_a_split_transaction_fits_and_a_larger_one_is_refused_until_after_the_move() -> None:
     dynamodb = TwoTableDynamoDB()
     table = handle(dynamodb, DUAL)
     await table.write(*(put(chapters, chapter(number)) for number in range(MAX_SPLIT_TRANSACTION_WRITES)))
@@ -225,14 +225,14 @@ async def test_a_portion_fits_and_what_does_not_is_refused_and_says_for_how_long
     assert len(dynamodb.tables[NAME]) == MAX_SPLIT_TRANSACTION_WRITES
 
 
-async def test_an_operation_that_is_not_known_is_not_made() -> None:
+async def test_an_unknown_operation_is_refused() -> None:
     dynamodb = TwoTableDynamoDB()
     with pytest.raises(TypeError, match="two tables"):
         await handle(dynamodb, DUAL).caller.call("PutItem", {"TableName": NAME, "Item": {}})
     assert dynamodb.calls == []
 
 
-async def test_a_copy_is_not_made_of_what_changes_meanwhile() -> None:
+async def test_an_item_that_changes_meanwhile_is_not_copied() -> None:
     dynamodb = TwoTableDynamoDB()
     pool = handle(dynamodb, POOLED)
     await pool.write(put(books, ONE))
@@ -255,11 +255,11 @@ async def test_a_copy_is_not_made_of_what_changes_meanwhile() -> None:
     assert await likeness.sync(whole) is SyncOutcome.COPIED
     assert await likeness.sync(whole) is SyncOutcome.EQUAL
     dynamodb.tables[NAME].clear()
-    assert await likeness.sync(whole) is SyncOutcome.COPIED, "what the source lacks goes from the target"
+    assert await likeness.sync(whole) is SyncOutcome.COPIED, "an item that the source lacks is deleted from the target"
     assert await likeness.sync(whole) is SyncOutcome.ABSENT
 
 
-async def test_many_who_change_one_item_that_was_not_copied_yet_lose_nothing() -> None:
+async def test_concurrent_updates_of_an_item_that_was_not_copied_yet_lose_nothing() -> None:
     dynamodb = TwoTableDynamoDB()
     await handle(dynamodb, POOLED).write(put(books, ONE), increment(counts, TALLIED, "total", 1))
     tables = [handle(dynamodb, DUAL) for _ in range(8)]
@@ -277,7 +277,7 @@ async def test_many_who_change_one_item_that_was_not_copied_yet_lose_nothing() -
     assert [item["total"]["N"] for item in dynamodb.tables[SILO].values() if "total" in item] == ["9"]
 
 
-async def test_a_home_that_ran_out_says_why() -> None:
+async def test_an_expired_location_says_why() -> None:
     table = handle(TwoTableDynamoDB(), replace_home(valid_until=float("-inf"), expired_message="run it again"))
     with pytest.raises(Throttled, match="run it again"):
         await table.find(book_by_id, id="b1")

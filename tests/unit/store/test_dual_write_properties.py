@@ -1,4 +1,4 @@
-"""Whatever is written while a tenant moves, both tables come out the same, and what is read is as if nothing moved."""
+"""Whatever is written while a tenant moves, both tables are equal afterwards, and reads are as without the move."""
 
 import asyncio
 import copy
@@ -24,7 +24,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2), st.integer
 
 
 async def writes(table: Table, step: Step) -> list[Write[Any]]:
-    """What somebody does who reads first, as the service does."""
+    """A change that reads first, as the service does."""
     kind, which, number = step
     id = f"b{which}"
     found: Book | None = await table.find(book_by_id, id=id)
@@ -61,7 +61,7 @@ def _count(which: int) -> Count:
 
 
 async def carried_out(table: Table, steps: Sequence[Step]) -> list[str]:
-    """What came of each."""
+    """Returns the result of each change."""
     outcomes = []
     for step in steps:
         try:
@@ -76,7 +76,7 @@ async def carried_out(table: Table, steps: Sequence[Step]) -> list[str]:
 async def prepared(
     older: Sequence[Step], newer: Sequence[Step], copied: Sequence[bool]
 ) -> tuple[TwoTableDynamoDB, Items]:
-    """A pool, and some of the items that it had at an earlier time."""
+    """A pool table, and copies of some items from an earlier time."""
     dynamodb = TwoTableDynamoDB()
     await carried_out(handle(dynamodb, POOLED), older)
     earlier = copy.deepcopy(dynamodb.tables[NAME])
@@ -85,7 +85,7 @@ async def prepared(
 
 
 @given(STEPS, STEPS, STEPS, st.lists(st.booleans(), min_size=12, max_size=12))
-def test_after_copying_both_tables_are_equal_and_the_pool_is_what_it_would_be_without_the_move(
+def test_after_copying_both_tables_are_equal_and_the_pool_is_as_without_the_move(
     older: list[Step], newer: list[Step], steps: list[Step], copied: list[bool]
 ) -> None:
     async def run() -> None:
@@ -102,7 +102,7 @@ def test_after_copying_both_tables_are_equal_and_the_pool_is_what_it_would_be_wi
 
 
 @given(STEPS, STEPS, st.lists(st.booleans(), min_size=12, max_size=12), st.booleans())
-def test_what_was_copied_once_stays_the_same_in_both_tables_without_being_copied_again(
+def test_an_item_that_was_copied_stays_equal_in_both_tables(
     older: list[Step], steps: list[Step], copied: list[bool], back: bool
 ) -> None:
     async def run() -> None:

@@ -1,4 +1,4 @@
-"""A head knows the first children, and where its knowledge ends."""
+"""Embedded edges contain the first children, and know up to which id they are complete."""
 
 import itertools
 from unittest.mock import patch
@@ -10,19 +10,19 @@ from keyfence.store.embedded_edges import MAX_EMBEDDED_EDGES, EmbeddedEdges
 from tests.unit.store.embedded_edges_model import filled
 
 
-def test_a_head_of_few_children_knows_them_all() -> None:
+def test_few_children_are_all_embedded() -> None:
     parent = filled("b", "a")
     assert [child for child, _ in parent.head.first(100) or []] == ["a", "b"]
     assert EmbeddedEdges().first(1) == []
 
 
-def test_a_full_head_knows_its_size_and_no_more() -> None:
+def test_no_more_than_the_limit_are_embedded() -> None:
     parent = filled(*(f"{number:03d}" for number in range(MAX_EMBEDDED_EDGES + 1)))
     assert len(parent.head.first(MAX_EMBEDDED_EDGES) or []) == MAX_EMBEDDED_EDGES
     assert parent.head.first(MAX_EMBEDDED_EDGES + 1) is None
 
 
-def test_a_lower_child_pushes_the_highest_out_of_a_full_head() -> None:
+def test_a_lower_child_replaces_the_highest_one() -> None:
     parent = filled(*(f"{number:03d}" for number in range(1, MAX_EMBEDDED_EDGES + 2)))
     parent.add(parent.head, "000")
     assert list(parent.head.entries)[-1] == "000"
@@ -30,14 +30,14 @@ def test_a_lower_child_pushes_the_highest_out_of_a_full_head() -> None:
     parent.check()
 
 
-def test_a_head_that_lost_children_does_not_claim_to_know_the_next() -> None:
+def test_after_removals_the_following_children_are_not_known() -> None:
     parent = filled(*(f"{number:03d}" for number in range(MAX_EMBEDDED_EDGES + 5)))
     parent.remove("000")
     assert parent.head.first(MAX_EMBEDDED_EDGES) is None
     assert len(parent.head.first(MAX_EMBEDDED_EDGES - 1) or []) == MAX_EMBEDDED_EDGES - 1
 
 
-def test_a_writer_who_saw_an_open_head_cannot_write_once_it_is_closed() -> None:
+def test_a_writer_that_read_complete_edges_cannot_write_once_they_are_limited() -> None:
     parent = filled("001")
     old = parent.head
     for number in range(2, MAX_EMBEDDED_EDGES + 3):
@@ -47,8 +47,8 @@ def test_a_writer_who_saw_an_open_head_cannot_write_once_it_is_closed() -> None:
 
 
 @pytest.mark.parametrize(("size", "children"), [(1, "abcde"), (2, "abcdef")])
-def test_a_writer_who_saw_an_older_closed_head_does_not_reopen_what_was_let_go(size: int, children: str) -> None:
-    """In whatever order the children come, and wherever the late one stands among them."""
+def test_a_writer_that_read_older_edges_does_not_raise_the_limit(size: int, children: str) -> None:
+    """For any order of the children, and any position of the last one."""
     with patch.object(heads, "MAX_EMBEDDED_EDGES", size):
         for *early, second, third, late in itertools.permutations(children):
             parent = filled(*early)
@@ -59,7 +59,7 @@ def test_a_writer_who_saw_an_older_closed_head_does_not_reopen_what_was_let_go(s
             parent.check()
 
 
-def test_entries_that_were_left_over_above_the_end_are_passed_over() -> None:
+def test_entries_above_the_limit_are_ignored() -> None:
     head = EmbeddedEdges({"a": {"version": "1"}, "z": {"version": "2"}}, complete_until="b")
     assert head.first(1) == [("a", {"version": "1"})]
     assert head.first(2) is None

@@ -1,4 +1,4 @@
-"""Whatever a head says it knows is true, also when writers act on heads that they read long ago."""
+"""Embedded edges are true, also if writers act on edges that they read long ago."""
 
 from unittest.mock import patch
 
@@ -15,7 +15,7 @@ SIZES = st.integers(1, 3)
 
 
 class Machine(RuleBasedStateMachine):
-    """A parent whose head has room for a few children only, so that few steps fill it."""
+    """A parent that embeds only a few edges, so that few steps fill it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Machine(RuleBasedStateMachine):
 
 
 class Writers(Machine):
-    """Writers that read a head, wait while others write, and then write if their condition still holds.
+    """Writers that read the edges, wait while others write, and then write if their condition still holds.
 
     A writer who changes an edge has read it before the head, so a head from before the child came is not its own."""
 
@@ -75,7 +75,7 @@ class Writers(Machine):
 
 
 class OneWriter(Machine):
-    """One writer after the other: a head is then never larger than its size and always knows the first children."""
+    """One writer after the other: then there are never more edges than the limit, and the first children are known."""
 
     @initialize(size=SIZES)
     def begin(self, size: int) -> None:

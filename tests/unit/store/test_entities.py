@@ -1,4 +1,4 @@
-"""An entity whose keys do not fit is refused where it is declared, and one that fits derives every key itself."""
+"""An entity whose keys do not fit is refused when it is declared; another one derives all of its keys."""
 
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
@@ -63,7 +63,7 @@ def test_a_key_of_fields_that_the_dataclass_lacks_is_refused(key: TenantKey) -> 
 
 
 @pytest.mark.parametrize(("model", "missing"), [(Unversioned, "version"), (Timeless, "created_at, updated_at")])
-def test_what_every_item_carries_must_be_there(model: Any, missing: str) -> None:
+def test_the_fields_that_every_item_has_are_required(model: Any, missing: str) -> None:
     with pytest.raises(BadEntity, match=missing):
         declare(model, table=TABLE)
 
@@ -81,13 +81,13 @@ def test_a_query_for_a_beginning_that_no_item_has_is_refused(beginning: str) -> 
 
 @pytest.mark.parametrize("beginning", ["CHAPTER", "#", "CHAPTER##", "#CHAPTER#"])
 def test_a_query_for_a_beginning_that_does_not_end_with_its_tag_is_refused(beginning: str) -> None:
-    """CHAPTER would open CHAPTERNOTES too."""
+    """CHAPTER would match CHAPTERNOTES too."""
     with pytest.raises(BadEntity):
         chapters.query("table", begins_with=beginning)
 
 
 @given(models(Book))
-def test_an_item_is_kept_under_keys_that_are_derived_from_it_and_read_back_from_it(one: Book) -> None:
+def test_an_item_is_stored_under_keys_derived_from_it_and_read_back(one: Book) -> None:
     item = books.to_item(one, ACME, UNSHARDED)
     assert books.from_item(item) == one
     assert item["type"] == {"S": "Book"}
@@ -95,7 +95,7 @@ def test_an_item_is_kept_under_keys_that_are_derived_from_it_and_read_back_from_
     assert item.keys() - attributes == books.key_attributes(one, ACME, UNSHARDED).keys()
 
 
-def test_an_index_holds_only_what_it_is_for() -> None:
+def test_an_item_is_only_in_the_indexes_whose_keys_it_has() -> None:
     plain = books.key_attributes(book("b1"), ACME, UNSHARDED)
     assert set(plain) == {"PK", "SK", "GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK"}
     noted_and_sold = books.key_attributes(book("b1", note="rare", sold_at=OPENING), ACME, UNSHARDED)
@@ -114,7 +114,7 @@ def test_two_patterns_never_share_an_identity() -> None:
     assert len({pattern.identity for pattern in patterns}) == len(patterns)
 
 
-def test_changing_a_model_does_not_change_its_address() -> None:
+def test_changing_a_model_does_not_change_its_table_key() -> None:
     before = book("b1")
     addresses = [books.key_pair("table", one, ACME, UNSHARDED) for one in (before, replace(before, title="Other"))]
     assert addresses[0] == addresses[1]

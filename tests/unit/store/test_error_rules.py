@@ -1,4 +1,4 @@
-"""Every refusal of DynamoDB has a meaning, and what callers are told gives nothing away."""
+"""Every error code of DynamoDB has a rule, and errors for clients reveal nothing."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def canceled(*reasons: str) -> DynamoDbError:
 
 
 @pytest.mark.parametrize("code", ERROR_RULES)
-def test_every_code_becomes_one_of_our_errors(code: str) -> None:
+def test_every_code_becomes_a_keyfence_error(code: str) -> None:
     refusal = DynamoDbError(code, "arn:aws:dynamodb:secret")
     assert refusal.rule is ERROR_RULES[code]
     error = refusal.as_keyfence_error()
@@ -43,25 +43,25 @@ def test_every_code_becomes_one_of_our_errors(code: str) -> None:
         ("", Internal, False),
     ],
 )
-def test_a_code_means(code: str, error: type[KeyfenceError], retried: bool) -> None:
+def test_each_code_has_its_error(code: str, error: type[KeyfenceError], retried: bool) -> None:
     refusal = DynamoDbError(code, "text")
     assert type(refusal.as_keyfence_error()) is error
     assert refusal.rule.retryable is retried
 
 
 @pytest.mark.parametrize("code", ["ProvisionedThroughputExceededException", "TransactionConflictException"])
-def test_who_is_throttled_is_told_when_to_come_again(code: str) -> None:
+def test_a_throttled_caller_is_told_when_to_retry(code: str) -> None:
     after = DynamoDbError(code, "").as_keyfence_error().extensions["retryAfterMs"]
     assert isinstance(after, int)
     assert after > 0
 
 
 @pytest.mark.parametrize("reason", CANCELLATION_RULES)
-def test_one_reason_decides_a_cancelled_transaction(reason: str) -> None:
+def test_one_reason_decides_a_canceled_transaction(reason: str) -> None:
     assert canceled("None", reason, "None").rule is CANCELLATION_RULES[reason]
 
 
-def test_a_failed_condition_decides_over_what_could_be_retried() -> None:
+def test_a_failed_condition_decides_over_retryable_reasons() -> None:
     for reasons in (
         ("TransactionConflict", "ConditionalCheckFailed"),
         ("ConditionalCheckFailed", "ThrottlingError"),
@@ -71,11 +71,11 @@ def test_a_failed_condition_decides_over_what_could_be_retried() -> None:
         assert not canceled(*reasons).rule.retryable
 
 
-def test_a_transaction_that_only_met_others_is_retried() -> None:
+def test_a_transaction_with_only_conflicts_is_retried() -> None:
     assert canceled("TransactionConflict", "None", "ThrottlingError").rule.retryable
 
 
 @pytest.mark.parametrize("reasons", [(), ("None",), ("ValidationError",), ("TransactionConflict", "ValidationError")])
-def test_a_cancelled_transaction_without_a_known_reason_is_our_fault(reasons: tuple[str, ...]) -> None:
+def test_a_canceled_transaction_without_a_known_reason_is_an_internal_error(reasons: tuple[str, ...]) -> None:
     assert isinstance(canceled(*reasons).as_keyfence_error(), Internal)
     assert not canceled(*reasons).rule.retryable

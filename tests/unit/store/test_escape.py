@@ -16,7 +16,7 @@ TEXT = SIGNS | st.text()
 
 
 def places(text: str) -> list[float]:
-    """Code points, but for DEL, whose escape puts it right after '%'."""
+    """Returns code points, except for DEL, whose escape sorts right after '%'."""
     return [ord("%") + 0.5 if character == DEL else ord(character) for character in text]
 
 
@@ -28,12 +28,12 @@ def unescape(text: str) -> str:
 @example("%23")
 @example("%2523")
 @example("%7F")
-def test_any_text_comes_back(text: str) -> None:
+def test_any_text_can_be_unescaped(text: str) -> None:
     assert unescape(escape(text)) == text
 
 
 @given(TEXT)
-def test_no_escaped_text_holds_a_hash_a_control_character_or_a_blank(text: str) -> None:
+def test_no_escaped_text_contains_a_hash_a_control_character_or_a_blank(text: str) -> None:
     assert all(character >= "%" and character != DEL for character in escape(text))
 
 
@@ -49,7 +49,7 @@ def test_a_value_in_a_key_sorts_as_its_text_does(one: str, other: str) -> None:
 
 
 @given(TEXT.filter(lambda text: DEL not in text), TEXT.filter(lambda text: DEL not in text))
-def test_order_by_code_point_is_kept_wherever_there_is_no_del(one: str, other: str) -> None:
+def test_order_by_code_point_is_preserved_without_del(one: str, other: str) -> None:
     assert (escape(one) + "#" < escape(other) + "#") == (one < other)
 
 

@@ -1,4 +1,4 @@
-"""Expressions name nothing and hold no value but through placeholders, and say what was meant."""
+"""Expressions use placeholders for all names and values, and have the intended effect."""
 
 import pytest
 from hypothesis import given
@@ -64,7 +64,7 @@ def test_a_condition_without_a_name_is_about_the_whole_item() -> None:
 
 
 @given(st.frozensets(TEXT, max_size=4), st.integers(0, 4))
-def test_there_is_room_while_a_set_is_smaller_than_its_limit(kept: frozenset[str], limit: int) -> None:
+def test_size_below_holds_while_a_set_is_smaller_than_its_limit(kept: frozenset[str], limit: int) -> None:
     item = {"PK": encode("p"), **({"tags": encode(kept)} if kept else {})}
     assert holds(rendered(size_below(limit, "tags")), item) == (len(kept) < limit or not kept)
 
@@ -104,7 +104,7 @@ def test_a_change_sets_adds_and_removes() -> None:
     }
 
 
-def test_changes_join_and_nothing_is_nothing() -> None:
+def test_changes_join_and_an_empty_change_is_false() -> None:
     one = UpdateExpression(sets={("a",): 1}, removes=(("b",),))
     other = UpdateExpression(sets={("c",): 2}, adds={("d",): 1}, removes=(("e",),))
     assert one | other == UpdateExpression(sets={("a",): 1, ("c",): 2}, removes=(("b",), ("e",)), adds={("d",): 1})

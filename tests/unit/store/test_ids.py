@@ -1,4 +1,4 @@
-"""An id tells its type, and nothing else passes for one."""
+"""An id has the prefix of its type, and no other text is accepted as an id."""
 
 import pytest
 from hypothesis import given
@@ -40,7 +40,7 @@ def test_new_ids_are_well_formed_distinct_and_the_same_in_a_key() -> None:
         GOOD.replace("usr", "u#r"),
     ],
 )
-def test_what_is_not_an_id_is_refused(text: str) -> None:
+def test_a_text_that_is_not_an_id_is_refused(text: str) -> None:
     assert prefix_of(text) is None
     with pytest.raises(BadInput) as refusal:
         checked_id("usr", text, "userId")

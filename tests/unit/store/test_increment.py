@@ -1,4 +1,4 @@
-"""Numbers that many add to at once: made when first counted, exact over all of their parts."""
+"""Concurrent increments create a number when it is first counted, and are exact over all shards."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def part(name: str, number: int) -> Count:
     return Count(name=name, part=f"p{number}", created_at=OPENING, updated_at=OPENING)
 
 
-async def test_a_number_is_the_sum_of_its_parts_in_every_slot() -> None:
+async def test_a_number_is_the_sum_of_its_parts_in_all_shards() -> None:
     dynamodb, shards = InMemoryDynamoDB(), even_shards({"counts": 4})
     handle = table(dynamodb, shards=shards)
     for number in range(40):
@@ -28,6 +28,6 @@ async def test_a_number_is_the_sum_of_its_parts_in_every_slot() -> None:
     assert [call.operation for call in dynamodb.calls].count("BatchGetItem") == 1
 
 
-def test_what_stands_in_an_index_is_not_tallied() -> None:
+def test_an_entity_in_an_index_cannot_be_incremented() -> None:
     with pytest.raises(TypeError, match="is in an index"):
         increment(books, book("b1"), "version", 1)

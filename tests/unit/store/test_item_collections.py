@@ -1,4 +1,4 @@
-"""A parent and its children come in one Query, and only they come."""
+"""A parent and its children are read with one Query, and nothing else is."""
 
 import pytest
 
@@ -21,7 +21,7 @@ async def test_a_parent_comes_with_the_first_page_of_its_children(kept: int, fir
     assert [call.operation for call in dynamodb.calls] == ["Query"]
 
 
-async def test_the_page_goes_on_where_the_family_ended() -> None:
+async def test_the_list_of_children_continues_after_the_item_collection() -> None:
     dynamodb = InMemoryDynamoDB()
     dynamodb.store(books, book("b1"))
     dynamodb.store(chapters, *(chapter(number) for number in (1, 2, 3)))
@@ -45,7 +45,7 @@ def test_the_parent_must_come_first_in_the_order_of_its_children() -> None:
         ItemCollection(books, chapters_of_book)
 
 
-def test_a_family_shares_its_partition() -> None:
+def test_parent_and_children_must_be_in_one_partition() -> None:
     apart = entity(Book, table=TenantKey("VOLUME#{id}", "METADATA"))
     with pytest.raises(BadEntity, match="not stored in one partition"):
         ItemCollection(apart, book_with_chapters.children)

@@ -1,4 +1,4 @@
-"""No key leaves its fence, whatever is put into it."""
+"""No key leaves its fence, whatever values it has."""
 
 import pytest
 from hypothesis import assume, example, given
@@ -20,7 +20,7 @@ BOUNDARY = len("TENANT#acme#")
 
 @st.composite
 def neighbours(draw: st.DrawFn) -> tuple[TenantId, TenantId]:
-    """Two tenants, of whom one often begins with the other's id."""
+    """Two tenants; often one id is a prefix of the other."""
     one = draw(TENANTS)
     longer = st.from_regex("[a-z0-9]{1,4}", fullmatch=True).map(lambda more: TenantId((one + more)[:32]))
     other = draw(TENANTS | longer)
@@ -35,7 +35,7 @@ def pair(key: TenantKey, **values: object) -> KeyPair:
 @given(neighbours(), TEXT, TEXT)
 @example((TenantId("a1"), TenantId("a10")), "x", "y")
 @example((TenantId("acme"), TenantId("acmecorp")), "corp#", "#")
-def test_no_key_of_one_tenant_begins_with_the_boundary_of_another(
+def test_no_key_of_one_tenant_begins_with_the_prefix_of_another(
     tenants: tuple[TenantId, TenantId], email: str, id: str
 ) -> None:
     key = TenantKey("EMAIL#{email}", "USER#{id}", shard=Shard("users", by="id"))
@@ -48,14 +48,14 @@ def test_no_key_of_one_tenant_begins_with_the_boundary_of_another(
 
 
 @given(TENANTS, TEXT)
-def test_no_control_key_stands_in_a_tenants_fence(tenant: TenantId, id: str) -> None:
+def test_no_control_key_is_inside_a_tenants_fence(tenant: TenantId, id: str) -> None:
     partition = ControlKey("TENANT#{id}", "METADATA").render(Fence.for_control_plane(), UNSHARDED, {"id": id}).partition
     assert Fence.for_control_plane().contains(partition)
     assert not Fence.for_tenant(tenant).contains(partition)
 
 
 @pytest.mark.parametrize("tenant", ["", "A1", "a", "acme#", "acme#x", "acme\n", "-acme", "*", "a?c", "${x}", "CONTROL"])
-def test_there_is_no_fence_around_what_is_not_a_tenant_id(tenant: str) -> None:
+def test_a_fence_needs_a_valid_tenant_id(tenant: str) -> None:
     with pytest.raises(ValueError, match="tenant id"):
         Fence.for_tenant(TenantId(tenant))
 
@@ -63,13 +63,13 @@ def test_there_is_no_fence_around_what_is_not_a_tenant_id(tenant: str) -> None:
 @pytest.mark.parametrize(
     "partition", ["{id}", "{id}#USER", "v{id}", "user#{id}", "User", "TENANT#{id}", "CONTROL#{id}"]
 )
-def test_a_partition_that_spells_or_evades_its_boundary_is_refused(partition: str) -> None:
+def test_a_partition_template_that_contains_or_avoids_the_prefix_is_refused(partition: str) -> None:
     with pytest.raises(BadTemplate):
         TenantKey(partition, "METADATA")
 
 
 @pytest.mark.parametrize("partition", ["{id}", "tenant#{id}", "CONTROL#{id}", "CONTROL"])
-def test_a_control_partition_that_spells_or_evades_its_boundary_is_refused(partition: str) -> None:
+def test_a_control_partition_template_that_contains_or_avoids_the_prefix_is_refused(partition: str) -> None:
     with pytest.raises(BadTemplate):
         ControlKey(partition, "METADATA")
 
@@ -105,7 +105,7 @@ def test_different_values_in_partition_and_sort_key_never_make_one_pair(
 
 
 @given(TEXT, st.integers(1, 256))
-def test_a_sharded_item_lies_in_one_of_the_partitions_that_are_read(id: str, count: int) -> None:
+def test_a_sharded_item_is_in_one_of_the_partitions_that_are_read(id: str, count: int) -> None:
     key = TenantKey("USERS", "{id}", shard=Shard("users", by="id"))
     shards = even_shards({"users": count})
     assert key.render(ACME, shards, {"id": id}).partition in set(key.partitions(ACME, shards, {}))
@@ -127,7 +127,7 @@ def test_a_sort_key_may_have_1024_bytes_when_escaped_and_no_more(character: str,
 
 
 @pytest.mark.parametrize(("character", "size"), [("a", 1), ("é", 2), ("🙂", 4), ("#", 3)])
-def test_a_partition_key_with_boundary_and_slot_may_have_2048_bytes_and_no_more(character: str, size: int) -> None:
+def test_a_partition_key_with_prefix_and_shard_may_have_2048_bytes_and_no_more(character: str, size: int) -> None:
     key = TenantKey("SKU#{sku}", "{id}", shard=Shard("skus", by="id"))
     room = 2048 - BOUNDARY - len("SKU#") - len("#00")
     full = character * (room // size) + "a" * (room % size)

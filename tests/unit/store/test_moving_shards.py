@@ -1,4 +1,4 @@
-"""A list stays whole while its items move from slot to slot under its readers."""
+"""A list stays complete while a job moves its items from shard to shard."""
 
 import asyncio
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ IDS = [f"b{number:02d}" for number in range(40)]
 
 @dataclass
 class Restless:
-    """Shelves on which, before every read, some items are put where they belong."""
+    """A table in which, before every read, some items are moved to their shards."""
 
     dynamodb: InMemoryDynamoDB
     count: int
@@ -60,7 +60,7 @@ class Restless:
     def close(self) -> None: ...
 
     def move(self) -> None:
-        """The first that is not where it belongs."""
+        """Returns the first item that is not in its shard."""
         for address, item in self.dynamodb.items.items():
             plain, _, slot = item[self.partition]["S"].rpartition("#")
             wanted = shard_of(item["id"]["S"], self.count)
@@ -76,7 +76,7 @@ class Restless:
 
 
 def kept_by(dynamodb: InMemoryDynamoDB, entity: Any, models: list[Any], collection: str, by: list[int]) -> None:
-    """Each where one of the counts that there were put it."""
+    """Stores each item in its shard for one of the earlier counts."""
     for number, model in enumerate(models):
         dynamodb.store(entity, model, shards=even_shards({collection: by[number % len(by)]}))
 
@@ -88,7 +88,7 @@ FORMER = st.lists(st.integers(1, 9), min_size=1, max_size=3).map(sorted)
 
 @examples(150)
 @given(SHELF, FORMER, st.integers(0, 6), PLAN, st.integers(1, 7), st.booleans())
-def test_nothing_is_missed_or_met_twice_while_items_move_up(
+def test_no_item_is_missed_or_returned_twice_while_items_move_up(
     kept: list[Book], former: list[int], more: int, plan: list[int], first: int, newest_first: bool
 ) -> None:
     count = former[-1] + more
@@ -105,7 +105,7 @@ def test_nothing_is_missed_or_met_twice_while_items_move_up(
 
 @examples(150)
 @given(SHELF, FORMER, st.integers(1, 6), PLAN, st.integers(1, 7), st.booleans())
-def test_nothing_is_missed_or_met_twice_while_items_move_down(
+def test_no_item_is_missed_or_returned_twice_while_items_move_down(
     kept: list[Book], former: list[int], fewer: int, plan: list[int], first: int, newest_first: bool
 ) -> None:
     widest, count = former[-1] + fewer, former[-1]
@@ -124,7 +124,7 @@ def test_nothing_is_missed_or_met_twice_while_items_move_down(
 
 
 async def test_a_map_that_does_not_know_of_the_move_would_miss_items() -> None:
-    """So the test above can fail: the mover has to wait until every server knows."""
+    """It shows that the test above can fail: a job must wait until every server knows of the move."""
     kept = [book(id) for id in IDS]
     dynamodb = InMemoryDynamoDB()
     kept_by(dynamodb, books, kept, "books", [8])
@@ -137,7 +137,7 @@ def visit(number: int) -> Visit:
     return Visit(id=f"v{number:02d}", visitor="ann", created_at=OPENING, updated_at=OPENING)
 
 
-async def test_an_item_whose_own_key_has_the_slot_is_met_once_on_its_way() -> None:
+async def test_an_item_with_the_shard_in_its_table_key_is_returned_once_while_it_moves() -> None:
     kept = [visit(number) for number in range(30)]
     dynamodb = InMemoryDynamoDB()
     kept_by(dynamodb, visit_entity, kept, "visits", [8])
@@ -151,7 +151,7 @@ async def test_an_item_whose_own_key_has_the_slot_is_met_once_on_its_way() -> No
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
-async def test_an_item_that_moved_is_not_met_again_behind_its_own_cursor_in_another_index(newest_first: bool) -> None:
+async def test_a_moved_item_is_not_returned_again_after_its_own_cursor_in_an_index(newest_first: bool) -> None:
     kept = [visit(number) for number in range(12)]
     dynamodb = InMemoryDynamoDB()
     kept_by(dynamodb, visit_entity, kept, "visits", [8])
@@ -184,7 +184,7 @@ async def test_parts_of_a_number_are_read_as_they_were_at_one_moment_while_they_
 
 
 @pytest.mark.parametrize("known", [True, False])
-async def test_an_item_whose_key_has_the_slot_is_found_wherever_an_earlier_count_put_it(known: bool) -> None:
+async def test_an_item_with_the_shard_in_its_table_key_is_found_in_the_shard_of_any_earlier_count(known: bool) -> None:
     ids = [f"v{number:02d}" for number in range(12)]
     dynamodb = InMemoryDynamoDB()
     kept = [visit(number) for number in range(12)]
@@ -195,18 +195,18 @@ async def test_an_item_whose_key_has_the_slot_is_found_wherever_an_earlier_count
     if known:
         assert found == kept
         asked = [len(call.parameters["RequestItems"]["keyfence"]["Keys"]) for call in dynamodb.calls]
-        assert sum(asked) / len(asked) < 5, "few of the slots are looked into"
+        assert sum(asked) / len(asked) < 5, "few shards are read"
     else:
         assert found != kept
 
 
 @given(st.text(), st.integers(1, MAX_SHARDS - 1))
-def test_with_one_slot_more_an_item_stays_or_goes_into_the_new_one(value: str, count: int) -> None:
+def test_with_one_more_shard_an_item_stays_or_moves_into_the_new_one(value: str, count: int) -> None:
     assert shard_of(value, count + 1) in {shard_of(value, count), count}
 
 
 @given(st.text(), FORMER, st.integers(0, 40))
-def test_an_item_moves_up_only_into_a_later_wave(value: str, former: list[int], more: int) -> None:
+def test_an_item_moves_up_only_into_a_later_read_stage(value: str, former: list[int], more: int) -> None:
     count = former[-1] + more
     waves = ShardCounts(
         read_shards=count, write_shards=count, former_write_shards=tuple(former), move_direction=MoveDirection.UP

@@ -1,4 +1,4 @@
-"""Items pass evenly, no faster than the rate, whoever waits."""
+"""Items pass evenly and no faster than the rate, for any number of waiting tasks."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +11,7 @@ def test_without_a_limit_nobody_waits() -> None:
     assert [rate.delay_for(1000) for _ in range(3)] == [0, 0, 0]
 
 
-def test_each_waits_for_those_before() -> None:
+def test_each_waits_for_those_before_it() -> None:
     rate = Pacer(10, clock=lambda: 100.0)
     assert [rate.delay_for(items) for items in (5, 20, 1)] == [0.0, 0.5, 2.5]
 
@@ -25,7 +25,7 @@ def test_time_that_was_not_used_is_not_saved() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 5), st.integers(1, 100)), min_size=1, max_size=30), st.floats(1, 1000))
-def test_never_more_than_the_rate_since_the_beginning(calls: list[tuple[float, int]], per_second: float) -> None:
+def test_the_rate_is_never_exceeded_since_the_beginning(calls: list[tuple[float, int]], per_second: float) -> None:
     now, passed = 0.0, 0
     rate = Pacer(per_second, clock=lambda: now)
     for pause, items in calls:

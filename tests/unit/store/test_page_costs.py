@@ -1,4 +1,4 @@
-"""What a page costs: one Query in one slot, about one for each slot in many, and few more items than are shown."""
+"""A page costs one Query with one shard, about one for each shard with many, and few items more than it returns."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -21,7 +21,7 @@ def shelf(count: int) -> list[Book]:
 
 
 @pytest.mark.parametrize("count", [0, 1, FIRST, FIRST + 1, 90])
-async def test_in_one_slot_a_page_is_one_query_that_reads_one_item_more_than_it_shows(count: int) -> None:
+async def test_with_one_shard_a_page_is_one_query_that_reads_one_item_more_than_it_returns(count: int) -> None:
     dynamodb = InMemoryDynamoDB()
     dynamodb.store(books, *shelf(count))
     after, pages = None, 0
@@ -35,7 +35,7 @@ async def test_in_one_slot_a_page_is_one_query_that_reads_one_item_more_than_it_
         after = page.edges[-1].cursor()
 
 
-async def test_in_eight_slots_a_first_page_asks_each_for_its_share() -> None:
+async def test_with_eight_shards_a_first_page_reads_a_part_of_each() -> None:
     dynamodb, shards = InMemoryDynamoDB(), even_shards({"books": 8})
     dynamodb.store(books, *shelf(160), shards=shards)
     await table(dynamodb, shards=shards).page(newest_books, first=FIRST)
@@ -44,7 +44,7 @@ async def test_in_eight_slots_a_first_page_asks_each_for_its_share() -> None:
     assert sum(asked) <= 2.4 * FIRST
 
 
-async def test_where_items_move_every_slot_is_asked_for_all_that_the_page_could_need() -> None:
+async def test_while_items_move_every_shard_is_read_for_the_whole_page() -> None:
     dynamodb, shards = InMemoryDynamoDB(), even_shards({"books": 4})
     dynamodb.store(books, *shelf(160), shards=shards)
     moving = ShardCounts(read_shards=4, write_shards=2, move_direction=MoveDirection.DOWN)
@@ -56,7 +56,7 @@ async def test_where_items_move_every_slot_is_asked_for_all_that_the_page_could_
     ("slots", "first", "queries", "read"),
     [(1, 20, 1.0, 1.05), (8, 20, 9.2, 2.3), (8, 100, 9.2, 1.5), (32, 100, 41, 2.5)],
 )
-async def test_over_a_whole_walk_few_slots_are_asked_twice_and_little_is_read_in_vain(
+async def test_over_all_pages_few_shards_are_read_twice_and_few_items_for_nothing(
     slots: int, first: int, queries: float, read: float
 ) -> None:
     cost = await walked(kept(2000, slots), slots, first)
@@ -65,7 +65,7 @@ async def test_over_a_whole_walk_few_slots_are_asked_twice_and_little_is_read_in
     assert 1 < cost.read <= read
 
 
-async def test_a_list_that_has_just_grown_costs_one_query_more_and_reads_nothing_in_vain() -> None:
+async def test_a_list_that_has_just_grown_costs_one_query_more_and_reads_no_item_for_nothing() -> None:
     cost = await walked(kept(2000, 8, before=2000), 8, FIRST)
     assert (cost.queries, cost.rounds) == (9, 2)
     assert cost.read < 1.1

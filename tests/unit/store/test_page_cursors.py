@@ -1,4 +1,4 @@
-"""A cursor goes on in its own list, and in no other."""
+"""A cursor continues its own list, and no other."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -23,7 +23,7 @@ from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import table
 
 
-async def test_a_list_by_month_goes_on_from_any_day_of_it() -> None:
+async def test_a_list_by_month_continues_from_any_day_of_the_month() -> None:
     kept = [book(f"b{day}", day, note="n") for day in range(5)]
     dynamodb = InMemoryDynamoDB()
     dynamodb.store(books, *kept)
@@ -33,7 +33,7 @@ async def test_a_list_by_month_goes_on_from_any_day_of_it() -> None:
     assert [*page.items, *rest.items] == kept
 
 
-async def test_a_cursor_of_one_list_opens_no_other() -> None:
+async def test_a_cursor_of_one_list_is_refused_in_another() -> None:
     dynamodb = InMemoryDynamoDB()
     dynamodb.store(books, *(book(f"b{number}", number) for number in range(3)))
     dynamodb.store(books, *(book(f"b{number}", number) for number in range(3)), tenant="acmecorp")
@@ -60,12 +60,12 @@ async def test_a_cursor_is_bound_to_the_arguments_of_its_list() -> None:
 
 @pytest.mark.parametrize("shelf", ["\ud800", "", "x" * 3000])
 @pytest.mark.parametrize("after", [None, "cursor"])
-async def test_an_argument_that_fits_no_key_is_the_callers_mistake(shelf: str, after: str | None) -> None:
+async def test_an_argument_that_fits_no_key_is_bad_input(shelf: str, after: str | None) -> None:
     with pytest.raises(BadInput):
         await table(InMemoryDynamoDB()).page(books_of_shelf, first=1, after=after, shelf=shelf)
 
 
-async def test_items_in_hand_have_the_cursors_that_reading_would_give_them() -> None:
+async def test_a_page_of_models_has_the_cursors_that_a_read_would_give() -> None:
     dynamodb = InMemoryDynamoDB()
     dynamodb.store(books, book("b1"), book("b2", 1))
     reading = table(dynamodb)

@@ -1,4 +1,4 @@
-"""A list over any number of slots looks like one list, whole and in order, through any cursor."""
+"""A list over any number of shards looks like one list, complete and in order, through any cursor."""
 
 import asyncio
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ SHELF = st.lists(st.builds(book, st.sampled_from(IDS), st.integers(0, 3)), uniqu
 
 
 async def walked(pages: Sequence[Table], pattern: Query[Book], first: int, **values: object) -> list[Book]:
-    """The whole list, each page through the next of these tables and the last of them for the rest."""
+    """Reads the whole list: each page with the next of these tables, the rest with the last one."""
     found: list[Book] = []
     after, number = None, 0
     while True:
@@ -54,7 +54,7 @@ def in_order(kept: Sequence[Book], *, newest_first: bool) -> list[Book]:
 
 @examples(120)
 @given(SHELF, st.integers(1, 6), st.integers(1, 8), st.integers(1, 5), st.booleans())
-def test_pages_over_any_slots_are_the_sorted_list(
+def test_pages_over_any_number_of_shards_are_the_sorted_list(
     kept: list[Book], slots: int, first: int, megabyte: int, newest_first: bool
 ) -> None:
     dynamodb, shards = InMemoryDynamoDB(page_items=megabyte), even_shards({"books": slots})
@@ -67,10 +67,10 @@ def test_pages_over_any_slots_are_the_sorted_list(
 
 @examples(60)
 @given(SHELF, st.integers(1, 4), st.integers(0, 4), st.integers(1, 6), st.booleans())
-def test_a_cursor_is_valid_after_slots_were_added(
+def test_a_cursor_is_valid_after_shards_were_added(
     kept: list[Book], slots: int, more: int, first: int, newest_first: bool
 ) -> None:
-    """Items of the old slots stay where they are, and reads widen before writes."""
+    """Items stay in their old shards, and reads cover new shards before writes use them."""
     dynamodb, narrow, wide = InMemoryDynamoDB(), even_shards({"books": slots}), even_shards({"books": slots + more})
     dynamodb.store(books, *kept, shards=narrow)
     pattern = newest_books if newest_first else oldest_books
@@ -80,7 +80,7 @@ def test_a_cursor_is_valid_after_slots_were_added(
 
 @examples(60)
 @given(st.lists(st.tuples(TEXT, st.sampled_from(IDS)), unique_by=lambda pair: pair[1], max_size=10), TEXT)
-def test_pages_go_on_after_any_text(titles: list[tuple[str, str]], shelf: str) -> None:
+def test_pages_continue_after_any_text(titles: list[tuple[str, str]], shelf: str) -> None:
     kept = [book(id, title=title, shelf=shelf) for title, id in titles]
     dynamodb = InMemoryDynamoDB()
     dynamodb.store(books, *kept)
@@ -89,7 +89,7 @@ def test_pages_go_on_after_any_text(titles: list[tuple[str, str]], shelf: str) -
 
 
 @pytest.mark.parametrize(("kept", "first", "has_next"), [(0, 1, False), (3, 2, True), (3, 3, False), (3, 4, False)])
-async def test_has_next_is_a_fact(kept: int, first: int, has_next: bool) -> None:
+async def test_has_next_is_true_only_if_there_is_a_next_item(kept: int, first: int, has_next: bool) -> None:
     dynamodb = InMemoryDynamoDB()
     dynamodb.store(chapters, *(chapter(number) for number in range(kept)))
     page = await table(dynamodb).page(chapters_of_book, first=first, book_id="b1")
@@ -98,7 +98,7 @@ async def test_has_next_is_a_fact(kept: int, first: int, has_next: bool) -> None
     assert len(dynamodb.calls) == 1
 
 
-async def test_a_query_goes_on_until_it_has_what_was_asked_for_and_no_longer() -> None:
+async def test_a_query_is_repeated_until_the_page_is_full_and_no_longer() -> None:
     dynamodb = InMemoryDynamoDB(page_items=2)
     dynamodb.store(chapters, *(chapter(number) for number in range(20)))
     page = await table(dynamodb).page(chapters_of_book, first=6, book_id="b1")
@@ -115,7 +115,7 @@ async def test_only_items_that_begin_as_the_pattern_says_are_read() -> None:
 
 
 def planted(by: str, id: str, day: int = 0) -> Item:
-    """A neighbour's item with our prefix in its index keys."""
+    """Returns an item of another tenant with this tenant's prefix in its index keys."""
     dynamodb = InMemoryDynamoDB()
     dynamodb.store(books, book(id, day), tenant="acme")
     ((_, item),) = dynamodb.items.items()
@@ -123,7 +123,7 @@ def planted(by: str, id: str, day: int = 0) -> Item:
 
 
 @pytest.mark.parametrize("by", ["globex", "acmecorp", "acm"])
-async def test_a_neighbours_item_in_our_index_is_dropped_and_counted(by: str) -> None:
+async def test_an_item_of_another_tenant_in_an_index_is_dropped_and_reported(by: str) -> None:
     dynamodb, alarms = InMemoryDynamoDB(), []
     dynamodb.store(books, *(book(f"b{number}", number) for number in range(5)))
     for id, day in (("x1", 0), ("x2", 1), ("x3", 9)):
@@ -141,7 +141,7 @@ async def test_a_neighbours_item_in_our_index_is_dropped_and_counted(by: str) ->
     assert first.id == "b0"
 
 
-async def test_the_first_of_nothing_is_none() -> None:
+async def test_the_first_item_of_an_empty_list_is_none() -> None:
     assert await table(InMemoryDynamoDB()).find_first(oldest_books) is None
 
 
@@ -152,7 +152,7 @@ async def test_the_first_of_nothing_is_none() -> None:
         ("ProvisionedThroughputExceededException", Throttled, RETRY_POLICY.attempts),
     ],
 )
-async def test_a_slot_that_fails_fails_the_page(code: str, error: type[Exception], calls: int) -> None:
+async def test_an_error_in_one_shard_fails_the_page(code: str, error: type[Exception], calls: int) -> None:
     slow = "TENANT#acme#BOOKS#02"
     dynamodb, shards = InMemoryDynamoDB(failing_partitions={slow: code}), even_shards({"books": 4})
     dynamodb.store(books, *(book(id) for id in IDS), shards=shards)
@@ -163,7 +163,7 @@ async def test_a_slot_that_fails_fails_the_page(code: str, error: type[Exception
 
 
 @pytest.mark.parametrize("first", [0, -1, MAX_PAGE_SIZE + 1])
-async def test_a_page_of_an_impossible_size_is_refused_before_anything_is_asked(first: int) -> None:
+async def test_a_page_size_out_of_range_is_refused_before_any_call(first: int) -> None:
     dynamodb = InMemoryDynamoDB()
     with pytest.raises(BadInput) as refusal:
         await table(dynamodb).page(oldest_books, first=first)

@@ -1,4 +1,4 @@
-"""Paths as people send them: any readable names, as far as a key has room."""
+"""Paths from clients: any readable names, as long as they fit into a key."""
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ def test_a_name_is_accepted_exactly_as_it_is_written(name: str) -> None:
 @pytest.mark.parametrize(
     "names", [[], [""], ["a", " "], ["a\nb"], ["x" * (MAX_PATH_NAME_LENGTH + 1)], ["\ud800"], ["a", "\0"]]
 )
-def test_what_is_no_path_is_refused_by_the_name_of_its_field(names: list[str]) -> None:
+def test_an_invalid_path_is_refused_with_the_name_of_its_field(names: list[str]) -> None:
     with pytest.raises(BadInput) as refusal:
         checked_path(names, "to")
     assert refusal.value.extensions == {"field": "to"}

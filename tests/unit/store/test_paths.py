@@ -1,4 +1,4 @@
-"""A path in a key keeps its tree together and every sibling apart."""
+"""A path in a key keeps its subtree together, and all siblings apart."""
 
 import pytest
 from hypothesis import given
@@ -28,7 +28,7 @@ async def test_a_subtree_is_one_query_without_the_siblings_that_share_its_letter
 
 
 @given(NAMES, NAMES)
-def test_a_path_lies_in_the_span_of_another_exactly_if_it_begins_with_it(
+def test_a_path_is_in_the_range_of_another_exactly_if_it_begins_with_it(
     path: tuple[str, ...], root: tuple[str, ...]
 ) -> None:
     stretch = subtree.sort_key_range(ValueRange(low=root, high=root))
@@ -41,6 +41,6 @@ def test_nothing_may_follow_a_path_in_a_template() -> None:
         TenantKey("SECTIONS", "PATH#{path:path}#{id}")
 
 
-def test_an_empty_path_is_no_key() -> None:
+def test_an_empty_path_is_refused() -> None:
     with pytest.raises(TypeError):
         KeyTemplate.parse("PATH#{path:path}").render({"path": ()})

@@ -1,4 +1,4 @@
-"""A scan goes on until it is over, whatever its pages hold, and a purge until nothing is left over."""
+"""A scan continues to its end, whatever its pages contain, and a purge until nothing is unprocessed."""
 
 import pytest
 
@@ -25,7 +25,7 @@ async def test_a_page_without_items_is_not_the_end() -> None:
     assert (list(page.items), page.scanned, page.next_key) == ([], 3, PLACE)
 
 
-async def test_the_table_is_read_as_it_is_and_looked_at_in_every_key() -> None:
+async def test_a_scan_of_the_table_is_consistent_and_checks_every_key() -> None:
     client = ScriptedDynamoDB([EMPTY])
     page = await sweep(client).page(fence=ACME, after=PLACE, limit=3)
     (call,) = client.calls
@@ -37,7 +37,7 @@ async def test_the_table_is_read_as_it_is_and_looked_at_in_every_key() -> None:
     assert call.parameters["ExpressionAttributeValues"] == {":fence": {"S": "TENANT#acme#"}}
 
 
-async def test_an_index_is_looked_at_in_its_own_key_and_the_tables() -> None:
+async def test_a_scan_of_an_index_checks_its_own_key_and_the_table_key() -> None:
     client = ScriptedDynamoDB([EMPTY])
     await sweep(client).page(fence=ACME, index="gsi2", after=None, limit=3)
     (call,) = client.calls
@@ -45,7 +45,7 @@ async def test_an_index_is_looked_at_in_its_own_key_and_the_tables() -> None:
     assert set(call.parameters["ExpressionAttributeNames"].values()) == {"PK", "GSI2PK"}
 
 
-async def test_whoever_asks_for_everything_filters_nothing() -> None:
+async def test_a_scan_without_a_fence_has_no_filter() -> None:
     client = ScriptedDynamoDB([EMPTY])
     await sweep(client).page(fence=None, after=None, limit=3)
     assert "FilterExpression" not in client.calls[0].parameters
@@ -54,14 +54,14 @@ async def test_whoever_asks_for_everything_filters_nothing() -> None:
 @pytest.mark.parametrize(
     ("consumed", "units"), [({"CapacityUnits": 12.5}, 12.5), ({"CapacityUnits": 0.0}, 0.0), (None, 3.0)]
 )
-async def test_a_page_costs_what_was_consumed_or_else_a_unit_an_item(consumed: object, units: float) -> None:
+async def test_a_page_costs_the_consumed_units_or_else_one_for_each_item(consumed: object, units: float) -> None:
     page = await sweep(ScriptedDynamoDB([{**EMPTY, "ConsumedCapacity": consumed}])).page(
         fence=ACME, after=None, limit=3
     )
     assert page.units == units
 
 
-async def test_a_throttled_scan_is_tried_again_and_given_up_in_our_words() -> None:
+async def test_a_throttled_scan_is_retried_and_then_raises_throttled() -> None:
     busy = DynamoDbError("ProvisionedThroughputExceededException", "slow down")
     client = ScriptedDynamoDB([busy, EMPTY])
     await sweep(client).page(fence=ACME, after=None, limit=3)
@@ -70,7 +70,7 @@ async def test_a_throttled_scan_is_tried_again_and_given_up_in_our_words() -> No
         await sweep(ScriptedDynamoDB([busy] * 3)).page(fence=ACME, after=None, limit=3)
 
 
-async def test_what_a_batch_left_over_is_asked_for_again() -> None:
+async def test_unprocessed_deletes_of_items_are_requested_again() -> None:
     keys = [{"PK": {"S": f"TENANT#acme#{at:02}"}, "SK": {"S": "A"}} for at in range(2)]
     left = {"UnprocessedItems": {NAME: [{"DeleteRequest": {"Key": keys[1]}}]}}
     client = ScriptedDynamoDB([left, {"UnprocessedItems": {}}])
@@ -90,7 +90,7 @@ async def test_sixty_keys_are_three_batches() -> None:
 
 
 @pytest.mark.parametrize("foreign", ["TENANT#acme0#A", "TENANT#acme", "CONTROL#TENANT#acme", "tenant#acme#A"])
-async def test_one_key_outside_the_fence_keeps_all_of_them(foreign: str) -> None:
+async def test_one_key_outside_the_fence_prevents_all_deletes(foreign: str) -> None:
     client = ScriptedDynamoDB([])
     with pytest.raises(Forbidden):
         await delete_items(table(client), [PLACE, {"PK": {"S": foreign}, "SK": {"S": "A"}}])

@@ -1,4 +1,4 @@
-"""Slots are calculated, the same way for ever."""
+"""The shard of a value is calculated, and never changes."""
 
 import pytest
 from hypothesis import given
@@ -13,46 +13,46 @@ ACME = Fence.for_tenant(TenantId("acme"))
 USERS = TenantKey("USERS", "{id}", shard=Shard("users", by="id"))
 
 
-def test_the_slots_of_known_ids_never_change() -> None:
-    """Items are found by calculating their slot again: another hash would lose every sharded item there is."""
+def test_the_shards_of_known_ids_never_change() -> None:
+    """Items are found by calculating their shard again: another hash would lose every stored item."""
     assert [shard_of(id, 16) for id in ("usr_1", "usr_2", "é", "🙂", "")] == [4, 6, 2, 11, 5]
     assert [shard_of(id, 256) for id in ("usr_1", "usr_2", "usr_3")] == [51, 91, 26]
 
 
 @given(st.text(), st.integers(1, MAX_SHARDS))
-def test_a_slot_is_within_its_count(value: str, count: int) -> None:
+def test_a_shard_is_below_the_count(value: str, count: int) -> None:
     assert 0 <= shard_of(value, count) < count
 
 
 @given(st.text(), st.integers(1, MAX_SHARDS))
-def test_the_slots_of_a_value_are_those_by_every_count_and_no_others(value: str, count: int) -> None:
+def test_the_candidate_shards_of_a_value_are_those_of_every_count_and_no_others(value: str, count: int) -> None:
     assert candidate_shards(value, count) == tuple(sorted({shard_of(value, one) for one in range(1, count + 1)}))
 
 
 @pytest.mark.parametrize("count", [2, 3, 16, 256])
-def test_every_slot_is_used_and_none_more_than_its_share(count: int) -> None:
+def test_every_shard_is_used_and_none_much_more_than_others(count: int) -> None:
     slots = [shard_of(f"usr_{number}", count) for number in range(count * 100)]
     assert set(slots) == set(range(count))
     assert max(map(slots.count, range(count))) < 160
 
 
-def test_slots_are_two_digits_wide_up_to_the_limit() -> None:
+def test_shard_suffixes_have_two_digits_up_to_the_limit() -> None:
     assert [shard_suffix(slot) for slot in (0, 9, 10, 255)] == ["00", "09", "0a", "ff"]
     assert {len(shard_suffix(slot)) for slot in range(MAX_SHARDS)} == {2}
 
 
 @pytest.mark.parametrize("count", [0, -1, MAX_SHARDS + 1])
-def test_a_map_with_an_impossible_number_of_slots_is_refused(count: int) -> None:
+def test_shard_counts_out_of_range_are_refused(count: int) -> None:
     with pytest.raises(ValueError, match="1 to 256 shards"):
         even_shards({"users": count})
 
 
-def test_a_collection_of_which_nothing_is_said_has_one_slot_from_the_first_day() -> None:
+def test_a_collection_that_is_not_listed_has_one_shard() -> None:
     assert list(USERS.partitions(ACME, UNSHARDED, {})) == ["TENANT#acme#USERS#00"]
     assert USERS.render(ACME, UNSHARDED, {"id": "usr_1"}).partition == "TENANT#acme#USERS#00"
 
 
-def test_every_slot_of_a_collection_is_listed_in_order() -> None:
+def test_every_shard_of_a_collection_is_read_in_order() -> None:
     partitions = list(USERS.partitions(ACME, even_shards({"users": 17, "others": 3}), {}))
     assert len(partitions) == 17
     assert partitions[0] == "TENANT#acme#USERS#00"

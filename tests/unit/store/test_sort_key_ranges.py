@@ -1,4 +1,4 @@
-"""A list between two values holds what lies between them and nothing else, over any slots and through any cursor."""
+"""A list between two values has exactly the items between them, over any shards and through any cursor."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -36,7 +36,7 @@ async def walked(handle: Table, span: ValueRange, first: int) -> list[Book]:
 
 @examples(150)
 @given(BOOKS, DAYS, DAYS, st.integers(1, 4), st.integers(1, 3))
-def test_a_span_is_the_part_of_the_list_between_its_ends(
+def test_a_range_is_the_part_of_the_list_between_its_ends(
     kept: list[Book], low: int | None, high: int | None, slots: int, first: int
 ) -> None:
     shards = even_shards({"books": slots})
@@ -61,7 +61,7 @@ def _inside(one: Book, low: datetime | None, high: datetime | None) -> bool:
         (ValueRange(low=3, high=2), []),
     ],
 )
-async def test_a_span_stays_behind_its_tag(span: ValueRange, numbers: list[int]) -> None:
+async def test_a_range_does_not_leave_its_tag(span: ValueRange, numbers: list[int]) -> None:
     dynamodb = InMemoryDynamoDB()
     dynamodb.store(books, book("b1"))
     dynamodb.store(chapters, *(chapter(number) for number in (1, 2, 3, 4)))
@@ -69,7 +69,7 @@ async def test_a_span_stays_behind_its_tag(span: ValueRange, numbers: list[int])
     assert [one.number for one in page.items] == numbers
 
 
-async def test_a_cursor_of_one_span_is_none_of_another() -> None:
+async def test_a_cursor_of_one_range_is_refused_in_another() -> None:
     dynamodb, span = InMemoryDynamoDB(), ValueRange(low=1)
     dynamodb.store(chapters, *(chapter(number) for number in (1, 2, 3)))
     handle = table(dynamodb)
@@ -81,12 +81,12 @@ async def test_a_cursor_of_one_span_is_none_of_another() -> None:
             await handle.page(numbered_chapters, first=1, after=after, between=other, book_id="b1")
 
 
-async def test_a_span_that_ends_before_it_begins_asks_nothing_of_dynamodb() -> None:
+async def test_a_range_that_ends_before_it_begins_makes_no_call() -> None:
     dynamodb = InMemoryDynamoDB()
     page = await table(dynamodb).page(numbered_chapters, first=1, between=ValueRange(low=9, high=1), book_id="b1")
     assert (page.items, page.has_next, dynamodb.calls) == ((), False, [])
 
 
-def test_only_the_field_behind_the_tags_can_be_ranged() -> None:
+def test_only_the_field_after_the_tags_can_have_a_range() -> None:
     with pytest.raises(BadEntity, match="id does not follow"):
         books.query("gsi2", range_field="id")

@@ -1,4 +1,4 @@
-"""Who named no version gets a fresh read; who named one hears of the conflict."""
+"""A stale write is retried with a new read, unless the client expects a version: then it is a conflict."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from keyfence.store.writes import STALE_WRITE_RETRIES, StaleWrite, retry_if_stal
 
 
 class Attempts:
-    """Fails as it is told and then succeeds."""
+    """Raises the given errors and then succeeds."""
 
     def __init__(self, *failures: Exception) -> None:
         self.failures = list(failures)
@@ -26,7 +26,7 @@ async def test_a_stale_attempt_is_made_again() -> None:
     assert attempts.made == 3
 
 
-async def test_attempts_end() -> None:
+async def test_the_number_of_attempts_ends() -> None:
     attempts = Attempts(*[StaleWrite()] * 100)
     with pytest.raises(Throttled) as refusal:
         await retry_if_stale(attempts)
@@ -34,7 +34,7 @@ async def test_attempts_end() -> None:
     assert refusal.value.extensions["retryAfterMs"]
 
 
-async def test_a_named_version_is_tried_once() -> None:
+async def test_with_an_expected_version_there_is_one_attempt() -> None:
     attempts = Attempts(StaleWrite())
     with pytest.raises(StaleWrite):
         await retry_if_stale(attempts, expected_version=7)

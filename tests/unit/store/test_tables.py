@@ -1,4 +1,4 @@
-"""A table reads and writes inside its fence, and says what went wrong in our words."""
+"""A table reads and writes inside its fence, and raises Keyfence's errors."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
@@ -26,7 +26,7 @@ from tests.fakes.scripted_dynamodb import KEY, NAME, RETRY_POLICY, ScriptedDynam
 MEMBER = (put(books, book("b1"), when=absent(), on_failure=lambda: Conflict("taken")),)
 
 
-async def test_what_was_put_is_found_by_its_own_tenant_alone() -> None:
+async def test_an_item_is_found_by_its_own_tenant_only() -> None:
     dynamodb = InMemoryDynamoDB()
     await table(dynamodb, "acme").write(put(books, book("b1")))
     assert await table(dynamodb, "acme").find(book_by_id, id="b1") == book("b1")
@@ -77,10 +77,10 @@ async def test_the_first_write_whose_condition_failed_says_what_is_wrong() -> No
             delete(books, {"id": "b3"}, when=present(), on_failure=lambda: NotFound("no b3")),
             put(books, book("b1"), when=absent(), on_failure=lambda: Conflict("taken")),
         )
-    assert len(dynamodb.items) == 2, "all of it or nothing"
+    assert len(dynamodb.items) == 2, "all writes or none"
 
 
-async def test_a_cancelled_transaction_is_retried_when_others_were_in_the_way_only() -> None:
+async def test_a_canceled_transaction_is_retried_only_after_conflicts() -> None:
     busy = DynamoDbError("TransactionCanceledException", "", ("TransactionConflict",))
     client = ScriptedDynamoDB([busy, {}])
     await table(client).write(*MEMBER)
@@ -99,7 +99,7 @@ async def test_a_cancelled_transaction_is_retried_when_others_were_in_the_way_on
     ("code", "error"),
     [("AccessDeniedException", Forbidden), ("ValidationException", Internal), ("ThrottlingException", Throttled)],
 )
-async def test_refusals_reach_callers_as_our_errors(code: str, error: type[Exception]) -> None:
+async def test_dynamodb_errors_become_keyfence_errors(code: str, error: type[Exception]) -> None:
     questions: list[Callable[[Table], Awaitable[object]]] = [
         lambda one: one.find(book_by_id, id="b1"),
         lambda one: one.find_many(book_by_id, [{"id": "b1"}]),
@@ -128,14 +128,14 @@ async def test_a_stale_change_is_a_conflict() -> None:
         )
 
 
-async def test_a_key_that_is_too_long_is_the_callers_mistake_and_asks_for_nothing() -> None:
+async def test_a_key_that_is_too_long_is_bad_input_and_makes_no_call() -> None:
     dynamodb = InMemoryDynamoDB()
     with pytest.raises(BadInput):
         await table(dynamodb).find(book_by_id, id="x" * 3000)
     assert dynamodb.calls == []
 
 
-async def test_everything_of_a_partition_is_read_page_by_page() -> None:
+async def test_all_items_of_a_partition_are_read_page_by_page() -> None:
     dynamodb = InMemoryDynamoDB(page_items=7)
     dynamodb.store(chapters, *(chapter(number) for number in range(30)))
     dynamodb.store(chapters, chapter(1, "b2"))
@@ -145,7 +145,7 @@ async def test_everything_of_a_partition_is_read_page_by_page() -> None:
 
 
 class Vault:
-    """Hands out credentials and remembers for whom."""
+    """Returns credentials and records for which tenants."""
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
@@ -176,7 +176,7 @@ def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
     )
     assert [one.fence.prefix for one in (reading, writing, control)] == ["TENANT#acme#", "TENANT#globex#", "CONTROL#"]
     assert vault.asked == [("acme", False), ("globex", True), ("control", False)]
-    assert [one.consistent for one in (reading, writing)] == [False, True], "who writes decides on what it reads"
+    assert [one.consistent for one in (reading, writing)] == [False, True], "writes depend on reads"
     assert reading.on_foreign_item is foreign
     assert all(one.caller.on_denied is denied for one in (reading, writing, control))
 

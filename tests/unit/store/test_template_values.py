@@ -1,4 +1,4 @@
-"""Numbers and times stand in a key with one width and in their own order."""
+"""Numbers and times have a fixed width in keys, and keep their order."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -54,7 +54,7 @@ def test_a_number_outside_its_width_is_refused(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", ["-0.01", "10000000", "149.991", "0.001", "NaN", "sNaN", "Infinity", "-Infinity"])
-def test_a_price_that_its_form_cannot_hold_exactly_is_refused(number: str) -> None:
+def test_a_price_with_too_many_decimals_is_refused(number: str) -> None:
     with pytest.raises(BadInput):
         rendered("PRICE#{price:010.2f}", price=Decimal(number))
 
@@ -90,7 +90,7 @@ def test_a_time_without_a_zone_is_refused() -> None:
 
 
 @pytest.mark.parametrize("at", [datetime.min, datetime.max])
-def test_a_time_that_utc_cannot_hold_is_refused(at: datetime) -> None:
+def test_a_time_outside_the_years_of_utc_is_refused(at: datetime) -> None:
     shift = timezone(timedelta(hours=1 if at == datetime.min else -1))
     with pytest.raises(BadInput):
         rendered("{at}", at=at.replace(tzinfo=shift))

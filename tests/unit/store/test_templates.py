@@ -1,4 +1,4 @@
-"""A template keeps any two values apart, or is refused where it is declared."""
+"""A template keeps any two values apart, or is refused when it is declared."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def rendered(template: str, **values: Any) -> str:
         "USER%23",
     ],
 )
-def test_what_is_neither_a_tag_nor_one_field_between_hashes_is_refused(text: str) -> None:
+def test_a_segment_that_is_neither_a_tag_nor_a_field_is_refused(text: str) -> None:
     with pytest.raises(BadTemplate):
         KeyTemplate.parse(text)
 
@@ -83,7 +83,7 @@ def test_an_empty_text_is_refused_by_the_name_of_its_field() -> None:
 
 
 @pytest.mark.parametrize("value", [None, True, 1.5, b"raw", ("a",), frozenset({"a"})])
-def test_what_has_no_order_as_text_cannot_stand_in_a_key(value: object) -> None:
+def test_a_value_without_an_order_as_text_cannot_be_in_a_key(value: object) -> None:
     for template in ("A#{a}", "A#{a:03d}"):
         with pytest.raises(TypeError):
             rendered(template, a=value)

@@ -1,4 +1,4 @@
-"""Nobody acts on where items were when that can no longer be relied on."""
+"""No call is made with a location that has expired."""
 
 import asyncio
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def held(dynamodb: InMemoryDynamoDB, home: TenantLocation, clock: ManualClock) -
     return replace(handle, caller=replace(handle.caller, location=home, clock=clock))
 
 
-async def test_after_its_time_neither_reads_nor_writes_go_out() -> None:
+async def test_after_it_expires_no_read_and_no_write_is_sent() -> None:
     dynamodb, clock = InMemoryDynamoDB(), ManualClock(0.0)
     handle = held(dynamodb, TenantLocation(tenant=TenantId("acme"), valid_until=10.0), clock)
     await handle.write(put(books, book("b1")))
@@ -47,7 +47,7 @@ async def test_after_its_time_neither_reads_nor_writes_go_out() -> None:
     assert len(dynamodb.calls) == sent
 
 
-async def test_a_home_that_is_kept_fresh_is_gone_by_from_the_next_call_on() -> None:
+async def test_a_location_that_is_updated_is_used_from_the_next_call_on() -> None:
     dynamodb, clock = InMemoryDynamoDB(), ManualClock(0.0)
     home = TenantLocation(tenant=TenantId("acme"), valid_until=10.0)
     handle = held(dynamodb, home, clock)
@@ -56,7 +56,7 @@ async def test_a_home_that_is_kept_fresh_is_gone_by_from_the_next_call_on() -> N
     assert len(dynamodb.calls) == 4
 
 
-async def test_what_was_made_by_an_old_home_does_not_go_out_because_the_home_is_fresh_again() -> None:
+async def test_a_call_made_from_an_expired_location_is_not_sent_although_the_location_was_updated() -> None:
     dynamodb, clock, lane = InMemoryDynamoDB(), ManualClock(0.0), ConcurrencyLimit(1)
     home = TenantLocation(tenant=TenantId("acme"), valid_until=10.0)
     handle = held(dynamodb, home, clock)
@@ -71,7 +71,7 @@ async def test_what_was_made_by_an_old_home_does_not_go_out_because_the_home_is_
     await handle.write(put(books, book("b1")))
 
 
-def test_a_handle_on_nobodys_home_is_refused(made: Tables) -> None:
+def test_a_location_without_a_tenant_has_no_handle(made: Tables) -> None:
     with pytest.raises(TypeError, match="has no tenant"):
         made.for_tenant(TenantLocation(), writes=False)
 
@@ -83,7 +83,7 @@ def made() -> Tables:
 
 
 class Nobody:
-    """Gives no credentials to anybody."""
+    """Returns no credentials."""
 
     def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: TableAccess) -> CredentialSource:
         raise AssertionError(tenant)
@@ -92,8 +92,8 @@ class Nobody:
         raise AssertionError(writes)
 
 
-async def test_a_call_that_waited_for_a_thread_until_after_its_time_does_not_go_out() -> None:
-    """What waits behind others may come to a vanished slot long after everybody has moved on."""
+async def test_a_call_that_waits_for_a_thread_until_its_location_expires_is_not_sent() -> None:
+    """A call that waits behind others could reach a shard that no longer exists."""
     clock, dynamodb = ManualClock(0.0), Slow()
     handle = held(dynamodb, TenantLocation(tenant=TenantId("acme"), valid_until=10.0), clock)
     first = asyncio.ensure_future(handle.find(book_by_id, id="b1"))
@@ -109,7 +109,7 @@ async def test_a_call_that_waited_for_a_thread_until_after_its_time_does_not_go_
 
 @dataclass
 class Slow(InMemoryDynamoDB):
-    """Shelves with one thread, which is held up."""
+    """A client with one thread, which is blocked."""
 
     threads: ConcurrencyLimit = field(default_factory=lambda: ConcurrencyLimit(1))
     go: asyncio.Event = field(default_factory=asyncio.Event)

@@ -1,4 +1,4 @@
-"""Days and months of a timeline read as one list, newest first, whole through any cursor."""
+"""The days and months of a list are read as one list, newest first, complete through any cursor."""
 
 import asyncio
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ async def walked(handle: Table, pattern: Query[Visit], first: int, span: ValueRa
 
 @examples(60)
 @given(VISITS, st.none() | MOMENTS, st.none() | MOMENTS, st.integers(1, 5), st.integers(1, 3), st.booleans())
-def test_a_timeline_is_what_happened_in_its_span_newest_first(
+def test_a_list_over_buckets_has_the_items_of_its_range_newest_first(
     hours: Sequence[int], low: datetime | None, high: datetime | None, first: int, slots: int, by_visitor: bool
 ) -> None:
     dynamodb, shards = InMemoryDynamoDB(page_items=3), even_shards({"visits": slots})
@@ -93,7 +93,7 @@ async def test_earlier_days_are_not_read_again() -> None:
     assert dynamodb.calls[0].parameters["ExpressionAttributeValues"][":p"]["S"] == "TENANT#acme#VISITS#2026-12-01#00"
 
 
-async def test_a_cursor_belongs_to_its_span_and_its_visitor() -> None:
+async def test_a_cursor_is_bound_to_its_range_and_its_arguments() -> None:
     dynamodb = InMemoryDynamoDB()
     dynamodb.store(visits, visit(1), visit(2))
     page = await shown(table(dynamodb), visits_of, 1, visitor="ann")
@@ -104,7 +104,7 @@ async def test_a_cursor_belongs_to_its_span_and_its_visitor() -> None:
 
 
 @pytest.mark.parametrize("pattern", [latest_visits, visits_of], ids=["days", "months"])
-async def test_a_cursor_on_what_is_too_old_by_now_ends_the_list(pattern: Query[Visit]) -> None:
+async def test_a_cursor_at_an_item_that_is_too_old_by_now_ends_the_list(pattern: Query[Visit]) -> None:
     dynamodb = InMemoryDynamoDB()
     dynamodb.store(visits, visit(1), visit(2), visit(3))
     page = await shown(table(dynamodb), pattern, 2, visitor="ann")

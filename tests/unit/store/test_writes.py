@@ -1,4 +1,4 @@
-"""A write becomes the member of a transaction that does what was meant, keys included, and no more."""
+"""A write becomes an action of a transaction that has the intended effect, keys included, and no other."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -37,7 +37,7 @@ def item(one: Book) -> Item:
     return books.to_item(one, ACME, SHARDS)
 
 
-def test_a_put_carries_the_whole_item_with_all_of_its_keys() -> None:
+def test_a_put_has_the_complete_item_with_all_of_its_keys() -> None:
     verb, body = member(put(books, book("b1"), when=absent()))
     assert verb == "Put"
     assert body["Item"] == item(book("b1"))
@@ -46,7 +46,7 @@ def test_a_put_carries_the_whole_item_with_all_of_its_keys() -> None:
 
 
 @given(models(Book), models(Book))
-def test_a_revision_turns_the_item_of_one_state_into_the_item_of_the_other(before: Book, after: Book) -> None:
+def test_an_update_turns_the_item_of_one_state_into_the_item_of_the_other(before: Book, after: Book) -> None:
     after = replace(after, id=before.id, version=before.version + 1)
     verb, body = member(update_model(books, before, after))
     assert verb == "Update"
@@ -54,20 +54,20 @@ def test_a_revision_turns_the_item_of_one_state_into_the_item_of_the_other(befor
     assert updated(body, item(before)) == item(after)
 
 
-def test_a_revision_touches_only_what_differs() -> None:
+def test_an_update_changes_only_what_differs() -> None:
     _, body = member(update_model(books, book("b1"), replace(book("b1"), tags=frozenset({"rare"}), version=2)))
     assert sorted(body["ExpressionAttributeNames"].values()) == ["tags", "version"]
     assert body["Key"] == KEY
 
 
-def test_a_revision_moves_the_keys_that_hold_what_differs() -> None:
+def test_an_update_changes_the_keys_that_contain_what_differs() -> None:
     before = book("b1")
     _, body = member(update_model(books, before, replace(before, title="Other", version=2)))
     assert sorted(body["ExpressionAttributeNames"].values()) == ["GSI1SK", "title", "version"]
     assert {"S": "Other#b1"} in body["ExpressionAttributeValues"].values()
 
 
-def test_a_revision_takes_an_item_out_of_an_index_and_puts_it_back() -> None:
+def test_an_update_removes_an_item_from_an_index_and_adds_it_again() -> None:
     unsold, sold = book("b1"), book("b1", sold_at=OPENING, version=2)
     _, body = member(update_model(books, unsold, sold))
     assert "REMOVE" in body["UpdateExpression"]
@@ -76,13 +76,13 @@ def test_a_revision_takes_an_item_out_of_an_index_and_puts_it_back() -> None:
     assert updated(body, item(sold))["GSI2PK"] == item(unsold)["GSI2PK"]
 
 
-def test_a_revision_that_empties_a_set_removes_it() -> None:
+def test_an_update_that_empties_a_set_removes_it() -> None:
     before = book("b1", tags=frozenset({"rare"}))
     _, body = member(update_model(books, before, replace(before, tags=frozenset(), version=2)))
     assert "tags" not in updated(body, item(before))
 
 
-def test_a_revision_holds_only_for_the_version_that_was_read_and_what_else_is_asked() -> None:
+def test_an_update_needs_the_version_that_was_read_and_its_other_condition() -> None:
     before = book("b1", version=7)
     _, body = member(update_model(books, before, replace(before, title="x", version=8), when=absent("soldAt")))
     assert holds(body, item(before))
@@ -91,20 +91,20 @@ def test_a_revision_holds_only_for_the_version_that_was_read_and_what_else_is_as
     assert not holds(body, {})
 
 
-def test_a_revision_that_changes_nothing_is_a_check() -> None:
-    """DynamoDB refuses an Update without an expression."""
+def test_an_update_that_changes_nothing_is_a_condition_check() -> None:
+    """DynamoDB rejects an Update without an expression."""
     verb, body = member(update_model(books, book("b1"), book("b1")))
     assert verb == "ConditionCheck" or "UpdateExpression" in body
 
 
-def test_a_revision_cannot_move_an_item_to_another_table_key() -> None:
+def test_an_update_cannot_change_the_table_key() -> None:
     with pytest.raises(TypeError):
         member(update_model(books, book("b1"), replace(book("b2"), version=2)))
 
 
 @pytest.mark.parametrize("name", ["id", "shelf", "title", "note", "createdAt"])
 @pytest.mark.parametrize("verb", ["sets", "removes", "adds"])
-def test_a_change_of_what_a_key_is_made_of_is_refused(name: str, verb: str) -> None:
+def test_a_change_of_a_key_field_is_refused(name: str, verb: str) -> None:
     changes = {
         "sets": UpdateExpression(sets={(name,): "x"}),
         "removes": UpdateExpression(removes=((name,),)),
@@ -114,7 +114,7 @@ def test_a_change_of_what_a_key_is_made_of_is_refused(name: str, verb: str) -> N
         update_attributes(books, {"id": "b1"}, changes[verb])
 
 
-def test_a_change_is_made_to_an_item_that_is_there() -> None:
+def test_a_change_needs_an_existing_item() -> None:
     verb, body = member(update_attributes(books, {"id": "b1"}, RENAMED, when=equals("version", 1)))
     assert verb == "Update"
     assert body["Key"] == KEY
@@ -123,7 +123,7 @@ def test_a_change_is_made_to_an_item_that_is_there() -> None:
     assert not holds(body, item(book("b1", version=2)))
 
 
-def test_what_is_left_of_an_empty_change_is_its_condition() -> None:
+def test_an_empty_change_is_a_condition_check() -> None:
     verb, body = member(update_attributes(books, {"id": "b1"}, UpdateExpression(), when=absent("soldAt")))
     assert verb == "ConditionCheck"
     assert "UpdateExpression" not in body
@@ -139,13 +139,13 @@ def test_deletes_and_checks_name_one_item() -> None:
     assert (verb, body["Key"]) == ("ConditionCheck", KEY)
 
 
-def test_a_failed_condition_is_a_conflict_unless_something_better_is_said() -> None:
+def test_a_failed_condition_is_a_conflict_unless_another_error_is_given() -> None:
     assert isinstance(delete(books, {"id": "b1"}).on_failure(), Conflict)
     assert isinstance(put(books, book("b1")).on_failure(), StaleWrite)
 
 
 @given(st.integers(1, 999), st.integers(1, 999))
-def test_a_revision_of_any_two_versions_is_bound_to_the_first(one: int, other: int) -> None:
+def test_an_update_is_bound_to_the_version_of_the_first_state(one: int, other: int) -> None:
     before = book("b1", version=one)
     _, body = member(update_model(books, before, replace(before, version=one + 1, updated_at=OPENING + timedelta(1))))
     assert holds(body, item(replace(before, version=other))) == (one == other)
