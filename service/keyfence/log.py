@@ -20,7 +20,7 @@ EVENTS: Mapping[str, str] = {
     "foreign_item_in_index": "An item in an index has another tenant's prefix in its key. It was dropped.",
     "shadow_differs": "The two tables of a tenant that is being moved give different answers: operation and index.",
     "shadow_unread": "The table that a tenant moves to could not be read for comparison: the reason.",
-    "shadow_untold": "A difference could not be counted for the move: the reason.",
+    "shadow_difference_not_stored": "A difference could not be counted for the move: the reason.",
     "jwks_unavailable": "The keys of an issuer could not be fetched: issuer and reason.",
     "tenant_over_quota": "A tenant's requests are refused for a quota. Logged once in ten seconds.",
     "usage_write_failed": "Usage could not be written. The next flush writes it.",
@@ -28,12 +28,12 @@ EVENTS: Mapping[str, str] = {
     "traffic_publish_failed": "Hot partitions were not published, or the autopilot failed: the reason. It is repeated.",
     "partition_observer_failed": "The partitions of a call could not be counted. The call itself is not affected.",
     "autopilot_reshard_failed": "The autopilot could not start a reshard: the reason. It tries again in ten minutes.",
-    "migration_stopped": "A server could not go on with a job: kind and reason. Repeat the request to go on.",
-    "migration_failed": "A job raised an exception: kind and traceback.",
-    "lease_not_kept": "A worker could not renew the lease of its job: the reason. It tries again.",
-    "export_made_again": "An export was damaged before anything was purged. It is written again.",
+    "job_stopped": "A server could not continue a job: kind and reason. Resume it.",
+    "job_failed": "A job raised an exception: kind and traceback.",
+    "job_lease_not_renewed": "A worker could not renew the lease of its job: the reason. It tries again.",
+    "export_restarted": "An export was damaged before anything was purged. It is written again.",
     "stray_in_index": "An index has an item of another tenant among those of a tenant that leaves: the partition.",
-    "item_passed_over": "A job left an item unchanged: its key and the reason.",
+    "item_skipped": "A job left an item unchanged: its key and the reason.",
 }
 """What each event means. Operators search the log for these names."""
 

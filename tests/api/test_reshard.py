@@ -15,11 +15,11 @@ pytestmark = pytest.mark.one_engine
 
 RESHARD = """mutation ($tenant: ID!, $collection: String!, $shards: Int!, $rebalance: Boolean! = false) {
   reshard(tenant: $tenant, collection: $collection, shards: $shards, rebalance: $rebalance) {
-    collection readShards writeShards generation migration
+    collection readShards writeShards generation job
   }
 }"""
 SHARDS = """query ($id: ID!) { tenant(id: $id) {
-  shards { collection readShards writeShards generation migration } events { edges { node { kind by detail } } }
+  shards { collection readShards writeShards generation job } events { edges { node { kind by detail } } }
 } }"""
 CREATE = """mutation ($email: String!) {
   createUser(input: {email: $email, name: "Ann"}) { id }
@@ -45,7 +45,7 @@ async def shards_of(operator: Session, tenant: TenantId, collection: str = "user
 
 async def ended(operator: Session, tenant: TenantId) -> dict[str, Any]:
     for _ in range(400):
-        if (found := await shards_of(operator, tenant))["migration"] is None:
+        if (found := await shards_of(operator, tenant))["job"] is None:
             return found
         await asyncio.sleep(0.02)
     raise AssertionError("it never ended")
@@ -57,9 +57,9 @@ async def test_a_server_grows_a_collection_by_itself_and_writes_events(
 ) -> None:
     begun = (await operator.answer(RESHARD, tenant=tenant, collection="users", shards=4))["data"]["reshard"]
     assert (begun["readShards"], begun["writeShards"]) == (4, 1)
-    assert begun["migration"].startswith("mig_")
+    assert begun["job"].startswith("job_")
     again = (await operator.answer(RESHARD, tenant=tenant, collection="users", shards=4))["data"]["reshard"]
-    assert again["migration"] in (begun["migration"], None)
+    assert again["job"] in (begun["job"], None)
     found = await ended(operator, tenant)
     assert (found["readShards"], found["writeShards"], found["generation"]) == (4, 4, 2)
     events = (await operator.answer(SHARDS, id=tenant))["data"]["tenant"]["events"]["edges"]
@@ -101,7 +101,7 @@ async def test_a_reshard_that_moves_items_waits_for_the_migrator_and_blocks_othe
     refused = await operator.answer(RESHARD, tenant=tenant, collection="users", shards=8)
     (error,) = refused["errors"]
     assert error["extensions"]["code"] == "CONFLICT"
-    assert error["extensions"]["migration"] == begun["migration"]
+    assert error["extensions"]["job"] == begun["job"]
     other = await operator.answer(RESHARD, tenant=tenant, collection="customers", shards=2)
     assert "errors" not in other, "another collection is another matter"
 

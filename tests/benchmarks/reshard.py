@@ -23,7 +23,7 @@ from keyfence.app.production import tune_process
 from keyfence.domains.activity.activity_log import Activity, ActivityId, ActivityRepository, activities
 from keyfence.errors import Throttled
 from keyfence.jobs.job import Job
-from keyfence.jobs.lease import JobStore
+from keyfence.jobs.job_store import JobStore
 from keyfence.jobs.reshard.job import ReshardJob
 from keyfence.jobs.reshard.start import StartReshard
 from keyfence.jobs.runner import JobResources, run_job
@@ -155,14 +155,16 @@ def _settle() -> float:
 async def _resharded(world: World, tenant: TenantId, shards: int) -> None:
     control = world.tables.for_control_plane(writes=True)
     register, made = TenantRepository(control, "benchmark"), list[Job]()
-    await StartReshard(register, world.tables.entities.collections, carry_on=made.append)(tenant, COLLECTION, shards)
+    await StartReshard(register, world.tables.entities.collections, run_in_background=made.append)(
+        tenant, COLLECTION, shards
+    )
 
-    means = JobResources(records=JobStore(control), sweep=TableScan(control.caller))
+    means = JobResources(store=JobStore(control), scan=TableScan(control.caller))
     settle = timedelta(seconds=_settle())
     await run_job(
         means,
         made[0].id,
-        ReshardJob(register=register, location=_moved, as_tenant=_moved, settle=settle, entities=world.tables.entities),
+        ReshardJob(register=register, location=_moved, table_at=_moved, settle=settle, entities=world.tables.entities),
     )
 
 

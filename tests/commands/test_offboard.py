@@ -1,4 +1,4 @@
-"""keyfence tenant offboard, verify and weigh, as they are typed, and killed."""
+"""keyfence tenant offboard, verify and measure, as they are typed, and killed."""
 
 import asyncio
 import base64
@@ -18,6 +18,7 @@ from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.commands import command_runner as typed
 from tests.engine.offboarding_run import all_items, fill, items_of
+from tests.engine.rekey_run import record
 from tests.stack import World
 
 pytestmark = pytest.mark.usefixtures("terminal", "short_settle")
@@ -30,9 +31,9 @@ def run(*arguments: str) -> tuple[int, str, str]:
 
 
 def job(world: World, tenant: TenantId) -> dict[str, Any]:
-    key = {"PK": {"S": f"CONTROL#MIGRATION#off_{tenant}"}, "SK": {"S": "METADATA"}}
-    item = world.engine_client().get_item(TableName=world.settings.table, Key=key).get("Item", {})
-    return {name: int(value["N"]) if "N" in value else value.get("S") for name, value in item.items()}
+    """The stored job of the tenant's offboarding, with its numbers."""
+    found = record(world, tenant)
+    return {**found, **json.loads(found["state"])} if found else {}
 
 
 def stopped(
@@ -44,9 +45,9 @@ def stopped(
 
 
 PLACES: dict[str, Callable[[dict[str, Any]], bool]] = {
-    "exporting": lambda job: job.get("phase") == "EXPORTING" and 0 < job["lines"] < MANY,
+    "exporting": lambda job: job.get("phase") == "EXPORTING" and 0 < job["exported"] < MANY,
     "purging": lambda job: job.get("phase") == "PURGING" and 0 < job["purged"] < MANY,
-    "verifying": lambda job: job.get("phase") == "VERIFYING",
+    "verifying": lambda job: job.get("phase") == "VERIFYING_INDEXES",
 }
 
 
@@ -63,7 +64,7 @@ def test_a_process_that_is_killed_is_followed_by_one_that_finishes(world: World,
     assert torn["worker"], "its lease is not over, and nobody waits for the dead"
     code, out, _ = run("offboard", tenant, "--confirm", tenant, "--json")
     told = json.loads(out)
-    assert (code, told["itemsExported"], told["itemsPurged"], told["status"]) == (0, MANY, MANY, "OFFBOARDED")
+    assert (code, told["itemsExported"], told["itemsPurged"], told["phase"]) == (0, MANY, MANY, "FINISHED")
     assert items_of(all_items(world), tenant) == []
     assert items_of(all_items(world), neighbour) == before
     assert run("verify", beside(told))[0] == 0
@@ -75,12 +76,12 @@ def test_an_interrupted_one_says_how_to_go_on(world: World, tenant: TenantId) ->
     fill(world, tenant, MANY)
     code, said = stopped(world, tenant, signal.SIGINT, PLACES["purging"])
     assert code == 130
-    assert said.splitlines()[-1].startswith(f"Interrupted. {MANY} items are exported and ")
-    assert said.splitlines()[-1].endswith(" purged; the same command goes on from there.")
+    assert said.splitlines()[-1].startswith(f"Interrupted. {MANY} items exported, ")
+    assert said.splitlines()[-1].endswith(f" purged. To resume: keyfence job resume {job(world, tenant)['id']}")
     assert job(world, tenant).get("worker") is None
     code, out, _ = run("offboard", tenant, "--confirm", tenant)
     assert code == 0
-    assert out.splitlines()[0].startswith(f"{tenant} is gone: {MANY} items exported and purged in ")
+    assert out.splitlines()[0].startswith(f"{tenant} is offboarded: {MANY} items exported and purged in ")
 
 
 def beside(told: dict[str, Any]) -> str:
@@ -92,8 +93,8 @@ def test_a_tenant_is_offboarded_by_the_command_and_its_certificate_verified(worl
     code, out, said = run("offboard", tenant, "--confirm", tenant, "--as", "ann", "--json")
     told = json.loads(out)
     assert code == 0
-    assert said.splitlines()[0] == f"offboarding {tenant} ..."
-    assert "purging ..." in said.splitlines()
+    assert said.splitlines()[0].startswith(f"{told['job']}: suspending")
+    assert any(": purging" in line for line in said.splitlines())
     assert told["certificate"]["claims"]["operator"] == "cli:ann"
     assert items_of(all_items(world), tenant) == []
     assert Path(beside(told)).parent == Path(".keyfence/exports").resolve()
@@ -132,7 +133,7 @@ def test_without_its_confirmation_nothing_happens(world: World, tenant: TenantId
     for arguments in ((tenant,), (tenant, "--confirm", "acme")):
         code, out, said = run("offboard", *arguments)
         assert (code, out) == (1, "")
-        assert said.splitlines()[-1] == "confirm must be the id of the tenant that is to go"
+        assert said.splitlines()[-1] == "confirm must be the id of the tenant to offboard"
     assert run("offboard", "nobody-here", "--confirm", "nobody-here")[0] == 1
     assert len(items_of(all_items(world), tenant)) == 3
     assert job(world, tenant) == {}
@@ -144,18 +145,19 @@ def test_on_aws_it_is_the_migrator_who_does_it_and_the_service_cannot(
 ) -> None:
     fill(world, tenant, 5)
     typed.become(gate, MIGRATOR, monkeypatch)
+    monkeypatch.setenv("KEYFENCE_READ_TIMEOUT", "1")
     command = ("offboard", tenant, "--confirm", tenant, "--data", "nowhere")
     assert "--exports DIR" in run(*command)[2]
     monkeypatch.setenv("KEYFENCE_EXPORTS", str(tmp_path / "kept"))
     assert run(*command)[2].startswith("KEYFENCE_SIGNING_KEY is missing")
     monkeypatch.setenv("KEYFENCE_SIGNING_KEY", "dev-" + "s" * 43)
-    assert "certifies nothing on AWS" in run(*command)[2]
+    assert "use another key on AWS" in run(*command)[2]
     monkeypatch.setenv("KEYFENCE_SIGNING_KEY", "s" * 43)
     assert len(items_of(all_items(world), tenant)) == 5
     typed.become(gate, SERVICE_BASE, monkeypatch)
     code, _, said = run(*command)
     assert code == 1
-    assert "the same command goes on from there" in said
+    assert "To resume: keyfence job resume" in said
     assert len(items_of(all_items(world), tenant)) == 5, "the service may neither scan nor purge"
     typed.become(gate, MIGRATOR, monkeypatch)
     code, _, _ = run(*command)
@@ -164,11 +166,11 @@ def test_on_aws_it_is_the_migrator_who_does_it_and_the_service_cannot(
     assert run("verify", str(certificate), "--data", "nowhere")[0] == 0
 
 
-def test_every_tenant_is_weighed_and_the_register_told(world: World, tenant: TenantId) -> None:
+def test_every_tenant_is_measured_and_the_result_is_stored(world: World, tenant: TenantId) -> None:
     fill(world, tenant, 12)
     expected = sum(stored_size(_wire(item)) for item in items_of(all_items(world), tenant))
     empty = asyncio.run(world.new_tenant())
-    code, out, _ = run("weigh", "--json", "--rate", "100000")
+    code, out, _ = run("measure", "--json", "--rate", "100000")
     assert (code, json.loads(out)[tenant], json.loads(out)[empty]) == (
         0,
         {"items": 12, "bytes": expected},
@@ -176,7 +178,7 @@ def test_every_tenant_is_weighed_and_the_register_told(world: World, tenant: Ten
     )
     told = asyncio.run(world.operator().ask("query($id: ID!) { tenant(id: $id) { storedBytes version } }", id=tenant))
     assert told["tenant"] == {"storedBytes": float(expected), "version": 1}
-    code, out, _ = run("weigh")
+    code, out, _ = run("measure")
     assert [tenant, "12", f"{expected:,}"] in [line.split() for line in out.splitlines()]
 
 

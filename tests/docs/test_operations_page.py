@@ -16,9 +16,8 @@ from keyfence.domains.counters import counter
 from keyfence.hot_partitions.autopilot import Mode
 from keyfence.hot_partitions.recommendation import AUTOPILOT_MAX_SHARDS, GROW_AT
 from keyfence.http.metrics import Metrics
-from keyfence.jobs import lease, runner
-from keyfence.jobs.offboard import job
-from keyfence.jobs.offboard.start import OffboardingPhase
+from keyfence.jobs import job_store, scan_pass
+from keyfence.jobs.offboard.state import OffboardingPhase
 from keyfence.log import EVENTS
 from keyfence.settings import Settings
 from keyfence.store.shards import MAX_SHARDS
@@ -118,8 +117,7 @@ def test_a_document_fits_the_operators_schema(document: str) -> None:
         f" {DEFAULT_PRICES.region} on {DEFAULT_PRICES.as_of}",
         f"of the last {RETENTION.days} days",
         f"Usage, for {RETENTION.days} days after each hour",
-        f"as far as it comes within {job.SECONDS:g} seconds",
-        f"loses its place after {lease.LEASE.total_seconds():g} seconds",
+        f"loses its place after {job_store.LEASE.total_seconds():g} seconds",
         f"more than {GROW_AT * 100:g} % of what its slots carry",
         "up to {} slot in FREE, {} in STANDARD, {} in PREMIUM and {} in ENTERPRISE".format(
             *AUTOPILOT_MAX_SHARDS.values()
@@ -138,7 +136,7 @@ def test_every_mode_of_the_autopilot_is_told() -> None:
 
 
 def test_a_worker_that_is_silent_for_a_minute_is_followed_and_five_rounds_are_enough() -> None:
-    assert (lease.LEASE.total_seconds(), runner.MOST_ROUNDS) == (60, 5)
+    assert (job_store.LEASE.total_seconds(), scan_pass.MAX_IDLE_ROUNDS) == (60, 5)
     assert "Another is refused until the first has been silent for a minute" in TEXT
     assert "After five rounds the command ends" in TEXT
 

@@ -8,8 +8,9 @@ from typing import Any
 from keyfence.app.local import aws_access
 from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import UserRepository
+from keyfence.jobs.dispatcher import program_for
 from keyfence.jobs.job import Job
-from keyfence.jobs.migrator import MigratorAccess, program_for
+from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.move.start import StartMove
 from keyfence.jobs.runner import run_job
 from keyfence.tenancy.repository import TenantRepository
@@ -37,8 +38,12 @@ class MoveRun:
     async def begin(self, tenant: TenantId, to: Placement) -> Job:
         return await StartMove(self.register)(tenant, to)
 
-    async def run(self, made: Job, seam: Callable[[str], None] = lambda _: None, sleep: Sleep = without_waiting) -> Job:
-        means = replace(self.migrator.migrations(rate=100_000.0), page=20, seam=seam, sleep=sleep)
+    async def run(
+        self, made: Job, failpoint: Callable[[str], None] = lambda _: None, sleep: Sleep = without_waiting
+    ) -> Job:
+        means = replace(
+            self.migrator.job_resources(units_per_second=100_000.0), page_size=20, failpoint=failpoint, sleep=sleep
+        )
         return await run_job(means, made.id, program_for(made, self.migrator))
 
     async def move(self, tenant: TenantId, to: Placement, sleep: Sleep = without_waiting) -> Job:

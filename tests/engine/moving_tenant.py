@@ -45,7 +45,7 @@ class MovingTenant:
         return silo_table(self.pool, self.tenant)
 
     async def publish(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> Tenant:
-        move = phase and TableMove(target=placement.other, phase=phase, migration="mig_test")
+        move = phase and TableMove(target=placement.other, phase=phase, job_id="job_test")
         register = TenantRepository(self.world.tables.for_control_plane(writes=True), "the-tests")
         return await register.change(
             self.tenant,

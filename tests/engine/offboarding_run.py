@@ -1,6 +1,6 @@
 """Offboarding in tests: items to fill a table with, resources of the worker, and what the table contains afterwards."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -11,12 +11,19 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from keyfence.app.commands import connect_migrator
 from keyfence.app.local import aws_access
+from keyfence.jobs.dispatcher import ExportTarget, program_for
+from keyfence.jobs.job import Job, JobId
+from keyfence.jobs.job_store import JobStore
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.offboard.certificate import CertificateSigner
-from keyfence.jobs.offboard.job import OffboardResources, Worker
-from keyfence.jobs.offboard.start import OffboardingProgress, OffboardingState, StartOffboarding
+from keyfence.jobs.offboard.job import OffboardJob
+from keyfence.jobs.offboard.start import OffboardingProgress, StartOffboarding
+from keyfence.jobs.offboard.state import OffboardingState, job_changes, state_of
+from keyfence.jobs.runner import run_job
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer, DynamoDb
+from keyfence.tenancy.repository import TenantRepository
+from keyfence.tenancy.suspensions import PublishSuspensions, SuspensionPublisher
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
 from tests.failures.crashing_client import Crash
@@ -81,28 +88,96 @@ def migrator(world: World, **changes: float) -> Iterator[MigratorAccess]:
         yield made
 
 
-def means(by: MigratorAccess, exports: Path, time: Time, **changes: Any) -> OffboardResources:
-    made = by.means(by=OPERATOR, exports=exports, signer=KEY, rate=5.0)
-    register, suspensions = replace(made.register, now=time.now), replace(made.suspensions, now=time.now)
-    unhurried = {"rate": 1_000_000.0, **changes}
-    return replace(made, register=register, suspensions=suspensions, now=time.now, sleep=time.sleep, **unhurried)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offboarder:
+    """Offboards tenants as the migrator, on a clock that only sleep moves. Each run is another worker's."""
+
+    by: MigratorAccess
+    exports: Path
+    time: Time
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    publish_suspensions: PublishSuspensions
+
+    @property
+    def register(self) -> TenantRepository:
+        return TenantRepository(self.by.control, OPERATOR, now=self.time.now)
+
+    @property
+    def suspensions(self) -> SuspensionPublisher:
+        return SuspensionPublisher(self.by.control, self.publish_suspensions, now=self.time.now)
+
+    def store(self, **changes: Any) -> JobStore:
+        return JobStore(self.by.control, now=self.time.now, **changes)
+
+    def with_resources(self, **changes: Any) -> "Offboarder":
+        return replace(self, resources={**self.resources, **changes})
+
+    async def find_job(self, tenant: TenantId) -> Job | None:
+        found = await self.register.find(tenant)
+        return await self.store().find(JobId(found.offboarding_job_id)) if found and found.offboarding_job_id else None
+
+    async def job(self, tenant: TenantId) -> Job:
+        job = await self.find_job(tenant)
+        assert job, f"{tenant} has no offboarding"
+        return job
+
+    async def state(self, tenant: TenantId) -> OffboardingState:
+        return state_of(await self.job(tenant))
+
+    async def set_state(self, tenant: TenantId, **changes: Any) -> None:
+        job = await self.job(tenant)
+        after = replace(state_of(job), **changes)
+        await self.store().save(job, replace(job, finished_at=None, **job_changes(after)))
+        await self.time.sleep(61)
+
+    async def run(self, tenant: TenantId, store: JobStore | None = None, **changes: Any) -> OffboardingState:
+        job = await self.job(tenant)
+        resources = replace(
+            self.by.job_resources(units_per_second=1_000_000.0),
+            store=store or self.store(),
+            sleep=self.time.sleep,
+            **{**self.resources, **changes},
+        )
+        program = program_for(job, self.by, ExportTarget(self.exports, KEY))
+        assert isinstance(program, OffboardJob)
+        register, suspensions = replace(program.register, now=self.time.now), self.suspensions
+        await run_job(resources, job.id, replace(program, register=register, suspensions=suspensions))
+        return await self.state(tenant)
 
 
-def without_iam(given: OffboardResources) -> OffboardResources:
-    """Leaves out the suspension through IAM, which other tests cover, so that many offboardings take less time."""
+def offboarder(
+    by: MigratorAccess,
+    exports: Path,
+    time: Time,
+    on_state: Callable[[OffboardingState], None] | None = None,
+    **resources: Any,
+) -> Offboarder:
+    made = Offboarder(
+        by=by, exports=exports, time=time, resources=resources, publish_suspensions=by.publish_suspensions
+    )
+    return watched(made, on_state) if on_state else made
 
-    async def shut(_: Sequence[TenantId]) -> None: ...
 
-    return replace(given, suspensions=replace(given.suspensions, shut=shut))
-
-
-async def begin(means: OffboardResources, tenant: TenantId, confirm: str | None = None) -> OffboardingProgress:
-    return await StartOffboarding(means.register, means.suspensions, now=means.now)(tenant, confirm or tenant)
+def watched(given: Offboarder, on_state: Callable[[OffboardingState], None]) -> Offboarder:
+    return given.with_resources(on_progress=lambda job: on_state(state_of(job)))
 
 
-async def offboard(means: OffboardResources, tenant: TenantId) -> OffboardingState:
-    await begin(means, tenant)
-    return await Worker(means).run(tenant)
+def without_iam(given: Offboarder) -> Offboarder:
+    """For tests that offboard a hundred times: that IAM denies access is shown elsewhere."""
+
+    async def publish(_: Sequence[TenantId]) -> None: ...
+
+    return replace(given, publish_suspensions=publish)
+
+
+async def begin(given: Offboarder, tenant: TenantId, confirm: str | None = None) -> OffboardingProgress:
+    start = StartOffboarding(given.register, given.suspensions, now=given.time.now)
+    return await start(tenant, confirm or tenant)
+
+
+async def offboard(given: Offboarder, tenant: TenantId) -> OffboardingState:
+    await begin(given, tenant)
+    return await given.run(tenant)
 
 
 def fill(

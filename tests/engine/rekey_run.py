@@ -8,9 +8,10 @@ from typing import Any
 from keyfence.auth.principal import Role
 from keyfence.domains.users.access_patterns import users
 from keyfence.domains.users.model import User, UserId
+from keyfence.jobs.dispatcher import rekey_program
 from keyfence.jobs.job import Job
 from keyfence.jobs.migrator import MigratorAccess
-from keyfence.jobs.rekey import new_rekey_job
+from keyfence.jobs.rekey.job import new_rekey_job
 from keyfence.jobs.runner import JobResources, run_job
 from keyfence.store.codec import Item
 from keyfence.store.keys import Fence
@@ -24,16 +25,16 @@ INDEXED = ("GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK")
 
 
 def means(by: MigratorAccess, time: Time, **changes: Any) -> JobResources:
-    made = by.migrations(rate=5.0)
-    records = replace(made.records, now=time.now)
-    return replace(made, **{"records": records, "sleep": time.sleep, "rate": None, **changes})
+    made = by.job_resources(units_per_second=5.0)
+    records = replace(made.store, now=time.now)
+    return replace(made, **{"store": records, "sleep": time.sleep, "units_per_second": None, **changes})
 
 
 async def rekeyed(by: MigratorAccess, means: JobResources, tenant: TenantId | None, **asked: Any) -> Job:
-    made = await means.records.add(
-        new_rekey_job(tenant, by.tables.entities, by=OPERATOR, now=means.records.now, **asked)
+    made = await means.store.add(
+        new_rekey_job(tenant, by.tables.entities, created_by=OPERATOR, now=means.store.now, **asked)
     )
-    return await run_job(means, made.id, by.rekeying)
+    return await run_job(means, made.id, rekey_program(by))
 
 
 def user(number: int) -> User:

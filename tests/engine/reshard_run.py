@@ -53,19 +53,21 @@ class ReshardRun:
         return ReshardJob(
             register=self.register,
             location=self.by.location,
-            as_tenant=self.by.at,
+            table_at=self.by.table_at,
             settle=self.by.settle,
             entities=self.by.tables.entities,
         )
 
     def means(self, **changes: Any) -> JobResources:
-        made = self.by.migrations(rate=1_000_000.0)
-        records = replace(made.records, now=self.time.now)
-        return replace(made, records=records, sleep=self.time.sleep, rate=None, **changes)
+        made = self.by.job_resources(units_per_second=1_000_000.0)
+        records = replace(made.store, now=self.time.now)
+        return replace(made, store=records, sleep=self.time.sleep, units_per_second=None, **changes)
 
     async def begin(self, tenant: TenantId, collection: str, shards: int, *, rebalance: bool = False) -> Job:
         made = list[Job]()
-        reshards = StartReshard(self.register, self.by.tables.entities.collections, carry_on=made.append, segments=2)
+        reshards = StartReshard(
+            self.register, self.by.tables.entities.collections, run_in_background=made.append, segments=2
+        )
         await reshards(tenant, collection, shards, rebalance=rebalance)
         (migration,) = made
         return migration
@@ -79,7 +81,7 @@ class ReshardRun:
     async def run_pages(self, migration: Job, *, page: int, pages: int = 2) -> Job:
         """Runs the waits of a job and a number of pages of each segment."""
         asked = count()
-        return await self.run(migration, page=page, stop=lambda: next(asked) > pages + int(SETTLE / 5))
+        return await self.run(migration, page_size=page, should_stop=lambda: next(asked) > pages + int(SETTLE / 5))
 
     async def counts(self, tenant: TenantId, collection: str) -> ShardCounts:
         return counts_of(await self.register.get(tenant), collection)

@@ -43,8 +43,8 @@ def copying(world: World, tenant: TenantId) -> Iterator[tuple[MigratorAccess, Re
     with migrator(world) as by:
         recorder = Recorder(by.tables.client)
         with_recorder = with_client(by, recorder)
-        source, target = (by.table_of(tenant, one) for one in (Placement.POOL, Placement.SILO))
-        yield by, recorder, CopyPass(table=with_recorder.at_both(tenant), source=source, target=target)
+        source, target = (by.table_name(tenant, one) for one in (Placement.POOL, Placement.SILO))
+        yield by, recorder, CopyPass(table=with_recorder.table_for_both(tenant), source=source, target=target)
 
 
 def own(world: World, tenant: TenantId) -> list[Any]:

@@ -12,8 +12,8 @@ import pytest
 
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store.writes import delete, put
-from keyfence.tenancy.access_patterns import identities
-from keyfence.tenancy.administration import Identities, IssuerKeyRotation
+from keyfence.tenancy.access_patterns import issuers
+from keyfence.tenancy.administration import IssuerKeyRotation
 from keyfence.tenancy.issuers import TenantIssuer, issuer_digest, new_tenant_issuer
 from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.repository import TenantRepository
@@ -31,18 +31,18 @@ class Overtaken(TenantRepository):
 
     meanwhile: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
 
-    async def find_identity(self, issuer: str) -> TenantIssuer | None:
+    async def find_issuer(self, issuer: str) -> TenantIssuer | None:
         while self.meanwhile:
             await self.meanwhile.pop()()
-        return await super().find_identity(issuer)
+        return await super().find_issuer(issuer)
 
 
 def register_of(world: World) -> TenantRepository:
     return TenantRepository(world.tables.for_control_plane(writes=True), "an-operator")
 
 
-def found(world: World) -> Identities:
-    return Identities(world.tables.for_control_plane(writes=False))
+def reader(world: World) -> TenantRepository:
+    return TenantRepository(world.tables.for_control_plane(writes=False), "")
 
 
 async def claimed(
@@ -65,7 +65,7 @@ async def claimed(
 
 
 async def kept(world: World, issuer: str) -> TenantIssuer:
-    identity = await found(world).find(issuer)
+    identity = await reader(world).find_issuer(issuer)
     assert identity is not None
     return identity
 
@@ -80,7 +80,7 @@ async def test_neighbours_with_a_common_beginning_are_found_each_by_its_own_issu
     assert (await kept(world, first.issuer)).tenant == a1
     assert (await kept(world, tenth.issuer)).tenant == a10
     for other in ("https://id.example/a", f"{first.issuer}/", first.issuer.upper(), f"{tenth.issuer}0"):
-        assert await found(world).find(other) is None
+        assert await reader(world).find_issuer(other) is None
 
 
 async def test_an_issuer_belongs_to_the_first_who_claims_it(world: World) -> None:
@@ -159,11 +159,11 @@ async def test_keys_of_an_unknown_tenant_cannot_be_set(world: World) -> None:
 async def test_a_freed_issuer_is_not_given_keys_by_the_tenant_that_had_it(world: World) -> None:
     id, provider = await claimed(world)
     control = world.tables.for_control_plane(writes=True)
-    await control.write(delete(identities, {"digest": issuer_digest(provider.issuer)}))
+    await control.write(delete(issuers, {"digest": issuer_digest(provider.issuer)}))
     with pytest.raises(Conflict):
         await IssuerKeyRotation(register_of(world))(id, None, "https://id.example/jwks")
     heir, now = parse_tenant_id(f"{id}-heir"), datetime.now(UTC)
-    await control.write(put(identities, new_tenant_issuer(heir, provider.issuer, provider.jwks(), None, now)))
+    await control.write(put(issuers, new_tenant_issuer(heir, provider.issuer, provider.jwks(), None, now)))
     with pytest.raises(Conflict):
         await IssuerKeyRotation(register_of(world))(id, None, "https://id.example/jwks")
     assert (await kept(world, provider.issuer)).tenant == heir

@@ -10,8 +10,9 @@ import pytest
 
 from keyfence.domains.users.access_patterns import newest_users, user_by_id, users
 from keyfence.errors import Conflict, Forbidden
+from keyfence.jobs.dispatcher import rekey_program
 from keyfence.jobs.migrator import MigratorAccess
-from keyfence.jobs.rekey import new_rekey_job
+from keyfence.jobs.rekey.job import new_rekey_job
 from keyfence.jobs.runner import run_job
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer, DynamoDb
@@ -43,21 +44,21 @@ async def test_items_without_keys_get_them_and_the_neighbours_stay_as_they_are(
     right = fill_unkeyed(world, tenant, COUNT)
     fill_unkeyed(world, neighbour, 5)
     untouched = users_of(world, neighbour)
-    ended = await rekeyed(by, means(by, Time(), page=10), tenant)
+    ended = await rekeyed(by, means(by, Time(), page_size=10), tenant)
     assert users_of(world, tenant) == right
     assert users_of(world, neighbour) == untouched
-    assert (ended.phase, ended.items_copied, ended.round, ended.counts) == ("FINISHED", COUNT, 1, {})
+    assert (ended.phase, ended.items_changed, ended.round, ended.counts) == ("FINISHED", COUNT, 1, {})
     listed = await world.table(tenant).page(newest_users, first=50)
     assert len(listed.items) == COUNT
-    again = await rekeyed(by, means(by, Time(), page=10), tenant)
-    assert (again.items_copied, again.items_total) == (0, 0)
+    again = await rekeyed(by, means(by, Time(), page_size=10), tenant)
+    assert (again.items_changed, again.items_total) == (0, 0)
 
 
 async def test_a_dry_run_counts_and_touches_nothing(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     fill_unkeyed(world, tenant, COUNT)
     before = users_of(world, tenant)
     ended = await rekeyed(by, means(by, Time()), tenant, dry_run=True)
-    assert (ended.counts, ended.items_copied, ended.phase) == ({"wrong": COUNT}, 0, "FINISHED")
+    assert (ended.counts, ended.items_changed, ended.phase) == ({"wrong": COUNT}, 0, "FINISHED")
     assert users_of(world, tenant) == before
 
 
@@ -87,7 +88,7 @@ async def test_a_type_that_was_not_asked_for_is_left_alone(world: World, by: Mig
     fill_unkeyed(world, tenant, 3)
     before = users_of(world, tenant)
     ended = await rekeyed(by, means(by, Time()), tenant, type="Group")
-    assert (ended.items_copied, users_of(world, tenant)) == (0, before)
+    assert (ended.items_changed, users_of(world, tenant)) == (0, before)
 
 
 @pytest.mark.one_engine
@@ -98,14 +99,14 @@ async def test_an_item_stays_in_its_slot_and_a_new_key_goes_where_new_items_go(
     right, old = right_items(tenant, 20, eight), right_items(tenant, 20)
     put_items(world, [*old[:10], *without_keys(right[10:])])
 
-    async def home(asked: TenantId) -> Any:
-        found = await by.rekeying.location(asked)
+    async def location(asked: TenantId) -> Any:
+        found = await rekey_program(by).location(asked)
         return replace(found, shards=eight) if asked == tenant else found
 
     given = means(by, Time())
-    made = await given.records.add(new_rekey_job(tenant, by.tables.entities, by=OPERATOR))
-    ended = await run_job(given, made.id, replace(by.rekeying, location=home))
-    assert ended.items_copied == 10
+    made = await given.store.add(new_rekey_job(tenant, by.tables.entities, created_by=OPERATOR))
+    ended = await run_job(given, made.id, replace(rekey_program(by), location=location))
+    assert ended.items_changed == 10
     assert users_of(world, tenant) == [*old[:10], *right[10:]]
     assert len({item["GSI2PK"]["S"] for item in right[10:]}) > 2
 
@@ -118,15 +119,15 @@ async def test_a_key_is_made_by_what_is_known_when_it_is_written_not_when_its_pa
     right = right_items(tenant, COUNT, eight)
     put_items(world, without_keys(right))
 
-    async def home(whose: TenantId) -> Any:
+    async def location(whose: TenantId) -> Any:
         nonlocal asked
         asked += whose == tenant
-        found = await by.rekeying.location(whose)
+        found = await rekey_program(by).location(whose)
         return replace(found, shards=eight) if asked > COUNT else found
 
-    given = means(by, Time(), page=5_000)
-    made = await given.records.add(new_rekey_job(tenant, by.tables.entities, by=OPERATOR, segments=1))
-    await run_job(given, made.id, replace(by.rekeying, location=home))
+    given = means(by, Time(), page_size=5_000)
+    made = await given.store.add(new_rekey_job(tenant, by.tables.entities, created_by=OPERATOR, segments=1))
+    await run_job(given, made.id, replace(rekey_program(by), location=location))
     assert users_of(world, tenant) == right
 
 
@@ -140,7 +141,7 @@ async def test_keys_that_should_not_be_there_are_taken_away_and_wrong_ones_put_r
     unread = {**outside, "GSI2PK": {"S": outside["GSI2PK"]["S"][:-2] + "7f"}}
     put_items(world, [alive, {**wrong, "GSI1SK": {"S": "USERS"}, "GSI3PK": wrong["PK"]}, unread, left_over])
     ended = await rekeyed(by, means(by, Time()), tenant)
-    assert (ended.items_copied, users_of(world, tenant)) == (3, [alive, wrong, outside, gone])
+    assert (ended.items_changed, users_of(world, tenant)) == (3, [alive, wrong, outside, gone])
 
 
 async def test_no_key_outside_the_fence_is_written(world: World, by: MigratorAccess, tenant: TenantId) -> None:
@@ -181,17 +182,17 @@ class Meddling:
 @pytest.mark.one_engine
 async def test_writers_meanwhile_lose_nothing(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     fill_unkeyed(world, tenant, COUNT)
-    given = means(with_client(by, Meddling(by.tables.client, world, tenant)), Time(), page=10)
-    made = await given.records.add(new_rekey_job(tenant, by.tables.entities, by=OPERATOR))
+    given = means(with_client(by, Meddling(by.tables.client, world, tenant)), Time(), page_size=10)
+    made = await given.store.add(new_rekey_job(tenant, by.tables.entities, created_by=OPERATOR))
     meddled = with_client(by, Meddling(by.tables.client, world, tenant))
-    ended = await run_job(given, made.id, meddled.rekeying)
+    ended = await run_job(given, made.id, rekey_program(meddled))
     fence = by.tenant(tenant).fence
     expected = [
         users.to_item(replace(one, email=f"new-{one.email}", version=2), fence, ShardMap())
         for one in (user(number) for number in range(COUNT))
     ]
     assert users_of(world, tenant) == expected
-    assert (ended.round, ended.items_copied) == (2, COUNT)
+    assert (ended.round, ended.items_changed) == (2, COUNT)
 
 
 class Deleting(Meddling):
@@ -208,9 +209,9 @@ class Deleting(Meddling):
 async def test_one_who_is_deleted_meanwhile_gets_no_keys(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     fill_unkeyed(world, tenant, 5)
     given, meddled = means(by, Time()), with_client(by, Deleting(by.tables.client, world, tenant))
-    made = await given.records.add(new_rekey_job(tenant, by.tables.entities, by=OPERATOR))
-    ended = await run_job(given, made.id, meddled.rekeying)
-    assert (ended.round, ended.items_copied) == (1, 0)
+    made = await given.store.add(new_rekey_job(tenant, by.tables.entities, created_by=OPERATOR))
+    ended = await run_job(given, made.id, rekey_program(meddled))
+    assert (ended.round, ended.items_changed) == (1, 0)
     assert not any("GSI1PK" in item for item in users_of(world, tenant))
 
 
@@ -223,34 +224,34 @@ async def test_a_worker_may_die_at_any_call_and_at_any_seam(world: World, by: Mi
         right = fill_unkeyed(world, tenant, 9)
         process = CrashingProcess(by.tables.client, at)
         torn = with_client(by, process)
-        healthy = means(by, time, page=500)
-        made = await healthy.records.add(
-            new_rekey_job(tenant, by.tables.entities, by=OPERATOR, segments=2, now=time.now)
+        healthy = means(by, time, page_size=500)
+        made = await healthy.store.add(
+            new_rekey_job(tenant, by.tables.entities, created_by=OPERATOR, segments=2, now=time.now)
         )
         with suppress(Crash):
-            await run_job(means(torn, time, page=500, seam=process.place), made.id, torn.rekeying)
+            await run_job(means(torn, time, page_size=500, failpoint=process.place), made.id, rekey_program(torn))
         if process.crashed:
             places.add(process.places[-1])
             await time.sleep(61)
-        ended = await run_job(healthy, made.id, by.rekeying)
+        ended = await run_job(healthy, made.id, rekey_program(by))
         assert users_of(world, tenant) == right
         assert (ended.phase, ended.worker, ended.round) == ("FINISHED", None, 1)
         if not process.crashed:
-            assert ended.items_copied == 9
+            assert ended.items_changed == 9
             break
         delete_items(world)
     assert {"asking UpdateItem", "answered UpdateItem"} & places
-    assert any(place.startswith(("before", "stepped", "kept")) for place in places)
+    assert any(place.startswith(("before", "processed", "saved")) for place in places)
 
 
 @pytest.mark.one_engine
 async def test_two_commands_at_one_migration_do_not_meet(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     right = fill_unkeyed(world, tenant, COUNT)
-    given = means(by, Time(), page=5)
-    made = await given.records.add(new_rekey_job(tenant, by.tables.entities, by=OPERATOR))
-    other = means(by, Time(), page=5)
+    given = means(by, Time(), page_size=5)
+    made = await given.store.add(new_rekey_job(tenant, by.tables.entities, created_by=OPERATOR))
+    other = means(by, Time(), page_size=5)
     both = await asyncio.gather(
-        run_job(given, made.id, by.rekeying), run_job(other, made.id, by.rekeying), return_exceptions=True
+        run_job(given, made.id, rekey_program(by)), run_job(other, made.id, rekey_program(by)), return_exceptions=True
     )
     assert sorted(isinstance(one, Conflict) for one in both) == [False, True]
     assert users_of(world, tenant) == right

@@ -15,7 +15,7 @@ from keyfence.errors import Conflict, Throttled
 from keyfence.jobs.job import Job, JobKind, new_job
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.runner import JobResources, JobRun, run_job
-from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest
+from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest, repeat_until_clean, run_pass
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.flow_control import Pacer
 from keyfence.store.keys import Fence
@@ -37,7 +37,7 @@ def by(world: World) -> Iterator[MigratorAccess]:
 
 @pytest.fixture
 def given(by: MigratorAccess) -> JobResources:
-    return means(by, Time(), page=3)
+    return means(by, Time(), page_size=3)
 
 
 class Seen:
@@ -54,12 +54,12 @@ class Seen:
 
 
 async def begun(means: JobResources, tenant: TenantId, segments: int = 4) -> Job:
-    now = means.records.now()
-    return await means.records.add(new_job(JobKind.MOVE, tenant, by=OPERATOR, at=now, segments=segments))
+    now = means.store.now()
+    return await means.store.add(new_job(JobKind.MOVE, tenant, created_by=OPERATOR, at=now, segments=segments))
 
 
 def once_over(step: Seen, tenant: TenantId) -> ScanPass:
-    return ScanPass(name="LOOKING", step=step, inside=Fence.for_tenant(tenant))
+    return ScanPass(name="LOOKING", process=step, fence=Fence.for_tenant(tenant))
 
 
 async def test_every_item_of_the_tenant_is_given_once_and_none_of_the_neighbours(
@@ -73,16 +73,16 @@ async def test_every_item_of_the_tenant_is_given_once_and_none_of_the_neighbours
     seen = Seen()
 
     async def program(run: JobRun) -> None:
-        done = await run.over(once_over(seen, tenant))
+        done = await run_pass(run, once_over(seen, tenant))
         assert (done.changed, done.counts) == (COUNT, {"seen": COUNT})
         assert done.scanned >= COUNT + 5
-        again = await run.over(once_over(seen, tenant))
+        again = await run_pass(run, once_over(seen, tenant))
         assert again == done, "what was done is known, and not done again"
 
     ended = await run_job(given, (await begun(given, tenant)).id, program)
     assert seen.keys == Counter((item["PK"]["S"], item["SK"]["S"]) for item in items_of(all_items(world), tenant))
-    assert (ended.phase, ended.items_copied, ended.items_total, ended.worker) == ("FINISHED", COUNT, COUNT, None)
-    assert await given.records.get(ended.id) == ended
+    assert (ended.phase, ended.items_changed, ended.items_total, ended.worker) == ("FINISHED", COUNT, COUNT, None)
+    assert await given.store.get(ended.id) == ended
 
 
 async def test_it_stops_between_pages_and_goes_on_from_there(
@@ -92,19 +92,19 @@ async def test_it_stops_between_pages_and_goes_on_from_there(
     seen, runs = Seen(), 0
 
     async def program(run: JobRun) -> None:
-        await run.over(once_over(seen, tenant))
+        await run_pass(run, once_over(seen, tenant))
 
     migration = await begun(given, tenant)
     while not (migration := await _one_page(given, migration, program)).finished_at:
         runs += 1
         assert (migration.phase, migration.worker) == ("LOOKING", None)
     assert runs > 2
-    assert (set(seen.keys.values()), len(seen.keys), migration.items_copied) == ({1}, COUNT, COUNT)
+    assert (set(seen.keys.values()), len(seen.keys), migration.items_changed) == ({1}, COUNT, COUNT)
 
 
 async def _one_page(given: JobResources, migration: Job, program: object) -> Job:
     pages = iter([False])
-    stopping = replace(given, stop=lambda: next(pages, True))
+    stopping = replace(given, should_stop=lambda: next(pages, True))
     assert callable(program)
     return await run_job(stopping, migration.id, program)
 
@@ -120,7 +120,7 @@ async def test_who_is_cancelled_keeps_the_pages_in_hand(world: World, given: Job
         return await seen(items)
 
     async def program(run: JobRun) -> None:
-        await run.over(replace(once_over(seen, tenant), step=slow))
+        await run_pass(run, replace(once_over(seen, tenant), process=slow))
 
     migration = await begun(given, tenant)
     work = asyncio.ensure_future(run_job(given, migration.id, program))
@@ -128,8 +128,8 @@ async def test_who_is_cancelled_keeps_the_pages_in_hand(world: World, given: Job
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
         await work
-    kept = await given.records.get(migration.id)
-    assert kept.items_copied == sum(seen.keys.values()) > 0
+    kept = await given.store.get(migration.id)
+    assert kept.items_changed == sum(seen.keys.values()) > 0
     assert kept.worker is None
     await run_job(given, migration.id, program)
     assert (set(seen.keys.values()), len(seen.keys)) == ({1}, COUNT)
@@ -148,12 +148,12 @@ async def test_a_segment_that_fails_loses_nothing_of_the_others(
         return await seen(items)
 
     async def program(run: JobRun) -> None:
-        await run.over(replace(once_over(seen, tenant), step=step))
+        await run_pass(run, replace(once_over(seen, tenant), process=step))
 
     migration = await begun(given, tenant)
     with pytest.raises(Throttled):
         await run_job(given, migration.id, program)
-    assert (await given.records.get(migration.id)).items_copied == sum(seen.keys.values())
+    assert (await given.store.get(migration.id)).items_changed == sum(seen.keys.values())
     bad.clear()
     await run_job(given, migration.id, program)
     assert (set(seen.keys.values()), len(seen.keys)) == ({1}, COUNT)
@@ -165,11 +165,11 @@ async def test_one_worker_at_a_time_and_the_one_who_was_too_slow_keeps_nothing(
 ) -> None:
     fill(world, tenant, COUNT)
     time, seen = Time(), Seen()
-    first, second = means(by, time, page=3), means(by, time, page=3)
+    first, second = means(by, time, page_size=3), means(by, time, page_size=3)
     migration = await begun(first, tenant, segments=1)
 
     async def program(run: JobRun) -> None:
-        await run.over(once_over(seen, tenant))
+        await run_pass(run, once_over(seen, tenant))
 
     async def meanwhile(items: Sequence[Item]) -> PassResult:
         if not seen.keys:
@@ -180,12 +180,12 @@ async def test_one_worker_at_a_time_and_the_one_who_was_too_slow_keeps_nothing(
         return PassResult(changed=1_000)
 
     async def slow(run: JobRun) -> None:
-        await run.over(replace(once_over(seen, tenant), step=meanwhile))
+        await run_pass(run, replace(once_over(seen, tenant), process=meanwhile))
 
     with pytest.raises(Conflict, match="taken over"):
         await run_job(first, migration.id, slow)
-    ended = await first.records.get(migration.id)
-    assert (ended.phase, ended.items_copied, set(seen.keys.values())) == ("FINISHED", COUNT, {1})
+    ended = await first.store.get(migration.id)
+    assert (ended.phase, ended.items_changed, set(seen.keys.values())) == ("FINISHED", COUNT, {1})
 
 
 @pytest.mark.one_engine
@@ -206,15 +206,15 @@ async def test_rounds_go_on_until_nothing_is_wrong_and_not_for_ever(
 
     async def program(run: JobRun) -> None:
         inside = Fence.for_tenant(tenant)
-        made = ScanPass(name="DOING", step=change, inside=inside)
-        await run.until_right(made, ScanPass(name="VERIFYING", step=verify, inside=inside))
+        made = ScanPass(name="DOING", process=change, fence=inside)
+        await repeat_until_clean(run, made, ScanPass(name="VERIFYING", process=verify, fence=inside))
 
     assert (await run_job(given, (await begun(given, tenant)).id, program)).round == 3
     assert happened == ["changed", "verified"] * 3
     endless = await begun(given, tenant)
     with pytest.raises(Conflict, match="after 5 rounds 7 items are still wrong"):
         await run_job(given, endless.id, program)
-    assert (await given.records.get(endless.id)).round == 6
+    assert (await given.store.get(endless.id)).round == 6
     assert (await run_job(given, endless.id, program)).finished_at, "who runs it again has five rounds more"
 
 
@@ -231,12 +231,12 @@ async def test_units_of_all_segments_wait_in_one_line(world: World, by: Migrator
             waited.append(items)
 
     async def program(run: JobRun) -> None:
-        run.rate = Line(run.rate.per_second)
-        await run.over(ScanPass(name="SPENDING", step=step, inside=Fence.for_tenant(tenant)))
+        run.pacer = Line(run.pacer.per_second)
+        await run_pass(run, ScanPass(name="SPENDING", process=step, fence=Fence.for_tenant(tenant)))
 
-    given = means(by, Time(), rate=8.0)
+    given = means(by, Time(), units_per_second=8.0)
     ended = await run_job(given, (await begun(given, tenant, 4)).id, program)
-    assert ended.items_copied == COUNT
+    assert ended.items_changed == COUNT
     assert waited.count(100.0) >= COUNT / 2, "a second's worth of 8 units is 2 items of each of 4 segments"
 
 
@@ -285,7 +285,7 @@ async def test_a_worker_that_cannot_keep_its_lease_touches_nothing_more(by: Migr
     async def program(run: JobRun) -> None:
         handle = run.leased(by.tenant(tenant))
         await handle.find(user_by_id, id=UserId("usr_1"))
-        given.records.table.caller.location.valid_until = -inf
+        given.store.table.caller.location.valid_until = -inf
         await asyncio.sleep(LEASE.total_seconds() * 1.5)
         came.append((await run_job(other, migration.id, nothing)).phase)
         await handle.find(user_by_id, id=UserId("usr_1"))
@@ -296,8 +296,8 @@ async def test_a_worker_that_cannot_keep_its_lease_touches_nothing_more(by: Migr
 
 
 def _hasty(by: MigratorAccess) -> JobResources:
-    made = by.migrations(rate=1e6)
-    return replace(made, records=replace(made.records, lease=LEASE))
+    made = by.job_resources(units_per_second=1e6)
+    return replace(made, store=replace(made.store, lease=LEASE))
 
 
 @pytest.mark.one_engine
@@ -308,10 +308,10 @@ async def test_many_items_in_seven_segments(world: World, given: JobResources, t
     digests = []
 
     async def program(run: JobRun) -> None:
-        digests.append((await run.over(once_over(seen if run.migration.segments > 1 else alone, tenant))).digest)
+        digests.append((await run_pass(run, once_over(seen if run.job.segments > 1 else alone, tenant))).digest)
 
     for segments in (7, 1):
-        await run_job(replace(given, page=50), (await begun(given, tenant, segments)).id, program)
+        await run_job(replace(given, page_size=50), (await begun(given, tenant, segments)).id, program)
     assert set(seen.keys.values()) == {1}
     assert len(seen.keys) == items
     assert seen.keys == alone.keys

@@ -10,8 +10,8 @@ import pytest
 from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import Conflict
+from keyfence.jobs.dispatcher import program_for
 from keyfence.jobs.job import Job
-from keyfence.jobs.migrator import program_for
 from keyfence.jobs.move.differences import ShadowDifferences
 from keyfence.jobs.runner import run_job
 from keyfence.store.tenant_location import TenantLocation
@@ -44,23 +44,23 @@ async def test_a_tenant_goes_and_comes_back_with_all_it_has_and_its_neighbours_s
     listed = await emails(world, mover, tenant)
     gone = await mover.move(tenant, Placement.SILO)
     assert places(world, tenant) == ({}, before)
-    assert (gone.phase, gone.items_copied, gone.items_total) == ("FINISHED", len(before), len(before))
+    assert (gone.phase, gone.items_changed, gone.items_total) == ("FINISHED", len(before), len(before))
     found = await mover.get(tenant)
     assert (found.placement, found.move) == (Placement.SILO, None)
     assert await emails(world, mover, tenant) == listed
     back = await mover.move(tenant, Placement.POOL)
     assert places(world, tenant) == (before, {})
-    assert back.items_copied == len(before)
+    assert back.items_changed == len(before)
     assert await emails(world, mover, tenant) == listed
     assert places(world, neighbour) == others
     kinds = [one.node.kind for one in (await mover.register.events(tenant, first=50, after=None)).edges]
     assert kinds[:6] == [
         "tenant.moved",
-        "tenant.move_clears",
+        "tenant.move_clearing",
         "tenant.move_switched",
-        "tenant.move_compares",
-        "tenant.move_copies",
-        "tenant.move_writes_both",
+        "tenant.move_shadow_read",
+        "tenant.move_backfill",
+        "tenant.move_dual_write",
     ]
 
 
@@ -99,8 +99,8 @@ async def test_a_move_can_be_called_off_until_what_was_left_behind_is_cleared(
     tenant = await populated(world, f"back-{at.lower()}")
     before = places(world, tenant)[0]
     made = await mover.begin(tenant, Placement.SILO)
-    event = {MovePhase.PLAN: "before tenant.move_writes_both", MovePhase.DUAL: "after tenant.move_writes_both"}
-    event |= {MovePhase.BACKFILL: "after tenant.move_copies", MovePhase.SHADOW: "after tenant.move_compares"}
+    event = {MovePhase.PLAN: "before tenant.move_dual_write", MovePhase.DUAL: "after tenant.move_dual_write"}
+    event |= {MovePhase.BACKFILL: "after tenant.move_backfill", MovePhase.SHADOW: "after tenant.move_shadow_read"}
     event |= {MovePhase.SWITCHED: "after tenant.move_switched"}
     await _torn(mover, made, event[at])
     move = (await mover.get(tenant)).move
@@ -117,20 +117,20 @@ async def test_a_move_can_be_called_off_until_what_was_left_behind_is_cleared(
 async def test_one_that_has_arrived_is_not_called_off(world: World, mover: MoveRun) -> None:
     tenant = await populated(world, "arrived")
     made = await mover.begin(tenant, Placement.SILO)
-    await _torn(mover, made, "after tenant.move_clears")
-    with pytest.raises(Conflict, match="has arrived"):
+    await _torn(mover, made, "after tenant.move_clearing")
+    with pytest.raises(Conflict, match="has already arrived"):
         await mover.begin(tenant, Placement.POOL)
     await mover.run(made)
     assert (await mover.get(tenant)).placement is Placement.SILO
 
 
 async def _torn(mover: MoveRun, made: Job, where: str) -> None:
-    def seam(name: str) -> None:
+    def failpoint(name: str) -> None:
         if name == where:
             raise Crash
 
     with pytest.raises(Crash):
-        await mover.run(made, seam=seam)
+        await mover.run(made, failpoint=failpoint)
 
 
 @pytest.mark.full("a crash at every step")
@@ -138,7 +138,7 @@ async def _torn(mover: MoveRun, made: Job, where: str) -> None:
 async def test_a_worker_may_die_at_any_seam(world: World, mover: MoveRun) -> None:
     seams = list[str]()
     tenant = await populated(world, "torn-count")
-    await mover.run(await mover.begin(tenant, Placement.SILO), seam=seams.append)
+    await mover.run(await mover.begin(tenant, Placement.SILO), failpoint=seams.append)
     assert len(seams) > 20
     for number, to in enumerate((Placement.SILO, Placement.POOL)):
         torn = await populated(world, f"torn-{number}")
@@ -159,13 +159,13 @@ async def _dies_at(mover: MoveRun, made: Job, nth: int) -> bool:
     """At the first seam that no worker before has passed: each comes one further."""
     passed = list[str]()
 
-    def seam(name: str) -> None:
+    def failpoint(name: str) -> None:
         passed.append(name)
         if len(passed) > 1 + nth % 7:
             raise Crash
 
     try:
-        await mover.run(made, seam=seam)
+        await mover.run(made, failpoint=failpoint)
     except Crash:
         return True
     return False
@@ -180,7 +180,7 @@ async def test_nothing_is_taken_further_before_every_server_knows_of_the_step_be
     if to is Placement.POOL:
         await mover.move(tenant, Placement.SILO)
     at = dict(await _timed(mover, await mover.begin(tenant, to)))
-    steps = ["tenant.move_writes_both", "tenant.move_copies", "tenant.move_switched", "tenant.move_clears"]
+    steps = ["tenant.move_dual_write", "tenant.move_backfill", "tenant.move_switched", "tenant.move_clearing"]
     waited = [at[f"after {name}"] for name in steps]
     assert [after - before for before, after in itertools.pairwise(waited)] == [SETTLE] * 3
     assert at["cleared"] - waited[-1] == SETTLE
@@ -193,7 +193,7 @@ async def test_nothing_is_taken_back_before_every_server_knows_of_the_step_befor
     await _torn(mover, made, "after tenant.move_switched")
     await mover.begin(tenant, Placement.POOL)
     told = await _timed(mover, made)
-    steps = [after for name, after in told if name == "after tenant.move_turned_back"]
+    steps = [after for name, after in told if name == "after tenant.move_rolled_back"]
     assert steps == [SETTLE, 2 * SETTLE, 3 * SETTLE]
     assert dict(told)["cleared"] == 3 * SETTLE
 
@@ -206,7 +206,11 @@ async def _timed(mover: MoveRun, made: Job) -> list[tuple[str, float]]:
         nonlocal slept
         slept += seconds
 
-    means = replace(mover.migrator.migrations(rate=1e6), seam=lambda name: told.append((name, slept)), sleep=sleep)
+    means = replace(
+        mover.migrator.job_resources(units_per_second=1e6),
+        failpoint=lambda name: told.append((name, slept)),
+        sleep=sleep,
+    )
     await run_job(means, made.id, program_for(made, mover.migrator))
     return told
 
@@ -216,13 +220,13 @@ async def test_a_difference_that_nobody_told_of_sends_the_move_back_to_copying(w
     tenant = await populated(world, "spoilt")
     made, phases = await mover.begin(tenant, Placement.SILO), list[str]()
 
-    def seam(name: str) -> None:
+    def failpoint(name: str) -> None:
         phases.append(name)
-        if name == "after tenant.move_compares" and phases.count(name) == 1:
+        if name == "after tenant.move_shadow_read" and phases.count(name) == 1:
             _spoil(world, tenant)
 
-    await mover.run(made, seam=seam)
-    assert phases.count("after tenant.move_copies") == 2
+    await mover.run(made, failpoint=failpoint)
+    assert phases.count("after tenant.move_backfill") == 2
     assert (await mover.get(tenant)).placement is Placement.SILO
     assert {one["name"]["S"] for one in places(world, tenant)[1].values() if one["SK"]["S"] == "PROFILE"} == {"A"}
 
@@ -242,12 +246,12 @@ async def test_what_has_expired_in_one_table_alone_does_not_hold_up_a_move(world
     pool, client = world.settings.table, world.engine_client()
     old = {"PK": {"S": f"TENANT#{tenant}#OLD"}, "SK": {"S": "A"}, "ttl": {"N": "1000"}, "version": {"N": "1"}}
 
-    def seam(name: str) -> None:
-        if name == "after tenant.move_compares":
+    def failpoint(name: str) -> None:
+        if name == "after tenant.move_shadow_read":
             client.put_item(TableName=pool, Item=old)
             client.put_item(TableName=f"{pool}-silo-{tenant}", Item={**old, "SK": {"S": "B"}})
 
-    await mover.run(made, seam=seam)
+    await mover.run(made, failpoint=failpoint)
     assert (await mover.get(tenant)).placement is Placement.SILO
 
 
@@ -257,7 +261,7 @@ async def test_answers_that_differ_send_the_move_back_to_copying(world: World, m
     made = await mover.begin(tenant, Placement.SILO)
     told, phases = False, list[str]()
 
-    def seam(name: str) -> None:
+    def failpoint(name: str) -> None:
         phases.append(name)
 
     differences = ShadowDifferences(mover.migrator.control)
@@ -272,12 +276,14 @@ async def test_answers_that_differ_send_the_move_back_to_copying(world: World, m
                 await differences.add(migration)
             return await differences.count(migration)
 
-        forget = staticmethod(differences.forget)
+        reset = staticmethod(differences.reset)
 
     program: Any = program_for(made, mover.migrator)
-    means = replace(mover.migrator.migrations(rate=100_000.0), seam=seam, sleep=without_waiting)
+    means = replace(
+        mover.migrator.job_resources(units_per_second=100_000.0), failpoint=failpoint, sleep=without_waiting
+    )
     await run_job(means, made.id, replace(program, differences=Once()))
-    assert phases.count("after tenant.move_copies") == 2
+    assert phases.count("after tenant.move_backfill") == 2
     assert (await mover.get(tenant)).placement is Placement.SILO
 
 

@@ -17,9 +17,8 @@ from keyfence.errors import BadInput, Conflict, Forbidden, NotFound
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.offboard.certificate import certificate_file, compare_export, verify_certificate
 from keyfence.jobs.offboard.export_file import ExportDamaged
-from keyfence.jobs.offboard.export_pass import LAG
-from keyfence.jobs.offboard.job import OffboardResources, Worker
-from keyfence.jobs.offboard.start import OffboardingPhase, OffboardingState
+from keyfence.jobs.offboard.export_pass import INDEX_LAG_SECONDS
+from keyfence.jobs.offboard.state import OffboardingPhase, OffboardingState, state_of
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.item_writes import delete_items
@@ -34,15 +33,17 @@ from keyfence_iam.tenant import TenantId
 from tests.engine.offboarding_run import (
     KEY,
     OPERATOR,
+    Offboarder,
     Time,
     all_items,
     begin,
     fill,
     items_of,
-    means,
     migrator,
     offboard,
+    offboarder,
     put_items,
+    watched,
     with_client,
 )
 from tests.fakes.tenant_identity_provider import TenantIdentityProvider
@@ -76,9 +77,9 @@ async def test_every_item_is_in_the_export_and_none_in_the_table(
 ) -> None:
     fill(world, tenant, 60)
     given = items_of(all_items(world), tenant)
-    job = await offboard(means(by, tmp_path, time, page=25), tenant)
+    job = await offboard(offboarder(by, tmp_path, time, page_size=25), tenant)
     assert sorted_items(lines(tmp_path, job)) == orjson.loads(orjson.dumps(given, default=_base64))
-    assert (job.phase, job.lines, job.purged, job.strays, job.round) == (OffboardingPhase.FINISHED, 60, 60, 0, 2)
+    assert (job.phase, job.exported, job.purged, job.strays, job.round) == (OffboardingPhase.FINISHED, 60, 60, 0, 2)
     for index in (None, "GSI1", "GSI2", "GSI3"):
         assert items_of(all_items(world, index), tenant) == []
 
@@ -88,8 +89,8 @@ async def test_pages_without_any_of_its_items_are_not_the_end(
 ) -> None:
     fill(world, await world.new_tenant(), 10, indexed=0)
     fill(world, tenant, 3, indexed=0)
-    job = await offboard(means(by, tmp_path, time, page=2), tenant)
-    assert (job.lines, items_of(all_items(world), tenant)) == (3, [])
+    job = await offboard(offboarder(by, tmp_path, time, page_size=2), tenant)
+    assert (job.exported, items_of(all_items(world), tenant)) == (3, [])
 
 
 def _base64(value: object) -> str:
@@ -105,7 +106,7 @@ async def test_a_neighbour_with_the_same_beginning_keeps_every_byte(
     fill(world, gone, 12)
     fill(world, stays, 12)
     before = {index: items_of(all_items(world, index), stays) for index in (None, "GSI1", "GSI2", "GSI3")}
-    job = await offboard(means(by, tmp_path, time), gone)
+    job = await offboard(offboarder(by, tmp_path, time), gone)
     assert {item["PK"]["S"].split("#")[1] for item in lines(tmp_path, job)} == {leaver}
     assert {index: items_of(all_items(world, index), stays) for index in before} == before
     assert len(before[None]) == 12
@@ -119,7 +120,7 @@ async def test_no_word_that_only_the_tenant_had_is_left_in_the_engine(
     await operator.ask('mutation($id: ID!) { renameTenant(id: $id, name: "Zephyrine & Sons") { id } }', id=tenant)
     await operator.ask('mutation($id: ID!) { suspendTenant(id: $id, reason: "Zephyrine asked") { id } }', id=tenant)
     assert b"Zephyrine" in _bytes(world)
-    await offboard(means(by, tmp_path, time), tenant)
+    await offboard(offboarder(by, tmp_path, time), tenant)
     assert b"ephyrine" not in _bytes(world)
 
 
@@ -130,17 +131,16 @@ def _bytes(world: World) -> bytes:
 async def test_confirm_has_to_be_the_id_and_nothing_happens_otherwise(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
-    with_means = means(by, tmp_path, time)
-    before = await with_means.register.get(tenant)
+    given = offboarder(by, tmp_path, time)
+    before = await given.register.get(tenant)
     for wrong in ("", tenant.upper(), f"{tenant} ", "acme"):
         with pytest.raises(BadInput) as refusal:
-            await begin(with_means, tenant, wrong or "-")
+            await begin(given, tenant, wrong or "-")
         assert refusal.value.extensions == {"field": "confirm"}
-    assert await with_means.register.get(tenant) == before
+    assert await given.register.get(tenant) == before
+    assert await given.find_job(tenant) is None
     with pytest.raises(NotFound):
-        await Worker(with_means).run(tenant)
-    with pytest.raises(NotFound):
-        await begin(with_means, TenantId("nobody-here"))
+        await begin(given, TenantId("nobody-here"))
 
 
 async def test_the_tenant_is_shut_out_before_anything_is_read(
@@ -150,13 +150,13 @@ async def test_the_tenant_is_shut_out_before_anything_is_read(
     fill(world, tenant, 3)
     session, client = world.session(tenant), world.client(tenant)
     await session.ask("{ users(first: 1) { edges { node { id } } } }")
-    with_means = means(by, tmp_path, time)
-    await begin(with_means, tenant)
+    given = offboarder(by, tmp_path, time)
+    await begin(given, tenant)
     with pytest.raises(client.exceptions.ClientError) as denial:
         client.get_item(TableName=world.settings.table, Key={"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}})
     assert denial.value.response["Error"]["Code"] == "AccessDeniedException"
     phases: list[tuple[OffboardingPhase, list[float]]] = []
-    await Worker(replace(with_means, tell=lambda job: phases.append((job.phase, list(time.slept))))).run(tenant)
+    await watched(given, lambda job: phases.append((job.phase, list(time.slept)))).run(tenant)
     first_read = next(slept for phase, slept in phases if phase is OffboardingPhase.EXPORTING)
     assert sum(first_read) == by.settle.total_seconds(), "it waits until every server has certainly heard of it"
 
@@ -166,7 +166,7 @@ async def test_items_are_purged_as_the_tenant_and_never_with_the_migrators_own_r
 ) -> None:
     fill(world, tenant, 30)
     recorder = Recorder(by.tables.client)
-    await offboard(means(with_client(by, recorder), tmp_path, time), tenant)
+    await offboard(offboarder(with_client(by, recorder), tmp_path, time), tenant)
     scans = {call.credentials for call in recorder.calls if call.operation == "Scan"}
     purges = {call.credentials for call in recorder.calls if call.operation == "BatchWriteItem"}
     assert len(scans) == len(purges) == 1
@@ -186,13 +186,13 @@ async def test_what_turns_up_meanwhile_is_exported_and_purged_too(
     fill(world, tenant, 5)
 
     def late(job: OffboardingState) -> None:
-        if job.phase is OffboardingPhase.PURGING and job.purged + job.found == job.lines and job.round < 3:
+        if job.phase is OffboardingPhase.PURGING and job.purged + job.found == job.exported and job.round < 3:
             put_items(world, [{"PK": {"S": f"TENANT#{tenant}#LATE#{job.round}"}, "SK": {"S": "A"}}])
 
-    job = await offboard(means(by, tmp_path, time, tell=late), tenant)
+    job = await offboard(offboarder(by, tmp_path, time, on_state=late), tenant)
     exported = lines(tmp_path, job)
     assert [item["PK"]["S"] for item in exported[5:]] == [f"TENANT#{tenant}#LATE#{at}" for at in (1, 2)]
-    assert (job.lines, job.purged, job.round) == (7, 7, 4)
+    assert (job.exported, job.purged, job.round) == (7, 7, 4)
     assert items_of(all_items(world), tenant) == []
 
 
@@ -204,12 +204,12 @@ async def test_a_tenant_that_is_still_written_is_not_certified(
             put_items(world, [{"PK": {"S": f"TENANT#{tenant}#LATE#{job.round}"}, "SK": {"S": "A"}}])
 
     fill(world, tenant, 1)
-    with_means = means(by, tmp_path, time)
+    given = offboarder(by, tmp_path, time)
     with pytest.raises(Conflict, match="keep coming"):
-        await offboard(replace(with_means, tell=stubborn), tenant)
-    assert (await with_means.register.get(tenant)).status is TenantStatus.OFFBOARDING
-    job = await Worker(with_means).run(tenant)
-    assert (job.phase, job.lines) == (OffboardingPhase.FINISHED, job.purged)
+        await offboard(watched(given, stubborn), tenant)
+    assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
+    job = await given.run(tenant)
+    assert (job.phase, job.exported) == (OffboardingPhase.FINISHED, job.purged)
 
 
 async def test_an_item_of_somebody_else_that_points_at_the_tenant_keeps_it_from_being_certified(
@@ -219,15 +219,15 @@ async def test_an_item_of_somebody_else_that_points_at_the_tenant_keeps_it_from_
     keys: list[Any] = [{"PK": {"S": f"TENANT#{other}#{at}"}, "SK": {"S": "A"}} for at in range(2)]
     fill(world, tenant, 2)
     put_items(world, [key | {"GSI2PK": {"S": f"TENANT#{tenant}#L"}, "GSI2SK": {"S": "1"}} for key in keys])
-    with_means = means(by, tmp_path, time, page=1)
+    given = offboarder(by, tmp_path, time, page_size=1)
     for _ in range(2):
         with pytest.raises(Conflict, match="2 items of others"):
-            await offboard(with_means, tenant)
+            await offboard(given, tenant)
         assert items_of(all_items(world), tenant) == []
         assert len(items_of(all_items(world), other)) == 2, "they are not this tenant's to purge"
     for key in keys:
         world.engine_client().delete_item(TableName=world.settings.table, Key=key)
-    assert (await Worker(with_means).run(tenant)).phase is OffboardingPhase.FINISHED
+    assert (await given.run(tenant)).phase is OffboardingPhase.FINISHED
 
 
 @dataclass(slots=True)
@@ -255,16 +255,16 @@ async def test_what_any_index_still_shows_is_waited_for(
 ) -> None:
     fill(world, tenant, 2)
     lagging = Lagging(by.tables.client, index, {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 2)
-    job = await offboard(means(with_client(by, lagging), tmp_path, time), tenant)
-    assert (job.phase, job.lines, job.round) == (OffboardingPhase.FINISHED, 2, 4)
-    assert time.slept[-2:] == [LAG, LAG]
+    job = await offboard(offboarder(with_client(by, lagging), tmp_path, time), tenant)
+    assert (job.phase, job.exported, job.round) == (OffboardingPhase.FINISHED, 2, 4)
+    assert time.slept[-2:] == [INDEX_LAG_SECONDS, INDEX_LAG_SECONDS]
 
 
 async def test_an_index_that_never_lets_go_keeps_it_from_being_certified(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     lagging = Lagging(by.tables.client, "GSI2", {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 1000)
-    given = means(with_client(by, lagging), tmp_path, time)
+    given = offboarder(with_client(by, lagging), tmp_path, time)
     with pytest.raises(Conflict, match="keep coming"):
         await offboard(given, tenant)
     assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
@@ -274,12 +274,12 @@ async def test_counts_that_differ_are_not_certified(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 5)
-    given = means(by, tmp_path, time)
+    given = offboarder(by, tmp_path, time)
     job = await stopped_at(given, tenant, OffboardingPhase.CERTIFYING)
-    jobs = Worker(given).jobs
-    await jobs.release(await jobs.keep((await jobs.find(tenant)) or job, replace(job, purged=4)))
+    assert job.purged == 5
+    await given.set_state(tenant, purged=4)
     with pytest.raises(Conflict, match="5 items were exported and 4 purged"):
-        await Worker(given).run(tenant)
+        await given.run(tenant)
     assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
 
 
@@ -295,7 +295,7 @@ async def test_a_key_outside_the_fence_is_never_purged(
 
 
 async def test_what_is_left_of_it_is_that_it_was(world: World, by: MigratorAccess, time: Time, tmp_path: Path) -> None:
-    with_means, keys = means(by, tmp_path, time), TenantIdentityProvider(issuer=ISSUER)
+    given, keys = offboarder(by, tmp_path, time), TenantIdentityProvider(issuer=ISSUER)
     wanted = OnboardingRequest(
         id=TenantId("leaver"),
         name="Leaver",
@@ -308,14 +308,14 @@ async def test_what_is_left_of_it_is_that_it_was(world: World, by: MigratorAcces
     factory = AdminContextFactory(
         settings=world.settings, tables=world.tables, publish_suspensions=world.connections.publish_suspensions
     )
-    onboard = factory.onboarding(with_means.register)
+    onboard = factory.onboarding(given.register)
     await onboard(wanted)
-    job = await offboard(with_means, wanted.id)
-    tenant = await with_means.register.get(wanted.id)
+    job = await offboard(given, wanted.id)
+    tenant = await given.register.get(wanted.id)
     assert (tenant.status, tenant.name, tenant.issuer, tenant.owner_id) == (TenantStatus.OFFBOARDED, "leaver", "", "")
     assert (tenant.request, tenant.reason, tenant.shards, tenant.stored_bytes) == ("", None, {}, 0)
-    assert await with_means.register.find_identity(ISSUER) is None
-    happened = [one async for one in with_means.register.table.iterate_shards(events_of_tenant, tenant=wanted.id)]
+    assert await given.register.find_issuer(ISSUER) is None
+    happened = [one async for one in given.register.table.iterate_shards(events_of_tenant, tenant=wanted.id)]
     assert [one.kind for one in happened][:2] == ["tenant.offboarded", "tenant.offboarding"]
     assert happened[0].by == OPERATOR
     assert not any("leaver.example" in one.detail or ISSUER in one.detail for one in happened)
@@ -332,27 +332,27 @@ async def test_an_issuer_that_another_tenant_claimed_since_is_not_freed(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     """A tenant of the settings' issuer has no identity item; somebody else's must not be taken for it."""
-    with_means, issuer = means(by, tmp_path, time), "https://id.somebody.example"
+    given, issuer = offboarder(by, tmp_path, time), "https://id.somebody.example"
     owner = await world.new_tenant()
     identity = new_tenant_issuer(owner, issuer, TenantIdentityProvider(issuer=issuer).jwks(), None, time.now())
-    await with_means.register.claim(
-        replace(await with_means.register.get(tenant), id=TenantId("claimer"), issuer=issuer), identity, {}
+    await given.register.claim(
+        replace(await given.register.get(tenant), id=TenantId("claimer"), issuer=issuer), identity, {}
     )
-    await with_means.register.change(tenant, "test", lambda one: replace(one, issuer=issuer), detail={})
-    await offboard(with_means, tenant)
-    assert await with_means.register.find_identity(issuer) == identity
+    await given.register.change(tenant, "test", lambda one: replace(one, issuer=issuer), detail={})
+    await offboard(given, tenant)
+    assert await given.register.find_issuer(issuer) == identity
 
 
 async def test_asked_again_it_answers_with_the_same_certificate(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 4)
-    with_means = means(by, tmp_path, time)
-    first = await offboard(with_means, tenant)
-    again = await begin(with_means, tenant)
+    given = offboarder(by, tmp_path, time)
+    first = await offboard(given, tenant)
+    again = await begin(given, tenant)
     assert again.tenant.status is TenantStatus.OFFBOARDED
-    assert (await Worker(with_means).run(tenant)).certificate == again.job.certificate == first.certificate
-    assert [one.kind async for one in with_means.register.table.iterate_shards(events_of_tenant, tenant=tenant)].count(
+    assert (await given.run(tenant)).certificate == state_of(again.job).certificate == first.certificate
+    assert [one.kind async for one in given.register.table.iterate_shards(events_of_tenant, tenant=tenant)].count(
         "tenant.offboarded"
     ) == 1
 
@@ -361,7 +361,7 @@ async def test_the_certificate_speaks_of_this_export_and_is_signed(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 20)
-    job = await offboard(means(by, tmp_path, time, page=7), tenant)
+    job = await offboard(offboarder(by, tmp_path, time, page_size=7), tenant)
     beside = certificate_file(tmp_path, job.export)
     assert beside.read_text() == job.certificate
     claims = verify_certificate(beside.read_bytes(), KEY.verifier)
@@ -374,8 +374,8 @@ async def test_the_certificate_speaks_of_this_export_and_is_signed(
 async def test_a_tenant_without_items_leaves_an_empty_export(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
-    job = await offboard(means(by, tmp_path, time), tenant)
-    assert (job.lines, (tmp_path / job.export).read_bytes()) == (0, b"")
+    job = await offboard(offboarder(by, tmp_path, time), tenant)
+    assert (job.exported, (tmp_path / job.export).read_bytes()) == (0, b"")
     compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
 
 
@@ -383,79 +383,77 @@ async def test_a_second_worker_is_refused_and_told_until_when(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 2)
-    with_means = means(by, tmp_path, time)
-    await begin(with_means, tenant)
-    first = Worker(with_means)
-    job = await first.jobs.take((await first.jobs.find(tenant)) or pytest.fail("no job"))
+    given = offboarder(by, tmp_path, time)
+    await begin(given, tenant)
+    first = given.store()
+    job = await first.save(before := await given.job(tenant), replace(before, worker=first.worker))
     with pytest.raises(Conflict) as refusal:
-        await Worker(with_means).run(tenant)
+        await given.run(tenant)
     assert refusal.value.extensions["until"] == "2026-11-16T08:01:00+00:00"
     await time.sleep(61)
-    assert (await Worker(with_means).run(tenant)).phase is OffboardingPhase.FINISHED
+    assert (await given.run(tenant)).phase is OffboardingPhase.FINISHED
     with pytest.raises(Conflict, match="taken over"):
-        await first.jobs.keep(job, job)
+        await first.save(job, job)
 
 
 async def test_a_worker_that_lost_its_lease_leaves_that_of_the_other(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
-    given = means(by, tmp_path, time)
+    given = offboarder(by, tmp_path, time)
     await begin(given, tenant)
-    other = Worker(given).jobs
+    other = given.store()
 
     async def long(_: float) -> None:
         await time.sleep(61)
-        await other.take((await other.find(tenant)) or pytest.fail("no job"))
+        await other.save(before := await given.job(tenant), replace(before, worker=other.worker))
 
     with pytest.raises(Conflict, match="taken over"):
-        await Worker(replace(given, sleep=long)).run(tenant)
-    kept = await other.find(tenant)
-    assert kept
-    assert kept.worker == other.worker
+        await given.run(tenant, sleep=long)
+    assert (await given.job(tenant)).worker == other.worker
 
 
 async def test_a_worker_that_is_told_to_stop_leaves_its_lease_to_the_next(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 10)
-    with_means = means(by, tmp_path, time, page=3)
-    await begin(with_means, tenant)
+    given = offboarder(by, tmp_path, time, page_size=3)
+    await begin(given, tenant)
     seen: list[OffboardingState] = []
     while not seen or seen[-1].phase is not OffboardingPhase.FINISHED:
         once = iter([False])
-        seen.append(await Worker(with_means).run(tenant, stop=partial(next, once, True)))
+        seen.append(await given.run(tenant, should_stop=partial(next, once, True)))
     assert len(seen) > 10
-    assert (seen[-1].lines, seen[-1].purged) == (10, 10)
+    assert (seen[-1].exported, seen[-1].purged) == (10, 10)
 
 
-async def stopped_at(with_means: OffboardResources, tenant: TenantId, phase: OffboardingPhase) -> OffboardingState:
+async def stopped_at(given: Offboarder, tenant: TenantId, phase: OffboardingPhase) -> OffboardingState:
     """Begun, and left when that phase has done something."""
-    await begin(with_means, tenant)
+    await begin(given, tenant)
     at: list[OffboardingState] = []
 
     def reached() -> bool:
         return (
             bool(at)
             and at[-1].phase is phase
-            and (at[-1].purged if phase is OffboardingPhase.PURGING else at[-1].size) > 0
+            and (at[-1].purged if phase is OffboardingPhase.PURGING else at[-1].export_size) > 0
         )
 
-    job = await Worker(replace(with_means, tell=at.append)).run(tenant, stop=reached)
+    job = await watched(given, at.append).run(tenant, should_stop=reached)
     assert job.phase is phase
     return job
 
 
-@pytest.mark.parametrize("phase", [OffboardingPhase.EXPORTING, OffboardingPhase.PROVING])
+@pytest.mark.parametrize("phase", [OffboardingPhase.EXPORTING, OffboardingPhase.VERIFYING_EXPORT])
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"x" * 5000)])
 async def test_an_export_that_is_bad_before_anything_was_purged_is_made_again(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId, phase: OffboardingPhase, damage: Any
 ) -> None:
     fill(world, tenant, 40)
-    with_means = means(by, tmp_path, time, page=30)
-    job = await stopped_at(with_means, tenant, phase)
+    given = offboarder(by, tmp_path, time, page_size=30)
+    job = await stopped_at(given, tenant, phase)
     damage(tmp_path / job.export)
-    done = await Worker(with_means).run(tenant)
-    assert (done.lines, done.purged, len(lines(tmp_path, done))) == (40, 40, 40)
+    done = await given.run(tenant)
+    assert (done.exported, done.purged, len(lines(tmp_path, done))) == (40, 40, 40)
     compare_export(verify_certificate(done.certificate or "", KEY.verifier), tmp_path / done.export)
 
 
@@ -466,13 +464,13 @@ async def test_a_disk_that_damages_everything_is_not_tried_for_ever(
     tries: list[str] = []
 
     def damage(name: str) -> None:
-        if name == f"before {OffboardingPhase.PROVING}":
+        if name == f"before {OffboardingPhase.VERIFYING_EXPORT}":
             tries.append(name)
             (path,) = tmp_path.glob("*.gz")
             path.write_bytes(path.read_bytes()[:-1] if len(tries) < 5 else path.read_bytes())
 
     with pytest.raises(ExportDamaged):
-        await offboard(means(by, tmp_path, time, seam=damage), tenant)
+        await offboard(offboarder(by, tmp_path, time, failpoint=damage), tenant)
     assert len(tries) == 2
     assert len(items_of(all_items(world), tenant)) == 5
 
@@ -481,28 +479,31 @@ async def test_an_export_that_is_bad_after_something_was_purged_stops_it_until_i
     world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 40)
-    with_means = means(by, tmp_path, time, page=30)
-    job = await stopped_at(with_means, tenant, OffboardingPhase.PURGING)
+    given = offboarder(by, tmp_path, time, page_size=30)
+    job = await stopped_at(given, tenant, OffboardingPhase.PURGING)
     path = tmp_path / job.export
     whole = path.read_bytes()
     for bad in (b"", whole[:-9], whole[:60] + bytes([whole[60] ^ 1]) + whole[61:]):
         path.write_bytes(bad)
         with pytest.raises(ExportDamaged):
-            await Worker(with_means).run(tenant)
+            await given.run(tenant)
         assert len(items_of(all_items(world), tenant)) == 40 - job.purged, "nothing more is purged"
     path.write_bytes(whole)
-    done = await Worker(with_means).run(tenant)
-    assert (done.lines, done.purged, done.round) == (40, 40, 2)
+    done = await given.run(tenant)
+    assert (done.exported, done.purged, done.round) == (40, 40, 2)
 
 
 async def test_a_worker_elsewhere_begins_anew_or_stops_but_never_loses_anything(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 40)
-    here, there = means(by, tmp_path / "here", time, page=30), means(by, tmp_path / "there", time, page=30)
+    here, there = (
+        offboarder(by, tmp_path / "here", time, page_size=30),
+        offboarder(by, tmp_path / "there", time, page_size=30),
+    )
     await stopped_at(here, tenant, OffboardingPhase.EXPORTING)
     job = await stopped_at(there, tenant, OffboardingPhase.PURGING)
-    assert str(job.uri).startswith((tmp_path / "there").as_uri())
+    assert str(job.export_uri).startswith((tmp_path / "there").as_uri())
     with pytest.raises(ExportDamaged):
-        await Worker(here).run(tenant)
-    assert (await Worker(there).run(tenant)).lines == 40
+        await here.run(tenant)
+    assert (await there.run(tenant)).exported == 40

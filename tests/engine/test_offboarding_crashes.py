@@ -11,8 +11,7 @@ from keyfence.errors import Conflict
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.offboard.certificate import certificate_file, compare_export, verify_certificate
 from keyfence.jobs.offboard.export_file import chain_lines
-from keyfence.jobs.offboard.job import OffboardResources, Worker
-from keyfence.jobs.offboard.start import OffboardingPhase, OffboardingState
+from keyfence.jobs.offboard.state import OffboardingPhase, OffboardingState, state_of
 from keyfence.store.keys import Fence
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.tenant import TenantStatus
@@ -21,14 +20,15 @@ from tests import tier
 from tests.engine.offboarding_run import (
     KEY,
     CrashingProcess,
+    Offboarder,
     Time,
     all_items,
     begin,
     delete_items,
     fill,
     items_of,
-    means,
     migrator,
+    offboarder,
     with_client,
     without_iam,
 )
@@ -38,7 +38,9 @@ from tests.stack import World
 pytestmark = pytest.mark.one_engine
 
 COUNT, PAGE, PARTS = 7, 12, 4
-PHASES = [phase for phase in OffboardingPhase if phase not in {OffboardingPhase.DROPPING, OffboardingPhase.FINISHED}]
+PHASES = [
+    phase for phase in OffboardingPhase if phase not in {OffboardingPhase.DROPPING_TABLE, OffboardingPhase.FINISHED}
+]
 CALLS = ("Scan", "BatchWriteItem", "TransactWriteItems", "GetItem", "Query")
 
 
@@ -48,28 +50,28 @@ def by(world: World) -> Iterator[MigratorAccess]:
         yield made
 
 
-async def expected(means: OffboardResources, job: OffboardingState) -> bytes:
+async def expected(given: Offboarder, job: OffboardingState) -> bytes:
     """The file as it is when nobody dies: a member for every page that has anything."""
-    content, head, after = b"", job.head, None
+    content, head, after = b"", job.chain_hash, None
     while True:
-        page = await means.sweep.page(fence=Fence.for_tenant(job.tenant), after=after, limit=PAGE)
+        page = await given.by.scan.page(fence=Fence.for_tenant(job.tenant), after=after, limit=PAGE)
         head, lines = chain_lines(head, page.items)
         content += gzip.compress(lines, mtime=0) if lines else b""
         if (after := page.next_key) is None:
             return content
 
 
-async def state(means: OffboardResources, tenant: TenantId) -> tuple[object, ...]:
-    job = await Worker(means).jobs.find(tenant)
-    found = await means.register.get(tenant)
-    happened = [one.kind async for one in means.register.table.iterate_shards(events_of_tenant, tenant=tenant)]
-    assert job
-    return found.status, found.name == tenant, job.phase, job.lines, job.purged, job.round, job.worker, happened
+async def state(given: Offboarder, tenant: TenantId) -> tuple[object, ...]:
+    job, reached = await given.job(tenant), await given.state(tenant)
+    found = await given.register.get(tenant)
+    happened = [one.kind async for one in given.register.table.iterate_shards(events_of_tenant, tenant=tenant)]
+    counted = (reached.phase, reached.exported, reached.purged, reached.round)
+    return found.status, found.name == tenant, *counted, job.worker, happened
 
 
-async def ended(world: World, means: OffboardResources, tenant: TenantId, exports: Path, content: bytes) -> None:
+async def ended(world: World, given: Offboarder, tenant: TenantId, exports: Path, content: bytes) -> None:
     assert items_of(all_items(world), tenant) == []
-    assert await state(means, tenant) == (
+    assert await state(given, tenant) == (
         TenantStatus.OFFBOARDED,
         True,
         OffboardingPhase.FINISHED,
@@ -79,8 +81,7 @@ async def ended(world: World, means: OffboardResources, tenant: TenantId, export
         None,
         ["tenant.offboarded", "tenant.offboarding", "tenant.entered"],
     )
-    job = await Worker(means).jobs.find(tenant)
-    assert job
+    job = await given.state(tenant)
     assert (exports / job.export).read_bytes() == content
     certificate = certificate_file(exports, job.export)
     assert certificate.read_text() == job.certificate
@@ -99,24 +100,24 @@ async def test_a_worker_may_die_at_any_call_and_at_any_seam(
     for at in range(part, 1000, PARTS):
         tenant, time, exports = await world.new_tenant(f"torn{part}-{at}"), Time(), tmp_path / str(at)
         fill(world, tenant, COUNT)
-        healthy = without_iam(means(by, exports, time, page=PAGE))
-        content = await expected(healthy, (await begin(healthy, tenant)).job)
+        healthy = without_iam(offboarder(by, exports, time, page_size=PAGE))
+        content = await expected(healthy, state_of((await begin(healthy, tenant)).job))
         process = CrashingProcess(by.tables.client, at)
         with suppress(Crash):
-            torn = means(with_client(by, process), exports, time, page=PAGE, seam=process.place)
-            await Worker(without_iam(torn)).run(tenant)
+            torn = offboarder(with_client(by, process), exports, time, page_size=PAGE, failpoint=process.place)
+            await without_iam(torn).run(tenant)
         if process.crashed:
             died.add(process.places[-1])
             if not (await lease_is_free(healthy, tenant)):
                 with pytest.raises(Conflict, match="another worker"):
-                    await Worker(healthy).run(tenant)
+                    await healthy.run(tenant)
                 await time.sleep(61)
-            await Worker(healthy).run(tenant)
+            await healthy.run(tenant)
         await ended(world, healthy, tenant, exports, content)
         delete_items(world, keep=neighbour)
         if not process.crashed:
             assert set(process.places) >= {
-                f"{when} {phase}" for when in ("before", "after", "kept") for phase in PHASES
+                f"{when} {phase}" for when in ("before", "after", "saved") for phase in PHASES
             }
             assert set(process.places) >= {f"{when} {what}" for when in ("asking", "answered") for what in CALLS}
             break
@@ -124,8 +125,8 @@ async def test_a_worker_may_die_at_any_call_and_at_any_seam(
     assert items_of(all_items(world), neighbour) == before
 
 
-async def lease_is_free(means: OffboardResources, tenant: TenantId) -> bool:
-    job = await Worker(means).jobs.find(tenant)
+async def lease_is_free(given: Offboarder, tenant: TenantId) -> bool:
+    job = await given.find_job(tenant)
     return job is None or job.worker is None
 
 
@@ -134,12 +135,12 @@ async def test_a_beginning_may_die_at_any_call(world: World, by: MigratorAccess,
     for at in range(1000):
         tenant, time, exports = await world.new_tenant(f"begun-{at}"), Time(), tmp_path / str(at)
         fill(world, tenant, COUNT)
-        healthy, process = means(by, exports, time), CrashingProcess(by.tables.client, at)
+        healthy, process = offboarder(by, exports, time), CrashingProcess(by.tables.client, at)
         with suppress(Crash):
-            await begin(means(with_client(by, process), exports, time), tenant)
+            await begin(offboarder(with_client(by, process), exports, time), tenant)
         job = (await begin(healthy, tenant)).job
-        assert job.phase is OffboardingPhase.SHUTTING
-        await Worker(healthy).run(tenant)
+        assert job.phase is OffboardingPhase.SUSPENDING
+        await healthy.run(tenant)
         assert (await state(healthy, tenant))[-1] == ["tenant.offboarded", "tenant.offboarding", "tenant.entered"]
         if not process.crashed:
             break
@@ -153,12 +154,13 @@ async def test_many_who_die_one_after_the_other_still_get_it_done(
     """Each lives for a few calls only."""
     tenant, time = await world.new_tenant(), Time()
     fill(world, tenant, COUNT)
-    healthy = means(by, tmp_path, time, page=PAGE)
-    content = await expected(healthy, (await begin(healthy, tenant)).job)
+    healthy = offboarder(by, tmp_path, time, page_size=PAGE)
+    content = await expected(healthy, state_of((await begin(healthy, tenant)).job))
     for _ in range(200):
         process = CrashingProcess(by.tables.client, 13)
         with suppress(Crash):
-            await Worker(means(with_client(by, process), tmp_path, time, page=PAGE, seam=process.place)).run(tenant)
+            torn = offboarder(with_client(by, process), tmp_path, time, page_size=PAGE, failpoint=process.place)
+            await torn.run(tenant)
         if not process.crashed:
             break
         await time.sleep(61)

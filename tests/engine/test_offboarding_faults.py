@@ -9,15 +9,14 @@ import pytest
 from keyfence.jobs import migrator as patience
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
-from keyfence.jobs.offboard.job import Worker
-from keyfence.jobs.offboard.start import OffboardingPhase
+from keyfence.jobs.offboard.state import OffboardingPhase
 from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.tenant import TenantStatus
 from keyfence_iam.gate.faults import Fault, FaultKind
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.engine.offboarding_run import KEY, Time, all_items, begin, fill, items_of, means, migrator
+from tests.engine.offboarding_run import KEY, Time, all_items, begin, fill, items_of, migrator, offboarder
 from tests.stack import World
 
 OPERATIONS = ("Scan", "BatchWriteItem", "TransactWriteItems", "GetItem")
@@ -38,12 +37,12 @@ async def test_every_third_call_of_each_kind_may_fail(
     world: World, by: MigratorAccess, tmp_path: Path, tenant: TenantId, kind: FaultKind
 ) -> None:
     fill(world, tenant, 40)
-    given = means(by, tmp_path, Time(), page=15)
+    given = offboarder(by, tmp_path, Time(), page_size=15)
     world.gate.faults = [Fault(kind=kind, operation=one, every=3) for one in OPERATIONS]
     await begin(given, tenant)
-    job = await Worker(given).run(tenant)
+    job = await given.run(tenant)
     world.gate.faults = ()
-    assert (job.phase, job.lines, job.purged, job.round) == (OffboardingPhase.FINISHED, 40, 40, 2)
+    assert (job.phase, job.exported, job.purged, job.round) == (OffboardingPhase.FINISHED, 40, 40, 2)
     assert items_of(all_items(world), tenant) == []
     compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
     happened = [one.kind async for one in given.register.table.iterate_shards(events_of_tenant, tenant=tenant)]
@@ -54,7 +53,7 @@ async def test_a_fence_that_cannot_be_shut_keeps_everything_where_it_is(
     world: World, by: MigratorAccess, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 4)
-    given = means(by, tmp_path, Time())
+    given = offboarder(by, tmp_path, Time())
 
     class Unreachable(Exception):
         """IAM is away."""
@@ -62,12 +61,12 @@ async def test_a_fence_that_cannot_be_shut_keeps_everything_where_it_is(
     async def away(_: object) -> None:
         raise Unreachable
 
-    broken = replace(given, suspensions=replace(given.suspensions, shut=away))
+    broken = replace(given, publish_suspensions=away)
     with pytest.raises(Unreachable):
         await begin(broken, tenant)
     with pytest.raises(Unreachable):
-        await Worker(broken).run(tenant)
+        await broken.run(tenant)
     assert len(items_of(all_items(world), tenant)) == 4
     assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
     await begin(given, tenant)
-    assert (await Worker(given).run(tenant)).lines == 4
+    assert (await given.run(tenant)).exported == 4

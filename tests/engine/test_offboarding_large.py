@@ -8,7 +8,17 @@ import pytest
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
 from tests import tier
-from tests.engine.offboarding_run import KEY, Time, all_items, fill, items_of, means, migrator, offboard, with_client
+from tests.engine.offboarding_run import (
+    KEY,
+    Time,
+    all_items,
+    fill,
+    items_of,
+    migrator,
+    offboard,
+    offboarder,
+    with_client,
+)
 from tests.stack import Recorder, World
 
 COUNT = tier.size(default=500, full=10_000)
@@ -27,9 +37,9 @@ async def test_many_items_leave(world: World, by: MigratorAccess, tmp_path: Path
     fill(world, neighbour, COUNT // 10, indexed=COUNT // 100)
     before = items_of(all_items(world), neighbour)
     recorder = Recorder(by.tables.client)
-    given = means(with_client(by, recorder), tmp_path, Time(), page=COUNT // 10)
+    given = offboarder(with_client(by, recorder), tmp_path, Time(), page_size=COUNT // 10)
     job = await offboard(given, tenant)
-    assert (job.lines, job.purged, job.round) == (COUNT, COUNT, 2)
+    assert (job.exported, job.purged, job.round) == (COUNT, COUNT, 2)
     compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
     scanned = all_items(world)
     assert items_of(scanned, tenant) == []

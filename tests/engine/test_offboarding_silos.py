@@ -13,23 +13,24 @@ import pytest
 from keyfence.errors import Conflict
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
-from keyfence.jobs.offboard.job import OffboardResources, Worker
-from keyfence.jobs.offboard.start import OffboardingPhase, OffboardingState
+from keyfence.jobs.offboard.state import OffboardingPhase, OffboardingState
 from keyfence.store.codec import Item
 from keyfence.tenancy.tenant import Placement, TenantStatus
 from keyfence_iam.tenant import TenantId
 from tests.engine.offboarding_run import (
     KEY,
     CrashingProcess,
+    Offboarder,
     Time,
     all_items,
     begin,
     fill,
     items_of,
-    means,
     migrator,
     offboard,
+    offboarder,
     put_items,
+    watched,
     with_client,
     without_iam,
 )
@@ -64,7 +65,7 @@ def own(world: World, tenant: TenantId) -> list[Any] | None:
     return [item for page in client.get_paginator("scan").paginate(TableName=table) for item in page["Items"]]
 
 
-async def placed(world: World, by: MigratorAccess, given: OffboardResources, name: str, count: int = COUNT) -> TenantId:
+async def placed(world: World, by: MigratorAccess, given: Offboarder, name: str, count: int = COUNT) -> TenantId:
     """A tenant whose items are in a table of its own."""
     tenant = await world.new_tenant(name)
     fill(world, tenant, count)
@@ -85,7 +86,7 @@ def exported(exports: Path, job: OffboardingState) -> list[str]:
 async def test_its_table_goes_with_it_and_its_neighbours_stay(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path
 ) -> None:
-    given = means(by, tmp_path, time, page=3)
+    given = offboarder(by, tmp_path, time, page_size=3)
     tenant, beside = await placed(world, by, given, "owner"), await placed(world, by, given, "owner-1")
     pooled = await world.new_tenant("owner-2")
     fill(world, pooled, COUNT)
@@ -93,7 +94,7 @@ async def test_its_table_goes_with_it_and_its_neighbours_stay(
     job = await offboard(given, tenant)
     assert before
     assert sorted(exported(tmp_path, job)) == sorted(item["PK"]["S"] for item in before)
-    assert (job.phase, job.lines, job.purged, job.placement) == (
+    assert (job.phase, job.exported, job.purged, job.placement) == (
         OffboardingPhase.FINISHED,
         COUNT,
         COUNT,
@@ -111,29 +112,29 @@ async def test_its_table_goes_with_it_and_its_neighbours_stay(
 async def test_what_lies_in_the_pool_besides_is_exported_and_purged_too(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path
 ) -> None:
-    given = means(by, tmp_path, time)
+    given = offboarder(by, tmp_path, time)
     tenant = await placed(world, by, given, "divided")
     stray: Item = {"PK": {"S": f"TENANT#{tenant}#LEFT"}, "SK": {"S": "A"}}
     put_items(world, [stray])
     job = await offboard(given, tenant)
     assert exported(tmp_path, job)[-1] == f"TENANT#{tenant}#LEFT"
-    assert (job.lines, job.purged, items_of(all_items(world), tenant)) == (COUNT + 1, COUNT + 1, [])
+    assert (job.exported, job.purged, items_of(all_items(world), tenant)) == (COUNT + 1, COUNT + 1, [])
 
 
 async def test_it_is_purged_as_itself_in_its_own_table_before_that_is_dropped(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path
 ) -> None:
     recorder = Recorder(by.tables.client)
-    given = means(with_client(by, recorder), tmp_path, time)
+    given = offboarder(with_client(by, recorder), tmp_path, time)
     tenant, beside = await placed(world, by, given, "itself"), await placed(world, by, given, "itself-1")
     recorder.calls.clear()
     held = list[int]()
 
     def seam(name: str) -> None:
-        if name == f"before {OffboardingPhase.DROPPING}":
+        if name == f"before {OffboardingPhase.DROPPING_TABLE}":
             held.append(len(own(world, tenant) or ()))
 
-    await offboard(replace(given, seam=seam), tenant)
+    await offboard(given.with_resources(failpoint=seam), tenant)
     assert held == [0]
     scans = {call.credentials for call in recorder.calls if call.operation == "Scan"}
     (as_tenant,) = {call.credentials for call in recorder.calls if call.operation == "BatchWriteItem"}
@@ -148,16 +149,16 @@ async def test_it_is_purged_as_itself_in_its_own_table_before_that_is_dropped(
 async def test_a_table_whose_items_were_not_all_purged_is_not_dropped(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path
 ) -> None:
-    given = means(by, tmp_path, time)
+    given = offboarder(by, tmp_path, time)
     tenant = await placed(world, by, given, "unfinished")
     await begin(given, tenant)
     at = list[OffboardingState]()
-    worker = Worker(replace(given, tell=at.append))
-    job = await worker.run(tenant, stop=lambda: bool(at) and at[-1].phase is OffboardingPhase.DROPPING)
-    job = (await worker.jobs.find(tenant)) or job
-    await worker.jobs.release(await worker.jobs.keep(job, replace(job, purged=COUNT - 1)))
-    with pytest.raises(Conflict, match="the table must stay"):
-        await Worker(given).run(tenant)
+    worker = watched(given, at.append)
+    job = await worker.run(tenant, should_stop=lambda: bool(at) and at[-1].phase is OffboardingPhase.DROPPING_TABLE)
+    assert job.phase is OffboardingPhase.DROPPING_TABLE
+    await given.set_state(tenant, purged=COUNT - 1)
+    with pytest.raises(Conflict, match="the table is not deleted"):
+        await given.run(tenant)
     assert own(world, tenant) == []
 
 
@@ -166,7 +167,7 @@ async def test_a_worker_may_die_before_its_table_is_dropped_and_after(
     world: World, by: MigratorAccess, tmp_path: Path
 ) -> None:
     """At every place around that, and at every so many others."""
-    beside = await placed(world, by, means(by, tmp_path, Time()), "torn-beside")
+    beside = await placed(world, by, offboarder(by, tmp_path, Time()), "torn-beside")
     theirs, whole = own(world, beside), CrashingProcess(by.tables.client)
     await torn(world, by, tmp_path / "whole", "torn-whole", whole)
     dropped = whole.places.index("dropped")
@@ -175,10 +176,10 @@ async def test_a_worker_may_die_before_its_table_is_dropped_and_after(
         await torn(world, by, tmp_path / f"{at}", f"torn-{at}", CrashingProcess(by.tables.client, at)) for at in around
     ]
     assert set(died) >= {
-        f"before {OffboardingPhase.DROPPING}",
+        f"before {OffboardingPhase.DROPPING_TABLE}",
         "dropped",
-        f"after {OffboardingPhase.DROPPING}",
-        f"kept {OffboardingPhase.DROPPING}",
+        f"after {OffboardingPhase.DROPPING_TABLE}",
+        f"saved {OffboardingPhase.DROPPING_TABLE}",
     }
     assert own(world, beside) == theirs
 
@@ -186,18 +187,17 @@ async def test_a_worker_may_die_before_its_table_is_dropped_and_after(
 async def torn(world: World, by: MigratorAccess, exports: Path, name: str, process: CrashingProcess) -> str:
     """Where it died; whoever came next has brought it to the end that it would have had."""
     time = Time()
-    healthy = without_iam(means(by, exports, time, page=PAGE))
+    healthy = without_iam(offboarder(by, exports, time, page_size=PAGE))
     tenant = await placed(world, by, healthy, name)
     await begin(healthy, tenant)
     with suppress(Crash):
-        dying = means(with_client(by, process), exports, time, page=PAGE, seam=process.place)
-        await Worker(without_iam(dying)).run(tenant)
+        dying = offboarder(with_client(by, process), exports, time, page_size=PAGE, failpoint=process.place)
+        await without_iam(dying).run(tenant)
     if process.crashed:
         await time.sleep(61)
-        await Worker(healthy).run(tenant)
-    job = await Worker(healthy).jobs.find(tenant)
-    assert job
-    assert (job.phase, job.lines, job.purged, job.round) == (OffboardingPhase.FINISHED, COUNT, COUNT, 3)
+        await healthy.run(tenant)
+    job = await healthy.state(tenant)
+    assert (job.phase, job.exported, job.purged, job.round) == (OffboardingPhase.FINISHED, COUNT, COUNT, 3)
     assert (own(world, tenant), items_of(all_items(world), tenant)) == (None, [])
     compare_export(verify_certificate(job.certificate or "", KEY.verifier), exports / job.export)
     return process.places[-1]

@@ -13,7 +13,7 @@ from keyfence.domains.counters.counter import CounterRepository
 from keyfence.domains.groups.access_patterns import memberships
 from keyfence.domains.products.model import view_counter
 from keyfence.errors import BadInput, Conflict
-from keyfence.jobs.lease import LEASE
+from keyfence.jobs.job_store import LEASE
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.reshard.start import StartReshard
 from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
@@ -163,7 +163,7 @@ async def test_after_rebalancing_every_item_is_where_its_id_says(
     migration = await one.resharder.reshard(one.tenant, "stores", 16, rebalance=True)
     own = [item for item in items_of(world, one.tenant) if item["type"]["S"] == "Store"]
     assert [int(item["GSI3PK"]["S"][-2:], 16) for item in own] == [shard_of(item["id"]["S"], 16) for item in own]
-    assert (migration.items_copied, migration.items_total) == (moved, moved)
+    assert (migration.items_changed, migration.items_total) == (moved, moved)
     assert moved
 
 
@@ -188,7 +188,7 @@ async def test_what_cannot_be_is_refused_and_nothing_is_written(
 
 
 async def test_rebalancing_keeps_the_number_of_shards(tenant: TenantId, by: MigratorAccess) -> None:
-    with pytest.raises(BadInput, match="there are 1 shards; rebalance keeps their number"):
+    with pytest.raises(BadInput, match="shards must be 1: a rebalance does not change their number"):
         await ReshardRun(by=by).begin(tenant, "users", 2, rebalance=True)
 
 
@@ -208,9 +208,9 @@ async def test_one_change_at_a_time_and_the_same_wish_goes_on_with_it(tenant: Te
     resharder = ReshardRun(by=by)
     migration = await resharder.begin(tenant, "users", 4)
     for shards, rebalance in ((8, False), (1, False), (1, True)):
-        with pytest.raises(Conflict, match=f"keyfence migrate resume {migration.id}") as refused:
+        with pytest.raises(Conflict, match=f"keyfence job resume {migration.id}") as refused:
             await resharder.begin(tenant, "users", shards, rebalance=rebalance)
-        assert refused.value.extensions["migration"] == migration.id
+        assert refused.value.extensions["job"] == migration.id
     assert await resharder.begin(tenant, "users", 4) == migration
     other = await resharder.begin(tenant, "customers", 2)
     assert [(await resharder.run(one)).phase for one in (migration, other)] == ["FINISHED", "FINISHED"]
@@ -223,7 +223,7 @@ async def test_a_wish_that_is_met_already_changes_nothing(tenant: TenantId, by: 
     resharder = ReshardRun(by=by)
     await resharder.reshard(tenant, "users", 4)
     before, asked = await resharder.register.get(tenant), list[Any]()
-    await StartReshard(resharder.register, COLLECTIONS, carry_on=asked.append)(tenant, "users", 4)
+    await StartReshard(resharder.register, COLLECTIONS, run_in_background=asked.append)(tenant, "users", 4)
     assert (await resharder.register.get(tenant), asked) == (before, [])
 
 
@@ -248,7 +248,7 @@ async def test_who_takes_over_from_one_that_waited_waits_once_more(tenant: Tenan
     """Nobody knows how long the other has been gone, nor by which clock it waited."""
     first, second = ReshardRun(by=by), ReshardRun(by=by)
     migration = await first.begin(tenant, "users", 4)
-    await first.run(migration, stop=lambda: sum(first.time.slept) >= SETTLE - 5)
+    await first.run(migration, should_stop=lambda: sum(first.time.slept) >= SETTLE - 5)
     assert (await second.run(migration)).phase == "FINISHED"
     assert (sum(first.time.slept), sum(second.time.slept)) == (15, SETTLE)
 
@@ -261,7 +261,7 @@ async def test_nothing_moves_and_nothing_is_published_before_every_server_knows(
         migration = await resharder.begin(tenant, "users", shards)
         begun = await resharder.counts(tenant, "users")
         assert begun.move_direction is moving
-        early = await resharder.run(migration, stop=lambda: sum(resharder.time.slept) >= SETTLE - 5)
+        early = await resharder.run(migration, should_stop=lambda: sum(resharder.time.slept) >= SETTLE - 5)
         assert (early.phase, await resharder.counts(tenant, "users")) == ("SETTLING", begun)
         assert (await resharder.run(migration)).phase == "FINISHED"
         resharder.time.slept.clear()
@@ -276,5 +276,5 @@ async def test_a_mover_works_for_longer_than_what_a_server_knows_lasts(
     slow = ReshardRun(by=replace(by, tables=replace(by.tables, clock=lambda: next(ticks))))
     await slow.reshard(one.tenant, "group_members", 16)
     migration = await slow.reshard(one.tenant, "group_members", 16, rebalance=True)
-    assert (migration.phase, migration.items_copied > 3) == ("FINISHED", True)
+    assert (migration.phase, migration.items_changed > 3) == ("FINISHED", True)
     assert next(ticks) > TENANT_USE_SECONDS + TENANT_CACHE_SECONDS

@@ -43,7 +43,7 @@ async def test_what_changes_without_a_new_version_meanwhile_is_no_damage(world: 
             put += 1
 
     others = asyncio.gather(*(busy(id) for id in ids[:3]))
-    await resharder.run(begun, page=4)
+    await resharder.run(begun, page_size=4)
     stopped = True
     await others
     tenant_now = await resharder.register.get(tenant)

@@ -50,7 +50,7 @@ CASES = [
 """Growing moves nothing, whatever it is that grows, and parts of a number are as good in one slot as in another."""
 OWN: dict[str, Entity[Any]] = {"customers": customers, "activity": activities}
 SEAMS = {"settled", "before publishing", "published"}
-PASSES = {f"{when} {name}-1" for when in ("before", "stepped", "kept") for name in ("MOVING", "VERIFYING")}
+PASSES = {f"{when} {name}-1" for when in ("before", "processed", "saved") for name in ("MOVING", "VERIFYING")}
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def content(world: World, tenant: TenantId, collection: str) -> tuple[Any, ...]:
 
 async def state(resharder: ReshardRun, tenant: TenantId, collection: str, migration: Job) -> tuple[Any, ...]:
     counts = await resharder.counts(tenant, collection)
-    found = await resharder.means().records.get(migration.id)
+    found = await resharder.means().store.get(migration.id)
     kinds = Counter(
         [one.kind async for one in resharder.register.table.iterate_shards(events_of_tenant, tenant=tenant)]
     )
@@ -110,7 +110,7 @@ async def test_a_worker_may_die_at_any_call_and_at_any_seam(
 ) -> None:
     whole, healthy, watched = await world.new_tenant(), ReshardRun(by=by), CrashingProcess(by.tables.client)
     migration = await begun(world, by, whole, collection, way)
-    await ReshardRun(by=with_client(by, watched)).run(migration, page=PAGE, seam=watched.place)
+    await ReshardRun(by=with_client(by, watched)).run(migration, page_size=PAGE, failpoint=watched.place)
     end = content(world, whole, collection), await state(healthy, whole, collection, migration)
     assert set(watched.places) >= (SEAMS if way == "grow" else SEAMS | PASSES)
     delete_items(world)
@@ -119,7 +119,7 @@ async def test_a_worker_may_die_at_any_call_and_at_any_seam(
         migration = await begun(world, by, tenant, collection, way)
         torn = ReshardRun(by=with_client(by, mortal), time=resharder.time)
         with suppress(Crash):
-            await torn.run(migration, page=PAGE, seam=mortal.place)
+            await torn.run(migration, page_size=PAGE, failpoint=mortal.place)
         assert mortal.crashed
         await _taken_over(resharder, migration)
         assert (content(world, tenant, collection), await state(resharder, tenant, collection, migration)) == end
@@ -137,10 +137,10 @@ def _places(passed: list[str]) -> list[int]:
 
 async def _taken_over(resharder: ReshardRun, migration: Job) -> None:
     with suppress(Conflict):
-        await resharder.run(migration, page=PAGE)
+        await resharder.run(migration, page_size=PAGE)
         return
     await resharder.time.sleep(61)
-    await resharder.run(migration, page=PAGE)
+    await resharder.run(migration, page_size=PAGE)
 
 
 @pytest.mark.parametrize(
@@ -158,14 +158,14 @@ async def test_a_process_that_is_killed_while_it_moves_items_is_followed_by_one_
     resharder = ReshardRun(by=by)
     migration = await begun(world, by, well, collection, way)
     calls = CrashingProcess(by.tables.client)
-    await ReshardRun(by=with_client(by, calls)).run(migration, page=PAGE)
+    await ReshardRun(by=with_client(by, calls)).run(migration, page_size=PAGE)
     end = content(world, well, collection), await state(resharder, well, collection, migration)
     migration = await begun(world, by, tenant, collection, way)
     given = {
         "table": world.settings.table,
         "gate": world.gate.url,
         "key": world.gate_key.hex(),
-        "migration": migration.id,
+        "job": migration.id,
         "page": PAGE,
         "at": _amid(calls.places),
     }
@@ -173,7 +173,7 @@ async def test_a_process_that_is_killed_while_it_moves_items_is_followed_by_one_
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, json.dumps(given))
     assert await process.wait() == -signal.SIGKILL
     assert (await resharder.counts(tenant, collection)).job_id == migration.id
-    await resharder.run(migration, page=PAGE)
+    await resharder.run(migration, page_size=PAGE)
     assert (content(world, tenant, collection), await state(resharder, tenant, collection, migration)) == end
 
 

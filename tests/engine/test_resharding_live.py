@@ -148,10 +148,10 @@ async def changed(by: MigratorAccess, tenant: TenantId, collection: str) -> int:
     resharder, moved = ReshardRun(by=by), 0
     for shards, rebalance in CHANGES:
         migration = await resharder.begin(tenant, collection, shards, rebalance=rebalance)
-        means = replace(by.migrations(rate=1_000_000.0), page=20)
+        means = replace(by.job_resources(units_per_second=1_000_000.0), page_size=20)
         done = await run_job(means, migration.id, resharder.program)
         assert done.phase == "FINISHED"
-        moved += done.items_copied
+        moved += done.items_changed
     return moved
 
 

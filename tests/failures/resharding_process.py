@@ -34,8 +34,8 @@ def main(given: dict[str, Any]) -> None:
 
 
 async def _carry_on(resharder: ReshardRun, given: dict[str, Any]) -> None:
-    found = await resharder.means().records.get(given["migration"])
-    await resharder.run(found, page=given["page"])
+    found = await resharder.means().store.get(given["job"])
+    await resharder.run(found, page_size=given["page"])
 
 
 if __name__ == "__main__":

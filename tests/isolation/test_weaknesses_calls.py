@@ -188,5 +188,5 @@ def test_H32_vector_search_passes_a_condition_without_null_guard_and_ours_denies
 def test_H1_only_the_migrator_may_scan_and_it_may_not_read_items_by_key() -> None:
     assert [role for role in ROLES if SessionEvaluator.of(role, "a1").allows(*SCAN)] == ["migrator"]
     assert not SessionEvaluator.of("migrator", "a1").allows(*get(A1))
-    assert SessionEvaluator.of("migrator", None).allows(*put("CONTROL#MIGRATION#m1"))
+    assert SessionEvaluator.of("migrator", None).allows(*put("CONTROL#JOB#m1"))
     assert not SessionEvaluator.of("migrator", None).allows(*put("CONTROL#TENANT#a1"))

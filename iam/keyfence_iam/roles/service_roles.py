@@ -23,7 +23,7 @@ from keyfence_iam.tenant import CONTROL_PLANE_PREFIX
 
 SUSPENDABLE_ROLES = (names.TENANT_READ, names.TENANT_WRITE)
 """Without tenant-migration: a suspended tenant's items can still be moved and purged."""
-MIGRATION_PREFIX = f"{CONTROL_PLANE_PREFIX}MIGRATION#"
+JOB_PREFIX = f"{CONTROL_PLANE_PREFIX}JOB#"
 ANY_TENANT = "*"
 DENY_DYNAMODB = deny(("dynamodb:*",), "DenyDynamoDB")
 
@@ -93,7 +93,7 @@ def migrator_identity(deployment: Deployment) -> Policy:
             _on_silos(deployment, "AcceptH1AcceptH29ScanSilos", SCAN),
             _on_silos(deployment, "AcceptH19AcceptH29ManageSilos", *TABLE_SETUP_ACTIONS, "dynamodb:DeleteTable"),
             _deny_pool_administration(deployment),
-            *allow_with_leading_keys(deployment, (deployment.table_arn,), MIGRATION_PREFIX, (*READS, *WRITES)),
+            *allow_with_leading_keys(deployment, (deployment.table_arn,), JOB_PREFIX, (*READS, *WRITES)),
             allow_assume_as_tenant(deployment, names.TENANT_MIGRATION),
             allow_assume_untagged(deployment, names.CONTROL_PLANE, names.SUSPENDER),
             DENY_TABLE_WIDE,

@@ -11,13 +11,10 @@ from keyfence.domains.activity.activity_log import activity_log
 from keyfence.domains.users.repository import UserRepository
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic, HotPartitions
 from keyfence.jobs.job import Job
-from keyfence.jobs.lease import JobStore
-from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.job_store import JobStore
 from keyfence.jobs.move.start import StartMove
-from keyfence.jobs.offboard.certificate import signer
-from keyfence.jobs.offboard.job import OffboardWithinRequest
-from keyfence.jobs.offboard.start import Offboard, StartOffboarding
-from keyfence.jobs.reshard.start import StartReshard, nobody
+from keyfence.jobs.offboard.start import StartOffboarding
+from keyfence.jobs.reshard.start import StartReshard
 from keyfence.settings import Settings
 from keyfence.store.tables import Tables
 from keyfence.tenancy.administration import IssuerKeyRotation, TenantAdministration
@@ -40,10 +37,10 @@ class AdminContext:
     administration: TenantAdministration
     onboarding: Onboarding
     rotation: IssuerKeyRotation
-    offboarding: Offboard
+    offboarding: StartOffboarding
     reshards: StartReshard
     moves: StartMove
-    migrations: JobStore
+    jobs: JobStore
     usages: UsageRepository
     prices: PriceTable
     hot_partitions: HotPartitions
@@ -60,16 +57,13 @@ def _ignore(_: Tenant) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminContextFactory:
-    """Makes the context of an operator's request or command.
-
-    Without a migrator, an offboarding is only started here; `keyfence tenant offboard` completes it."""
+    """Makes the context of an operator's request or command."""
 
     settings: Settings
     tables: Tables
     publish_suspensions: PublishSuspensions
     on_tenant_changed: Callable[[Tenant], None] = _ignore
-    run_job: Callable[[Job], None] = nobody
-    migrator: MigratorAccess | None = None
+    run_in_background: Callable[[Job], None] = lambda _: None
 
     def context(self, operator: Operator, *, writes: bool) -> AdminContext:
         control, on_changed = self.tables.for_control_plane(writes=writes), self.on_tenant_changed
@@ -82,10 +76,10 @@ class AdminContextFactory:
             administration=TenantAdministration(register, suspensions, on_changed),
             onboarding=self.onboarding(register),
             rotation=IssuerKeyRotation(register, on_changed),
-            offboarding=self._offboarding(StartOffboarding(register, suspensions, on_changed)),
-            reshards=StartReshard(register, collections, on_changed, self.run_job),
-            moves=StartMove(register, on_changed, self.run_job),
-            migrations=JobStore(control),
+            offboarding=StartOffboarding(register, suspensions, on_changed, self.run_in_background),
+            reshards=StartReshard(register, collections, on_changed, self.run_in_background),
+            moves=StartMove(register, on_changed, self.run_in_background),
+            jobs=JobStore(control),
             usages=UsageRepository(control),
             prices=price_table(self.settings),
             hot_partitions=HotPartitions(control, FleetTraffic(control), collections),
@@ -100,15 +94,3 @@ class AdminContextFactory:
     def _users_of(self, tenant: Tenant) -> UserRepository:
         table = self.tables.for_tenant(location_of(tenant), writes=True)
         return UserRepository(replace(table, activity_log=activity_log(ONBOARDER)))
-
-    def _offboarding(self, start: StartOffboarding) -> Offboard:
-        settings = self.settings
-        if self.migrator is None or settings.exports is None or settings.signing_key is None:
-            return start
-        resources = self.migrator.means(
-            by=start.register.by,
-            exports=settings.exports,
-            signer=signer(settings.signing_key.get_secret_value()),
-            rate=settings.migration_units_per_second,
-        )
-        return OffboardWithinRequest(start, resources)

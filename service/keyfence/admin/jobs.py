@@ -1,4 +1,4 @@
-"""Reshard, move, offboard, job status."""
+"""Jobs in the operators' API: reshard, move, offboard, and the state of any job."""
 
 from datetime import datetime
 
@@ -8,79 +8,98 @@ from strawberry.scalars import JSON
 
 from keyfence.admin.context import Info
 from keyfence.admin.tenants import CollectionShards, Tenant
+from keyfence.graphql.relay import Connection, connection, page_size
 from keyfence.jobs import job as model
-from keyfence.jobs.lease import parse_job_id
-from keyfence.jobs.offboard.start import OffboardingPhase, OffboardingProgress
+from keyfence.jobs.job_store import parse_job_id
+from keyfence.jobs.offboard.start import OffboardingProgress
+from keyfence.jobs.offboard.state import OffboardingPhase, state_of
+from keyfence.jobs.progress import progress_of
 from keyfence.tenancy.repository import parse_tenant_id
 from keyfence.tenancy.tenant import Placement
 
+strawberry.enum(model.JobKind, name="JobKind", description="The kinds of long-running work.")
+strawberry.enum(OffboardingPhase, name="OffboardingPhase", description="What an offboarding does next.")
 
-@strawberry.type(description="A change of many items, and how far it has come.")
-class Migration:
-    """`phase` is spelled by its kind, and FINISHED at the end."""
 
+@strawberry.type(description="Long-running work that any worker can resume, and its progress.")
+class Job:
     id: strawberry.ID
-    tenant: strawberry.ID = strawberry.field(description="`*` where it goes over all tenants.")
-    kind: str
-    phase: str
-    by: str
-    detail: JSON
-    items_scanned: int = strawberry.field(description="In the pass that is under way, or was the last.")
-    items_copied: int = strawberry.field(description="Changed so far.")
-    items_total: int | None
-    counts: JSON = strawberry.field(description="What else the pass counts that is under way, or was the last.")
-    started_at: datetime
+    tenant: strawberry.ID = strawberry.field(description="`*` if the job changes items of all tenants.")
+    kind: model.JobKind
+    phase: str = strawberry.field(description="The current step, in the words of the kind; FINISHED at the end.")
+    percent: float | None = strawberry.field(
+        description="How much of the current phase is done, 0 to 100. It is estimated, and null if nothing is known."
+    )
+    seconds_left: float | None = strawberry.field(
+        description="About how long the current phase still takes at its speed so far; null if nothing is known."
+    )
+    created_by: str
+    parameters: JSON = strawberry.field(description="What the job does.")
+    items_scanned: int = strawberry.field(description="In the current pass, or in the last one if none is running.")
+    items_changed: int = strawberry.field(description="In all passes together.")
+    items_total: int | None = strawberry.field(description="How many items the job has to change, if it is known.")
+    counts: JSON = strawberry.field(description="Other numbers of the current pass, or of the last one.")
+    worker: str | None = strawberry.field(description="The process that works on the job; null if none does.")
+    created_at: datetime
+    updated_at: datetime
     finished_at: datetime | None
 
     @classmethod
-    def of(cls, source: model.Job) -> "Migration":
+    def of(cls, job: model.Job) -> "Job":
+        progress = progress_of(job)
         return cls(
-            id=strawberry.ID(source.id),
-            tenant=strawberry.ID(source.tenant),
-            kind=source.kind,
-            phase=source.phase,
-            by=source.by,
-            detail=JSON(orjson.loads(source.detail)),
-            items_scanned=source.items_scanned,
-            items_copied=source.items_copied,
-            items_total=source.items_total,
-            counts=JSON(dict(source.counts)),
-            started_at=source.created_at,
-            finished_at=source.finished_at,
+            id=strawberry.ID(job.id),
+            tenant=strawberry.ID(job.tenant),
+            kind=job.kind,
+            phase=job.phase,
+            percent=progress.percent,
+            seconds_left=progress.seconds_left,
+            created_by=job.created_by,
+            parameters=JSON(orjson.loads(job.parameters)),
+            items_scanned=job.items_scanned,
+            items_changed=job.items_changed,
+            items_total=job.items_total,
+            counts=JSON(dict(job.counts)),
+            worker=job.worker,
+            created_at=job.created_at,
+            updated_at=job.updated_at,
+            finished_at=job.finished_at,
         )
 
 
 @strawberry.type
-class MigrationQueries:
-    """Questions about migrations."""
+class JobQueries:
+    @strawberry.field(description="One job, or null if there is none with this id.")
+    async def job(self, info: Info, id: strawberry.ID) -> Job | None:
+        found = await info.context.jobs.find(parse_job_id(id))
+        return Job.of(found) if found else None
 
-    @strawberry.field
-    async def migration(self, info: Info, id: strawberry.ID) -> Migration | None:
-        found = await info.context.migrations.find(parse_job_id(id))
-        return Migration.of(found) if found else None
+    @strawberry.field(description="Jobs of one tenant or of all, the newest first.")
+    async def jobs(
+        self, info: Info, tenant: strawberry.ID | None = None, first: int | None = 20, after: str | None = None
+    ) -> Connection[Job]:
+        owner = parse_tenant_id(tenant, "tenant") if tenant else None
+        return connection(await info.context.jobs.newest(owner, first=page_size(first), after=after), Job.of)
 
 
 @strawberry.type
 class MoveMutations:
-    """How tenants change their table."""
-
     @strawberry.mutation(
-        description="Move a tenant to a table of its own, or back, while it is served. Asked again it goes on; asked "
-        "for where the tenant came from, a move is called off. Where this server is not the migrator, `keyfence move` "
-        "carries it through."
+        description="Move a tenant to a table of its own, or back to the shared one, while it is served. A repeated "
+        "request resumes the move. A request for the placement that the tenant had before cancels it. If this server "
+        "is not the migrator, `keyfence move` does the work."
     )
-    async def move_tenant(self, info: Info, id: strawberry.ID, to: Placement) -> Migration:
-        return Migration.of(await info.context.moves(parse_tenant_id(id), to))
+    async def move_tenant(self, info: Info, id: strawberry.ID, to: Placement) -> Job:
+        return Job.of(await info.context.moves(parse_tenant_id(id), to))
 
 
 @strawberry.type
 class ShardMutations:
-    """How collections get as many shards as they need."""
-
     @strawberry.mutation(
-        description="Give a collection so many shards while it is read and written. Asked again it goes on. More "
-        "shards are served by every server soon after; fewer, and `rebalance`, which puts every item where it would be "
-        "written now, are carried through by `keyfence reshard` where this server is not the migrator."
+        description="Change the number of shards of a collection while it is read and written. A repeated request "
+        "resumes the change. Any server can add shards. To remove shards, and for `rebalance`, which moves every item "
+        "to the shard where a new item would be written, items are moved; if this server is not the migrator, "
+        "`keyfence reshard` does that."
     )
     async def reshard(
         self, info: Info, tenant: strawberry.ID, collection: str, shards: int, rebalance: bool = False
@@ -89,41 +108,37 @@ class ShardMutations:
         return CollectionShards.of(collection, await info.context.reshards(id, collection, shards, rebalance=rebalance))
 
 
-strawberry.enum(OffboardingPhase, name="OffboardingPhase", description="What is to be done next of an offboarding.")
-
-
-@strawberry.type(description="A tenant that leaves, and how far it has come.")
+@strawberry.type(description="A tenant that is being offboarded, and how far it is.")
 class Offboarding:
-    """The certificate is there when nothing of the tenant is."""
-
     tenant: Tenant
+    job: Job
     phase: OffboardingPhase
-    export_uri: str | None
+    export_uri: str | None = strawberry.field(description="Where the export is written.")
     items_exported: int
     items_purged: int
-    certificate: JSON | None
+    certificate: JSON | None = strawberry.field(description="Not null when the offboarding is finished.")
 
     @classmethod
-    def of(cls, departure: OffboardingProgress) -> "Offboarding":
-        job = departure.job
-        finished = job.certificate if job.phase is OffboardingPhase.FINISHED else None
+    def of(cls, progress: OffboardingProgress) -> "Offboarding":
+        state = state_of(progress.job)
+        certificate = state.certificate if progress.job.finished_at else None
         return cls(
-            tenant=Tenant.of(departure.tenant),
-            phase=job.phase,
-            export_uri=job.uri,
-            items_exported=job.lines,
-            items_purged=job.purged,
-            certificate=JSON(orjson.loads(finished)) if finished else None,
+            tenant=Tenant.of(progress.tenant),
+            job=Job.of(progress.job),
+            phase=state.phase,
+            export_uri=state.export_uri,
+            items_exported=state.exported,
+            items_purged=state.purged,
+            certificate=JSON(orjson.loads(certificate)) if certificate else None,
         )
 
 
 @strawberry.type
 class OffboardingMutations:
-    """How tenants go."""
-
     @strawberry.mutation(
-        description="Shut the tenant out at once, export it, purge it and certify it. Asked again it goes on, or "
-        "answers how far `keyfence tenant offboard` has come. `confirm` is the tenant's id."
+        description="Deny the tenant access immediately, then export its items, purge them and certify it. A repeated "
+        "request resumes the work and returns its progress. If this server is not the migrator, `keyfence tenant "
+        "offboard` does the work. `confirm` must be the tenant's id."
     )
     async def offboard_tenant(self, info: Info, id: strawberry.ID, confirm: strawberry.ID) -> Offboarding:
         return Offboarding.of(await info.context.offboarding(parse_tenant_id(id), confirm))

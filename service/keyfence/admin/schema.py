@@ -3,7 +3,7 @@
 import strawberry
 from strawberry.schema.config import StrawberryConfig
 
-from keyfence.admin.jobs import MigrationQueries, MoveMutations, OffboardingMutations, ShardMutations
+from keyfence.admin.jobs import JobQueries, MoveMutations, OffboardingMutations, ShardMutations
 from keyfence.admin.tenant_mutations import IdentityMutations, OnboardingMutations, TenantMutations
 from keyfence.admin.tenants import TenantQueries
 from keyfence.admin.usage import HotPartitionQueries, UsageQueries
@@ -12,7 +12,7 @@ from keyfence.graphql.scalars import SCALARS
 
 
 @strawberry.type
-class Query(TenantQueries, UsageQueries, MigrationQueries, HotPartitionQueries):
+class Query(TenantQueries, UsageQueries, JobQueries, HotPartitionQueries):
     """What an operator can ask."""
 
 

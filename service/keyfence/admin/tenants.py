@@ -50,7 +50,7 @@ class CollectionShards:
     read_shards: int
     write_shards: int
     generation: int
-    migration: strawberry.ID | None = strawberry.field(description="What is changing them.")
+    job: strawberry.ID | None = strawberry.field(description="The job that is changing them.")
 
     @classmethod
     def of(cls, collection: str, counts: ShardCounts) -> "CollectionShards":
@@ -59,26 +59,24 @@ class CollectionShards:
             read_shards=counts.read_shards,
             write_shards=counts.write_shards,
             generation=counts.generation,
-            migration=strawberry.ID(counts.job_id) if counts.job_id else None,
+            job=strawberry.ID(counts.job_id) if counts.job_id else None,
         )
 
 
 @strawberry.type(description="A move of a tenant to another table, while it is under way.")
 class TenantMove:
-    """`to` is where the tenant will be in the end; one that was called off goes back."""
-
-    to: Placement
+    to: Placement = strawberry.field(description="Where the tenant will be at the end.")
     phase: MovePhase
-    migration: strawberry.ID
-    back: bool = strawberry.field(description="It was called off.")
+    job: strawberry.ID
+    is_cancelled: bool = strawberry.field(description="The move was cancelled, and the tenant goes back.")
 
     @classmethod
     def of(cls, under_way: tenant_module.TableMove) -> "TenantMove":
         return cls(
             to=under_way.goal,
             phase=under_way.phase,
-            migration=strawberry.ID(under_way.migration),
-            back=under_way.back,
+            job=strawberry.ID(under_way.job_id),
+            is_cancelled=under_way.is_cancelled,
         )
 
 

@@ -74,12 +74,12 @@ class AwsAccess:
         dynamodb = replace(self.dynamodb, read_timeout=max(self.dynamodb.read_timeout, SCAN_TIMEOUT_SECONDS))
         return MigratorAccess(
             tables=self._tables(dynamodb, MigratorCredentials(sessions)),
-            own=own,
+            scan_credentials=own,
             silos=SiloTables(
                 dynamodb, self.settings.table, load_domains(self.settings.domains).entities.projections, own
             ),
-            shut=IamSuspensions(sessions, self.connect_iam),
-            vending=sessions,
+            publish_suspensions=IamSuspensions(sessions, self.connect_iam),
+            sessions=sessions,
             settle=timedelta(seconds=self.settings.settle_seconds),
         )
 

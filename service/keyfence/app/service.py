@@ -3,13 +3,13 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import timedelta
 
 from starlette.applications import Starlette
 
 from keyfence.admin.context import AdminContextFactory
 from keyfence.admin.schema import schema as admin_schema
 from keyfence.admission.admission import Admission
-from keyfence.app.attending import attendant
 from keyfence.app.connections import Connections
 from keyfence.app.domains import load_domains
 from keyfence.auth.key_sets import JwksFetcher
@@ -27,9 +27,12 @@ from keyfence.http.graphiql import graphiql_page, graphiql_routes
 from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.metrics import Metrics
 from keyfence.http.routes import build_app
+from keyfence.jobs.dispatcher import BackgroundJobs, ExportTarget, JobDispatcher
 from keyfence.jobs.move.differences import DifferenceReporter, ShadowDifferences
+from keyfence.jobs.offboard.certificate import signer
 from keyfence.jobs.reshard.start import StartReshard
-from keyfence.tenancy.administration import Identities
+from keyfence.settings import Settings
+from keyfence.store.tables import Accounts
 from keyfence.tenancy.cache import TenantCache
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
@@ -68,8 +71,7 @@ class Service:
         self._issuers = self._tenant_issuers()
         self._usage = UsageFlusher(ledger, UsageRepository(control), self.settings.usage_seconds)
         self._differences = DifferenceReporter(self._tenants, ShadowDifferences(control))
-        self._migrator = connections.migrator and connections.migrator.charged(ledger.accounts)
-        self._jobs = attendant(self.settings, self.tables, self.tenant_changed, self._migrator)
+        self._jobs = self._background_jobs(ledger.accounts)
         self._traffic = self._traffic_publisher(observer)
         self._refresh = RefreshThread(connections.sessions.refresh_due)
         self.app = build_app(
@@ -134,8 +136,7 @@ class Service:
             tables=self.tables,
             publish_suspensions=self.connections.publish_suspensions,
             on_tenant_changed=self.tenant_changed,
-            run_job=self._jobs,
-            migrator=self._migrator,
+            run_in_background=self._jobs,
         )
         api = OperatorApi(verifier=operator_verifier(settings), contexts=contexts, introspection=settings.introspection)
         page = graphiql_page("/admin/graphql") if settings.graphiql else None
@@ -151,11 +152,23 @@ class Service:
 
     def _tenant_issuers(self) -> TenantIssuers:
         return TenantIssuers(
-            Identities(self.tables.for_control_plane(writes=False)).find,
+            TenantRepository(self.tables.for_control_plane(writes=False), "").find_issuer,
             self._jwks.key_set,
             call_budget(self.settings.issuer_lookups_per_second),
             max_age=self.settings.tenant_cache_seconds,
         )
+
+    def _background_jobs(self, accounts: Accounts) -> BackgroundJobs:
+        migrator, settings = self.connections.migrator, self.settings
+        dispatcher = JobDispatcher(
+            tables=self.tables,
+            settle=timedelta(seconds=settings.settle_seconds),
+            units_per_second=settings.migration_units_per_second,
+            migrator=migrator and migrator.charging(accounts),
+            exports=_export_target(settings),
+            on_tenant_changed=self.tenant_changed,
+        )
+        return BackgroundJobs(dispatcher)
 
     def _traffic_publisher(self, observer: PartitionObserver) -> TrafficPublisher:
         """The autopilot starts a reshard as an operator would, and this server runs the job."""
@@ -166,3 +179,9 @@ class Service:
         grow = StartReshard(repository, collections, self.tenant_changed, self._jobs)
         autopilot = Autopilot(register=repository, collections=collections, mode=settings.autopilot, grow=grow)
         return TrafficPublisher(finder, FleetTraffic(control), autopilot, settings.traffic_seconds)
+
+
+def _export_target(settings: Settings) -> ExportTarget | None:
+    if settings.exports is None or settings.signing_key is None:
+        return None
+    return ExportTarget(settings.exports, signer(settings.signing_key.get_secret_value()))

@@ -11,7 +11,7 @@ from keyfence.cli.dev import dev
 from keyfence.cli.gate import gate
 from keyfence.cli.hot import hot
 from keyfence.cli.import_export import export, import_
-from keyfence.cli.jobs import migrate, move, reshard
+from keyfence.cli.jobs import job, move, rekey, reshard
 from keyfence.cli.policy import policy
 from keyfence.cli.process import Interrupted
 from keyfence.cli.schema import patterns, schema
@@ -27,7 +27,7 @@ PANELS = {
     "Tenants": (tenant, token, credentials, jwks),
     "Data": (import_, export, schema, patterns),
     "Policies": (policy,),
-    "Jobs": (reshard, move, migrate),
+    "Jobs": (reshard, move, rekey, job),
 }
 """Commands and groups of commands, by the panel of `keyfence --help` that shows them."""
 

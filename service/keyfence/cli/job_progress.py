@@ -1,11 +1,12 @@
-"""Running a job from a terminal: progress, interruption, JSON."""
+"""Runs a job from a terminal: shows its progress, handles Ctrl-C, and prints its result."""
 
 import json
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,25 +14,37 @@ from keyfence.cli.connection import aws_access
 from keyfence.errors import BadInput, KeyfenceError
 
 if TYPE_CHECKING:
+    from keyfence.jobs.dispatcher import ExportTarget
     from keyfence.jobs.job import Job
     from keyfence.jobs.migrator import MigratorAccess
-    from keyfence.jobs.offboard.certificate import CertificateSigner
-    from keyfence.jobs.runner import JobResources
     from keyfence.settings import Settings
 
 
 UnitRate = Annotated[
     float | None,
     typer.Option(
-        "--rate", min=1, metavar="UNITS_PER_SECOND", help="What may be scanned or purged in a second at most."
+        "--rate",
+        min=1,
+        metavar="UNITS_PER_SECOND",
+        help="Use at most this many capacity units in a second; KEYFENCE_MIGRATION_UNITS_PER_SECOND if left out.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Say it as JSON.")]
+Exports = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="Write exports here; KEYFENCE_EXPORTS if left out, or `exports` in the data directory."
+    ),
+]
+SECONDS_BETWEEN_LINES = 10.0
+"""How often progress within a phase is printed if standard error is not a terminal."""
+
+StartJob = Callable[["MigratorAccess"], "Awaitable[Job | None]"]
+"""Starts or finds a job. Returns None if there is nothing to do."""
 
 
 @contextmanager
 def migrator_access(data: Path, endpoint_url: str | None) -> Iterator[tuple["MigratorAccess", "Settings"]]:
-    """As the migrator, who is the caller's own role on AWS."""
+    """Connects as the migrator. On AWS that is the role of the caller."""
     aws = aws_access(data, endpoint_url)
     from keyfence.app.commands import connect_migrator
 
@@ -39,155 +52,170 @@ def migrator_access(data: Path, endpoint_url: str | None) -> Iterator[tuple["Mig
         yield migrator, aws.settings
 
 
-def export_directory(settings: "Settings", data: Path, given: Path | None) -> Path:
-    """Where exports are kept; only this machine's own tenants have a place without being told."""
-    from keyfence.local.data_directory import EXPORTS
-
-    if found := given or settings.exports:
-        return found
-    if settings.roles:
-        raise BadInput("Say where exports are kept, with --exports DIR or in KEYFENCE_EXPORTS.")
-    return data / EXPORTS
-
-
-def certificate_signer(settings: "Settings", data: Path) -> "CertificateSigner":
+def export_target(settings: "Settings", data: Path, directory: Path | None) -> "ExportTarget":
+    """Returns where exports are written and what signs certificates. Only a local data directory has defaults."""
+    from keyfence.jobs.dispatcher import ExportTarget
     from keyfence.jobs.offboard.certificate import signer
-    from keyfence.local.data_directory import signing_key
+    from keyfence.local.data_directory import EXPORTS, signing_key
 
+    found = directory or settings.exports
+    if found is None and settings.roles:
+        raise BadInput("Exports have no directory: name one with --exports DIR or in KEYFENCE_EXPORTS.")
     if settings.signing_key is None and settings.roles:
-        raise BadInput("KEYFENCE_SIGNING_KEY is missing: it signs the certificate, as Ed25519 in PEM or base64.")
+        raise BadInput("KEYFENCE_SIGNING_KEY is missing: set it to an Ed25519 private key in PEM or base64.")
     made = signer(settings.signing_key.get_secret_value() if settings.signing_key else signing_key(data))
     if made.mark and settings.roles:
-        raise BadInput("KEYFENCE_SIGNING_KEY is a key of `keyfence dev`, which certifies nothing on AWS.")
-    return made
+        raise BadInput("KEYFENCE_SIGNING_KEY is a key of `keyfence dev`: use another key on AWS.")
+    return ExportTarget(found or data / EXPORTS, made)
 
 
-@contextmanager
-def progress_bar() -> Iterator[Callable[["Job"], None]]:
-    """A bar on a terminal; elsewhere a line for each phase."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield _Lines().tell
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("migrating", total=None)
-
-        def tell(now: "Job") -> None:
-            completed, total = place(now)
-            bar.tasks[task].total = total  # `update` takes None for "as before"
-            bar.update(task, description=doing(now), completed=completed)
-
-        yield tell
-
-
-def place(migration: "Job") -> tuple[int, int | None]:
-    """How many of a tenant's items are copied or, where nobody knows how many there are, what has been looked at.
-
-    A pass scans what others have in the same table too, so its total is not that of the tenant."""
-    total = migration.items_total
-    if total is not None and migration.phase.startswith("COPYING"):
-        return min(migration.items_copied, total), total
-    return migration.items_scanned, None
-
-
-class _Lines:
-    def __init__(self) -> None:
-        self._said = ""
-
-    def tell(self, migration: "Job") -> None:
-        if (now := f"{migration.id}: {migration.phase.lower()}") != self._said:
-            self._said = now
-            print(f"{now} ...", file=sys.stderr, flush=True)
-
-
-def doing(migration: "Job") -> str:
-    return f"{migration.id}: {migration.phase.lower()}, {migration.items_copied:,} changed"
-
-
-def interrupted_message(why: str, migration: "Job | None") -> str:
-    if migration is None:
-        return why
-    return f"{why.rstrip('.')}. {migration.items_copied:,} items are changed; keyfence migrate resume {migration.id}"
-
-
-def print_job(migration: "Job | None", *, as_json: bool, nothing: str = "There is nothing to do.") -> None:
-    if migration is None:
-        typer.echo(json.dumps({"id": None}) if as_json else nothing)
-        return
-    if as_json:
-        typer.echo(json.dumps(_json(migration)))
-        return
-    whose = "all tenants" if migration.tenant == "*" else migration.tenant
-    typer.echo(f"{migration.id}  {migration.kind} of {whose}: {migration.phase}")
-    typer.echo(f"{migration.items_scanned:,} items scanned last, {migration.items_copied:,} changed")
-    for what, count in sorted(migration.counts.items()):
-        typer.echo(f"{count:,} {what}")
-
-
-def _json(migration: "Job") -> dict[str, object]:
-    finished = migration.finished_at
-    return {
-        "id": migration.id,
-        "tenant": migration.tenant,
-        "kind": migration.kind,
-        "phase": migration.phase,
-        "by": migration.by,
-        "detail": json.loads(migration.detail),
-        "round": migration.round,
-        "itemsScanned": migration.items_scanned,
-        "itemsCopied": migration.items_copied,
-        "itemsTotal": migration.items_total,
-        "counts": dict(migration.counts),
-        "startedAt": migration.created_at.isoformat(),
-        "finishedAt": finished.isoformat() if finished else None,
-    }
-
-
-INTERRUPTED = 130
-
-Begin = Callable[["MigratorAccess"], "Awaitable[Job | None]"]
-"""Finds the migration or begins it; None where there is nothing to do."""
-
-
-def run_job_command(begin: Begin, data: Path, endpoint_url: str | None, rate: float | None) -> "Job | None":
-    """To its end, as the migrator."""
-    with migrator_access(data, endpoint_url) as (migrator, settings):
-        means = migrator.migrations(rate=rate or settings.migration_units_per_second)
-        return _followed(means, migrator, begin)
-
-
-def _followed(means: "JobResources", migrator: "MigratorAccess", begin: Begin) -> "Job | None":
+def run_job_command(
+    start: StartJob,
+    data: Path,
+    endpoint_url: str | None,
+    rate: float | None,
+    exports: Path | None = None,
+) -> "Job | None":
+    """Starts a job and runs it to its end as the migrator. Returns None if there is nothing to do."""
     import asyncio
     from dataclasses import replace
 
-    from keyfence.cli.process import interruptible
-
-    last: Job | None = None
-
-    def heard(migration: "Job") -> None:
-        nonlocal last
-        last = migration
-        tell(migration)
-
-    try:
-        with interruptible(), progress_bar() as tell:
-            return asyncio.run(_work(replace(means, tell=heard), migrator, begin))
-    except KeyboardInterrupt:
-        typer.echo(interrupted_message("Interrupted", last), err=True)
-        raise typer.Exit(INTERRUPTED) from None
-    except KeyfenceError as error:
-        raise KeyfenceError(interrupted_message(error.message, last)) if last else error from error
-
-
-async def _work(means: "JobResources", migrator: "MigratorAccess", begin: Begin) -> "Job | None":
-    from keyfence.jobs.migrator import program_for
+    from keyfence.cli.process import Interrupted, interruptible
+    from keyfence.jobs.dispatcher import program_for
+    from keyfence.jobs.job import JobKind
     from keyfence.jobs.runner import run_job
 
-    if (found := await begin(migrator)) is None:
-        return None
-    means.tell(found)
-    return await run_job(means, found.id, program_for(found, migrator))
+    latest: Job | None = None
+
+    with migrator_access(data, endpoint_url) as (migrator, settings), progress_display() as show:
+
+        def on_progress(job: "Job") -> None:
+            nonlocal latest
+            latest = job
+            show(job)
+
+        async def run() -> "Job | None":
+            if (job := await start(migrator)) is None:
+                return None
+            on_progress(job)
+            target = export_target(settings, data, exports) if job.kind is JobKind.OFFBOARD else None
+            resources = migrator.job_resources(units_per_second=rate or settings.migration_units_per_second)
+            program = program_for(job, migrator, target)
+            return await run_job(replace(resources, on_progress=on_progress), job.id, program)
+
+        try:
+            with interruptible():
+                return asyncio.run(run())
+        except KeyboardInterrupt:
+            raise Interrupted(interrupted_message("Interrupted", latest)) from None
+        except KeyfenceError as error:
+            raise KeyfenceError(interrupted_message(error.message, latest)) if latest else error from error
+
+
+def interrupted_message(reason: str, job: "Job | None") -> str:
+    if job is None:
+        return f"{reason.rstrip('.')}."
+    return f"{reason.rstrip('.')}. {changes_text(job)}. To resume: keyfence job resume {job.id}"
+
+
+@contextmanager
+def progress_display() -> Iterator[Callable[["Job"], None]]:
+    """Shows a progress bar on a terminal. Elsewhere it prints a line for each phase, and one every few seconds."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield PlainProgress().show
+        return
+    with Progress(TextColumn("{task.description}"), BarColumn(), console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def show(job: "Job") -> None:
+            from keyfence.jobs.progress import progress_of
+
+            percent = progress_of(job).percent
+            bar.tasks[task].total = None if percent is None else 100.0  # `update` takes None for "as before"
+            bar.update(task, description=progress_text(job), completed=percent or 0.0)
+
+        yield show
+
+
+class PlainProgress:
+    """Prints progress as lines, for output that is not a terminal."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._phase, self._printed_at = clock, "", 0.0
+
+    def show(self, job: "Job") -> None:
+        phase = f"{job.id} {job.phase} {job.round}"
+        if phase == self._phase and self._clock() < self._printed_at + SECONDS_BETWEEN_LINES:
+            return
+        self._phase, self._printed_at = phase, self._clock()
+        print(progress_text(job), file=sys.stderr, flush=True)
+
+
+def progress_text(job: "Job") -> str:
+    from keyfence.jobs.progress import progress_of
+
+    progress = progress_of(job)
+    parts = [f"{job.id}: {job.phase.lower().replace('_', ' ')}"]
+    if progress.percent is not None and not job.finished_at:
+        parts.append(f"about {progress.percent:.0f} %")
+    if progress.seconds_left is not None and not job.finished_at:
+        parts.append(f"about {duration_text(progress.seconds_left)} left")
+    return ", ".join([*parts, changes_text(job)])
+
+
+def changes_text(job: "Job") -> str:
+    if job.kind == "OFFBOARD":
+        return f"{job.counts.get('exported', 0):,} items exported, {job.counts.get('purged', 0):,} purged"
+    return f"{job.items_changed:,} items changed"
+
+
+def duration_text(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def print_job(job: "Job | None", *, as_json: bool, nothing: str = "There is nothing to do.") -> None:
+    if job is None:
+        typer.echo(json.dumps({"id": None}) if as_json else nothing)
+        return
+    if as_json:
+        typer.echo(json.dumps(job_json(job)))
+        return
+    owner = "all tenants" if job.tenant == "*" else job.tenant
+    typer.echo(f"{job.id}  {job.kind} of {owner}: {job.phase}")
+    typer.echo(f"{job.items_scanned:,} items scanned in the last pass, {job.items_changed:,} items changed")
+    for name, count in sorted(job.counts.items()):
+        typer.echo(f"{count:,} {name}")
+
+
+def job_json(job: "Job") -> dict[str, Any]:
+    from keyfence.cli.output import format_timestamp
+    from keyfence.jobs.progress import progress_of
+
+    progress = progress_of(job)
+    return {
+        "id": job.id,
+        "tenant": job.tenant,
+        "kind": job.kind,
+        "phase": job.phase,
+        "percent": progress.percent,
+        "secondsLeft": progress.seconds_left,
+        "createdBy": job.created_by,
+        "parameters": json.loads(job.parameters),
+        "round": job.round,
+        "itemsScanned": job.items_scanned,
+        "itemsChanged": job.items_changed,
+        "itemsTotal": job.items_total,
+        "counts": dict(job.counts),
+        "worker": job.worker,
+        "createdAt": format_timestamp(job.created_at),
+        "updatedAt": format_timestamp(job.updated_at),
+        "finishedAt": format_timestamp(job.finished_at) if job.finished_at else None,
+    }

@@ -1,187 +1,116 @@
-"""`keyfence reshard`, `move`, `migrate keys|resume|show`."""
+"""`keyfence reshard`, `move`, `rekey`, and `keyfence job list|show|resume`."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli import job_progress
-from keyfence.cli.connection import Data, EndpointUrl
-from keyfence.cli.job_progress import AsJson, UnitRate, migrator_access, run_job_command
-from keyfence.cli.operator import By, operator_name
+from keyfence.cli.connection import Data, EndpointUrl, Json, parse_tenant_option
+from keyfence.cli.job_progress import Exports, UnitRate, print_job, run_job_command
+from keyfence.cli.operator import By, OperatorSession, operator_name
 from keyfence.local.data_directory import DEFAULT
 from keyfence.tenancy.tenant import Placement
 
 if TYPE_CHECKING:
-    from keyfence.jobs.job import Job, JobId
+    from keyfence.admin.context import AdminContext
+    from keyfence.jobs.job import Job
     from keyfence.jobs.migrator import MigratorAccess
 
 
-Only = Annotated[str | None, typer.Option("--tenant", metavar="TENANT", help="Of one tenant, not of all.")]
-Type = Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Of one type, such as User.")]
-Segments = Annotated[int, typer.Option(min=1, max=64, help="How many parts of the table are gone over at once.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Count what is wrong, and change nothing.")]
-Id = Annotated[str, typer.Argument(metavar="ID", help="The migration, mig_ and 26 characters.")]
+OneTenant = Annotated[
+    str | None, typer.Option("--tenant", metavar="TENANT", help="Only items of this tenant; of all if left out.")
+]
+Type = Annotated[
+    str | None, typer.Option("--type", metavar="TYPE", help="Only items of this type, such as User; all if left out.")
+]
+Segments = Annotated[int, typer.Option(min=1, max=64, help="Scan this many segments of the table in parallel.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Count the items with wrong keys, and change nothing.")]
+JobIdArgument = Annotated[
+    str, typer.Argument(metavar="JOB", help="The job's id: job_ and 26 characters. `keyfence job list` shows it.")
+]
+TenantArgument = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant's id.")]
+Collection = Annotated[str, typer.Argument(help="The collection, as `keyfence tenant show` names it.")]
+Shards = Annotated[int, typer.Argument(min=1, max=256, help="How many shards the collection should have.")]
+Rebalance = Annotated[
+    bool, typer.Option("--rebalance", help="Keep the number of shards, and spread the items evenly over them.")
+]
+To = Annotated[
+    Placement, typer.Argument(case_sensitive=False, help="SILO: a table of its own. POOL: the shared table.")
+]
+JobsOf = Annotated[
+    str | None, typer.Option("--tenant", metavar="TENANT", help="Only jobs of this tenant; of all if left out.")
+]
+Limit = Annotated[int, typer.Option(min=1, max=100, metavar="N", help="Show at most N jobs.")]
 
+HEADINGS = ("JOB", "KIND", "TENANT", "PHASE", "DONE", "CHANGED", "STARTED")
 
-def keys(
-    tenant: Only = None,
-    type: Type = None,
-    segments: Segments = 4,
-    rate: UnitRate = None,
-    dry_run: DryRun = False,
-    by: By = None,
-    json: AsJson = False,
-    data: Data = DEFAULT,
-    endpoint_url: EndpointUrl = None,
-) -> None:
-    """Put every item into the index partitions that its declaration says, after an index was added or changed.
-
-    On AWS it runs as the migrator, and changes items as the tenant whose they are. The service may run meanwhile.
-    It can be interrupted at any time: keyfence migrate resume goes on.
-
-    [bold]Example:[/bold] keyfence migrate keys --dry-run
-
-    [bold]Example:[/bold] keyfence migrate keys --tenant acme --type User --rate 200 --json
-    """
-    from keyfence.jobs.lease import JobStore
-    from keyfence.jobs.rekey import new_rekey_job
-    from keyfence.tenancy.repository import parse_tenant_id
-
-    whose = parse_tenant_id(tenant, "tenant") if tenant else None
-
-    async def begin(migrator: "MigratorAccess") -> "Job":
-        entities = migrator.tables.entities
-        made = new_rekey_job(whose, entities, by=operator_name(by), type=type, segments=segments, dry_run=dry_run)
-        return await JobStore(migrator.control).add(made)
-
-    job_progress.print_job(run_job_command(begin, data, endpoint_url, rate), as_json=json)
-
-
-def resume(
-    id: Id, rate: UnitRate = None, json: AsJson = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None
-) -> None:
-    """Go on with a migration that was interrupted, from where it was.
-
-    [bold]Example:[/bold] keyfence migrate resume mig_01M7HHHGKHN6S6V7032B0W8CKZ
-    """
-    from keyfence.jobs.lease import JobStore, parse_job_id
-
-    wanted = parse_job_id(id)
-
-    async def find(migrator: "MigratorAccess") -> "Job":
-        return await JobStore(migrator.control).get(wanted)
-
-    job_progress.print_job(run_job_command(find, data, endpoint_url, rate), as_json=json)
-
-
-def show(id: Id, json: AsJson = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None) -> None:
-    """Show what a migration is doing, or has done.
-
-    [bold]Example:[/bold] keyfence migrate show mig_01M7HHHGKHN6S6V7032B0W8CKZ --json
-    """
-    import asyncio
-
-    from keyfence.jobs.lease import parse_job_id
-
-    wanted = parse_job_id(id)
-    with migrator_access(data, endpoint_url) as (migrator, _):
-        found = asyncio.run(_found(migrator, wanted))
-    job_progress.print_job(found, as_json=json)
-
-
-async def _found(migrator: "MigratorAccess", id: "JobId") -> "Job":
-    from keyfence.jobs.lease import JobStore
-
-    return await JobStore(migrator.control).get(id)
-
-
-migrate = typer.Typer(
-    name="migrate",
-    help="Migrations: change many items while the service runs, go on with what was interrupted, see how far it is.",
+job = typer.Typer(
+    name="job",
+    help="Manage long-running jobs.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
 
-for command in (keys, resume, show):
-    migrate.command()(command)
-
-
-ReshardTenant = Annotated[str, typer.Argument(metavar="TENANT", help="Whose collection it is.")]
-Collection = Annotated[str, typer.Argument(help="The collection, as `keyfence tenant show` names it.")]
-Shards = Annotated[int, typer.Argument(min=1, max=256, help="How many shards it is to have.")]
-Rebalance = Annotated[bool, typer.Option("--rebalance", help="Keep their number, and spread what is there over them.")]
-
 
 def reshard(
-    tenant: ReshardTenant,
+    tenant: TenantArgument,
     collection: Collection,
     shards: Shards,
     rebalance: Rebalance = False,
     rate: UnitRate = None,
     by: By = None,
-    json: AsJson = False,
+    json: Json = False,
     data: Data = DEFAULT,
     endpoint_url: EndpointUrl = None,
 ) -> None:
-    """Give a collection of a tenant more shards or fewer, or spread its items over those that it has.
+    """Change the number of shards of a tenant's collection while the tenant is served.
 
-    More shards move nothing: reads look into them first, and when every server knows, writes use them. Fewer, and
-    --rebalance, move items, no faster than --rate. Nobody notices but by how fast it is. On AWS it runs as the
-    migrator. It can be interrupted at any time: the same command goes on.
+    More shards move no items: servers first read the new shards, and write to them when all servers know them. Fewer
+    shards, and --rebalance, move items, at most as fast as --rate allows. On AWS the command runs as the migrator. It
+    can be interrupted at any time: the same command resumes it.
 
     [bold]Example:[/bold] keyfence reshard acme activity 8
 
     [bold]Example:[/bold] keyfence reshard acme users 2 --rate 200 --json
     """
-    from keyfence.tenancy.repository import parse_tenant_id
+    id = parse_tenant_option(tenant, "TENANT")
 
-    id = parse_tenant_id(tenant, "tenant")
-
-    async def begin(migrator: "MigratorAccess") -> "Job | None":
+    async def start(migrator: "MigratorAccess") -> "Job | None":
         from keyfence.jobs.reshard.start import StartReshard
         from keyfence.tenancy.repository import TenantRepository
 
-        found: list[Job] = []
-        register, collections = (
-            TenantRepository(migrator.control, operator_name(by)),
-            migrator.tables.entities.collections,
-        )
-        reshards = StartReshard(register, collections, carry_on=found.append)
+        started: list[Job] = []
+        register = TenantRepository(migrator.control, operator_name(by))
+        collections = migrator.tables.entities.collections
+        reshards = StartReshard(register, collections, run_in_background=started.append)
         await reshards(id, collection, shards, rebalance=rebalance)
-        return found[0] if found else None
+        return started[0] if started else None
 
-    words = f"{collection} of {id} has {shards} {'shard' if shards == 1 else 'shards'} already."
-    job_progress.print_job(run_job_command(begin, data, endpoint_url, rate), as_json=json, nothing=words)
-
-
-MovingTenant = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant that moves.")]
-To = Annotated[Placement, typer.Argument(case_sensitive=False, help="A table of its own, or the one of all.")]
+    nothing = f"{collection} of {id} already has {shards} {'shard' if shards == 1 else 'shards'}."
+    print_job(run_job_command(start, data, endpoint_url, rate), as_json=json, nothing=nothing)
 
 
 def move(
-    tenant: MovingTenant,
+    tenant: TenantArgument,
     to: To,
     rate: UnitRate = None,
     by: By = None,
-    json: AsJson = False,
+    json: Json = False,
     data: Data = DEFAULT,
     endpoint_url: EndpointUrl = None,
 ) -> None:
-    """Move a tenant to a table of its own (SILO), or back among the others (POOL), while it is served.
+    """Move a tenant to a table of its own (SILO), or back to the shared table (POOL), while it is served.
 
-    Its servers write to both tables, everything is copied and compared, they read the new table, and what is left in
-    the old one goes. Until then the move can be called off: ask for where the tenant came from. On AWS it runs as the
-    migrator. It can be interrupted at any time: the same command goes on.
+    Servers write to both tables, all items are copied and compared, servers read from the new table, and the old copy
+    is deleted. To cancel before the old copy is deleted, run the command again with the placement that the tenant had
+    before. On AWS the command runs as the migrator. It can be interrupted at any time: the same command resumes it.
 
     [bold]Example:[/bold] keyfence move acme silo
 
     [bold]Example:[/bold] keyfence move acme pool --rate 500 --json
     """
-    from keyfence.tenancy.repository import parse_tenant_id
+    id = parse_tenant_option(tenant, "TENANT")
 
-    id = parse_tenant_id(tenant, "tenant")
-
-    async def begin(migrator: "MigratorAccess") -> "Job | None":
+    async def start(migrator: "MigratorAccess") -> "Job | None":
         from keyfence.jobs.move.start import StartMove
         from keyfence.tenancy.repository import TenantRepository
 
@@ -191,6 +120,124 @@ def move(
             return None
         return await StartMove(register)(id, to)
 
-    job_progress.print_job(
-        run_job_command(begin, data, endpoint_url, rate), as_json=json, nothing=f"{id} is in the {to} already."
-    )
+    nothing = f"{id} is already in the {to}."
+    print_job(run_job_command(start, data, endpoint_url, rate), as_json=json, nothing=nothing)
+
+
+def rekey(
+    tenant: OneTenant = None,
+    type: Type = None,
+    segments: Segments = 4,
+    rate: UnitRate = None,
+    dry_run: DryRun = False,
+    by: By = None,
+    json: Json = False,
+    data: Data = DEFAULT,
+    endpoint_url: EndpointUrl = None,
+) -> None:
+    """Correct the index keys of stored items after an index was added or a key template was changed.
+
+    The service may run meanwhile. On AWS the command runs as the migrator, and changes each item with the credentials
+    of its tenant. It can be interrupted at any time: `keyfence job resume` resumes it.
+
+    [bold]Example:[/bold] keyfence rekey --dry-run
+
+    [bold]Example:[/bold] keyfence rekey --tenant acme --type User --rate 200 --json
+    """
+    from keyfence.jobs.job_store import JobStore
+    from keyfence.jobs.rekey.job import new_rekey_job
+
+    owner = parse_tenant_option(tenant) if tenant else None
+
+    async def start(migrator: "MigratorAccess") -> "Job":
+        entities = migrator.tables.entities
+        by_operator = operator_name(by)
+        made = new_rekey_job(owner, entities, created_by=by_operator, type=type, segments=segments, dry_run=dry_run)
+        return await JobStore(migrator.control).add(made)
+
+    print_job(run_job_command(start, data, endpoint_url, rate), as_json=json)
+
+
+@job.command("list")
+def list_(
+    tenant: JobsOf = None,
+    limit: Limit = 20,
+    json: Json = False,
+    data: Data = DEFAULT,
+    endpoint_url: EndpointUrl = None,
+) -> None:
+    """List jobs of all kinds, the newest first.
+
+    [bold]Example:[/bold] keyfence job list
+
+    [bold]Example:[/bold] keyfence job list --tenant acme --json
+    """
+    from keyfence.cli.job_progress import job_json
+    from keyfence.cli.output import print_json
+
+    owner = parse_tenant_option(tenant) if tenant else None
+
+    async def read(context: "AdminContext") -> "list[Job]":
+        return list((await context.jobs.newest(owner, first=limit)).items)
+
+    found = OperatorSession(data, endpoint_url).read(read)
+    if json:
+        print_json({"jobs": [job_json(one) for one in found]})
+    elif found:
+        _print_table(found)
+    else:
+        typer.echo("There are no jobs.", err=True)
+
+
+def _print_table(found: "list[Job]") -> None:
+    from keyfence.cli.output import console, format_minute, print_table
+    from keyfence.jobs.progress import progress_of
+
+    rows = []
+    for one in found:
+        percent = progress_of(one).percent
+        done = "" if percent is None else f"{percent:.0f} %"
+        numbers = (done, f"{one.items_changed:,}", format_minute(one.created_at))
+        rows.append((one.id, one.kind, one.tenant, one.phase, *numbers))
+    print_table(console(), HEADINGS, rows, numbers=("DONE", "CHANGED"))
+
+
+@job.command()
+def show(id: JobIdArgument, json: Json = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None) -> None:
+    """Show what a job is doing, or what it has done.
+
+    [bold]Example:[/bold] keyfence job show job_01M7HHHGKHN6S6V7032B0W8CKZ --json
+    """
+    from keyfence.jobs.job_store import parse_job_id
+
+    job_id = parse_job_id(id)
+
+    async def read(context: "AdminContext") -> "Job":
+        return await context.jobs.get(job_id)
+
+    print_job(OperatorSession(data, endpoint_url).read(read), as_json=json)
+
+
+@job.command()
+def resume(
+    id: JobIdArgument,
+    rate: UnitRate = None,
+    exports: Exports = None,
+    json: Json = False,
+    data: Data = DEFAULT,
+    endpoint_url: EndpointUrl = None,
+) -> None:
+    """Resume a job that was interrupted, from where it was.
+
+    An offboarding must be resumed on the machine that has its export file.
+
+    [bold]Example:[/bold] keyfence job resume job_01M7HHHGKHN6S6V7032B0W8CKZ
+    """
+    from keyfence.jobs.job_store import JobStore, parse_job_id
+
+    job_id = parse_job_id(id)
+
+    async def find(migrator: "MigratorAccess") -> "Job":
+        return await JobStore(migrator.control).get(job_id)
+
+    print_job(run_job_command(find, data, endpoint_url, rate, exports), as_json=json)

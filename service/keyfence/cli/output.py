@@ -159,7 +159,7 @@ def tenant_json(tenant: "Tenant") -> dict[str, Any]:
 
 
 def move_json(move: "TableMove") -> dict[str, Any]:
-    return {"to": move.goal, "phase": move.phase, "migration": move.migration, "back": move.back}
+    return {"to": move.goal, "phase": move.phase, "job": move.job_id, "isCancelled": move.is_cancelled}
 
 
 def shards_json(counts: "Mapping[str, ShardCounts]") -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""`OffboardingState` record, `ScanCheckpoint`, kinds, keys and patterns."""
+"""The record of a job, the checkpoints of its scans, and how both are stored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,101 +16,135 @@ from keyfence_iam.tenant import TenantId
 
 JobId = NewType("JobId", str)
 
-PREFIX = "mig"
-MOST_SEGMENTS = 64
-"""All of them are kept in one transaction, which takes 100 items."""
-
-EVERY_TENANT = TenantId("*")
-"""Whose a migration is that goes over all of them."""
+JOB_ID_PREFIX = "job"
+ALL_TENANTS = TenantId("*")
+"""The tenant of a job that changes items of every tenant."""
+MAX_SEGMENTS = 64
+"""The checkpoints of all segments are written in one transaction, which may contain 100 items."""
+STARTED = "STARTED"
+FINISHED = "FINISHED"
 
 
 class JobKind(StrEnum):
-    """What a migration is for."""
+    """The kinds of long-running work."""
 
     RESHARD = "RESHARD"
     MOVE = "MOVE"
-    KEYS = "KEYS"
+    REKEY = "REKEY"
+    OFFBOARD = "OFFBOARD"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """`phase` is what is under way, in the words of its kind; a pass over items is a phase by its own name."""
+    """Long-running work that any worker can resume: its parameters, its progress, and the lease of its worker."""
 
     id: JobId
     tenant: TenantId
     kind: JobKind
-    by: str
+    created_by: str
     phase: str
+    """The current step, in the words of the kind. A pass over items is a phase with the name of the pass."""
+    phase_started_at: datetime | None = None
+    phase_ends_at: datetime | None = None
+    """When a wait ends; None in a phase that works."""
     segments: int
-    """How many parts of a table are gone over at once, in every pass of this migration."""
-    detail: str = "{}"
-    """What it was asked to do, as JSON text."""
+    """How many segments of the table each pass scans in parallel."""
+    parameters: str = "{}"
+    """JSON object: what the job does. It never changes."""
+    state: str = "{}"
+    """JSON object: what the program of this kind must remember besides the fields below. Only that program reads it."""
     round: int = 1
     items_scanned: int = 0
-    """In the pass that is under way, or was the last."""
-    items_copied: int = 0
-    """Changed, in all passes."""
+    """In the current pass, or in the last one if none is running."""
+    items_expected: int | None = None
+    """About how many items the current pass scans; None if the table was not scanned before."""
+    table_items: Mapping[str, int] = field(default_factory=dict)
+    """How many items the last complete pass over each table has scanned."""
+    items_changed: int = 0
+    """In all passes together."""
     items_total: int | None = None
+    """How many items the job has to change; None if the number is not known."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """What else the pass counts that is under way, or was the last."""
+    """Other numbers of the current pass, or of the last one if none is running."""
     worker: str | None = None
-    leased_until: datetime | None = None
+    lease_expires_at: datetime | None = None
     finished_at: datetime | None = None
     created_at: datetime
     updated_at: datetime
     version: int = 1
 
 
-def new_job(
-    kind: JobKind,
-    tenant: TenantId,
-    *,
-    by: str,
-    at: datetime,
-    phase: str = "BEGUN",
-    segments: int = 1,
-    detail: Mapping[str, object] | None = None,
-) -> Job:
-    if not 1 <= segments <= MOST_SEGMENTS:
-        raise BadInput(f"a migration has 1 to {MOST_SEGMENTS} segments", field="segments")
-    return Job(
-        id=JobId(new_id(PREFIX)),
-        tenant=tenant,
-        kind=kind,
-        by=by,
-        phase=phase,
-        segments=segments,
-        detail=orjson.dumps(detail or {}).decode(),
-        created_at=at,
-        updated_at=at,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSummary:
+    """The attributes of a job that the indexes contain."""
+
+    id: JobId
+    tenant: TenantId
+    created_at: datetime
+    updated_at: datetime
+    version: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanCheckpoint:
-    """A part of a pass, as far as its items were dealt with."""
+    """How far one segment of a pass has been processed, and with which result."""
 
-    migration: JobId
-    name: str
-    """Of the pass."""
-    number: int
-    of: int
-    after: str | None = None
-    """Where the scan goes on: DynamoDB's LastEvaluatedKey as JSON text."""
+    job_id: JobId
+    scan_pass: str
+    segment: int
+    segments: int
+    resume_key: str | None = None
+    """The LastEvaluatedKey of the last processed page, as JSON."""
     scanned: int = 0
     changed: int = 0
     wrong: int = 0
     digest: str = ""
-    """Of what was changed, or compared, in whatever order."""
+    """Sum of the digests of the items that were changed or compared, in hexadecimal; their order does not matter."""
     counts: Mapping[str, int] = field(default_factory=dict)
     done: bool = False
     created_at: datetime
     updated_at: datetime
     version: int = 0
-    """0 before it was ever kept."""
+    """0 until the checkpoint is stored for the first time."""
 
 
-migrations = entity(Job, table=ControlKey("MIGRATION#{id}", "METADATA"))
-segments = entity(ScanCheckpoint, table=ControlKey("MIGRATION#{migration}", "SEGMENT#{name}#{number:03d}"))
-migration_by_id = migrations.get()
-segment_by_number = segments.get()
+_TABLE = ControlKey("JOB#{id}", "METADATA")
+_BY_TENANT = ControlKey("JOBS#{tenant}#{created_at:month}", "{created_at}#{id}")
+_BY_TIME = ControlKey("JOBS#{created_at:month}", "{created_at}#{id}")
+
+jobs = entity(Job, table=_TABLE, gsi1=_BY_TENANT, gsi2=_BY_TIME)
+job_summaries = entity(JobSummary, table=_TABLE, gsi1=_BY_TENANT, gsi2=_BY_TIME)
+checkpoints = entity(ScanCheckpoint, table=ControlKey("JOB#{job_id}", "CHECKPOINT#{scan_pass}#{segment:03d}"))
+
+job_by_id = jobs.get()
+newest_jobs = job_summaries.query("gsi2", newest_first=True)
+newest_jobs_of_tenant = job_summaries.query("gsi1", newest_first=True)
+checkpoint_by_segment = checkpoints.get()
+
+
+def new_job(
+    kind: JobKind,
+    tenant: TenantId,
+    *,
+    created_by: str,
+    at: datetime,
+    phase: str = STARTED,
+    segments: int = 1,
+    parameters: Mapping[str, object] | None = None,
+    state: str = "{}",
+) -> Job:
+    if not 1 <= segments <= MAX_SEGMENTS:
+        raise BadInput(f"segments must be 1 to {MAX_SEGMENTS}", field="segments")
+    return Job(
+        id=JobId(new_id(JOB_ID_PREFIX)),
+        tenant=tenant,
+        kind=kind,
+        created_by=created_by,
+        phase=phase,
+        phase_started_at=at,
+        segments=segments,
+        parameters=orjson.dumps(parameters or {}).decode(),
+        state=state,
+        created_at=at,
+        updated_at=at,
+    )

@@ -1,4 +1,4 @@
-"""What each tenant stores, summed over the whole table and over those that tenants have of their own."""
+"""Measures how many items and bytes each tenant stores, by scanning the shared table and the silos."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from keyfence_iam.tenant import TenantId
 
 @dataclass(frozen=True, slots=True)
 class TenantStorage:
-    """What the items of a tenant come to."""
+    """How much one tenant stores."""
 
     items: int
     bytes: int
@@ -26,13 +26,14 @@ class TenantStorage:
 
 @dataclass(slots=True)
 class StorageTotals:
-    """What was met so far: items by owner, and the registered tenants with what was known of each."""
+    """What a scan has counted so far, by tenant."""
 
     items: Counter[TenantId] = field(default_factory=Counter)
     bytes: Counter[TenantId] = field(default_factory=Counter)
-    known: dict[TenantId, int] = field(default_factory=dict)
-    silos: set[TenantId] = field(default_factory=set)
-    """Whose items are in a table of their own, whatever else was met of them."""
+    last_measured: dict[TenantId, int] = field(default_factory=dict)
+    """The stored bytes that each registered tenant's record contains."""
+    in_silos: set[TenantId] = field(default_factory=set)
+    """Tenants whose items are in a table of their own."""
 
     def add(self, item: Item) -> None:
         if owner := tenant_of_partition(item["PK"]["S"]):
@@ -40,52 +41,52 @@ class StorageTotals:
             self.bytes[owner] += stored_size(item)
         elif item.get("type") == {"S": tenants.type}:
             tenant: Tenant = tenants.from_item(item)
-            self.known[tenant.id] = tenant.stored_bytes
+            self.last_measured[tenant.id] = tenant.stored_bytes
             if tenant.reads is Placement.SILO:
-                self.silos.add(tenant.id)
+                self.in_silos.add(tenant.id)
 
-    def take(self, tenant: TenantId, other: "StorageTotals") -> None:
-        """What others say of a tenant, and no longer what is here."""
+    def replace_tenant(self, tenant: TenantId, other: "StorageTotals") -> None:
+        """Uses the totals of another scan for one tenant, instead of those counted here."""
         self.items[tenant], self.bytes[tenant] = other.items[tenant], other.bytes[tenant]
 
-    def weights(self) -> dict[TenantId, TenantStorage]:
-        """Of every tenant that is registered, or has items though it is not."""
-        return {one: TenantStorage(self.items[one], self.bytes[one]) for one in sorted({*self.known, *self.items})}
+    def by_tenant(self) -> dict[TenantId, TenantStorage]:
+        """Returns the totals of every tenant that is registered or has items."""
+        found = sorted({*self.last_measured, *self.items})
+        return {tenant: TenantStorage(self.items[tenant], self.bytes[tenant]) for tenant in found}
 
 
 @dataclass(frozen=True, slots=True)
 class StorageMeasurement:
-    """One scan of each table. The register is told where it differs, and no event is made of it."""
+    """Scans each table once, and saves the stored bytes of tenants where they changed. It makes no events."""
 
-    sweep: TableScan
-    sweep_of: Callable[[TenantId], TableScan]
-    """Over the table of a tenant's own."""
+    scan: TableScan
+    silo_scan: Callable[[TenantId], TableScan]
     control: Table
-    rate: float
-    tell: Callable[[int], None] = lambda _: None
-    page: int | None = None
+    units_per_second: float
+    on_progress: Callable[[int], None] = lambda _: None
+    page_size: int | None = None
 
     async def __call__(self) -> Mapping[TenantId, TenantStorage]:
-        scales, rate = StorageTotals(), Pacer(self.rate)
-        await self._scan(self.sweep, scales, rate)
-        for tenant in sorted(scales.silos):
-            own = StorageTotals()
-            await self._scan(self.sweep_of(tenant), own, rate)
-            scales.take(tenant, own)
-        weights = scales.weights()
-        for tenant, before in scales.known.items():
-            if weights[tenant].bytes != before:
-                now = UpdateExpression(sets={("storedBytes",): weights[tenant].bytes})
-                await self.control.write(update_attributes(tenants, {"id": tenant}, now))
-        return weights
+        totals, pacer = StorageTotals(), Pacer(self.units_per_second)
+        await self._count(self.scan, totals, pacer)
+        for tenant in sorted(totals.in_silos):
+            silo = StorageTotals()
+            await self._count(self.silo_scan(tenant), silo, pacer)
+            totals.replace_tenant(tenant, silo)
+        storage = totals.by_tenant()
+        for tenant, before in totals.last_measured.items():
+            if storage[tenant].bytes != before:
+                change = UpdateExpression(sets={("storedBytes",): storage[tenant].bytes})
+                await self.control.write(update_attributes(tenants, {"id": tenant}, change))
+        return storage
 
-    async def _scan(self, sweep: TableScan, scales: StorageTotals, rate: Pacer) -> None:
-        limit, after = self.page or max(1, int(self.rate)), None
+    async def _count(self, scan: TableScan, totals: StorageTotals, pacer: Pacer) -> None:
+        limit, after = self.page_size or max(1, int(self.units_per_second)), None
         while True:
-            page: ScanPage = await sweep.page(fence=None, after=after, limit=limit)
+            page: ScanPage = await scan.page(fence=None, after=after, limit=limit)
             for item in page.items:
-                scales.add(item)
-            self.tell(page.scanned)
-            await rate.wait(page.units)
+                totals.add(item)
+            self.on_progress(page.scanned)
+            await pacer.wait(page.units)
             if (after := page.next_key) is None:
                 return

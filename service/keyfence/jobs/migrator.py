@@ -1,163 +1,95 @@
-"""`MigratorAccess`: scan as migrator, write as tenant. `JobDispatcher`: which program runs a job."""
+"""Access of the migrator role: it scans all items, and writes each item with the credentials of its tenant."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from pathlib import Path
 
-from keyfence.jobs import runner
-from keyfence.jobs.job import Job, JobKind
-from keyfence.jobs.lease import JobStore
-from keyfence.jobs.move.differences import ShadowDifferences
-from keyfence.jobs.move.job import MoveJob
-from keyfence.jobs.offboard.certificate import CertificateSigner
-from keyfence.jobs.offboard.job import OffboardResources
-from keyfence.jobs.rekey import RekeyJob
-from keyfence.jobs.reshard.job import ReshardJob
-from keyfence.jobs.runner import JobProgram
+from keyfence.jobs.job_store import JobStore
+from keyfence.jobs.runner import JobResources
 from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.flow_control import BATCH_RETRIES
 from keyfence.store.dynamodb.table_definition import SiloTables
-from keyfence.store.pagination import MAX_PAGE_SIZE
 from keyfence.store.scan import TableScan
 from keyfence.store.table import Table
 from keyfence.store.tables import Accounts, Tables
 from keyfence.store.tenant_location import TenantLocation
-from keyfence.tenancy.cache import TenantCache, location_of
+from keyfence.tenancy.cache import location_of
 from keyfence.tenancy.repository import TenantRepository
-from keyfence.tenancy.suspensions import PublishSuspensions, SuspensionPublisher
-from keyfence.tenancy.tenant import Placement, Tenant
+from keyfence.tenancy.suspensions import PublishSuspensions
+from keyfence.tenancy.tenant import Placement
 from keyfence_iam.sts import SessionCache
-from keyfence_iam.sts.session_spec import TableAccess as SessionPlacement
+from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
-
-"""Nobody waits for an answer, and an hour's work should not end for a busy minute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigratorAccess:
-    """`tables` gives tenants by the migrator's role for them; `own` are the credentials that may scan."""
+    """Makes the table handles and scans that jobs use."""
 
     tables: Tables
-    own: CredentialSource
+    """Makes handles of tenants with the sessions of the migrator for that tenant."""
+    scan_credentials: CredentialSource
+    """The migrator's own credentials, which may scan and not write."""
     silos: SiloTables
-    shut: PublishSuspensions
-    vending: SessionCache
+    publish_suspensions: PublishSuspensions
+    sessions: SessionCache
     settle: timedelta
     """How long after a change of a tenant a server may still act on the tenant as it was before."""
 
     def close(self) -> None:
         self.tables.client.close()
-        self.vending.close()
+        self.sessions.close()
+
+    def charging(self, accounts: Accounts) -> "MigratorAccess":
+        """Returns the same access, whose calls are counted as usage of the tenants."""
+        return replace(self, tables=replace(self.tables, accounts=accounts))
+
+    def job_resources(self, *, units_per_second: float) -> JobResources:
+        return JobResources(store=JobStore(self.control), scan=self.scan, units_per_second=units_per_second)
 
     @property
     def control(self) -> Table:
-        return _patient(self.tables.for_control_plane(writes=True))
+        return _with_batch_retries(self.tables.for_control_plane(writes=True))
 
     @property
-    def sweep(self) -> TableScan:
-        """Charged to the control plane, whoever's items it meets."""
-        return TableScan(replace(self.control.caller, credentials=self.own))
+    def scan(self) -> TableScan:
+        """A scan of the shared table. Its cost is charged to the control plane."""
+        return TableScan(replace(self.control.caller, credentials=self.scan_credentials))
 
-    def sweep_of(self, tenant: TenantId) -> TableScan:
-        """Over the table of its own."""
-        sweep = self.sweep
-        return replace(sweep, caller=replace(sweep.caller, table=self.table_of(tenant, Placement.SILO)))
-
-    def charged(self, accounts: Accounts) -> "MigratorAccess":
-        return replace(self, tables=replace(self.tables, accounts=accounts))
+    def silo_scan(self, tenant: TenantId) -> TableScan:
+        """Returns a scan of the tenant's own table."""
+        scan = self.scan
+        return replace(scan, caller=replace(scan.caller, table=self.table_name(tenant, Placement.SILO)))
 
     def tenant(self, tenant: TenantId) -> Table:
-        """It goes by the keys that items have, not by where they would be put."""
-        return self.at(TenantLocation(tenant=tenant))
+        """Returns a handle of the shared table. It knows no shard counts, so it can only use keys that items have."""
+        return self.table_at(TenantLocation(tenant=tenant))
 
-    def at(self, location: TenantLocation) -> Table:
-        return _patient(self.tables.for_tenant(location, writes=True))
+    def table_at(self, location: TenantLocation) -> Table:
+        return _with_batch_retries(self.tables.for_tenant(location, writes=True))
 
-    def placed(self, tenant: TenantId, placement: Placement) -> Table:
-        """At the one table or at the other, wherever the tenant is."""
-        return self.at(TenantLocation(tenant=tenant, read_from=SessionPlacement[placement]))
+    def table_in(self, tenant: TenantId, placement: Placement) -> Table:
+        """Returns a handle of one of the two tables, wherever the tenant's items are."""
+        return self.table_at(TenantLocation(tenant=tenant, read_from=TableAccess[placement]))
 
-    def at_both(self, tenant: TenantId) -> Table:
-        """Asks one table at a time, on credentials that reach both."""
+    def table_for_both(self, tenant: TenantId) -> Table:
+        """Returns a handle that calls one table at a time, with credentials that reach both."""
         table = self.tenant(tenant)
-        both = self.tables.credentials.for_tenant(tenant, writes=True, table_access=SessionPlacement.BOTH)
+        both = self.tables.credentials.for_tenant(tenant, writes=True, table_access=TableAccess.BOTH)
         return replace(table, caller=replace(table.caller, credentials=both))
 
-    def table_of(self, tenant: TenantId, placement: Placement) -> str:
-        return self.tables.table_of(tenant, SessionPlacement[placement])
-
-    def migrations(self, *, rate: float) -> runner.JobResources:
-        return runner.JobResources(records=JobStore(self.control), sweep=self.sweep, rate=rate)
+    def table_name(self, tenant: TenantId, placement: Placement) -> str:
+        return self.tables.table_of(tenant, TableAccess[placement])
 
     async def location(self, tenant: TenantId) -> TenantLocation:
-        """Where a tenant's items are now, and for good: whoever migrates them sees to it."""
-        return location_of(await TenantCache(self.control).get(tenant))
+        """Returns where a tenant's items are. It does not expire: only the job that holds the tenant can change it."""
+        return location_of(await TenantRepository(self.control, "").get(tenant))
 
-    @property
-    def rekeying(self) -> RekeyJob:
-        registry = TenantCache(self.control, clock=self.tables.clock)
-
-        async def location(tenant: TenantId) -> TenantLocation:
-            return registry.location(await registry.get(tenant))
-
-        return RekeyJob(location=location, as_tenant=self.at, silos=self.in_silos, entities=self.tables.entities)
-
-    async def in_silos(self) -> list[TenantId]:
-        """Those whose items are in a table of their own, the newest first."""
-        register, after, found = TenantRepository(self.control, ""), None, list[TenantId]()
-        while True:
-            page = await register.newest(status=None, first=MAX_PAGE_SIZE, after=after)
-            found += [one.id for one in page.items if one.reads is Placement.SILO]
-            if not page.has_next:
-                return found
-            after = page.edges[-1].cursor()
-
-    def means(self, *, by: str, exports: Path, signer: CertificateSigner, rate: float) -> OffboardResources:
-        control = self.control
-        return OffboardResources(
-            register=TenantRepository(control, by),
-            suspensions=SuspensionPublisher(control, self.shut),
-            sweep=self.sweep,
-            as_tenant=self.placed,
-            drop=self.silos.drop,
-            exports=exports,
-            signer=signer,
-            settle=self.settle,
-            rate=rate,
-        )
+    async def tenants_in_silos(self) -> list[TenantId]:
+        """Returns the tenants whose items are in tables of their own, the newest first."""
+        register = TenantRepository(self.control, "")
+        return [tenant.id async for tenant in register.all() if tenant.reads is Placement.SILO]
 
 
-def _patient(table: Table) -> Table:
+def _with_batch_retries(table: Table) -> Table:
+    """No user waits for a job, and an hour's work should not fail because DynamoDB throttles for a minute."""
     return replace(table, caller=replace(table.caller, retry_policy=BATCH_RETRIES))
-
-
-def program_for(
-    migration: Job, migrator: MigratorAccess, *, told: Callable[[Tenant], None] = lambda _: None
-) -> JobProgram:
-    settle = migrator.settle
-    match migration.kind:
-        case JobKind.KEYS:
-            return migrator.rekeying
-        case JobKind.RESHARD:
-            register = TenantRepository(migrator.control, migration.by)
-            return ReshardJob(
-                register=register,
-                location=migrator.location,
-                as_tenant=migrator.at,
-                settle=settle,
-                told=told,
-                entities=migrator.tables.entities,
-            )
-        case JobKind.MOVE:
-            register = TenantRepository(migrator.control, migration.by)
-            return MoveJob(
-                register=register,
-                differences=ShadowDifferences(migrator.control),
-                silos=migrator.silos,
-                table_of=migrator.table_of,
-                at=migrator.placed,
-                at_both=migrator.at_both,
-                settle=settle,
-                told=told,
-            )

@@ -10,10 +10,9 @@ import orjson
 from keyfence.errors import Conflict
 from keyfence.store import timestamps
 from keyfence.store.codec import attribute_name
-from keyfence.store.table import Table
 from keyfence.store.writes import retry_if_stale, update_model
-from keyfence.tenancy.access_patterns import identities, identity_by_digest, tenants
-from keyfence.tenancy.issuers import IssuerKeys, TenantIssuer, checked_keys, issuer_digest
+from keyfence.tenancy.access_patterns import issuers, tenants
+from keyfence.tenancy.issuers import IssuerKeys, TenantIssuer, checked_keys
 from keyfence.tenancy.quotas import Tier, with_overrides
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.suspensions import SuspensionPublisher
@@ -109,16 +108,6 @@ UNOWNED = partial(Conflict, "the tenant has no issuer of its own: those of the s
 
 
 @dataclass(frozen=True, slots=True)
-class Identities:
-    """As whoever verifies tokens reads them."""
-
-    table: Table
-
-    async def find(self, issuer: str) -> TenantIssuer | None:
-        return await self.table.find(identity_by_digest, digest=issuer_digest(issuer))
-
-
-@dataclass(frozen=True, slots=True)
 class IssuerKeyRotation:
     """Other keys for a tenant's issuer, in one step with the event; the issuer itself stays."""
 
@@ -145,14 +134,14 @@ class IssuerKeyRotation:
                 updated_at=self.now(),
             )
             await self.register.table.write(
-                update_model(identities, before, after),
+                update_model(issuers, before, after),
                 update_model(tenants, tenant, tenant),
                 self.register.event(id, "tenant.identity", _detail(after)),
             )
         return tenant
 
     async def _identity(self, tenant: Tenant) -> TenantIssuer:
-        identity = await self.register.find_identity(tenant.issuer) if tenant.issuer else None
+        identity = await self.register.find_issuer(tenant.issuer) if tenant.issuer else None
         if identity is None or identity.tenant != tenant.id:
             raise UNOWNED()
         return identity

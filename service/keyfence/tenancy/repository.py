@@ -1,6 +1,6 @@
 """The register of tenants as operators use it: every change of it is an event."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -10,15 +10,15 @@ from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store import timestamps
 from keyfence.store.expressions import absent
 from keyfence.store.keys import ValueRange
-from keyfence.store.pagination import Edge, Page
+from keyfence.store.pagination import MAX_PAGE_SIZE, Edge, Page
 from keyfence.store.table import Table
 from keyfence.store.time_buckets import page_over_time_buckets
 from keyfence.store.writes import Write, put, require_version, retry_if_stale, update_model
 from keyfence.tenancy.access_patterns import (
     events,
     events_of_tenant,
-    identities,
-    identity_by_digest,
+    issuer_by_digest,
+    issuers,
     newest_tenants,
     tenant_by_id,
     tenants,
@@ -81,17 +81,28 @@ class TenantRepository:
         )
         return await self._whole(page)
 
+    async def all(self) -> AsyncIterator[Tenant]:
+        """Yields every tenant, the newest first."""
+        after: str | None = None
+        while True:
+            page = await self.newest(status=None, first=MAX_PAGE_SIZE, after=after)
+            for edge in page.edges:
+                yield edge.node
+            if not page.has_next:
+                return
+            after = page.edges[-1].cursor()
+
     async def events(self, id: TenantId, *, first: int, after: str | None) -> Page[TenantEvent]:
         return await self.table.page(events_of_tenant, first=first, after=after, tenant=id)
 
-    async def find_identity(self, issuer: str) -> TenantIssuer | None:
-        return await self.table.find(identity_by_digest, digest=issuer_digest(issuer))
+    async def find_issuer(self, issuer: str) -> TenantIssuer | None:
+        return await self.table.find(issuer_by_digest, digest=issuer_digest(issuer))
 
     async def claim(self, tenant: Tenant, identity: TenantIssuer, detail: Detail) -> None:
         """The id and the issuer, both or neither."""
         await self.table.write(
             put(tenants, tenant, when=absent(), on_failure=ID_TAKEN),
-            put(identities, identity, when=absent(), on_failure=ISSUER_TAKEN),
+            put(issuers, identity, when=absent(), on_failure=ISSUER_TAKEN),
             self.event(tenant.id, "tenant.claimed", detail),
         )
 

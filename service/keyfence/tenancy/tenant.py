@@ -70,8 +70,8 @@ class TableMove:
 
     target: Placement
     phase: MovePhase
-    migration: str
-    back: bool = False
+    job_id: str
+    is_cancelled: bool = False
     """It was called off: what was copied goes, and the tenant stays where it was."""
 
     @property
@@ -86,7 +86,7 @@ class TableMove:
     @property
     def goal(self) -> Placement:
         """Where the tenant will be in the end; one that turned back has it for its target when it is there."""
-        return self.target.other if self.back and self.phase is not MovePhase.CLEARING else self.target
+        return self.target.other if self.is_cancelled and self.phase is not MovePhase.CLEARING else self.target
 
 
 NAME_LENGTH = 200
@@ -116,6 +116,8 @@ class Tenant:
     shards: Mapping[str, ShardCounts] = field(default_factory=dict)
     reason: str | None = None
     """Why it is suspended."""
+    offboarding_job_id: str | None = None
+    """The job that offboards the tenant, or has offboarded it."""
     stored_bytes: int = 0
     """When its items were last weighed."""
 

@@ -174,7 +174,7 @@ async def test_a_tenant_at_the_limit_of_its_tier_does_not_grow(fleet: Fleet) -> 
 @pytest.mark.parametrize(
     "given",
     [
-        {"shards": {"open_orders": ShardCounts(job_id="mig_1", move_direction=MoveDirection.UP)}},
+        {"shards": {"open_orders": ShardCounts(job_id="job_1", move_direction=MoveDirection.UP)}},
         {"status": TenantStatus.SUSPENDED},
         {"status": TenantStatus.OFFBOARDING},
     ],
@@ -189,7 +189,7 @@ async def test_nothing_happens_during_a_reshard_or_if_the_tenant_is_not_active(
 
 
 async def test_an_interrupted_growth_is_continued_and_no_other_is_started(fleet: Fleet) -> None:
-    begun = ShardCounts(read_shards=2, write_shards=1, job_id="mig_1")
+    begun = ShardCounts(read_shards=2, write_shards=1, job_id="job_1")
     await fleet.tenant(shards={"open_orders": begun})
     await fleet.server("dry-run").review(writing(5_000))
     assert fleet.grown == []

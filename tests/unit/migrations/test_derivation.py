@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from keyfence.domains.users.access_patterns import users
-from keyfence.jobs.rekey import UnreadableItem, differing_index_keys
+from keyfence.jobs.rekey.index_keys import UnreadableItem, differing_index_keys
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence_iam.tenant import TenantId

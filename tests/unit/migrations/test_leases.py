@@ -26,7 +26,7 @@ class Shelf:
     answered: asyncio.Event = field(default_factory=asyncio.Event)
     kept: int = 0
 
-    async def keep(self, _: Job, after: Job, moved: object = ()) -> Job:
+    async def save(self, _: Job, after: Job, *writes: object) -> Job:
         self.asked.set()
         await self.answered.wait()
         if self.failure:
@@ -36,8 +36,10 @@ class Shelf:
 
 
 def running(shelf: Shelf) -> JobRun:
-    means = JobResources(records=cast("Any", shelf), sweep=cast("Any", None))
-    return JobRun(means, new_job(JobKind.MOVE, TenantId("acme"), by="ann", at=NOW), asyncio.get_running_loop().time())
+    means = JobResources(store=cast("Any", shelf), scan=cast("Any", None))
+    return JobRun(
+        means, new_job(JobKind.MOVE, TenantId("acme"), created_by="ann", at=NOW), asyncio.get_running_loop().time()
+    )
 
 
 @pytest.mark.parametrize("failure", [None, Throttled("busy"), Conflict("another worker has taken over")])
@@ -45,7 +47,7 @@ async def test_work_that_ends_while_its_lease_is_being_kept_ends(failure: Keyfen
     shelf = Shelf(failure=failure)
 
     async def work() -> None:
-        async with running(shelf).held():
+        async with running(shelf).keep_lease():
             await shelf.asked.wait()
 
     ending = asyncio.ensure_future(work())
@@ -62,7 +64,7 @@ async def test_work_that_fails_fails_with_its_own_error() -> None:
     shelf.answered.set()
 
     async def work() -> None:
-        async with running(shelf).held():
+        async with running(shelf).keep_lease():
             await shelf.asked.wait()
             raise ZeroDivisionError
 
@@ -75,7 +77,7 @@ async def test_what_another_has_taken_is_lost_at_once_and_a_failure_is_not() -> 
         shelf = Shelf(lease=timedelta(seconds=0.3), failure=failure)
         shelf.answered.set()
         run = running(shelf)
-        async with run.held():
+        async with run.keep_lease():
             await shelf.asked.wait()
             await asyncio.sleep(0)
             if lost:

@@ -6,7 +6,7 @@ import pytest
 
 from keyfence.app.domains import load_domains
 from keyfence.errors import Conflict
-from keyfence.jobs.reshard.job import misplaced
+from keyfence.jobs.reshard.job import find_misplaced
 from keyfence.store.shards import MoveDirection, ShardCounts, shard_of, shard_suffix
 
 DOWN = ShardCounts(read_shards=8, write_shards=2, move_direction=MoveDirection.DOWN)
@@ -26,7 +26,7 @@ def customer(slot: str, **changes: Any) -> Any:
 
 
 def wanted(item: Any, counts: ShardCounts, collection: str = "customers") -> list[str]:
-    return [one.partition for one in misplaced(item, load_domains().entities.of_tenants, collection, counts)]
+    return [one.partition for one in find_misplaced(item, load_domains().entities.of_tenants, collection, counts)]
 
 
 def test_going_down_only_what_lies_in_a_slot_that_goes_is_moved() -> None:

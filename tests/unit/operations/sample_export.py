@@ -1,15 +1,17 @@
 """An export of ten things in three members, and its certificate."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from keyfence.jobs.job import Job, JobId, JobKind, new_job
 from keyfence.jobs.offboard.certificate import CertificateSigner, certificate, verify_certificate
 from keyfence.jobs.offboard.export_file import ExportFile, chain_lines, digest_export, initial_hash
-from keyfence.jobs.offboard.start import OffboardingPhase, OffboardingState, job_id
+from keyfence.jobs.offboard.state import OffboardingPhase, OffboardingState
 from keyfence.store.codec import Item
 from keyfence_iam.tenant import TenantId
 
@@ -33,24 +35,19 @@ def written(directory: Path) -> Path:
     return file.path
 
 
-def job(**given: Any) -> OffboardingState:
-    made = {
-        "id": job_id(TenantId("acme")),
-        "tenant": TenantId("acme"),
-        "by": "ann",
-        "export": EXPORT,
-        "phase": OffboardingPhase.CERTIFYING,
-        "lines": 10,
-        "purged": 10,
-        "created_at": AT,
-        "updated_at": AT,
-        "finished_at": AT,
-    }
-    return OffboardingState(**{**made, **given})
+def job() -> Job:
+    return replace(new_job(JobKind.OFFBOARD, TenantId("acme"), created_by="ann", at=AT), id=JobId("job_1"))
+
+
+def state(**changes: Any) -> OffboardingState:
+    made = OffboardingState(
+        tenant=TenantId("acme"), export=EXPORT, phase=OffboardingPhase.CERTIFYING, exported=10, purged=10
+    )
+    return replace(made, **changes)
 
 
 def certified(directory: Path, signer: CertificateSigner = SIGNER) -> tuple[Mapping[str, Any], Path]:
     path = written(directory)
-    text = certificate(job(), digest_export(path, EXPORT), "keyfence", signer)
+    text = certificate(job(), state(), digest_export(path, EXPORT), "keyfence", AT, signer)
     (directory / "certificate").write_text(text)
     return verify_certificate(text, signer.verifier), path

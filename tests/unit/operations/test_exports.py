@@ -72,7 +72,7 @@ def test_a_tampered_export_is_told_by_its_first_bad_line(tmp_path: Path, name: s
 
 def test_a_line_that_continues_the_chain_after_its_end_was_never_exported(tmp_path: Path) -> None:
     claims, path = certified(tmp_path)
-    _, more = chain_lines(str(claims["head"]), [item(10)])
+    _, more = chain_lines(str(claims["chainHash"]), [item(10)])
     path.write_bytes(path.read_bytes() + gzip.compress(more, mtime=0))
     with pytest.raises(ExportDamaged, match="line 11 was never exported"):
         compare_export(claims, path)

@@ -4,7 +4,7 @@ import socket
 import subprocess
 import sys
 
-from keyfence.jobs.lease import is_dead_local_worker, worker_id
+from keyfence.jobs.job_store import is_dead_local_worker, worker_id
 
 
 def test_a_process_that_runs_has_not_ended() -> None:

@@ -24,10 +24,10 @@ def test_the_owner_of_a_partition(partition: str, owner: str | None) -> None:
     assert tenant_of_partition(partition) == owner
 
 
-def test_tenants_are_weighed_apart() -> None:
-    scales = StorageTotals()
+def test_each_tenant_is_measured_on_its_own() -> None:
+    totals = StorageTotals()
     for partition in ("TENANT#a1#X", "TENANT#a10#X", "TENANT#a10#Y", "CONTROL#SUSPENSIONS"):
-        scales.add({"PK": {"S": partition}, "SK": {"S": ""}})
-    weights = scales.weights()
-    assert {tenant: one.items for tenant, one in weights.items()} == {"a1": 1, "a10": 2}
-    assert weights[next(iter(weights))] == TenantStorage(1, 100 + 2 + 11 + 2)
+        totals.add({"PK": {"S": partition}, "SK": {"S": ""}})
+    storage = totals.by_tenant()
+    assert {tenant: one.items for tenant, one in storage.items()} == {"a1": 1, "a10": 2}
+    assert storage[next(iter(storage))] == TenantStorage(1, 100 + 2 + 11 + 2)

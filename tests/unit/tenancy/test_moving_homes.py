@@ -21,7 +21,7 @@ POOL, SILO = Placement.POOL, Placement.SILO
 
 
 def tenant(placement: Placement = POOL, phase: MovePhase | None = None, **given: Any) -> Tenant:
-    move = phase and TableMove(target=placement.other, phase=phase, migration="mig_1")
+    move = phase and TableMove(target=placement.other, phase=phase, job_id="job_1")
     kept: Any = {"name": "A", "tier": Tier.FREE, "status": TenantStatus.ACTIVE, "created_at": NOW, "updated_at": NOW}
     return Tenant(id=TenantId("acme"), placement=placement, move=move or None, **kept, **given)
 

@@ -22,7 +22,7 @@ from tests.tier import examples
 
 from .test_registry import tenant
 
-ID = "mig_1"
+ID = "job_1"
 TARGETS = st.lists(st.integers(1, 12), max_size=6)
 """What is wished for, one after the other: more, fewer, or as many as there are, which is to rebalance."""
 
@@ -152,8 +152,8 @@ def test_rebalancing_changes_nothing_but_where_items_lie() -> None:
 @pytest.mark.parametrize("shards", [1, 4, 8])
 def test_one_change_at_a_time(shards: int) -> None:
     with pytest.raises(Conflict, match=ID) as refused:
-        start_reshard(replace(ONE_SHARD, job_id=ID), shards, "mig_2")
-    assert refused.value.extensions["migration"] == ID
+        start_reshard(replace(ONE_SHARD, job_id=ID), shards, "job_2")
+    assert refused.value.extensions["job"] == ID
 
 
 def test_a_change_of_one_collection_leaves_the_others() -> None:

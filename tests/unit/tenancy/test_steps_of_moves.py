@@ -20,7 +20,7 @@ BACK = {(SWITCHED, BACKFILL)}
 
 def moving(phase: MovePhase, *, back: bool = False) -> Tenant:
     kept: Any = {"name": "A", "tier": Tier.FREE, "status": TenantStatus.ACTIVE, "created_at": NOW, "updated_at": NOW}
-    move = TableMove(target=Placement.SILO, phase=phase, migration="mig_1", back=back)
+    move = TableMove(target=Placement.SILO, phase=phase, job_id="job_1", is_cancelled=back)
     return Tenant(id=TenantId("acme"), placement=Placement.POOL, move=move, **kept)
 
 
@@ -28,26 +28,26 @@ def moving(phase: MovePhase, *, back: bool = False) -> Tenant:
 def test_only_the_next_step_is_taken(back: bool, taken: set[tuple[MovePhase, MovePhase]]) -> None:
     for at, to in product(MovePhase, (one for one in MovePhase if one is not PLAN)):
         before = moving(at, back=back)
-        after = enter_phase("mig_1", to)(before)
+        after = enter_phase("job_1", to)(before)
         if (at, to) in taken:
             assert after.move
             assert (after.move.phase, after.placement is Placement.SILO) == (to, to is CLEARING)
         else:
             assert after == before
-        assert enter_phase("mig_2", to)(before) == before
+        assert enter_phase("job_2", to)(before) == before
 
 
 def test_it_arrives_from_its_last_step_alone() -> None:
     for phase in MovePhase:
         before = moving(phase)
-        assert finish_move("mig_1")(before) == (replace(before, move=None) if phase is CLEARING else before)
-        assert finish_move("mig_2")(before) == before
+        assert finish_move("job_1")(before) == (replace(before, move=None) if phase is CLEARING else before)
+        assert finish_move("job_2")(before) == before
 
 
 def test_only_what_was_called_off_and_is_not_switched_retreats() -> None:
     for phase, back in product(MovePhase, (False, True)):
         before = moving(phase, back=back)
-        after = roll_back("mig_1")(before)
+        after = roll_back("job_1")(before)
         if back and phase not in {SWITCHED, CLEARING}:
             assert after.move
             assert (after.move.phase, after.move.target) == (CLEARING, Placement.POOL)

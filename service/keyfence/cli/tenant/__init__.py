@@ -1,4 +1,4 @@
-"""keyfence tenant: what operators do with tenants, at the table itself."""
+"""`keyfence tenant`: the commands of operators."""
 
 import typer
 
@@ -6,17 +6,17 @@ from keyfence.cli.tenant.change import quotas, rename, resume, suspend, tier
 from keyfence.cli.tenant.list_show import list_, show
 from keyfence.cli.tenant.offboard import offboard
 from keyfence.cli.tenant.onboard import keys, onboard
-from keyfence.cli.tenant.usage import usage, weigh
+from keyfence.cli.tenant.usage import measure, usage
 from keyfence.cli.tenant.verify import verify
 
 tenant = typer.Typer(
     name="tenant",
-    help="Tenants: list them, let them in, change them, shut them out, see them off.",
+    help="Manage tenants.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
 
 tenant.command("list")(list_)
 
-for command in (show, onboard, suspend, resume, rename, keys, tier, quotas, usage, weigh, offboard, verify):
+for command in (show, onboard, suspend, resume, rename, keys, tier, quotas, usage, measure, offboard, verify):
     tenant.command()(command)

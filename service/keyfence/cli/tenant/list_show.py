@@ -136,8 +136,8 @@ def _facts(tenant: "Tenant") -> Iterator[tuple[str, str]]:
     yield "Tier", tenant.tier
     yield "Placement", tenant.placement
     if tenant.move is not None:
-        way = "called off, back to" if tenant.move.back else "to"
-        yield "Moving", f"{way} {tenant.move.goal}, {tenant.move.phase}, by {tenant.move.migration}"
+        way = "cancelled, back to" if tenant.move.is_cancelled else "to"
+        yield "Moving", f"{way} {tenant.move.goal}, {tenant.move.phase}, by {tenant.move.job_id}"
     yield "Issuer", escape_markup(tenant.issuer) or "none of its own"
     yield "Stored", f"{tenant.stored_bytes:,} bytes when last weighed" if tenant.stored_bytes else "not weighed yet"
     yield "Created", f"{format_minute(tenant.created_at)} UTC"

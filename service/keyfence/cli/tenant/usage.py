@@ -1,4 +1,4 @@
-"""`usage`, `weigh`."""
+"""`keyfence tenant usage` and `keyfence tenant measure`."""
 
 import json as plain
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keyfence.cli.connection import Data, EndpointUrl, Json, parse_tenant_option
-from keyfence.cli.job_progress import AsJson, UnitRate, migrator_access
+from keyfence.cli.job_progress import UnitRate, migrator_access
 from keyfence.cli.operator import OperatorSession, tenant_not_found
 from keyfence.local.data_directory import DEFAULT
 
@@ -126,38 +126,40 @@ def _priced(prices: "PriceTable") -> str:
     return f"A million read units cost {prices.read} USD and as many write units {prices.write}, {listed}."
 
 
-def weigh(rate: UnitRate = None, json: AsJson = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None) -> None:
-    """Sum what each tenant stores, as DynamoDB counts it, and write it into the register.
+def measure(rate: UnitRate = None, json: Json = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None) -> None:
+    """Measure how much each tenant stores, as DynamoDB counts it, and save it with the tenant.
 
-    It scans the whole table and those that tenants have of their own, on AWS as the migrator. Run it from time to
-    time: quotas of storage go by it.
+    The command scans the shared table and the tables of single tenants, on AWS as the migrator. Storage quotas use the
+    last measurement, so run it regularly.
 
-    [bold]Example:[/bold] keyfence tenant weigh
+    [bold]Example:[/bold] keyfence tenant measure
 
-    [bold]Example:[/bold] keyfence tenant weigh --rate 500 --json
+    [bold]Example:[/bold] keyfence tenant measure --rate 500 --json
     """
     import asyncio
 
     from keyfence.cli.output import progress_bar
     from keyfence.jobs.measure_storage import StorageMeasurement
 
-    with migrator_access(data, endpoint_url) as (migrator, settings), progress_bar("weighing every item") as tell:
-        pace = rate or settings.migration_units_per_second
-        weights = asyncio.run(StorageMeasurement(migrator.sweep, migrator.sweep_of, migrator.control, pace, tell)())
+    with migrator_access(data, endpoint_url) as (migrator, settings), progress_bar("measuring items") as advance:
+        measurement = StorageMeasurement(
+            migrator.scan,
+            migrator.silo_scan,
+            migrator.control,
+            rate or settings.migration_units_per_second,
+            on_progress=advance,
+        )
+        storage = asyncio.run(measurement())
     if json:
-        told = {tenant: {"items": one.items, "bytes": one.bytes} for tenant, one in weights.items()}
-        typer.echo(plain.dumps(told))
+        document = {tenant: {"items": total.items, "bytes": total.bytes} for tenant, total in storage.items()}
+        typer.echo(plain.dumps(document))
     else:
-        _show(weights)
+        _print_storage(storage)
 
 
-def _show(weights: "Mapping[TenantId, TenantStorage]") -> None:
-    from rich.console import Console
-    from rich.table import Table
+def _print_storage(storage: "Mapping[TenantId, TenantStorage]") -> None:
+    from keyfence.cli.output import console, print_table
 
-    table = Table("tenant", box=None)
-    for heading in ("items", "bytes"):
-        table.add_column(heading, justify="right")
-    for tenant, one in sorted(weights.items(), key=lambda entry: -entry[1].bytes):
-        table.add_row(tenant, f"{one.items:,}", f"{one.bytes:,}")
-    Console().print(table)
+    ordered = sorted(storage.items(), key=lambda entry: -entry[1].bytes)
+    rows = [(str(tenant), f"{total.items:,}", f"{total.bytes:,}") for tenant, total in ordered]
+    print_table(console(), ("TENANT", "ITEMS", "BYTES"), rows, numbers=("ITEMS", "BYTES"))

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.connection import Data
-from keyfence.cli.job_progress import AsJson
+from keyfence.cli.connection import Data, Json
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import DEFAULT
 
@@ -34,7 +33,7 @@ def verify(
     export: Export = None,
     without_export: Alone = False,
     key: Key = None,
-    json: AsJson = False,
+    json: Json = False,
     data: Data = DEFAULT,
 ) -> None:
     """Check the signature of a certificate, and every line of the export against it.

@@ -1,1 +1,1 @@
-"""Moving a tenant to another table while it is served."""
+"""Moves a tenant to a table of its own, or back to the shared table, while the tenant is served."""

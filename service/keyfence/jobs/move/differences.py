@@ -1,4 +1,4 @@
-"""Counted differences of shadow reads, and their reporter."""
+"""Differences that servers find when they read from both tables of a moving tenant."""
 
 import asyncio
 from dataclasses import dataclass
@@ -15,70 +15,71 @@ from keyfence.store.writes import delete, increment
 from keyfence.tenancy.cache import TenantCache
 from keyfence_iam.tenant import TenantId
 
+log = structlog.get_logger(__name__)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShadowDifference:
-    """Of one migration, over all servers."""
+    """How many differences all servers together have found during one move."""
 
-    migration: str
+    job_id: str
     created_at: datetime
     updated_at: datetime
     total: int = 0
     version: int = 0
 
 
-differences = entity(ShadowDifference, table=ControlKey("MIGRATION#{migration}", "DIFFERENCES"))
-difference_by_migration = differences.get()
+differences = entity(ShadowDifference, table=ControlKey("JOB#{job_id}", "DIFFERENCES"))
+differences_of_job = differences.get()
 
 
 @dataclass(frozen=True, slots=True)
 class ShadowDifferences:
-    """Counted for each migration."""
+    """The stored number of differences of each move."""
 
     table: Table
 
-    async def add(self, migration: str) -> None:
+    async def add(self, job_id: str) -> None:
         now: datetime = timestamps.utc_now()
-        one = ShadowDifference(migration=migration, created_at=now, updated_at=now)
-        await self.table.write(increment(differences, one, "total", 1))
+        difference = ShadowDifference(job_id=job_id, created_at=now, updated_at=now)
+        await self.table.write(increment(differences, difference, "total", 1))
 
-    async def count(self, migration: str) -> int:
-        found = await self.table.find(difference_by_migration, migration=migration)
+    async def count(self, job_id: str) -> int:
+        found = await self.table.find(differences_of_job, job_id=job_id)
         return found.total if found else 0
 
-    async def forget(self, migration: str) -> None:
-        await self.table.write(delete(differences, {"migration": migration}))
-
-
-log = structlog.get_logger(__name__)
+    async def reset(self, job_id: str) -> None:
+        await self.table.write(delete(differences, {"job_id": job_id}))
 
 
 class DifferenceReporter:
-    """Told beside the request that saw it, which is answered all the same. Of a tenant one is told at a time, and those
-    that are seen meanwhile as one: that there are any sends the move back, however many there are."""
+    """Stores differences in the background, so that the request which found one is answered without delay.
 
-    def __init__(self, registry: TenantCache, differences: ShadowDifferences) -> None:
-        self._registry, self._differences = registry, differences
-        self._telling: dict[TenantId, asyncio.Task[None]] = {}
-        self._seen: set[TenantId] = set()
+    For each tenant one write runs at a time, and differences that are found meanwhile are stored as one. The exact
+    number does not matter: any difference makes the move copy again."""
+
+    def __init__(self, tenant_cache: TenantCache, differences: ShadowDifferences) -> None:
+        self._tenant_cache, self._differences = tenant_cache, differences
+        self._tasks: dict[TenantId, asyncio.Task[None]] = {}
+        self._unreported: set[TenantId] = set()
 
     def __call__(self, tenant: TenantId) -> None:
-        self._seen.add(tenant)
-        if tenant not in self._telling:
-            self._telling[tenant] = task = asyncio.ensure_future(self._tell_all(tenant))
-            task.add_done_callback(lambda _: self._telling.pop(tenant))
+        self._unreported.add(tenant)
+        if tenant not in self._tasks:
+            self._tasks[tenant] = task = asyncio.ensure_future(self._report_all(tenant))
+            task.add_done_callback(lambda _: self._tasks.pop(tenant))
 
-    async def _tell_all(self, tenant: TenantId) -> None:
-        while tenant in self._seen:
-            self._seen.discard(tenant)
-            await self._tell(tenant)
+    async def _report_all(self, tenant: TenantId) -> None:
+        while tenant in self._unreported:
+            self._unreported.discard(tenant)
+            await self._report(tenant)
 
-    async def _tell(self, tenant: TenantId) -> None:
+    async def _report(self, tenant: TenantId) -> None:
         try:
-            if move := (await self._registry.get(tenant)).move:
-                await self._differences.add(move.migration)
+            if move := (await self._tenant_cache.get(tenant)).move:
+                await self._differences.add(move.job_id)
         except KeyfenceError as error:
-            log.warning("shadow_untold", tenant=tenant, why=error.message)
+            log.warning("shadow_difference_not_stored", tenant=tenant, reason=error.message)
 
     async def stop(self) -> None:
-        await asyncio.gather(*self._telling.values(), return_exceptions=True)
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)

@@ -1,4 +1,4 @@
-"""The migration of kind MOVE: a tenant that is being served goes to a table of its own, or comes back."""
+"""The program of a move: dual write, backfill, shadow reads, switch, and clearing the old copy."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -7,9 +7,17 @@ from datetime import timedelta
 from keyfence.errors import Conflict
 from keyfence.jobs.move.copy_pass import CopyPass
 from keyfence.jobs.move.differences import ShadowDifferences
-from keyfence.jobs.move.start import DONE, PUBLISHED, TURNED_BACK, enter_phase, finish_move, roll_back
-from keyfence.jobs.runner import MOST_ROUNDS, JobRun
-from keyfence.jobs.scan_pass import PassResult, ScanPass
+from keyfence.jobs.move.start import (
+    MOVED,
+    PHASE_EVENTS,
+    ROLLED_BACK,
+    TenantChange,
+    enter_phase,
+    finish_move,
+    roll_back,
+)
+from keyfence.jobs.runner import JobRun
+from keyfence.jobs.scan_pass import MAX_IDLE_ROUNDS, PassResult, ScanPass, repeat_until_clean, run_pass
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.table_definition import SiloTables
 from keyfence.store.item_writes import delete_items
@@ -19,166 +27,179 @@ from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import MovePhase, Placement, TableMove, Tenant
 from keyfence_iam.tenant import TenantId
 
-ORDER = tuple(MovePhase)
-
 
 class MoveCancelled(Exception):
-    """Somebody has called the move off."""
+    """An operator has cancelled the move while a phase was running."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveJob:
-    """The program. Where a worker finds the tenant in a phase, it does what that phase is for, and publishes the next.
-
-    `at` gives a handle at one of the tables, `at_both` one whose credentials reach both; `told` hears of the tenant."""
+    """The program. It reads the phase from the tenant, does the work of that phase, and enters the next one."""
 
     register: TenantRepository
     differences: ShadowDifferences
     silos: SiloTables
-    table_of: Callable[[TenantId, Placement], str]
-    at: Callable[[TenantId, Placement], Table]
-    at_both: Callable[[TenantId], Table]
+    table_name: Callable[[TenantId, Placement], str]
+    table_in: Callable[[TenantId, Placement], Table]
+    """Makes a handle of one of the two tables."""
+    table_for_both: Callable[[TenantId], Table]
+    """Makes a handle whose credentials reach both tables."""
     settle: timedelta
-    told: Callable[[Tenant], None] = lambda _: None
+    on_tenant_changed: Callable[[Tenant], None] = lambda _: None
 
     async def __call__(self, run: JobRun) -> None:
-        steps = {
+        phases = {
             MovePhase.PLAN: self._plan,
-            MovePhase.DUAL: self._dual,
+            MovePhase.DUAL: self._start_dual_write,
             MovePhase.BACKFILL: self._backfill,
-            MovePhase.SHADOW: self._shadow,
-            MovePhase.SWITCHED: self._switched,
+            MovePhase.SHADOW: self._compare_reads,
+            MovePhase.SWITCHED: self._switch,
             MovePhase.CLEARING: self._clear,
         }
-        while (move := await self._move(run)) is not None:
+        while (move := await self._current_move(run)) is not None:
+            going_back = move.is_cancelled and move.phase is not MovePhase.CLEARING
             try:
-                await (steps[move.phase] if self._goes_on(move) else self._retreat)(run, move)
+                await (self._go_back if going_back else phases[move.phase])(run, move)
             except MoveCancelled:
                 continue
 
-    @staticmethod
-    def _goes_on(move: TableMove) -> bool:
-        return not move.back or move.phase is MovePhase.CLEARING
-
-    async def _move(self, run: JobRun) -> TableMove | None:
-        """Of this migration; None when it is over."""
-        move = (await self.register.get(run.migration.tenant)).move
-        return move if move and move.migration == run.migration.id else None
+    async def _current_move(self, run: JobRun) -> TableMove | None:
+        """Returns the tenant's move, or None if this job's move is over."""
+        move = (await self.register.get(run.job.tenant)).move
+        return move if move and move.job_id == run.job.id else None
 
     async def _plan(self, run: JobRun, move: TableMove) -> None:
-        """Nobody writes there before there is a table."""
-        tenant = run.migration.tenant
+        """Creates the target table before any server writes to it, and counts the tenant's items."""
+        tenant = run.job.tenant
         if move.target is Placement.SILO:
             await self.silos.create(tenant)
-        run.means.seam("made")
-        source = self.table_of(tenant, move.target.other)
-        counted = await run.over(ScanPass(name="COUNTING", step=_seen, inside=Fence.for_tenant(tenant), table=source))
-        await run.keep(items_total=counted.counts.get("seen", 0))
-        await self._publish(run, MovePhase.DUAL)
+        run.resources.failpoint("table created")
+        source = self.table_name(tenant, move.target.other)
+        fence = Fence.for_tenant(tenant)
+        counted = await run_pass(run, ScanPass(name="COUNTING", process=_count, fence=fence, table=source))
+        await run.save(items_total=counted.counts.get("counted", 0))
+        await self._enter(run, MovePhase.DUAL)
 
-    async def _dual(self, run: JobRun, _: TableMove) -> None:
-        await self._settled(run, MovePhase.DUAL)
-        await self._publish(run, MovePhase.BACKFILL)
+    async def _start_dual_write(self, run: JobRun, _: TableMove) -> None:
+        await self._settle(run, MovePhase.DUAL)
+        await self._enter(run, MovePhase.BACKFILL)
 
     async def _backfill(self, run: JobRun, move: TableMove) -> None:
-        """What servers wrote before all of them wrote to both is put right too, and what they deleted goes."""
-        steps, there, back = self._ways(run, move)
-        await self._unless_called_off(run)
-        await run.until_right(replace(there, step=steps.copy), replace(there, name="COMPARING", step=steps.compare))
-        await self._unless_called_off(run)
-        await run.until_right(replace(back, step=steps.clear), replace(back, name="BACK", step=steps.compare_back))
+        """Copies items that the target lacks, and deletes from the target what the source no longer has.
+
+        This also corrects what servers wrote to the source only, before all of them wrote to both tables."""
+        copy, forward, backward = self._passes(run, move)
+        await self._check_cancelled(run)
+        await repeat_until_clean(
+            run, replace(forward, process=copy.copy), replace(forward, name="COMPARING", process=copy.compare)
+        )
+        await self._check_cancelled(run)
+        await repeat_until_clean(
+            run,
+            replace(backward, process=copy.clear),
+            replace(backward, name="COMPARING-BACK", process=copy.compare_back),
+        )
         run.check_lease()
-        await self.differences.forget(run.migration.id)
-        await self._publish(run, MovePhase.SHADOW)
+        await self.differences.reset(run.job.id)
+        await self._enter(run, MovePhase.SHADOW)
 
-    async def _shadow(self, run: JobRun, move: TableMove) -> None:
-        """Servers answer from both and compare, and everything is compared once more."""
-        await self._settled(run, MovePhase.SHADOW)
-        steps, there, back = self._ways(run, move)
-        named = [f"SHADOW-{way}-{run.migration.round}" for way in ("THERE", "BACK")]
-        found = await run.over(replace(there, name=named[0], step=steps.compare))
-        found += await run.over(replace(back, name=named[1], step=steps.compare_back))
-        if differing := found.wrong + await self.differences.count(run.migration.id):
-            await self._again(run, differing)
+    async def _compare_reads(self, run: JobRun, move: TableMove) -> None:
+        """Servers read from both tables and compare. Meanwhile this job compares all items once more."""
+        await self._settle(run, MovePhase.SHADOW)
+        copy, forward, backward = self._passes(run, move)
+        names = [f"SHADOW-{direction}-{run.job.round}" for direction in ("FORWARD", "BACK")]
+        found = await run_pass(run, replace(forward, name=names[0], process=copy.compare))
+        found += await run_pass(run, replace(backward, name=names[1], process=copy.compare_back))
+        if differing := found.wrong + await self.differences.count(run.job.id):
+            await self._copy_again(run, differing)
         else:
-            await self._publish(run, MovePhase.SWITCHED)
+            await self._enter(run, MovePhase.SWITCHED)
 
-    async def _again(self, run: JobRun, differing: int) -> None:
-        """From copying on; after so many rounds somebody has to look at it first."""
-        await run.keep(round=run.migration.round + 1)
-        await self._publish(run, MovePhase.BACKFILL)
-        if run.migration.round % MOST_ROUNDS == 0:
-            words = f"{differing:,} items or answers differ; look for `shadow_differs` in the logs of servers"
-            raise Conflict(f"{words}, and go on, or call the move off")
+    async def _copy_again(self, run: JobRun, differing: int) -> None:
+        """Returns to BACKFILL. After several rounds an operator has to look at it first."""
+        await run.save(round=run.job.round + 1)
+        await self._enter(run, MovePhase.BACKFILL)
+        if run.job.round % MAX_IDLE_ROUNDS == 0:
+            raise Conflict(
+                f"{differing:,} items or reads differ between the two tables; look for `shadow_differs` in the logs "
+                "of the servers, then resume or cancel the move"
+            )
 
-    async def _switched(self, run: JobRun, _: TableMove) -> None:
-        """The last step that can be taken back."""
-        await self._settled(run, MovePhase.SWITCHED)
-        await self._publish(run, MovePhase.CLEARING)
+    async def _switch(self, run: JobRun, _: TableMove) -> None:
+        """Servers read from the target. This is the last phase in which the move can be cancelled."""
+        await self._settle(run, MovePhase.SWITCHED)
+        await self._enter(run, MovePhase.CLEARING)
 
-    async def _retreat(self, run: JobRun, move: TableMove) -> None:
-        """The way that it came: nobody reads where somebody might not write any more."""
-        await self._settled(run, move.phase)
-        phase = MovePhase.BACKFILL if move.phase is MovePhase.SWITCHED else None
-        changed = enter_phase(run.migration.id, phase) if phase else roll_back(run.migration.id)
-        await self._change(run, TURNED_BACK, changed)
+    async def _go_back(self, run: JobRun, move: TableMove) -> None:
+        """Takes the phases in reverse order, so that no server reads a table that another has stopped writing to."""
+        await self._settle(run, move.phase)
+        if move.phase is MovePhase.SWITCHED:
+            await self._change(run, ROLLED_BACK, enter_phase(run.job.id, MovePhase.BACKFILL))
+        else:
+            await self._change(run, ROLLED_BACK, roll_back(run.job.id))
 
     async def _clear(self, run: JobRun, move: TableMove) -> None:
-        """What was left behind goes, when nobody reads or writes it any more."""
-        await self._settled(run, MovePhase.CLEARING)
-        tenant, left = run.migration.tenant, move.target.other
-        if left is Placement.SILO:
+        """Deletes the old copy when no server reads or writes it any more."""
+        await self._settle(run, MovePhase.CLEARING)
+        tenant, old = run.job.tenant, move.target.other
+        if old is Placement.SILO:
             run.check_lease()
             await self.silos.drop(tenant)
         else:
-            steps, table = _Purging(run.leased(self.at(tenant, left))), self.table_of(tenant, left)
-            once = ScanPass(name="CLEARING", step=steps.purge, inside=Fence.for_tenant(tenant), table=table, whole=True)
-            await run.until_right(once, replace(once, name="CLEARED", step=steps.count))
-        run.means.seam("cleared")
-        kind = TURNED_BACK if move.back else DONE
-        await self._change(run, kind, finish_move(run.migration.id))
+            steps, table = _Purge(run.leased(self.table_in(tenant, old))), self.table_name(tenant, old)
+            purge = ScanPass(
+                name="CLEARING",
+                process=steps.purge,
+                fence=Fence.for_tenant(tenant),
+                table=table,
+                single_segment=True,
+            )
+            await repeat_until_clean(run, purge, replace(purge, name="VERIFYING", process=steps.count))
+        run.resources.failpoint("cleared")
+        await self._change(run, ROLLED_BACK if move.is_cancelled else MOVED, finish_move(run.job.id))
 
-    def _ways(self, run: JobRun, move: TableMove) -> tuple[CopyPass, ScanPass, ScanPass]:
-        """What is done to a page, over the source and over the target."""
-        tenant, fence = run.migration.tenant, Fence.for_tenant(run.migration.tenant)
-        source, target = self.table_of(tenant, move.target.other), self.table_of(tenant, move.target)
-        steps = CopyPass(table=run.leased(self.at_both(tenant)), source=source, target=target)
-        there = ScanPass(name="COPYING", step=steps.copy, inside=fence, table=source)
-        return steps, there, ScanPass(name="TIDYING", step=steps.clear, inside=fence, table=target, whole=True)
+    def _passes(self, run: JobRun, move: TableMove) -> tuple[CopyPass, ScanPass, ScanPass]:
+        """Returns what compares and copies pages, a pass over the source, and a pass over the target."""
+        tenant, fence = run.job.tenant, Fence.for_tenant(run.job.tenant)
+        source, target = self.table_name(tenant, move.target.other), self.table_name(tenant, move.target)
+        copy = CopyPass(table=run.leased(self.table_for_both(tenant)), source=source, target=target)
+        forward = ScanPass(name="COPYING", process=copy.copy, fence=fence, table=source)
+        backward = ScanPass(name="DELETING", process=copy.clear, fence=fence, table=target, single_segment=True)
+        return copy, forward, backward
 
-    async def _unless_called_off(self, run: JobRun) -> None:
-        move = await self._move(run)
-        if move is None or move.back:
+    async def _check_cancelled(self, run: JobRun) -> None:
+        move = await self._current_move(run)
+        if move is None or move.is_cancelled:
             raise MoveCancelled
 
-    async def _settled(self, run: JobRun, phase: MovePhase) -> None:
-        """By the clock of this worker alone: who takes over waits once more."""
-        await run.keep(phase=f"{phase}-SETTLING")
+    async def _settle(self, run: JobRun, phase: MovePhase) -> None:
+        """Waits the whole settle time, also in a worker that takes over: it cannot trust another machine's clock."""
+        await run.save(phase=f"{phase}-SETTLING")
         await run.wait(self.settle)
-        run.means.seam(f"settled {phase}")
+        run.resources.failpoint(f"settled {phase}")
 
-    async def _publish(self, run: JobRun, phase: MovePhase) -> None:
-        await self._change(run, PUBLISHED[phase], enter_phase(run.migration.id, phase))
+    async def _enter(self, run: JobRun, phase: MovePhase) -> None:
+        await self._change(run, PHASE_EVENTS[phase], enter_phase(run.job.id, phase))
 
-    async def _change(self, run: JobRun, kind: str, changed: Callable[[Tenant], Tenant]) -> None:
-        run.means.seam(f"before {kind}")
-        detail = {"migration": run.migration.id, "copied": run.migration.items_copied}
+    async def _change(self, run: JobRun, event: str, change: TenantChange) -> None:
+        run.resources.failpoint(f"before {event}")
+        detail = {"job": run.job.id, "copied": run.job.items_changed}
 
-        def leased(tenant: Tenant) -> Tenant:
+        def change_under_lease(tenant: Tenant) -> Tenant:
             run.check_lease()
-            return changed(tenant)
+            return change(tenant)
 
-        self.told(await self.register.change(run.migration.tenant, kind, leased, detail=detail))
-        run.means.seam(f"after {kind}")
+        self.on_tenant_changed(await self.register.change(run.job.tenant, event, change_under_lease, detail=detail))
+        run.resources.failpoint(f"after {event}")
 
 
-async def _seen(items: Sequence[Item]) -> PassResult:
-    return PassResult(counts={"seen": len(items)})
+async def _count(items: Sequence[Item]) -> PassResult:
+    return PassResult(counts={"counted": len(items)})
 
 
 @dataclass(frozen=True, slots=True)
-class _Purging:
-    """What is done to a page of what was left behind."""
+class _Purge:
+    """Deletes pages of the old copy."""
 
     table: Table
 

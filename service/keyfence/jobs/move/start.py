@@ -1,158 +1,159 @@
-"""Phases of a table move; begin, continue or cancel it."""
+"""Starts, resumes or cancels a move, and the changes of a tenant that each phase of a move makes."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from keyfence.errors import Conflict, Internal
-from keyfence.jobs.job import Job, JobKind, migration_by_id, migrations, new_job
-from keyfence.jobs.reshard.start import nobody
+from keyfence.jobs.job import Job, JobKind, job_by_id, jobs, new_job
 from keyfence.store.expressions import absent
 from keyfence.store.writes import Write, put
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import MovePhase, Placement, TableMove, Tenant, TenantStatus
 from keyfence_iam.tenant import TenantId
 
-BEGUN = "tenant.move_planned"
-CALLED_OFF = "tenant.move_called_off"
-TURNED_BACK = "tenant.move_turned_back"
-DONE = "tenant.moved"
-PUBLISHED: Mapping[MovePhase, str] = {
-    MovePhase.DUAL: "tenant.move_writes_both",
-    MovePhase.BACKFILL: "tenant.move_copies",
-    MovePhase.SHADOW: "tenant.move_compares",
-    MovePhase.SWITCHED: "tenant.move_switched",
-    MovePhase.CLEARING: "tenant.move_clears",
-}
-"""The events."""
+SEGMENTS = 4
 
-COMES_FROM: Mapping[MovePhase, Collection[MovePhase]] = {
+PLANNED = "tenant.move_planned"
+CANCELLED = "tenant.move_cancelled"
+ROLLED_BACK = "tenant.move_rolled_back"
+MOVED = "tenant.moved"
+PHASE_EVENTS: Mapping[MovePhase, str] = {
+    MovePhase.DUAL: "tenant.move_dual_write",
+    MovePhase.BACKFILL: "tenant.move_backfill",
+    MovePhase.SHADOW: "tenant.move_shadow_read",
+    MovePhase.SWITCHED: "tenant.move_switched",
+    MovePhase.CLEARING: "tenant.move_clearing",
+}
+
+PREVIOUS_PHASES: Mapping[MovePhase, Collection[MovePhase]] = {
     MovePhase.DUAL: {MovePhase.PLAN},
     MovePhase.BACKFILL: {MovePhase.DUAL, MovePhase.SHADOW},
     MovePhase.SHADOW: {MovePhase.BACKFILL},
     MovePhase.SWITCHED: {MovePhase.SHADOW},
     MovePhase.CLEARING: {MovePhase.SWITCHED},
 }
-"""Whoever comes late with a step finds it taken, and takes nothing back."""
+"""From which phases each phase may be entered. A late worker thus cannot undo a step that another one has taken."""
 
-Changed = Callable[[Tenant], Tenant]
+TenantChange = Callable[[Tenant], Tenant]
 
 
-def plan_move(tenant: Tenant, target: Placement, migration: str) -> Tenant:
+@dataclass(frozen=True, slots=True)
+class StartMove:
+    """Starts a move, or resumes or cancels the one that is running. It needs the control plane only."""
+
+    register: TenantRepository
+    on_tenant_changed: Callable[[Tenant], None] = lambda _: None
+    run_in_background: Callable[[Job], None] = lambda _: None
+    segments: int = SEGMENTS
+
+    async def __call__(self, id: TenantId, to: Placement) -> Job:
+        """Returns the job. If a move to the other placement is running, it is cancelled."""
+        tenant = await self.register.get(id)
+        if tenant.move is None:
+            return await self._start(tenant, to)
+        if to is not tenant.move.goal:
+            tenant = await self.register.change(id, CANCELLED, cancel_move, detail={"to": to})
+            self.on_tenant_changed(tenant)
+        return await self._resume(tenant)
+
+    async def _start(self, before: Tenant, to: Placement) -> Job:
+        if before.placement is to:
+            raise Conflict(f"the tenant is already in the {to}")
+        job = new_job(
+            JobKind.MOVE,
+            before.id,
+            created_by=self.register.by,
+            at=self.register.now(),
+            segments=self.segments,
+            parameters={"to": to},
+        )
+
+        def changed(tenant: Tenant) -> Tenant:
+            if (tenant.move, tenant.placement) != (None, before.placement):
+                raise Conflict("the tenant has just been moved by another request; read it and try again")
+            return plan_move(tenant, to, job.id)
+
+        async def also() -> Sequence[Write[Any]]:
+            return (put(jobs, job, when=absent()),)
+
+        detail = {"to": to, "job": job.id}
+        self.on_tenant_changed(await self.register.change(before.id, PLANNED, changed, detail=detail, also=also))
+        self.run_in_background(job)
+        return job
+
+    async def _resume(self, tenant: Tenant) -> Job:
+        if tenant.move is None:
+            raise Conflict("the move has just ended; read the tenant and try again")
+        job = await self.register.table.find(job_by_id, id=tenant.move.job_id)
+        if job is None:
+            raise Internal(f"tenant {tenant.id} is being moved by job {tenant.move.job_id}, which is missing")
+        self.run_in_background(job)
+        return job
+
+
+def plan_move(tenant: Tenant, target: Placement, job_id: str) -> Tenant:
     if tenant.status is not TenantStatus.ACTIVE:
-        raise Conflict(f"the tenant is {tenant.status}: only one that is ACTIVE can be moved")
-    if busy := [one.job_id for one in tenant.shards.values() if one.job_id]:
-        raise Conflict(f"its shards are being changed by {busy[0]}: wait for that", migration=busy[0])
-    return replace(tenant, move=TableMove(target=target, phase=MovePhase.PLAN, migration=migration))
+        raise Conflict(f"the tenant is {tenant.status}; only an ACTIVE tenant can be moved")
+    if resharding := [counts.job_id for counts in tenant.shards.values() if counts.job_id]:
+        raise Conflict(
+            f"the tenant's shards are being changed by job {resharding[0]}; wait until it is finished",
+            job=resharding[0],
+        )
+    return replace(tenant, move=TableMove(target=target, phase=MovePhase.PLAN, job_id=job_id))
 
 
 def cancel_move(tenant: Tenant) -> Tenant:
-    """While there is a way back: until what was left behind is cleared away."""
+    """A move can be cancelled until the old copy is being deleted. Raises Conflict after that."""
     if tenant.move is None:
         raise Conflict("the tenant is not being moved")
-    if tenant.move.back:
-        raise Conflict("the move was called off: wait until the tenant is back, and move it then")
+    if tenant.move.is_cancelled:
+        raise Conflict("the move is already cancelled; wait until the tenant is back, then move it again")
     if tenant.move.phase is MovePhase.CLEARING:
-        raise Conflict("the tenant has arrived: wait until it is done, and move it back then")
-    return replace(tenant, move=replace(tenant.move, back=True))
+        raise Conflict("the tenant has already arrived; wait until the move is finished, then move it back")
+    return replace(tenant, move=replace(tenant.move, is_cancelled=True))
 
 
-def enter_phase(migration: str, phase: MovePhase) -> Changed:
-    """Only the migration that the move belongs to takes it further, and only while nobody has called it off: then there
-    is one step on the way back."""
+def enter_phase(job_id: str, phase: MovePhase) -> TenantChange:
+    """Returns the change that enters a phase. It changes nothing if the move is another job's, or not so far.
+
+    A cancelled move enters one phase only: from SWITCHED it goes back to BACKFILL."""
 
     def changed(tenant: Tenant) -> Tenant:
-        move = _own(tenant, migration)
-        if move is None or not _follows(move, phase):
+        move = _move_of(tenant, job_id)
+        if move is None or not _may_enter(move, phase):
             return tenant
-        placed = replace(tenant, move=replace(move, phase=phase))
-        return replace(placed, placement=move.target) if phase is MovePhase.CLEARING else placed
+        entered = replace(tenant, move=replace(move, phase=phase))
+        return replace(entered, placement=move.target) if phase is MovePhase.CLEARING else entered
 
     return changed
 
 
-def _follows(move: TableMove, phase: MovePhase) -> bool:
-    if move.back:
-        return (move.phase, phase) == (MovePhase.SWITCHED, MovePhase.BACKFILL)
-    return move.phase in COMES_FROM[phase]
-
-
-def roll_back(migration: str) -> Changed:
-    """What was the target is what is to be cleared away."""
+def roll_back(job_id: str) -> TenantChange:
+    """Returns the change that turns a cancelled move around: the former target is what will be cleared."""
 
     def changed(tenant: Tenant) -> Tenant:
-        move = _own(tenant, migration)
-        if move is None or not move.back or move.phase in {MovePhase.SWITCHED, MovePhase.CLEARING}:
+        move = _move_of(tenant, job_id)
+        if move is None or not move.is_cancelled or move.phase in {MovePhase.SWITCHED, MovePhase.CLEARING}:
             return tenant
         return replace(tenant, move=replace(move, target=move.target.other, phase=MovePhase.CLEARING))
 
     return changed
 
 
-def finish_move(migration: str) -> Changed:
+def finish_move(job_id: str) -> TenantChange:
     def changed(tenant: Tenant) -> Tenant:
-        move = _own(tenant, migration)
+        move = _move_of(tenant, job_id)
         return replace(tenant, move=None) if move and move.phase is MovePhase.CLEARING else tenant
 
     return changed
 
 
-def _own(tenant: Tenant, migration: str) -> TableMove | None:
-    return tenant.move if tenant.move and tenant.move.migration == migration else None
+def _may_enter(move: TableMove, phase: MovePhase) -> bool:
+    if move.is_cancelled:
+        return (move.phase, phase) == (MovePhase.SWITCHED, MovePhase.BACKFILL)
+    return move.phase in PREVIOUS_PHASES[phase]
 
 
-SEGMENTS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class StartMove:
-    """Needs the register alone. `told` hears of the tenant as it is from then on, `run_job` of what is to be done."""
-
-    register: TenantRepository
-    told: Callable[[Tenant], None] = lambda _: None
-    carry_on: Callable[[Job], None] = nobody
-    segments: int = SEGMENTS
-
-    async def __call__(self, id: TenantId, to: Placement) -> Job:
-        """Asked again it is gone on with; asked for where the tenant came from, it is called off."""
-        tenant = await self.register.get(id)
-        if tenant.move is None:
-            return await self._begin(tenant, to)
-        if to is not tenant.move.goal:
-            tenant = await self.register.change(id, CALLED_OFF, cancel_move, detail={"to": to})
-            self.told(tenant)
-        return await self._go_on(tenant)
-
-    async def _begin(self, before: Tenant, to: Placement) -> Job:
-        if before.placement is to:
-            raise Conflict(f"the tenant is in the {to} already")
-        made = new_job(
-            JobKind.MOVE,
-            before.id,
-            by=self.register.by,
-            at=self.register.now(),
-            segments=self.segments,
-            detail={"to": to},
-        )
-
-        def changed(tenant: Tenant) -> Tenant:
-            if (tenant.move, tenant.placement) != (None, before.placement):
-                raise Conflict("somebody else has just moved the tenant; look at it and ask again")
-            return plan_move(tenant, to, made.id)
-
-        async def also() -> Sequence[Write[Any]]:
-            return (put(migrations, made, when=absent()),)
-
-        detail = {"to": to, "migration": made.id}
-        self.told(await self.register.change(before.id, BEGUN, changed, detail=detail, also=also))
-        self.carry_on(made)
-        return made
-
-    async def _go_on(self, tenant: Tenant) -> Job:
-        if tenant.move is None:
-            raise Conflict("the move has just ended; look at the tenant and ask again")
-        found = await self.register.table.find(migration_by_id, id=tenant.move.migration)
-        if found is None:
-            raise Internal(f"there is no migration {tenant.move.migration}")
-        self.carry_on(found)
-        return found
+def _move_of(tenant: Tenant, job_id: str) -> TableMove | None:
+    return tenant.move if tenant.move and tenant.move.job_id == job_id else None

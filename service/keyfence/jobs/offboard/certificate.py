@@ -5,6 +5,7 @@ import binascii
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 
 from keyfence.development_keys import DEVELOPMENT_KEY_PREFIX
 from keyfence.errors import BadInput, Conflict
+from keyfence.jobs.job import Job
 from keyfence.jobs.offboard.export_file import SUFFIX, ExportDamaged, ExportDigest, digest_export
-from keyfence.jobs.offboard.start import OffboardingState
+from keyfence.jobs.offboard.state import OffboardingState
 from keyfence.store.timestamps import timestamp_text
 from keyfence_iam import strict_json
 
@@ -107,24 +109,33 @@ def _decoded(text: str) -> bytes:
 
 
 ISSUER = "keyfence"
-PROVEN = {"lines": "exported", "head": "head", "size": "size", "sha256": "sha256"}
 
 
-def certificate(job: OffboardingState, found: ExportDigest, table: str, signer: CertificateSigner) -> str:
-    """JSON text with the claims, for people, and with the same claims signed."""
+def certificate(
+    job: Job,
+    state: OffboardingState,
+    digest: ExportDigest,
+    table: str,
+    finished_at: datetime,
+    signer: CertificateSigner,
+) -> str:
+    """Returns JSON that contains the claims twice: once readable for people, once signed."""
     claims = {
         "iss": ISSUER,
         "tenant": job.tenant,
         "job": job.id,
         "table": table,
-        "silo": job.silo,
-        "operator": job.by,
-        "export": job.export,
-        **{claim: getattr(found, name) for name, claim in PROVEN.items()},
-        "purged": job.purged,
-        "rounds": job.round,
+        "silo": state.silo,
+        "operator": job.created_by,
+        "export": state.export,
+        "exported": digest.lines,
+        "chainHash": digest.chain_hash,
+        "size": digest.size,
+        "sha256": digest.sha256,
+        "purged": state.purged,
+        "rounds": state.round,
         "startedAt": timestamp_text(job.created_at),
-        "finishedAt": timestamp_text(job.finished_at) if job.finished_at else None,
+        "finishedAt": timestamp_text(finished_at),
     }
     whole = {"claims": claims, "key": signer.verifier.kid, "signed": signer.sign(claims)}
     return orjson.dumps(whole, option=orjson.OPT_INDENT_2).decode()
@@ -163,7 +174,7 @@ def compare_export(claims: Mapping[str, Any], export: Path) -> None:
     if found.lines > claims["exported"]:
         line = claims["exported"] + 1
         raise ExportDamaged(f"{export} goes on after its last line: line {line:,} was never exported", line=line)
-    if found.head != claims["head"]:
+    if found.chain_hash != claims["chainHash"]:
         raise ExportDamaged(
             f"the lines of {export} fit each other and not the certificate: they were made anew", line=1
         )

@@ -71,7 +71,7 @@ class ExportDigest:
     """What a file was found to hold when it was read from end to end."""
 
     lines: int
-    head: str
+    chain_hash: str
     size: int
     sha256: str
 
@@ -143,7 +143,7 @@ def digest_export(path: Path, export: str) -> ExportDigest:
         lines, head = lines + 1, after
     with path.open("rb") as content:
         digest = file_digest(content, "sha256").hexdigest()
-    return ExportDigest(lines=lines, head=head, size=path.stat().st_size, sha256=digest)
+    return ExportDigest(lines=lines, chain_hash=head, size=path.stat().st_size, sha256=digest)
 
 
 def sync_directory(directory: Path) -> None:

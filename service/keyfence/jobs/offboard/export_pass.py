@@ -1,8 +1,8 @@
-"""Export, purge and index check, page by page."""
+"""The three scans of an offboarding, page by page: export items, purge them, and look into every index."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import cast
 
@@ -12,6 +12,7 @@ import structlog
 from keyfence.errors import Conflict, Internal
 from keyfence.jobs.offboard.export_file import (
     ExportDamaged,
+    ExportDigest,
     ExportFile,
     chain_lines,
     digest_export,
@@ -19,101 +20,114 @@ from keyfence.jobs.offboard.export_file import (
     items,
     key_of,
 )
-from keyfence.jobs.offboard.start import OffboardingPhase, OffboardingState
+from keyfence.jobs.offboard.state import OffboardingPhase, OffboardingState
+from keyfence.jobs.runner import JobRun
+from keyfence.jobs.scan_pass import table_scan
 from keyfence.store.codec import Item
-from keyfence.store.dynamodb.flow_control import Pacer
 from keyfence.store.entity import INDEXES, Index
 from keyfence.store.item_writes import delete_items
 from keyfence.store.keys import Fence
-from keyfence.store.scan import TableScan
 from keyfence.store.table import Table
 from keyfence.tenancy.tenant import Placement
 
+INDEX_LAG_SECONDS = 2.0
+"""An index shows a deletion a moment after the table does."""
+PURGE_BATCH = 100
+
 log = structlog.get_logger(__name__)
+
+TableOf = Callable[[OffboardingState], Table]
 
 
 class OffboardingHalted(Exception):
-    """The offboarding goes on from `job` when what is wrong has been put right."""
+    """The job cannot continue until an operator has corrected something. It resumes from `state`."""
 
-    def __init__(self, job: OffboardingState, error: Conflict) -> None:
+    def __init__(self, state: OffboardingState, error: Conflict) -> None:
         super().__init__(error.message)
-        self.job = job
+        self.state = state
         self.error = error
 
 
 @dataclass(frozen=True, slots=True)
 class ExportPass:
-    """Pages of about a second's worth of units. A round that finds nothing shows that the table has nothing left."""
+    """Appends the tenant's items to the export file. A round that finds none shows that the table is empty."""
 
-    sweep: Callable[[OffboardingState], TableScan]
+    run: JobRun
+    table_of: TableOf
     file: ExportFile
-    rate: Pacer
-    limit: int
 
-    async def page(self, job: OffboardingState) -> OffboardingState:
-        fence = Fence.for_tenant(job.tenant)
-        after = orjson.loads(job.after) if job.after else None
-        page = await self.sweep(job).page(fence=fence, after=after, limit=self.limit)
+    async def process_page(self, state: OffboardingState) -> OffboardingState:
+        fence = Fence.for_tenant(state.tenant)
+        after = orjson.loads(state.resume_key) if state.resume_key else None
+        scan = table_scan(self.run, self.table_of(state).caller.table)
+        page = await scan.page(fence=fence, after=after, limit=self.run.page_size)
         own = [item for item in page.items if fence.contains(item["PK"]["S"])]
-        head, lines = chain_lines(job.head, own)
-        size = await asyncio.to_thread(self.file.append, job.size, lines) if own else job.size
-        await self.rate.wait(page.units)
+        chain_hash, lines = chain_lines(state.chain_hash, own)
+        size = await asyncio.to_thread(self.file.append, state.export_size, lines) if own else state.export_size
+        await self.run.pacer.wait(page.units)
         written = replace(
-            job,
-            after=orjson.dumps(page.next_key).decode() if page.next_key else None,
-            scanned=job.scanned + page.scanned,
-            found=job.found + len(own),
-            strays=job.strays + _told([item["PK"]["S"] for item in page.items if item not in own]),
-            lines=job.lines + len(own),
-            size=size,
-            head=head,
+            state,
+            resume_key=orjson.dumps(page.next_key).decode() if page.next_key else None,
+            scanned=state.scanned + page.scanned,
+            found=state.found + len(own),
+            strays=state.strays + _log_strays([item["PK"]["S"] for item in page.items if item not in own]),
+            exported=state.exported + len(own),
+            export_size=size,
+            chain_hash=chain_hash,
         )
-        return written if page.next_key else _ended(written)
+        return written if page.next_key else _end_of_export(replace(written, table_items=written.scanned))
 
-    async def prove(self, job: OffboardingState) -> OffboardingState:
-        """Nothing is purged that cannot be read from the disk."""
-        await asyncio.to_thread(check, job, self.file)
-        return replace(job, phase=OffboardingPhase.PURGING)
-
-
-def start_round(job: OffboardingState) -> OffboardingState:
-    """At the beginning of a round."""
-    return replace(job, phase=OffboardingPhase.EXPORTING, index="table", after=None, scanned=0, found=0, strays=0)
+    async def verify(self, state: OffboardingState) -> OffboardingState:
+        """Reads the file back, so that nothing is purged that cannot be read from the disk."""
+        await asyncio.to_thread(verify_export, state, self.file)
+        return replace(state, phase=OffboardingPhase.PURGING)
 
 
-def next_round(job: OffboardingState) -> OffboardingState:
-    return replace(start_round(job), round=job.round + 1)
+def start_round(state: OffboardingState) -> OffboardingState:
+    return replace(
+        state, phase=OffboardingPhase.EXPORTING, index="table", resume_key=None, scanned=0, found=0, strays=0
+    )
 
 
-def replaceable(job: OffboardingState) -> bool:
-    """Whether all that was exported is still in the table, so that a bad export can be made again."""
-    return job.round == 1 and job.phase in {OffboardingPhase.EXPORTING, OffboardingPhase.PROVING}
+def next_round(state: OffboardingState) -> OffboardingState:
+    return replace(start_round(state), round=state.round + 1)
 
 
-def restart_export(job: OffboardingState) -> OffboardingState:
-    return replace(start_round(job), lines=0, size=0, head=initial_hash(job.export))
+def can_restart_export(state: OffboardingState) -> bool:
+    """Tells whether all exported items are still in the table, so that a damaged export can be written again."""
+    return state.round == 1 and state.phase in {OffboardingPhase.EXPORTING, OffboardingPhase.VERIFYING_EXPORT}
 
 
-def check(job: OffboardingState, file: ExportFile) -> None:
-    """Whether the file is what the job says of it."""
-    file.append(job.size, b"")
-    found = digest_export(file.path, job.export)
-    if (found.lines, found.head, found.size) != (job.lines, job.head, job.size):
+def restart_export(state: OffboardingState) -> OffboardingState:
+    return replace(start_round(state), exported=0, export_size=0, chain_hash=initial_hash(state.export))
+
+
+def verify_export(state: OffboardingState, file: ExportFile) -> ExportDigest:
+    """Reads the whole file. Raises ExportDamaged if it is not what the state says."""
+    file.append(state.export_size, b"")
+    digest = digest_export(file.path, state.export)
+    if (digest.lines, digest.chain_hash, digest.size) != (state.exported, state.chain_hash, state.export_size):
         raise ExportDamaged(
-            f"{file.path} is not the export that was written: {found.lines:,} lines are right", line=None
+            f"{file.path} is not the export that was written: only {digest.lines:,} lines are right", line=None
         )
+    return digest
 
 
-def _ended(job: OffboardingState) -> OffboardingState:
-    if job.found:
-        return replace(job, phase=OffboardingPhase.PROVING)
-    if job.strays:
-        words = f"{job.strays:,} items of others stand among this tenant's in an index; the log names their partitions"
-        raise OffboardingHalted(next_round(job), Conflict(words))
-    return replace(job, phase=OffboardingPhase.VERIFYING, index="gsi1", scanned=0)
+def _end_of_export(state: OffboardingState) -> OffboardingState:
+    if state.found:
+        return replace(state, phase=OffboardingPhase.VERIFYING_EXPORT)
+    if state.strays:
+        raise OffboardingHalted(
+            next_round(state),
+            Conflict(
+                f"{state.strays:,} items of other tenants are among this tenant's in an index; correct the items "
+                "that the log names as stray_in_index, then resume the job"
+            ),
+        )
+    return replace(state, phase=OffboardingPhase.VERIFYING_INDEXES, index=INDEXES[0], scanned=0)
 
 
-def _told(partitions: list[str]) -> int:
+def _log_strays(partitions: list[str]) -> int:
     for partition in partitions:
         log.error("stray_in_index", partition=partition)
     return len(partitions)
@@ -121,69 +135,57 @@ def _told(partitions: list[str]) -> int:
 
 @dataclass(slots=True)
 class PurgePass:
-    """Nothing else is deleted: an item that nobody exported is found by the next round."""
+    """Deletes exactly the items of the export file. An item that was not exported is found by the next round."""
 
-    table: Callable[[OffboardingState], Table]
+    run: JobRun
+    table_of: TableOf
     file: ExportFile
-    rate: Pacer
-    limit: int
-    _lines: Iterator[tuple[str, bytes]] | None = None
-    _at: int = field(default=0)
+    _items: Iterator[tuple[str, bytes]] | None = None
+    _position: int = 0
 
-    async def some(self, job: OffboardingState) -> OffboardingState:
-        keys = await asyncio.to_thread(self._next, job)
+    async def purge_batch(self, state: OffboardingState) -> OffboardingState:
+        keys = await asyncio.to_thread(self._next_keys, state)
         if not keys:
-            raise Internal(f"{job.export} ends before line {job.lines}")
-        await self.rate.wait(await delete_items(self.table(job), keys))
-        purged = replace(job, purged=job.purged + len(keys))
-        return purged if purged.purged < job.lines else next_round(purged)
+            raise Internal(f"{state.export} ends before line {state.exported}")
+        await self.run.pacer.wait(await delete_items(self.table_of(state), keys))
+        purged = replace(state, purged=state.purged + len(keys))
+        return purged if purged.purged < state.exported else next_round(purged)
 
-    def _next(self, job: OffboardingState) -> list[Item]:
-        """The file is read once, unless another worker has begun; then it is proven before it is believed."""
-        if self._lines is None or self._at != job.purged:
-            check(job, self.file)
-            self._lines = islice(items(self.file.path, job.export), job.purged, None)
-        most = min(self.limit, job.lines - job.purged)
-        keys = [key_of(text) for _, text in islice(self._lines, most)]
-        self._at = job.purged + len(keys)
+    def _next_keys(self, state: OffboardingState) -> list[Item]:
+        """The file stays open between batches. A worker that starts in the middle verifies the file first."""
+        if self._items is None or self._position != state.purged:
+            verify_export(state, self.file)
+            self._items = islice(items(self.file.path, state.export), state.purged, None)
+        count = min(self.run.page_size, PURGE_BATCH, state.exported - state.purged)
+        keys = [key_of(text) for _, text in islice(self._items, count)]
+        self._position = state.purged + len(keys)
         return keys
-
-
-LAG = 2.0
-"""An index shows a deletion a moment after the table."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexCheck:
-    """Whatever is found sends the job back to the table, which is read as it is."""
+    """Scans every index. If an item is found, the job returns to the table, which can be read consistently."""
 
-    sweep: Callable[[OffboardingState], TableScan]
-    rate: Pacer
-    limit: int
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    run: JobRun
+    table_of: TableOf
 
-    async def page(self, job: OffboardingState) -> OffboardingState:
-        index = cast("Index", job.index)
-        after = orjson.loads(job.after) if job.after else None
-        fence, sweep = Fence.for_tenant(job.tenant), self.sweep(job)
-        page = await sweep.page(fence=fence, index=index, after=after, limit=self.limit)
-        await self.rate.wait(page.units)
-        looked = replace(job, scanned=job.scanned + page.scanned, found=job.found + len(page.items))
+    async def process_page(self, state: OffboardingState) -> OffboardingState:
+        index = cast("Index", state.index)
+        after = orjson.loads(state.resume_key) if state.resume_key else None
+        fence = Fence.for_tenant(state.tenant)
+        scan = table_scan(self.run, self.table_of(state).caller.table)
+        page = await scan.page(fence=fence, index=index, after=after, limit=self.run.page_size)
+        await self.run.pacer.wait(page.units)
+        scanned = replace(state, scanned=state.scanned + page.scanned, found=state.found + len(page.items))
         if page.next_key:
-            return replace(looked, after=orjson.dumps(page.next_key).decode())
-        return await self._ended(replace(looked, after=None), index)
+            return replace(scanned, resume_key=orjson.dumps(page.next_key).decode())
+        return await self._end_of_index(replace(scanned, resume_key=None), index)
 
-    async def _ended(self, job: OffboardingState, index: Index) -> OffboardingState:
-        if job.found:
-            await self.sleep(LAG)
-            return next_round(job)
+    async def _end_of_index(self, state: OffboardingState, index: Index) -> OffboardingState:
+        if state.found:
+            await self.run.resources.sleep(INDEX_LAG_SECONDS)
+            return next_round(state)
         if index != INDEXES[-1]:
-            return replace(job, index=INDEXES[INDEXES.index(index) + 1])
-        return replace(
-            job, phase=OffboardingPhase.DROPPING if job.placement is Placement.SILO else OffboardingPhase.CERTIFYING
-        )
-
-
-def check_pool_next(job: OffboardingState) -> OffboardingState:
-    """Its own table is gone; nobody should find anything in that of all."""
-    return next_round(replace(job, placement=Placement.POOL))
+            return replace(state, index=INDEXES[INDEXES.index(index) + 1])
+        in_silo = state.placement is Placement.SILO
+        return replace(state, phase=OffboardingPhase.DROPPING_TABLE if in_silo else OffboardingPhase.CERTIFYING)

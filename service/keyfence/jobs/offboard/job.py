@@ -1,304 +1,191 @@
-"""The offboarding program; erasure of the register's details; the bounded run inside a request."""
+"""The program of an offboarding: it runs one step at a time and saves the state after each."""
 
 import asyncio
 import os
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import structlog
 
-from keyfence.errors import Conflict, KeyfenceError, NotFound
-from keyfence.jobs.lease import Jobs
+from keyfence.errors import Conflict
 from keyfence.jobs.offboard.certificate import CertificateSigner, certificate, certificate_file
-from keyfence.jobs.offboard.export_file import ExportDamaged, ExportFile, digest_export, sync_directory
+from keyfence.jobs.offboard.erasure import TenantErasure
+from keyfence.jobs.offboard.export_file import ExportDamaged, ExportFile, sync_directory
 from keyfence.jobs.offboard.export_pass import (
     ExportPass,
     IndexCheck,
     OffboardingHalted,
     PurgePass,
-    check,
-    check_pool_next,
-    replaceable,
+    can_restart_export,
+    next_round,
     restart_export,
     start_round,
+    verify_export,
 )
-from keyfence.jobs.offboard.start import OffboardingPhase, OffboardingProgress, OffboardingState, StartOffboarding
-from keyfence.store import timestamps
-from keyfence.store.dynamodb.flow_control import Pacer
-from keyfence.store.expressions import UpdateExpression, equals
-from keyfence.store.scan import TableScan
+from keyfence.jobs.offboard.state import OffboardingPhase, OffboardingState, job_changes, state_of
+from keyfence.jobs.runner import JobRun, complete_before_cancel
 from keyfence.store.table import Table
-from keyfence.store.writes import Write, delete, update_attributes
-from keyfence.tenancy.access_patterns import events, events_of_tenant, identities
-from keyfence.tenancy.quotas import NO_OVERRIDES
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.suspensions import SuspensionPublisher
-from keyfence.tenancy.tenant import Placement, Tenant, TenantStatus, check_transition
+from keyfence.tenancy.tenant import Placement, Tenant
 from keyfence_iam.tenant import TenantId
 
-NOTHING = "{}"
-OURS = frozenset({"tenant.offboarding", "tenant.offboarded"})
-"""Events whose details are about the offboarding."""
-
-
-@dataclass(frozen=True, slots=True)
-class TenantErasure:
-    """Each part of it can be repeated."""
-
-    register: TenantRepository
-
-    async def erase_event_details(self, id: TenantId) -> None:
-        """That something happened, when and by whom stays; names, reasons and issuers do not."""
-        told = [one async for one in self.register.table.iterate_shards(events_of_tenant, tenant=id)]
-        for event in told:
-            if event.kind not in OURS and event.detail != NOTHING:
-                blank = UpdateExpression(sets={("detail",): NOTHING})
-                await self.register.table.write(update_attributes(events, {"tenant": id, "id": event.id}, blank))
-
-    async def finish(self, id: TenantId, detail: dict[str, object]) -> Tenant:
-        """The issuer is free from then on, and the id never is."""
-
-        async def also() -> Sequence[Write[Any]]:
-            return await self._freed(await self.register.get(id))
-
-        return await self.register.change(id, "tenant.offboarded", tombstone, detail=detail, also=also)
-
-    async def _freed(self, tenant: Tenant) -> Sequence[Write[Any]]:
-        identity = await self.register.find_identity(tenant.issuer) if tenant.issuer else None
-        if identity is None or identity.tenant != tenant.id:
-            return ()
-        return (delete(identities, {"digest": identity.digest}, when=equals("tenant", tenant.id)),)
-
-
-def tombstone(tenant: Tenant) -> Tenant:
-    if tenant.status is TenantStatus.OFFBOARDED:
-        return tenant
-    check_transition(tenant.status, TenantStatus.OFFBOARDED)
-    return replace(
-        tenant,
-        name=tenant.id,
-        status=TenantStatus.OFFBOARDED,
-        issuer="",
-        owner_id="",
-        request="",
-        placement=Placement.POOL,
-        overrides=NO_OVERRIDES,
-        shards={},
-        reason=None,
-        stored_bytes=0,
-    )
-
-
-MOST_ROUNDS = 10
-PURGED_TOGETHER = 100
-NAP = 5.0
-
-Step = Callable[[OffboardingState], Awaitable[OffboardingState]]
+MAX_ROUNDS = 10
+"""How many rounds one run may need until no items are found."""
 
 log = structlog.get_logger(__name__)
 
-
-def never() -> bool:
-    return False
-
-
-def nothing(_: object) -> None:
-    """Nobody follows."""
+Step = Callable[[OffboardingState], Awaitable[OffboardingState]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OffboardResources:
-    """What the worker works with, which only the migrator has."""
+class OffboardJob:
+    """The program. It starts when the tenant is marked as leaving, and ends when nothing of the tenant is left."""
 
     register: TenantRepository
     suspensions: SuspensionPublisher
-    sweep: TableScan
     as_tenant: Callable[[TenantId, Placement], Table]
-    """At the one table or at the other."""
-    drop: Callable[[TenantId], Awaitable[None]]
-    """The table of its own; called again, it does nothing."""
+    """Makes a table handle with the tenant's own credentials."""
+    drop_silo: Callable[[TenantId], Awaitable[None]]
+    """Deletes the tenant's own table; does nothing if there is none."""
     exports: Path
     signer: CertificateSigner
     settle: timedelta
-    """How long after the fence was shut a server may still write."""
-    rate: float
-    """Units a second, of reads as of writes."""
-    page: int | None = None
-    """How many items are scanned, or purged, from one checkpoint to the next; about a second's worth if None."""
-    now: Callable[[], datetime] = timestamps.utc_now
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    seam: Callable[[str], None] = nothing
-    """Called between any two things that could be torn apart."""
-    tell: Callable[[OffboardingState], None] = nothing
+    on_tenant_changed: Callable[[Tenant], None] = lambda _: None
 
-    def table(self, job: OffboardingState) -> Table:
-        """Where the job is at."""
-        return self.as_tenant(job.tenant, job.placement)
-
-    def swept(self, job: OffboardingState) -> TableScan:
-        return replace(self.sweep, caller=replace(self.sweep.caller, table=self.table(job).caller.table))
-
-
-@dataclass(slots=True)
-class Worker:
-    """Does one step at a time, each from the job alone, and keeps the job after each."""
-
-    means: OffboardResources
-    jobs: Jobs = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.jobs = Jobs(self.means.register.table, now=self.means.now)
-
-    async def run(self, tenant: TenantId, *, stop: Callable[[], bool] = never) -> OffboardingState:
-        """Until the tenant is gone, or until it is told to stop, which is heard between steps."""
-        if (found := await self.jobs.find(tenant)) is None:
-            raise NotFound("nobody has asked for this tenant to be offboarded")
-        if found.phase is OffboardingPhase.FINISHED:
-            return found
-        async with self._taken(found) as job:
-            work = OffboardJob(self.means, self.jobs, job)
-            await work.until(stop)
-            return work.job
-
-    @asynccontextmanager
-    async def _taken(self, job: OffboardingState) -> AsyncIterator[OffboardingState]:
-        taken = await self.jobs.take(job)
+    async def __call__(self, run: JobRun) -> None:
+        file = ExportFile(self.exports / state_of(run.job).export)
+        file.open()
         try:
-            yield taken
+            await _OffboardRun(self, run, file).run_steps()
         finally:
-            await self._released(taken)
-
-    async def _released(self, taken: OffboardingState) -> None:
-        """Whoever comes next need not wait; where that fails, the lease ends by itself."""
-        with suppress(KeyfenceError):
-            last = await self.jobs.find(taken.tenant)
-            if last and last.worker == self.jobs.worker:
-                await self.jobs.release(last)
+            file.close()
 
 
 @dataclass(slots=True)
-class OffboardJob:
-    """One worker at one job, with its file in hand."""
+class _OffboardRun:
+    """One run of the program, with its export file open. Every effect of a step is refused after the lease is lost."""
 
-    means: OffboardResources
-    jobs: Jobs
-    job: OffboardingState
-    repaired: bool = False
-    file: ExportFile = field(init=False)
+    program: OffboardJob
+    run: JobRun
+    file: ExportFile
+    restarted: bool = False
+    register: TenantRepository = field(init=False)
     steps: Mapping[OffboardingPhase, Step] = field(init=False)
+    _tables: dict[Placement, Table] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        means = self.means
-        self.file = ExportFile(means.exports / self.job.export)
-        reads, page = Pacer(means.rate), means.page or max(1, int(means.rate))
-        exporting = ExportPass(means.swept, self.file, reads, page)
-        purging = PurgePass(means.table, self.file, Pacer(means.rate), min(page, PURGED_TOGETHER))
+        register = self.program.register
+        self.register = replace(register, table=self.run.leased(register.table))
+        export = ExportPass(self.run, self._table, self.file)
         self.steps = {
-            OffboardingPhase.SHUTTING: self._shut,
-            OffboardingPhase.WAITING: self._wait,
-            OffboardingPhase.EXPORTING: exporting.page,
-            OffboardingPhase.PROVING: exporting.prove,
-            OffboardingPhase.PURGING: purging.some,
-            OffboardingPhase.VERIFYING: IndexCheck(means.swept, reads, page, means.sleep).page,
-            OffboardingPhase.DROPPING: self._drop,
+            OffboardingPhase.SUSPENDING: self._suspend,
+            OffboardingPhase.EXPORTING: export.process_page,
+            OffboardingPhase.VERIFYING_EXPORT: export.verify,
+            OffboardingPhase.PURGING: PurgePass(self.run, self._table, self.file).purge_batch,
+            OffboardingPhase.VERIFYING_INDEXES: IndexCheck(self.run, self._table).process_page,
+            OffboardingPhase.DROPPING_TABLE: self._drop_table,
             OffboardingPhase.CERTIFYING: self._certify,
-            OffboardingPhase.SCRUBBING: self._scrub,
-            OffboardingPhase.FINISHING: self._finish,
+            OffboardingPhase.ERASING_EVENTS: self._erase_events,
         }
 
-    async def until(self, stop: Callable[[], bool]) -> None:
-        first = self.job.round
-        self.file.open()
-        try:
-            while self.job.phase is not OffboardingPhase.FINISHED and not stop():
-                await self._step()
-                if self.job.round - first >= MOST_ROUNDS:
-                    raise Conflict(f"items of {self.job.tenant} keep coming; find out who writes them")
-        finally:
-            self.file.close()
+    async def run_steps(self) -> None:
+        first = self.run.job.round
+        while (state := state_of(self.run.job)).phase is not OffboardingPhase.FINISHING:
+            self.run.check_stop()
+            if state.phase is OffboardingPhase.SETTLING:
+                await self.run.wait(self.program.settle)
+                await self._save(start_round(state))
+            else:
+                await complete_before_cancel(self._step(state))
+            if self.run.job.round - first >= MAX_ROUNDS:
+                raise Conflict(f"new items of {state.tenant} keep appearing; find out what writes them, then resume")
+        await self._finish(state)
 
-    async def _step(self) -> None:
-        means, phase = self.means, self.job.phase
-        means.seam(f"before {phase}")
+    def _table(self, state: OffboardingState) -> Table:
+        if state.placement not in self._tables:
+            table = self.program.as_tenant(state.tenant, state.placement)
+            self._tables[state.placement] = self.run.leased(table)
+        return self._tables[state.placement]
+
+    async def _step(self, state: OffboardingState) -> None:
+        failpoint = self.run.resources.failpoint
+        failpoint(f"before {state.phase}")
         try:
-            done = await self.steps[phase](self.job)
+            after = await self.steps[state.phase](state)
         except OffboardingHalted as halted:
-            await self._keep(halted.job)
+            await self._save(halted.state)
             raise halted.error from halted
         except ExportDamaged as damage:
-            done = self._anew(damage)
-        means.seam(f"after {phase}")
-        await self._keep(done)
-        means.seam(f"kept {phase}")
+            after = self._restart_export(state, damage)
+        failpoint(f"after {state.phase}")
+        await self._save(after)
+        failpoint(f"saved {state.phase}")
 
-    def _anew(self, damage: ExportDamaged) -> OffboardingState:
-        """Once: a disk that damages everything will not be trusted the second time."""
-        if self.repaired or not replaceable(self.job):
+    async def _save(self, state: OffboardingState) -> None:
+        await self.run.save(**job_changes(state))
+
+    def _restart_export(self, state: OffboardingState, damage: ExportDamaged) -> OffboardingState:
+        """Writes a damaged export again, once in a run: a disk that damages it a second time is not to be trusted."""
+        if self.restarted or not can_restart_export(state):
             raise damage
-        self.repaired = True
-        log.warning("export_made_again", export=self.job.export, why=damage.message)
-        return replace(restart_export(self.job), uri=self._uri())
+        self.restarted = True
+        log.warning("export_restarted", export=state.export, reason=damage.message)
+        return replace(restart_export(state), export_uri=self._uri())
 
     def _uri(self) -> str:
         return self.file.path.resolve().as_uri()
 
-    async def _keep(self, job: OffboardingState) -> None:
-        self.job = await self.jobs.keep(self.job, job)
-        self.means.tell(self.job)
+    async def _suspend(self, state: OffboardingState) -> OffboardingState:
+        """Makes IAM deny the tenant's sessions, and notes where its items are. A leaving tenant is never moved."""
+        self.run.check_lease()
+        await self.program.suspensions.publish()
+        placement = (await self.register.get(state.tenant)).placement
+        located = replace(state, placement=placement, phase=OffboardingPhase.SETTLING, export_uri=self._uri())
+        silo = self._table(located).caller.table if placement is Placement.SILO else None
+        return replace(located, silo=silo)
 
-    async def _shut(self, job: OffboardingState) -> OffboardingState:
-        await self.means.suspensions.publish()
-        settled = self.means.now() + self.means.settle
-        return replace(await self._placed(job), phase=OffboardingPhase.WAITING, uri=self._uri(), settled_at=settled)
+    async def _drop_table(self, state: OffboardingState) -> OffboardingState:
+        _require_all_purged(state, "the table is not deleted")
+        self.run.check_lease()
+        await self.program.drop_silo(state.tenant)
+        self.run.resources.failpoint("dropped")
+        return next_round(replace(state, placement=Placement.POOL, table_items=None))
 
-    async def _placed(self, job: OffboardingState) -> OffboardingState:
-        """For good: who leaves is not moved any more."""
-        placed = replace(job, placement=(await self.means.register.get(job.tenant)).placement)
-        own = placed.placement is Placement.SILO
-        return replace(placed, silo=self.means.table(placed).caller.table if own else None)
+    async def _certify(self, state: OffboardingState) -> OffboardingState:
+        _require_all_purged(state, "the offboarding is not certified")
+        digest = await asyncio.to_thread(verify_export, state, self.file)
+        resources = self.run.resources
+        text = certificate(
+            self.run.job, state, digest, resources.scan.caller.table, resources.store.now(), self.program.signer
+        )
+        return replace(state, certificate=text, phase=OffboardingPhase.ERASING_EVENTS)
 
-    async def _wait(self, job: OffboardingState) -> OffboardingState:
-        left = ((job.settled_at or self.means.now()) - self.means.now()).total_seconds()
-        if left <= 0:
-            return start_round(job)
-        await self.means.sleep(min(left, NAP))
-        return job
+    async def _erase_events(self, state: OffboardingState) -> OffboardingState:
+        self.run.check_lease()
+        path = certificate_file(self.program.exports, state.export)
+        await asyncio.to_thread(_write_completely, path, state.certificate or "")
+        self.run.resources.failpoint("certificate written")
+        await TenantErasure(self.register).erase_event_details(state.tenant)
+        return replace(state, phase=OffboardingPhase.FINISHING)
 
-    async def _drop(self, job: OffboardingState) -> OffboardingState:
-        if job.lines != job.purged:
-            raise Conflict(f"{job.lines:,} items were exported and {job.purged:,} purged: the table must stay")
-        await self.means.drop(job.tenant)
-        self.means.seam("dropped")
-        return check_pool_next(job)
-
-    async def _certify(self, job: OffboardingState) -> OffboardingState:
-        await asyncio.to_thread(check, job, self.file)
-        if job.lines != job.purged:
-            raise Conflict(f"{job.lines:,} items were exported and {job.purged:,} purged: this must not be certified")
-        found = await asyncio.to_thread(digest_export, self.file.path, job.export)
-        ended = replace(job, finished_at=self.means.now())
-        text = certificate(ended, found, self.means.sweep.caller.table, self.means.signer)
-        return replace(ended, certificate=text, phase=OffboardingPhase.SCRUBBING)
-
-    async def _scrub(self, job: OffboardingState) -> OffboardingState:
-        await asyncio.to_thread(_write, certificate_file(self.means.exports, job.export), job.certificate or "")
-        self.means.seam("certificate written")
-        await TenantErasure(self.means.register).erase_event_details(job.tenant)
-        return replace(job, phase=OffboardingPhase.FINISHING)
-
-    async def _finish(self, job: OffboardingState) -> OffboardingState:
-        detail = {"job": job.id, "exported": job.lines, "purged": job.purged}
-        await TenantErasure(self.means.register).finish(job.tenant, detail)
-        return replace(job, phase=OffboardingPhase.FINISHED)
+    async def _finish(self, state: OffboardingState) -> None:
+        failpoint = self.run.resources.failpoint
+        failpoint(f"before {state.phase}")
+        detail = {"job": self.run.job.id, "exported": state.exported, "purged": state.purged}
+        self.program.on_tenant_changed(await TenantErasure(self.register).finish(state.tenant, detail))
+        failpoint(f"after {state.phase}")
 
 
-def _write(path: Path, text: str) -> None:
-    """It has its name only when it is whole."""
+def _require_all_purged(state: OffboardingState, consequence: str) -> None:
+    if state.exported != state.purged:
+        raise Conflict(f"{state.exported:,} items were exported and {state.purged:,} purged: {consequence}")
+
+
+def _write_completely(path: Path, text: str) -> None:
+    """Writes a file so that it has its name only when its content is complete."""
     draft = path.with_name(f".{path.name}.part")
     try:
         with draft.open("w") as file:
@@ -309,26 +196,3 @@ def _write(path: Path, text: str) -> None:
     except OSError as error:
         raise Conflict(f"the certificate {path} cannot be written: {error.strerror or error}") from error
     sync_directory(path.parent)
-
-
-SECONDS = 20.0
-
-
-@dataclass(frozen=True, slots=True)
-class OffboardWithinRequest:
-    """Whoever asks again goes on; the answer says how far it has come."""
-
-    begin: StartOffboarding
-    means: OffboardResources
-    seconds: float = SECONDS
-    clock: Callable[[], float] = time.monotonic
-
-    async def __call__(self, id: TenantId, confirm: str) -> OffboardingProgress:
-        begun = await self.begin(id, confirm)
-        if begun.job.phase is OffboardingPhase.FINISHED:
-            return begun
-        end = self.clock() + self.seconds
-        job = await Worker(self.means).run(id, stop=lambda: self.clock() >= end)
-        tenant = await self.begin.register.get(id)
-        self.begin.told(tenant)
-        return OffboardingProgress(tenant=tenant, job=job)

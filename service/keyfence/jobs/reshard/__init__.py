@@ -1,1 +1,1 @@
-"""Changing the number of shards of a collection."""
+"""Changes the number of shards of a tenant's collection while the tenant is served."""

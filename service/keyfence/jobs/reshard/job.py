@@ -1,4 +1,4 @@
-"""The reshard program: settle, move items, verify, publish."""
+"""The program of a reshard: wait until every server knows, move misplaced items, verify, publish the new counts."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -9,9 +9,16 @@ from typing import Any, NamedTuple
 import orjson
 
 from keyfence.errors import Conflict, Internal
-from keyfence.jobs.reshard.start import DONE, ReshardKind, counts_of, finish_reshard, with_counts
+from keyfence.jobs.job import STARTED
+from keyfence.jobs.reshard.start import (
+    FINISHED_EVENTS,
+    ReshardKind,
+    counts_of,
+    finish_reshard,
+    with_counts,
+)
 from keyfence.jobs.runner import JobRun
-from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest
+from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest, repeat_until_clean
 from keyfence.store.codec import Item, attribute_name, item_key
 from keyfence.store.dynamodb.caller import get_many
 from keyfence.store.entities import Entities
@@ -25,168 +32,179 @@ from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
 from keyfence_iam.tenant import TenantId
 
-EntitiesByType = Mapping[str, Entity[Any]]
-
-
-class MisplacedItem(NamedTuple):
-    """An item and the partition that it should be in."""
-
-    item: Item
-    entity: Entity[Any]
-    place: Index
-    shard: Shard
-    partition: str
-
-
-def misplaced(item: Item, entities: EntitiesByType, collection: str, counts: ShardCounts) -> Iterator[MisplacedItem]:
-    """By its type; an item of an unknown type is in no shard that is read."""
-    entity = entities.get(item.get("type", {}).get("S", ""))
-    if entity is None:
-        return
-    for index, key in entity.keys.items():
-        if key.shard and key.shard.collection == collection and (partition := _elsewhere(item, index, key, counts)):
-            yield MisplacedItem(item, entity, index, key.shard, partition)
-
-
-def _elsewhere(item: Item, index: Index, key: Key, counts: ShardCounts) -> str | None:
-    kept = item.get(key_names(index).partition)
-    if kept is None or key.shard is None:
-        return None
-    plain, _, suffix = kept["S"].rpartition("#")
-    try:
-        here, there = int(suffix, 16), shard_of(item[attribute_name(key.shard.by)]["S"], counts.write_shards)
-    except (KeyError, ValueError) as error:
-        words = f"{item['PK']['S']} / {item['SK']['S']} is no item of {key.shard.collection} that can be moved"
-        raise Conflict(f"{words}; look at it, and go on") from error
-    return f"{plain}#{shard_suffix(there)}" if _has_to_go(here, there, key.shard, counts) else None
-
-
-def _has_to_go(here: int, there: int, shard: Shard, counts: ShardCounts) -> bool:
-    """A part of a sum can be in any shard."""
-    if counts.move_direction is MoveDirection.DOWN or shard.summed_field:
-        return here >= counts.write_shards
-    return here != there
-
-
-async def move_to_shard(table: Table, one: MisplacedItem, counts: ShardCounts) -> bool:
-    """Whether it is there now; False where somebody else changed it meanwhile."""
-    if one.place != "table":
-        return await update_index_keys(table, one.item, {key_names(one.place).partition: one.partition})
-    if one.shard.summed_field is None:
-        return await move_item(table, one.item, one.partition)
-    shards = ShardMap({one.shard.collection: counts})
-    return await add_and_delete(table, one.item, one.partition, one.entity, one.shard.summed_field, shards)
-
-
 SETTLING = "SETTLING"
 SETTLED = "SETTLED"
-AT_ONCE = 8
+CONCURRENT_MOVES = 8
 """How many items of a segment are moved at the same time."""
+
+EntitiesByType = Mapping[str, Entity[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReshardJob:
-    """The program; where the map says that it is done, nothing is left to do. `told` hears of the tenant."""
+    """The program. It does nothing if the shard counts show that the reshard has already been published."""
 
     register: TenantRepository
     location: Callable[[TenantId], Awaitable[TenantLocation]]
-    as_tenant: Callable[[TenantLocation], Table]
+    table_at: Callable[[TenantLocation], Table]
     settle: timedelta
     entities: Entities
-    told: Callable[[Tenant], None] = lambda _: None
+    on_tenant_changed: Callable[[Tenant], None] = lambda _: None
 
     async def __call__(self, run: JobRun) -> None:
-        asked = orjson.loads(run.migration.detail)
-        way, collection, shards = ReshardKind(asked["way"]), asked["collection"], asked["shards"]
-        counts = counts_of(await self.register.get(run.migration.tenant), collection)
-        if counts.job_id != run.migration.id:
+        parameters = orjson.loads(run.job.parameters)
+        kind, collection = ReshardKind(parameters["kind"]), parameters["collection"]
+        counts = counts_of(await self.register.get(run.job.tenant), collection)
+        if counts.job_id != run.job.id:
             return
         await self._settle(run)
-        if way is not ReshardKind.GROW:
-            await self._move(run, collection, counts)
-        await self._publish(run, way, collection, shards)
+        if kind is not ReshardKind.GROW:
+            await self._move_items(run, collection, counts)
+        await self._publish(run, kind, collection, parameters["shards"])
 
     async def _settle(self, run: JobRun) -> None:
-        """By the clock of this worker alone: who takes over waits once more."""
-        if run.migration.phase not in {"BEGUN", SETTLING}:
+        """Waits the whole settle time, also in a worker that takes over: it cannot trust another machine's clock."""
+        if run.job.phase not in {STARTED, SETTLING}:
             return
-        await run.keep(phase=SETTLING)
+        await run.save(phase=SETTLING)
         await run.wait(self.settle)
-        run.means.seam("settled")
-        await run.keep(phase=SETTLED)
+        run.resources.failpoint("settled")
+        await run.save(phase=SETTLED)
 
-    async def _move(self, run: JobRun, collection: str, counts: ShardCounts) -> None:
-        tenant = run.migration.tenant
-        location = await self.location(tenant)
-        steps = _Steps(run.leased(self.as_tenant(location)), self.entities.of_tenants, collection, counts)
-        one = ScanPass(name="MOVING", step=steps.move, inside=Fence.for_tenant(tenant), table=steps.table.caller.table)
-        one = replace(one, whole=collection in self.entities.collections.in_table_key)
-        await run.until_right(one, replace(one, name="VERIFYING", step=steps.count))
+    async def _move_items(self, run: JobRun, collection: str, counts: ShardCounts) -> None:
+        tenant = run.job.tenant
+        table = run.leased(self.table_at(await self.location(tenant)))
+        steps = _PageSteps(table, self.entities.of_tenants, collection, counts)
+        move = ScanPass(
+            name="MOVING",
+            process=steps.move,
+            fence=Fence.for_tenant(tenant),
+            table=table.caller.table,
+            single_segment=collection in self.entities.collections.in_table_key,
+        )
+        await repeat_until_clean(run, move, replace(move, name="VERIFYING", process=steps.count_misplaced))
 
-    async def _publish(self, run: JobRun, way: ReshardKind, collection: str, shards: int) -> None:
-        id = run.migration.id
+    async def _publish(self, run: JobRun, kind: ReshardKind, collection: str, shards: int) -> None:
+        job = run.job
 
-        def published(tenant: Tenant) -> Tenant:
+        def changed(tenant: Tenant) -> Tenant:
             run.check_lease()
             counts = counts_of(tenant, collection)
-            return (
-                with_counts(tenant, collection, finish_reshard(counts, way, shards)) if counts.job_id == id else tenant
-            )
+            if counts.job_id != job.id:
+                return tenant
+            return with_counts(tenant, collection, finish_reshard(counts, kind, shards))
 
-        run.means.seam("before publishing")
-        detail = {"collection": collection, "shards": shards, "migration": id, "moved": run.migration.items_copied}
-        self.told(await self.register.change(run.migration.tenant, DONE[way], published, detail=detail))
-        run.means.seam("published")
+        run.resources.failpoint("before publishing")
+        detail = {"collection": collection, "shards": shards, "job": job.id, "moved": job.items_changed}
+        self.on_tenant_changed(await self.register.change(job.tenant, FINISHED_EVENTS[kind], changed, detail=detail))
+        run.resources.failpoint("published")
+
+
+class MisplacedItem(NamedTuple):
+    """An item, and the partition of one of its keys where it should be."""
+
+    item: Item
+    entity: Entity[Any]
+    key: Index
+    shard: Shard
+    partition: str
+
+
+def find_misplaced(
+    item: Item, entities: EntitiesByType, collection: str, counts: ShardCounts
+) -> Iterator[MisplacedItem]:
+    """Yields each key of an item that is in the wrong shard. An item of an unknown type has no sharded key."""
+    entity = entities.get(item.get("type", {}).get("S", ""))
+    if entity is None:
+        return
+    for index, key in entity.keys.items():
+        if key.shard and key.shard.collection == collection:
+            partition = _right_partition(item, index, key, counts)
+            if partition is not None:
+                yield MisplacedItem(item, entity, index, key.shard, partition)
+
+
+def _right_partition(item: Item, index: Index, key: Key, counts: ShardCounts) -> str | None:
+    """Returns the partition that the item should be in, or None if it is there or has no key in this index."""
+    stored = item.get(key_names(index).partition)
+    if stored is None or key.shard is None:
+        return None
+    partition, _, suffix = stored["S"].rpartition("#")
+    try:
+        current, right = int(suffix, 16), shard_of(item[attribute_name(key.shard.by)]["S"], counts.write_shards)
+    except (KeyError, ValueError) as error:
+        raise Conflict(
+            f"the shard of item {item['PK']['S']} / {item['SK']['S']} of {key.shard.collection} cannot be computed; "
+            "correct the item, then resume the job"
+        ) from error
+    return f"{partition}#{shard_suffix(right)}" if _must_move(current, right, key.shard, counts) else None
+
+
+def _must_move(current: int, right: int, shard: Shard, counts: ShardCounts) -> bool:
+    """A part of a sum may be in any shard that stays."""
+    if counts.move_direction is MoveDirection.DOWN or shard.summed_field:
+        return current >= counts.write_shards
+    return current != right
+
+
+async def move_to_shard(table: Table, misplaced: MisplacedItem, counts: ShardCounts) -> bool:
+    """Returns False if the item was changed by another writer meanwhile; the next round finds it again."""
+    item, partition, shard = misplaced.item, misplaced.partition, misplaced.shard
+    if misplaced.key != "table":
+        return await update_index_keys(table, item, {key_names(misplaced.key).partition: partition})
+    if shard.summed_field is None:
+        return await move_item(table, item, partition)
+    shards = ShardMap({shard.collection: counts})
+    return await add_and_delete(table, item, partition, misplaced.entity, shard.summed_field, shards)
 
 
 @dataclass(frozen=True, slots=True)
-class _Steps:
-    """What is done to a page."""
+class _PageSteps:
+    """What the passes do with a page of items."""
 
     table: Table
-    entities: Mapping[str, Entity[Any]]
+    entities: EntitiesByType
     collection: str
     counts: ShardCounts
 
-    async def count(self, items: Sequence[Item]) -> PassResult:
-        return PassResult(wrong=len(self._found(items)))
+    async def count_misplaced(self, items: Sequence[Item]) -> PassResult:
+        return PassResult(wrong=len(self._find(items)))
 
     async def move(self, items: Sequence[Item]) -> PassResult:
-        found, turns = self._found(items), asyncio.Semaphore(AT_ONCE)
+        found, limit = self._find(items), asyncio.Semaphore(CONCURRENT_MOVES)
         before = self.table.caller.meter.write_units
-        moved = await asyncio.gather(*(self._one(one, turns) for one in found))
-        await self._compare([one for one, there in zip(found, moved, strict=True) if there and _is_copied(one)])
-        units = max(float(len(found)), self.table.caller.meter.write_units - before)
-        digest = sum(item_digest(one.item) for one, there in zip(found, moved, strict=True) if there)
-        contended = moved.count(False)
+        outcomes = await asyncio.gather(*(self._move(misplaced, limit) for misplaced in found))
+        moved = [misplaced for misplaced, has_moved in zip(found, outcomes, strict=True) if has_moved]
+        await self._verify_copies([misplaced for misplaced in moved if _is_copied(misplaced)])
+        contended = len(found) - len(moved)
         return PassResult(
-            changed=len(found) - contended,
-            digest=digest,
+            changed=len(moved),
+            digest=sum(item_digest(misplaced.item) for misplaced in moved),
             counts={"contended": contended} if contended else {},
-            units=units,
+            units=max(float(len(found)), self.table.caller.meter.write_units - before),
         )
 
-    def _found(self, items: Sequence[Item]) -> list[MisplacedItem]:
-        return [one for item in items for one in misplaced(item, self.entities, self.collection, self.counts)]
+    def _find(self, items: Sequence[Item]) -> list[MisplacedItem]:
+        return [found for item in items for found in find_misplaced(item, self.entities, self.collection, self.counts)]
 
-    async def _one(self, one: MisplacedItem, turns: asyncio.Semaphore) -> bool:
-        async with turns:
-            return await move_to_shard(self.table, one, self.counts)
+    async def _move(self, misplaced: MisplacedItem, limit: asyncio.Semaphore) -> bool:
+        async with limit:
+            return await move_to_shard(self.table, misplaced, self.counts)
 
-    async def _compare(self, moved: Sequence[MisplacedItem]) -> None:
-        """What is there now is what was there, or somebody has changed it since."""
-        wanted = {item_key(here): here for here in map(_arrived, moved)}
-        keys = [{"PK": item["PK"], "SK": item["SK"]} for item in wanted.values()]
+    async def _verify_copies(self, moved: Sequence[MisplacedItem]) -> None:
+        """Raises Internal if a copy differs from its original and has the same version, so nobody changed it since."""
+        expected = {item_key(item): item for item in map(_with_new_key, moved)}
+        keys = [{"PK": item["PK"], "SK": item["SK"]} for item in expected.values()]
         for item in await get_many(self.table.caller, keys, consistent=True):
-            here = wanted[item_key(item)]
-            if item["version"] == here["version"] and item_digest(item) != item_digest(here):
+            original = expected[item_key(item)]
+            if item["version"] == original["version"] and item_digest(item) != item_digest(original):
                 raise Internal(f"{item['PK']['S']} / {item['SK']['S']} is not what it was before it was moved")
 
 
-def _is_copied(one: MisplacedItem) -> bool:
-    """What stays where it is gets another key of an index and nothing else, whoever else changes it."""
-    return one.place == "table" and one.shard.summed_field is None
+def _is_copied(misplaced: MisplacedItem) -> bool:
+    """Tells whether moving the item means to write a copy, and not only to change an index key or to add to a sum."""
+    return misplaced.key == "table" and misplaced.shard.summed_field is None
 
 
-def _arrived(one: MisplacedItem) -> Item:
-    return {**one.item, key_names(one.place).partition: {"S": one.partition}}
+def _with_new_key(misplaced: MisplacedItem) -> Item:
+    return {**misplaced.item, key_names(misplaced.key).partition: {"S": misplaced.partition}}

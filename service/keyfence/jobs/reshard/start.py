@@ -1,4 +1,4 @@
-"""Reshard states of a collection; begin or continue a reshard."""
+"""Starts or resumes a reshard, and the changes of shard counts that its steps make."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from keyfence.errors import BadInput, Conflict, Internal
-from keyfence.jobs.job import Job, JobKind, migration_by_id, migrations, new_job
+from keyfence.jobs.job import Job, JobKind, job_by_id, jobs, new_job
 from keyfence.store.expressions import absent
 from keyfence.store.shards import ONE_SHARD, MoveDirection, ShardCounts, ShardedCollections
 from keyfence.store.writes import Write, put
@@ -18,24 +18,104 @@ from keyfence_iam.tenant import TenantId
 
 
 class ReshardKind(StrEnum):
-    """What is done to a collection."""
+    """What a reshard does to a collection."""
 
     GROW = "GROW"
     SHRINK = "SHRINK"
     REBALANCE = "REBALANCE"
 
 
-BEGUN: Mapping[ReshardKind, str] = {
+SEGMENTS = 4
+
+STARTED_EVENTS: Mapping[ReshardKind, str] = {
     ReshardKind.GROW: "shards.growing",
     ReshardKind.SHRINK: "shards.shrinking",
     ReshardKind.REBALANCE: "shards.rebalancing",
 }
-DONE: Mapping[ReshardKind, str] = {
+FINISHED_EVENTS: Mapping[ReshardKind, str] = {
     ReshardKind.GROW: "shards.grown",
     ReshardKind.SHRINK: "shards.shrunk",
     ReshardKind.REBALANCE: "shards.rebalanced",
 }
-"""The events."""
+
+
+class ReshardRequest(NamedTuple):
+    """How many shards a collection should have. `rebalance` keeps their number and spreads the items over them."""
+
+    collection: str
+    shards: int
+    rebalance: bool = False
+
+    def is_met_by(self, counts: ShardCounts) -> bool:
+        return self.shards == counts.write_shards and not self.rebalance
+
+    def is_request_of(self, job: Job) -> bool:
+        parameters = orjson.loads(job.parameters)
+        is_rebalance = parameters["kind"] == ReshardKind.REBALANCE
+        return (self.shards, self.rebalance) == (parameters["shards"], is_rebalance)
+
+
+@dataclass(frozen=True, slots=True)
+class StartReshard:
+    """Starts a reshard, or resumes the one that is running. It needs the control plane only."""
+
+    register: TenantRepository
+    collections: ShardedCollections
+    on_tenant_changed: Callable[[Tenant], None] = lambda _: None
+    run_in_background: Callable[[Job], None] = lambda _: None
+    segments: int = SEGMENTS
+
+    async def __call__(self, id: TenantId, collection: str, shards: int, *, rebalance: bool = False) -> ShardCounts:
+        """Returns the shard counts from now on. Does nothing if the collection is already as requested."""
+        name = self.collections.check(collection)
+        request = ReshardRequest(name, self.collections.check_count(name, shards), rebalance)
+        before = counts_of(await self.register.get(id), name)
+        if before.job_id is not None:
+            self.run_in_background(await self._running_job(before.job_id, request))
+            return before
+        if request.is_met_by(before):
+            return before
+        return await self._start(id, request, before)
+
+    async def _running_job(self, id: str, request: ReshardRequest) -> Job:
+        job = await self.register.table.find(job_by_id, id=id)
+        if job is None:
+            raise Internal(f"the shards are being changed by job {id}, which is missing")
+        if not request.is_request_of(job):
+            raise Conflict(
+                f"another change of these shards is running; complete it first with `keyfence job resume {id}`", job=id
+            )
+        return job
+
+    async def _start(self, id: TenantId, request: ReshardRequest, before: ShardCounts) -> ShardCounts:
+        kind = reshard_kind(before, request.shards)
+        if request.rebalance and kind is not ReshardKind.REBALANCE:
+            raise BadInput(
+                f"shards must be {before.write_shards}: a rebalance does not change their number", field="shards"
+            )
+        parameters = {"collection": request.collection, "shards": request.shards, "kind": kind}
+        job = new_job(
+            JobKind.RESHARD,
+            id,
+            created_by=self.register.by,
+            at=self.register.now(),
+            segments=self.segments,
+            parameters=parameters,
+        )
+
+        def changed(tenant: Tenant) -> Tenant:
+            if counts_of(require_reshardable(tenant), request.collection) != before:
+                raise Conflict("these shards have just been changed by another request; read them and try again")
+            return with_counts(tenant, request.collection, start_reshard(before, request.shards, job.id))
+
+        async def also() -> Sequence[Write[Any]]:
+            return (put(jobs, job, when=absent()),)
+
+        detail = {**parameters, "from": before.write_shards, "job": job.id}
+        tenant = await self.register.change(id, STARTED_EVENTS[kind], changed, detail=detail, also=also)
+        self.on_tenant_changed(tenant)
+        self.run_in_background(job)
+        return counts_of(tenant, request.collection)
 
 
 def counts_of(tenant: Tenant, collection: str) -> ShardCounts:
@@ -48,29 +128,32 @@ def reshard_kind(counts: ShardCounts, shards: int) -> ReshardKind:
     return ReshardKind.GROW if shards > counts.write_shards else ReshardKind.SHRINK
 
 
-def start_reshard(counts: ShardCounts, shards: int, migration: str) -> ShardCounts:
-    """Reads widen before writes, and writes narrow before reads; nothing moves before everybody knows."""
+def start_reshard(counts: ShardCounts, shards: int, job_id: str) -> ShardCounts:
+    """Returns the counts that servers use while the reshard runs.
+
+    New shards are read before they are written, and shards that go are no longer written before they are no longer
+    read. Items are moved only when every server uses these counts."""
     if counts.job_id is not None:
-        raise Conflict(f"another change of these shards, {counts.job_id}, is under way", migration=counts.job_id)
+        raise Conflict(f"these shards are already being changed by job {counts.job_id}", job=counts.job_id)
     match reshard_kind(counts, shards):
         case ReshardKind.GROW:
-            return replace(counts, read_shards=max(shards, counts.read_shards), job_id=migration)
+            return replace(counts, read_shards=max(shards, counts.read_shards), job_id=job_id)
         case ReshardKind.SHRINK:
             return replace(
                 counts,
                 write_shards=shards,
                 generation=counts.generation + 1,
-                former_write_shards=_below(counts, shards),
+                former_write_shards=tuple(count for count in counts.former_write_shards if count < shards),
                 move_direction=MoveDirection.DOWN,
-                job_id=migration,
+                job_id=job_id,
             )
         case ReshardKind.REBALANCE:
-            return replace(counts, move_direction=MoveDirection.UP, job_id=migration)
+            return replace(counts, move_direction=MoveDirection.UP, job_id=job_id)
 
 
-def finish_reshard(counts: ShardCounts, way: ReshardKind, shards: int) -> ShardCounts:
-    """What may be published when every server certainly goes by what `begun` said, and the mover is done."""
-    match way:
+def finish_reshard(counts: ShardCounts, kind: ReshardKind, shards: int) -> ShardCounts:
+    """Returns the counts after the reshard. Every server must use those of `start_reshard` before."""
+    match kind:
         case ReshardKind.GROW:
             former = tuple(sorted({*counts.former_write_shards, counts.write_shards}))
             generation = counts.generation + 1
@@ -86,91 +169,8 @@ def with_counts(tenant: Tenant, collection: str, counts: ShardCounts) -> Tenant:
 
 
 def require_reshardable(tenant: Tenant) -> Tenant:
-    """One that leaves, moves, or is not there yet, keeps its shards."""
     if tenant.status not in {TenantStatus.ACTIVE, TenantStatus.SUSPENDED}:
         raise Conflict(f"the tenant is {tenant.status}: its shards cannot be changed")
     if tenant.move is not None:
-        raise Conflict(f"the tenant is being moved by {tenant.move.migration}: wait for that")
+        raise Conflict(f"the tenant is being moved by job {tenant.move.job_id}; wait until it is finished")
     return tenant
-
-
-def _below(counts: ShardCounts, shards: int) -> tuple[int, ...]:
-    return tuple(count for count in counts.former_write_shards if count < shards)
-
-
-SEGMENTS = 4
-
-
-class ReshardRequest(NamedTuple):
-    """What somebody wants of a collection; `rebalance` for its items to be where they belong by as many as it has."""
-
-    collection: str
-    shards: int
-    rebalance: bool = False
-
-    def is_met_by(self, counts: ShardCounts) -> bool:
-        return self.shards == counts.write_shards and not self.rebalance
-
-    def is_that_of(self, migration: Job) -> bool:
-        asked = orjson.loads(migration.detail)
-        return (self.shards, self.rebalance) == (asked["shards"], asked["way"] == ReshardKind.REBALANCE)
-
-
-def nobody(_: Job) -> None:
-    """Whoever runs the migrator carries it on."""
-
-
-@dataclass(frozen=True, slots=True)
-class StartReshard:
-    """Needs the register alone. `told` hears of the tenant as it is from then on, `run_job` of what is to be done."""
-
-    register: TenantRepository
-    collections: ShardedCollections
-    told: Callable[[Tenant], None] = lambda _: None
-    carry_on: Callable[[Job], None] = nobody
-    segments: int = SEGMENTS
-
-    async def __call__(self, id: TenantId, collection: str, shards: int, *, rebalance: bool = False) -> ShardCounts:
-        """Asked again for the same, it is gone on with; where all is so already, nothing is done."""
-        name = self.collections.check(collection)
-        wish = ReshardRequest(name, self.collections.check_count(name, shards), rebalance)
-        before = counts_of(await self.register.get(id), name)
-        if before.job_id is not None:
-            self.carry_on(await self._under_way(before.job_id, wish))
-            return before
-        if wish.is_met_by(before):
-            return before
-        return await self._begin(id, wish, before)
-
-    async def _under_way(self, id: str, wish: ReshardRequest) -> Job:
-        found = await self.register.table.find(migration_by_id, id=id)
-        if found is None:
-            raise Internal(f"there is no migration {id}")
-        if not wish.is_that_of(found):
-            words = f"another change of these shards is under way; `keyfence migrate resume {id}` goes on with it"
-            raise Conflict(words, migration=id)
-        return found
-
-    async def _begin(self, id: TenantId, wish: ReshardRequest, before: ShardCounts) -> ShardCounts:
-        way = reshard_kind(before, wish.shards)
-        if wish.rebalance and way is not ReshardKind.REBALANCE:
-            raise BadInput(f"there are {before.write_shards} shards; rebalance keeps their number", field="shards")
-        detail = {"collection": wish.collection, "shards": wish.shards, "way": way}
-        made = new_job(
-            JobKind.RESHARD, id, by=self.register.by, at=self.register.now(), segments=self.segments, detail=detail
-        )
-
-        def changed(tenant: Tenant) -> Tenant:
-            if counts_of(require_reshardable(tenant), wish.collection) != before:
-                raise Conflict("somebody else has just changed these shards; look at them and ask again")
-            return with_counts(tenant, wish.collection, start_reshard(before, wish.shards, made.id))
-
-        async def also() -> Sequence[Write[Any]]:
-            return (put(migrations, made, when=absent()),)
-
-        tenant = await self.register.change(
-            id, BEGUN[way], changed, detail={**detail, "from": before.write_shards, "migration": made.id}, also=also
-        )
-        self.told(tenant)
-        self.carry_on(made)
-        return counts_of(tenant, wish.collection)

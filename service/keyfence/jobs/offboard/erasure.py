@@ -1,0 +1,65 @@
+"""Removes what the control plane knows about a tenant that has left."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from keyfence.store.expressions import UpdateExpression, equals
+from keyfence.store.writes import Write, delete, update_attributes
+from keyfence.tenancy.access_patterns import events, events_of_tenant, issuers
+from keyfence.tenancy.quotas import NO_OVERRIDES
+from keyfence.tenancy.repository import TenantRepository
+from keyfence.tenancy.tenant import Placement, Tenant, TenantStatus, check_transition
+from keyfence_iam.tenant import TenantId
+
+KEPT_EVENTS = frozenset({"tenant.offboarding", "tenant.offboarded"})
+"""Events whose details are about the offboarding itself."""
+_NO_DETAIL = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class TenantErasure:
+    """Both steps can be repeated without harm."""
+
+    register: TenantRepository
+
+    async def erase_event_details(self, id: TenantId) -> None:
+        """Empties the details of events: names, reasons and issuers. Kind, time and operator of each event stay."""
+        found = [event async for event in self.register.table.iterate_shards(events_of_tenant, tenant=id)]
+        for event in found:
+            if event.kind not in KEPT_EVENTS and event.detail != _NO_DETAIL:
+                change = UpdateExpression(sets={("detail",): _NO_DETAIL})
+                await self.register.table.write(update_attributes(events, {"tenant": id, "id": event.id}, change))
+
+    async def finish(self, id: TenantId, detail: dict[str, object]) -> Tenant:
+        """Marks the tenant OFFBOARDED. From then on another tenant may use its issuer; its id is never used again."""
+
+        async def also() -> Sequence[Write[Any]]:
+            return await self._issuer_deletion(await self.register.get(id))
+
+        return await self.register.change(id, "tenant.offboarded", tombstone, detail=detail, also=also)
+
+    async def _issuer_deletion(self, tenant: Tenant) -> Sequence[Write[Any]]:
+        issuer = await self.register.find_issuer(tenant.issuer) if tenant.issuer else None
+        if issuer is None or issuer.tenant != tenant.id:
+            return ()
+        return (delete(issuers, {"digest": issuer.digest}, when=equals("tenant", tenant.id)),)
+
+
+def tombstone(tenant: Tenant) -> Tenant:
+    if tenant.status is TenantStatus.OFFBOARDED:
+        return tenant
+    check_transition(tenant.status, TenantStatus.OFFBOARDED)
+    return replace(
+        tenant,
+        name=tenant.id,
+        status=TenantStatus.OFFBOARDED,
+        issuer="",
+        owner_id="",
+        request="",
+        placement=Placement.POOL,
+        overrides=NO_OVERRIDES,
+        shards={},
+        reason=None,
+        stored_bytes=0,
+    )

@@ -1,0 +1,35 @@
+"""How much of a job's current phase is done, and about how long the rest takes."""
+
+from dataclasses import dataclass
+
+from keyfence.jobs.job import FINISHED, Job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseProgress:
+    """Both numbers are estimates, and None if nothing is known."""
+
+    percent: float | None = None
+    seconds_left: float | None = None
+
+
+def progress_of(job: Job) -> PhaseProgress:
+    """Computes the progress from the record alone, as it was when it was last saved."""
+    if job.phase == FINISHED:
+        return PhaseProgress(percent=100.0, seconds_left=0.0)
+    if job.phase_started_at is None:
+        return PhaseProgress()
+    elapsed = (job.updated_at - job.phase_started_at).total_seconds()
+    if job.phase_ends_at is not None:
+        total = (job.phase_ends_at - job.phase_started_at).total_seconds()
+        return _progress(elapsed, total, seconds_left=total - elapsed)
+    if job.items_expected is None:
+        return PhaseProgress()
+    done, expected = job.items_scanned, max(job.items_scanned, job.items_expected)
+    seconds_left = elapsed * (expected - done) / done if done else None
+    return _progress(done, expected, seconds_left=seconds_left)
+
+
+def _progress(done: float, total: float, *, seconds_left: float | None) -> PhaseProgress:
+    percent = min(100.0, 100.0 * done / total) if total > 0 else 100.0
+    return PhaseProgress(percent=round(percent, 1), seconds_left=None if seconds_left is None else max(0, seconds_left))

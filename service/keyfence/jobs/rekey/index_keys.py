@@ -1,0 +1,62 @@
+"""Compares the index keys that an item has with those that its entity declares."""
+
+from typing import Any
+
+from keyfence.store.codec import Item
+from keyfence.store.entity import INDEXES, Entity, Index, key_names
+from keyfence.store.item_writes import IndexKeys
+from keyfence.store.keys import Fence, Key, KeyPair
+from keyfence.store.shards import ShardMap, shard_suffix
+
+
+class UnreadableItem(Exception):
+    """An item that does not fit its type. A person has to look at it."""
+
+    def __init__(self, message: str, reason: str = "unreadable") -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+def differing_index_keys(entity: Entity[Any], item: Item, fence: Fence, shards: ShardMap) -> dict[str, str | None]:
+    """Returns the key attributes that differ, with their right values; None means that the attribute should not exist.
+
+    Raises UnreadableItem if the item cannot be read, or is not in the partition of its type."""
+    try:
+        model = entity.from_item(item)
+        pairs = {index: entity.key_pair(index, model, fence, shards) for index in entity.keys}
+        int(item["version"]["N"])
+    except Exception as error:
+        raise UnreadableItem(f"{type(error).__name__}: {error}") from error
+    pair = pairs["table"]
+    if pair is None or _in_current_shard(entity.keys["table"], pair, item, "table", shards) != _primary_key(item):
+        raise UnreadableItem("its primary key is not that of its type")
+    right = [_right_keys(entity, index, pairs.get(index), item, shards) for index in INDEXES]
+    return {name: value for keys in right for name, value in keys.items() if _text(item, name) != value}
+
+
+def _right_keys(entity: Entity[Any], index: Index, pair: KeyPair | None, item: Item, shards: ShardMap) -> IndexKeys:
+    names = key_names(index)
+    if pair is None:
+        return {names.partition: None, names.sort: None}
+    right = _in_current_shard(entity.keys[index], pair, item, index, shards)
+    return {names.partition: right.partition, names.sort: right.sort}
+
+
+def _in_current_shard(key: Key, pair: KeyPair, item: Item, index: Index, shards: ShardMap) -> KeyPair:
+    """Keeps the shard that an item is in, as long as readers look there: moving items is the work of a reshard."""
+    stored = _text(item, key_names(index).partition)
+    if key.shard is None or stored is None:
+        return pair
+    partition, _, suffix = stored.rpartition("#")
+    is_same = partition == pair.partition.rpartition("#")[0]
+    read_shards = range(shards.counts_of(key.shard.collection).read_shards)
+    is_read = suffix in {shard_suffix(shard) for shard in read_shards}
+    return KeyPair(stored, pair.sort) if is_same and is_read else pair
+
+
+def _primary_key(item: Item) -> KeyPair:
+    return KeyPair(item["PK"]["S"], item["SK"]["S"])
+
+
+def _text(item: Item, name: str) -> str | None:
+    return item[name]["S"] if name in item else None
