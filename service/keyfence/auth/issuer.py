@@ -12,6 +12,14 @@ from keyfence.auth.key_sets import FetchedKeys, FixedKeys, JwksUrl, KeySet
 from keyfence.settings import IssuerSettings
 from keyfence_iam.tenant import TenantId, parse_tenant_id
 
+MAX_ISSUER_LENGTH = 512
+
+_HTTPS = re.compile(
+    r"https://(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[\w.~%!$&'()*+,;=:@/-]*)?",
+    re.ASCII,
+)
+"""RFC 8414, section 2: https, no query, no fragment. In addition: no user name."""
+
 Clock = Callable[[], float]
 
 
@@ -49,6 +57,11 @@ def issuers_by_url(issuers: Iterable[Issuer]) -> Mapping[str, Issuer]:
     return known
 
 
+def is_issuer_url(text: str) -> bool:
+    """Whether the text can be the URL of an issuer. The URL is not normalized, because it is compared exactly."""
+    return len(text) <= MAX_ISSUER_LENGTH and _HTTPS.fullmatch(text) is not None
+
+
 def _keys(settings: IssuerSettings, clock: Clock) -> KeySet:
     if settings.jwks is not None and settings.jwks_uri is None:
         return FixedKeys(parse_jwks_strictly(settings.jwks))
@@ -56,17 +69,3 @@ def _keys(settings: IssuerSettings, clock: Clock) -> KeySet:
         source = JwksUrl(parse_operator_uri(settings.jwks_uri))
         return FetchedKeys(source.fetch, clock=clock, issuer=settings.issuer)
     raise ValueError("set exactly one of jwks and jwks_uri")
-
-
-MAX_ISSUER_LENGTH = 512
-
-_HTTPS = re.compile(
-    r"https://(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[\w.~%!$&'()*+,;=:@/-]*)?",
-    re.ASCII,
-)
-"""RFC 8414, section 2: https, no query, no fragment. In addition: no user name."""
-
-
-def is_issuer_url(text: str) -> bool:
-    """Whether the text can be the URL of an issuer. The URL is not normalized, because it is compared exactly."""
-    return len(text) <= MAX_ISSUER_LENGTH and _HTTPS.fullmatch(text) is not None

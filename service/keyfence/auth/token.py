@@ -14,6 +14,23 @@ from keyfence.auth.principal import Operator, Principal, Role
 from keyfence.errors import Unauthenticated
 from keyfence_iam.tenant import InvalidTenantId, TenantId, parse_tenant_id
 
+MAX_TOKEN_LENGTH = 8 * 1024
+NOT_A_JWT = f"the token is not a readable JWT of at most {MAX_TOKEN_LENGTH} characters"
+CLOCK_SKEW = 10
+MAX_TOKEN_LIFETIME = 30 * 86_400
+"""A longer lifetime is refused, because a revocation is stored for this long."""
+MAX_CLAIM_LENGTH = 256
+
+_COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
+"""Three parts in base64url without padding. PyJWT accepts padding; then one token would have several texts."""
+
+_JWS = PyJWS()
+_LATEST = 2**53
+_SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*")
+"""The scope syntax of RFC 6749, section 3.3."""
+
+Document = Mapping[str, object]
+
 
 def bearer_token(authorization: str | None) -> str:
     """Returns the token of an Authorization header. Raises Unauthenticated if there is none."""
@@ -21,15 +38,6 @@ def bearer_token(authorization: str | None) -> str:
     if scheme.lower() != "bearer" or not token.strip():
         raise Unauthenticated("send a token: Authorization: Bearer <JWT>")
     return token.strip()
-
-
-MAX_TOKEN_LENGTH = 8 * 1024
-NOT_A_JWT = f"the token is not a readable JWT of at most {MAX_TOKEN_LENGTH} characters"
-
-_COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
-"""Three parts in base64url without padding. PyJWT accepts padding; then one token would have several texts."""
-
-_JWS = PyJWS()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,17 +90,6 @@ def _kid(header: Mapping[str, object]) -> str:
     if not isinstance(kid, str) or not 0 < len(kid) <= MAX_KID_LENGTH:
         raise Unauthenticated("the token does not name its signing key (kid)")
     return kid
-
-
-CLOCK_SKEW = 10
-MAX_TOKEN_LIFETIME = 30 * 86_400
-"""A longer lifetime is refused, because a revocation is stored for this long."""
-MAX_CLAIM_LENGTH = 256
-_LATEST = 2**53
-_SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*")
-"""The scope syntax of RFC 6749, section 3.3."""
-
-Document = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

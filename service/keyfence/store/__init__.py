@@ -1,1 +1,1 @@
-"""The one table: keys, entities, patterns, expressions, cursors, and the calls that are made with them."""
+"""The DynamoDB table: keys, entities, access patterns, reads, writes and cursors."""

@@ -153,8 +153,8 @@ def _number(value: int | Decimal) -> str:
 def amount_text(amount: Decimal) -> str:
     """Returns an amount with two decimals, or with more if it has more. Equal amounts have equal texts, although
     DynamoDB stores no trailing zeros and returns 10 for 10.00."""
-    whole, _, rest = format(amount, "f").partition(".")
-    return f"{whole}.{rest.rstrip('0'):0<2}"
+    integer, _, decimals = format(amount, "f").partition(".")
+    return f"{integer}.{decimals.rstrip('0'):0<2}"
 
 
 def item_key(item: Item) -> tuple[str, str]:

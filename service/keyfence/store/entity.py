@@ -198,8 +198,8 @@ def entity(
     index_fields: tuple[str, ...] = (),
 ) -> Entity[M]:
     """Declares how a dataclass is stored. Raises BadEntity if the keys do not fit."""
-    given: dict[Index, Key | None] = {"table": table, "gsi1": gsi1, "gsi2": gsi2, "gsi3": gsi3}
-    keys = {index: key for index, key in given.items() if key is not None}
+    declared: dict[Index, Key | None] = {"table": table, "gsi1": gsi1, "gsi2": gsi2, "gsi3": gsi3}
+    keys = {index: key for index, key in declared.items() if key is not None}
     for check in (_check_key_types, _check_key_fields, _check_required_fields):
         check(model, keys)
     if missing := sorted({*index_fields} - {field.name for field in fields(model)}):
