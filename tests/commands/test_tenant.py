@@ -210,7 +210,7 @@ def test_who_is_suspended_is_refused_by_the_fence_at_once_and_by_servers(world: 
     assert served(world, id, provider)["data"]["viewer"]["tenant"]["id"] == id
 
 
-def test_a_fence_that_did_not_take_it_is_said_and_the_same_command_mends_it(
+def test_a_suspension_that_iam_did_not_get_is_an_error_and_the_same_command_repairs_it(
     world: World, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     id, _ = newcomer()
@@ -218,8 +218,8 @@ def test_a_fence_that_did_not_take_it_is_said_and_the_same_command_mends_it(
         broken.setenv("KEYFENCE_IAM_ENDPOINT_URL", NOWHERE)
         code, out, said = run("suspend", id, "--reason", "unpaid")
     assert (code, out) == (1, "")
-    assert said.startswith("the register has the change, but the fence did not take it: ")
-    assert said.endswith("; send the same again\n")
+    assert said.startswith("the change is stored, but IAM does not enforce it yet: ")
+    assert said.endswith("; send the same request again\n")
     assert passes(world, gate, id)
     assert run("suspend", id, "--reason", "unpaid")[0] == 0
     assert not passes(world, gate, id)
