@@ -1,4 +1,4 @@
-"""What DynamoDB requests mean and cost. Knows no IAM, and does no I/O."""
+"""Facts of DynamoDB: the meaning and the cost of requests. This package knows no IAM and does no I/O."""
 
 from keyfence_iam.dynamodb.capacity import Partition, consumed_units, read_units, write_units
 from keyfence_iam.dynamodb.item_size import item_size, stored_size

@@ -17,7 +17,7 @@ TableSchemas = Mapping[str, TableSchema]
 
 
 class CallShape(Enum):
-    """What happens to a call if a part of it is throttled."""
+    """How DynamoDB treats a call if a part of it is throttled."""
 
     SINGLE = "single"
     """The call fails."""

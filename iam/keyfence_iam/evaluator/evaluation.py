@@ -100,8 +100,9 @@ def _decide_trust(trust: tuple[CompiledStatement, ...], request: RequestContext)
 
 
 def _applies_to(statement: CompiledStatement, request: RequestContext) -> bool:
-    names_principal = statement.id.policy_type != "resource" or statement.principal_match(request) is not None
-    return names_principal and statement.applies(request)
+    if not statement.applies(request):
+        return False
+    return statement.id.policy_type != "resource" or statement.principal_match(request) is not None
 
 
 def _first_applying(statements: Iterable[CompiledStatement], request: RequestContext) -> CompiledStatement | None:

@@ -135,7 +135,8 @@ def capacity_requests(
 ) -> Sequence[ItemRequest]:
     """Return what a call requests, item by item. `units` is what each key or page that it reads consumes.
 
-    Returns nothing for operations that are not listed here."""
+    Returns nothing for operations that are not listed here. `keyfence_iam.dynamodb.item_access` is not used, since it
+    checks its input and takes more than ten times as long: this runs for every call."""
     if operation == "Query":
         return _query(parameters, units)
     reader = _READERS.get(operation)

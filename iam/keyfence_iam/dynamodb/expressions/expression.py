@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from keyfence_iam.dynamodb.expressions.grammar import (
+    FUNCTIONS,
     Grammar,
     Node,
     OperatorNode,
@@ -21,23 +22,13 @@ CACHE_SIZE = 1024
 """Parsed expressions that are kept. Programs use few different texts, since values are placeholders."""
 
 _RESERVED_WORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE"})
-_FUNCTIONS = {
-    "attribute_exists": True,
-    "attribute_not_exists": True,
-    "attribute_type": True,
-    "begins_with": True,
-    "contains": True,
-    "size": False,
-    "if_not_exists": False,
-    "list_append": False,
-}
 _NAME_TOKENS = ("word", "alias")
 
 
 def _grammar(text: str) -> Grammar:
     if len(text) > MAX_EXPRESSION:
         raise UnsupportedRequest(f"an expression has more than {MAX_EXPRESSION} characters")
-    return Grammar(expression_tokens(text), _operand, _FUNCTIONS, _RESERVED_WORDS)
+    return Grammar(expression_tokens(text), _operand, FUNCTIONS, _RESERVED_WORDS)
 
 
 def _operand(grammar: Grammar) -> Node:

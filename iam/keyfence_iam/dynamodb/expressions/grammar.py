@@ -6,6 +6,22 @@ from dataclasses import dataclass
 from keyfence_iam.dynamodb.expressions.tokens import Tokens
 from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 
+FUNCTIONS: Mapping[str, bool] = {
+    "attribute_exists": True,
+    "attribute_not_exists": True,
+    "attribute_type": True,
+    "begins_with": True,
+    "contains": True,
+    "size": False,
+    "if_not_exists": False,
+    "list_append": False,
+}
+"""Functions of expressions, and whether they return a boolean."""
+
+MAX_DEPTH = 40
+_COMPARATORS = ("=", "<>", "!=", "<", "<=", ">", ">=")
+_CONNECTIVES = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "IS", *_COMPARATORS})
+
 
 @dataclass(frozen=True, slots=True)
 class Path:
@@ -63,11 +79,6 @@ def conjuncts(node: Node) -> Iterator[Node]:
             yield from conjuncts(operand)
     else:
         yield node
-
-
-MAX_DEPTH = 40
-_COMPARATORS = ("=", "<>", "!=", "<", "<=", ">", ">=")
-_CONNECTIVES = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "IS", *_COMPARATORS})
 
 
 @dataclass(slots=True)

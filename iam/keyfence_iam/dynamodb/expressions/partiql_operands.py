@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
-from keyfence_iam.dynamodb.expressions.grammar import Grammar, LiteralValue, Node, OperatorNode, Parameter
+from keyfence_iam.dynamodb.expressions.grammar import FUNCTIONS, Grammar, LiteralValue, Node, OperatorNode, Parameter
 from keyfence_iam.dynamodb.expressions.tokens import Token, statement_tokens
 from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 
@@ -16,18 +16,7 @@ RESERVED_WORDS = frozenset(
         *("AND", "OR", "NOT", "BETWEEN", "IN", "IS", "MISSING", "NULL", "TRUE", "FALSE"),
     }
 )
-_FUNCTIONS = {
-    "attribute_exists": True,
-    "attribute_not_exists": True,
-    "attribute_type": True,
-    "begins_with": True,
-    "contains": True,
-    "size": False,
-    "if_not_exists": False,
-    "list_append": False,
-    "set_add": False,
-    "set_delete": False,
-}
+_FUNCTIONS = {**FUNCTIONS, "set_add": False, "set_delete": False}
 PARAMETER = Token("symbol", "?")
 _OPENING = Token("symbol", "(")
 _END = Token("end", "")
