@@ -102,7 +102,7 @@ def gate(
 
     check_deployment_options(table=table, region=region, account=account)
     deployment = Deployment(account=account, region=region, table=table)
-    output = GateOutput(as_json=json, data=data)
+    output = GateOutput(as_json=json, data=data, table=table)
     injected, limits = _read_faults(faults), partition_limits(limited, burst_seconds)
     preferred = remembered_port(data, "url") or DEFAULT_GATE_PORT
     with (
@@ -125,20 +125,22 @@ class GateOutput:
 
     as_json: bool
     data: Path
+    table: str
 
     def ready(self, url: str, engine_url: str) -> None:
         command = f"keyfence credentials --tenant acme --data {shlex.quote(str(self.data))}"
         if self.as_json:
             _print_line({"event": "ready", "endpoint": url, "engine": engine_url, "credentials": command})
             return
+        key = shlex.quote(encoding.dumps({"PK": {"S": "TENANT#acme#USER#1"}, "SK": {"S": "PROFILE"}}))
         print(
             f"\nThe gate is ready.\n\n"
             f"  Endpoint  {url}\n"
             f"            DynamoDB, STS and IAM. The engine behind it is {engine_url}.\n"
             f"  Tenant    {command}\n"
-            f"            prints a session of acme. As credential_process of a profile in ~/.aws/config it serves every"
-            f" SDK:\n"
-            f"            aws --profile acme --endpoint-url {url} dynamodb describe-table --table-name {TABLE}\n\n"
+            f"            prints a session of acme. With it as credential_process of a profile in ~/.aws/config:\n"
+            f"            aws --profile acme --endpoint-url {url} dynamodb get-item --table-name {self.table}"
+            f" --key {key}\n\n"
             f"Denied calls are printed below. Press Ctrl-C to stop.\n",
             flush=True,
         )

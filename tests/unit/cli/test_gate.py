@@ -1,12 +1,14 @@
 """keyfence gate checks its options first and then runs until a signal."""
 
 import json
+import shlex
 import signal
 import socket
 from pathlib import Path
 
 import boto3
 import pytest
+from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from keyfence_iam.credentials import Credentials
@@ -64,6 +66,30 @@ def test_a_suspended_tenant_stays_suspended_at_the_next_gate(run: Run, tmp_path:
         assert "explicit deny" in _denial(run, url, tmp_path, "acme")
         assert "explicit deny" not in _denial(run, url, tmp_path, "globex")
         gate.end(signal.SIGTERM)
+
+
+def test_a_tenant_may_make_the_call_that_it_prints(run: Run, tmp_path: Path) -> None:
+    """The engine does not run, so the call fails behind the gate. A denied call would not get that far."""
+    words = ("gate", "--engine-url", NOWHERE, "--port", "0", "--data", str(tmp_path), "--table", "orders")
+    with running(*words) as gate:
+        gate.until("Press Ctrl-C to stop.")
+        (line,) = [line for line in gate.lines if " get-item " in line]
+        _, _, profile, _, url, _, _, _, table, _, key = shlex.split(line)
+        credentials = _credentials(run, tmp_path, "--tenant", profile)
+        client = boto3.Session().client(
+            "dynamodb",
+            region_name="us-east-1",
+            endpoint_url=url,
+            aws_access_key_id=credentials.access_key,
+            aws_secret_access_key=credentials.secret_key,
+            aws_session_token=credentials.token,
+            config=Config(retries={"total_max_attempts": 1}),
+        )
+        with pytest.raises(ClientError) as raised:
+            client.get_item(TableName=table, Key=json.loads(key))
+        gate.end(signal.SIGINT)
+    assert (table, profile) == ("orders", "acme")
+    assert raised.value.response["Error"]["Code"] != "AccessDeniedException"
 
 
 def _denial(run: Run, url: str, data: Path, tenant: str) -> str:
