@@ -99,7 +99,7 @@ def test_two_domains_cannot_declare_the_same_id_prefix_type_collection_or_record
 
 
 def test_only_required_domains_are_imported_outside_their_folder() -> None:
-    """So a new domain needs no change elsewhere. `local/demo` is demo data, `app/domains.py` is the list itself."""
+    """A new domain therefore needs no change elsewhere. `local/demo` is demo data, `app/domains.py` is the list."""
     allowed = {f"keyfence.domains.{name}" for name in REQUIRED}
     modules = [path for path in ROOT.rglob("*.py") if not path.is_relative_to(ROOT / "domains")]
     exempt = {ROOT / "app" / "domains.py", *(ROOT / "local" / "demo").glob("*.py")}

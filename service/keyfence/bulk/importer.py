@@ -53,9 +53,9 @@ class KeyedLocks:
 
     @asynccontextmanager
     async def holding(self, keys: Iterable[Hashable]) -> AsyncIterator[None]:
-        held, done = set(keys), asyncio.get_running_loop().create_future()
-        before = {self._last[key] for key in held if key in self._last}
-        self._last.update(dict.fromkeys(held, done))
+        own_keys, done = set(keys), asyncio.get_running_loop().create_future()
+        before = {self._last[key] for key in own_keys if key in self._last}
+        self._last.update(dict.fromkeys(own_keys, done))
         try:
             if before:
                 await asyncio.wait(before)

@@ -15,7 +15,7 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class LineError:
-    """What is wrong with one line of a file, and in which of its fields."""
+    """An error in one line of a file, with the field that is wrong."""
 
     line: int
     field: str | None

@@ -22,7 +22,7 @@ LOAD_BATCH = 50
 
 R = TypeVar("R")
 Key = Any
-"""What identifies a record among those of its kind, such as an id. It is hashable."""
+"""Identifies a record among those of its kind, such as an id. It is hashable."""
 
 
 class AlreadyExists(Conflict):
@@ -111,16 +111,16 @@ RecordKinds = Mapping[str, RecordKind[Any]]
 
 
 def in_dependency_order(kinds: Iterable[RecordKind[Any]]) -> RecordKinds:
-    given = {kind.name: kind for kind in kinds}
+    by_name = {kind.name: kind for kind in kinds}
     ordered: dict[str, RecordKind[Any]] = {}
 
     def add(kind: RecordKind[Any]) -> None:
         for name in kind.depends_on:
             if name not in ordered:
-                add(given[name])
+                add(by_name[name])
         ordered[kind.name] = kind
 
-    for kind in given.values():
+    for kind in by_name.values():
         add(kind)
     return ordered
 

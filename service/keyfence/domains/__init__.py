@@ -1,1 +1,1 @@
-"""What tenants keep: one folder a noun, always with a model, its access and a repository."""
+"""The domains: one folder for each noun of the API, with everything of it."""

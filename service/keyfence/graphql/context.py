@@ -37,15 +37,15 @@ class Context:
         """Returns what `factory` makes from this context, such as a repository. Each factory runs once a request."""
         if factory not in self._objects:
             self._objects[factory] = factory(self)
-        made: T = self._objects[factory]
-        return made
+        value: T = self._objects[factory]
+        return value
 
     def loader(self, factory: Callable[["Context"], DataLoader[K, V]]) -> DataLoader[K, V]:
         """Returns the DataLoader that `factory` makes from this context, until `clear_loaders` is called."""
         if factory not in self._loaders:
             self._loaders[factory] = factory(self)
-        made: DataLoader[K, V] = self._loaders[factory]
-        return made
+        loader: DataLoader[K, V] = self._loaders[factory]
+        return loader
 
     def clear_loaders(self) -> None:
         """Drops all DataLoaders before a mutation, since what they cached may be wrong after it."""

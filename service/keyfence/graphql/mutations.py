@@ -40,8 +40,8 @@ def mutation(
 def given_fields(input: Any, *, clearable: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Returns the fields that the caller sent. Null clears a field in `clearable`, and raises BadInput in any other."""
     values = {field.name: getattr(input, field.name) for field in fields(input)}
-    given = {name: value for name, value in values.items() if value is not strawberry.UNSET}
-    for name, value in given.items():
+    sent = {name: value for name, value in values.items() if value is not strawberry.UNSET}
+    for name, value in sent.items():
         if value is None and name not in clearable:
             raise BadInput(f"{name} cannot be null; leave it out to keep its value", field=name)
-    return given
+    return sent

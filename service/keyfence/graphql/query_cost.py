@@ -98,8 +98,8 @@ def check_cost(expression: CostExpression, variables: Mapping[str, object], limi
 
 
 class _Position(Enum):
-    """Where a field is. The nodes of a page are counted at the field with `first`, so those inside a connection and its
-    edges are not counted again."""
+    """The position of a field. The nodes of a page are counted at the field with `first`, so that fields inside a
+    connection and its edges are not counted again."""
 
     NODE = "node"
     CONNECTION = "connection"

@@ -13,24 +13,24 @@ NOW = datetime(2026, 11, 16, 8, 30, tzinfo=UTC)
 FULL = 8_192 - len('{"after":{"name":""}}')
 
 
-def kept(note: ActivityNote) -> Activity:
+def entry_of(note: ActivityNote) -> Activity:
     return new_activity(ActivityId("act_1"), note, "ann", NOW)
 
 
 def test_an_entry_expires_after_ninety_days() -> None:
-    assert kept(ActivityNote("user.created")).ttl == datetime(2027, 2, 14, 8, 30, tzinfo=UTC).timestamp()
-    assert kept(ActivityNote("user.created")).created_at == NOW
+    assert entry_of(ActivityNote("user.created")).ttl == datetime(2027, 2, 14, 8, 30, tzinfo=UTC).timestamp()
+    assert entry_of(ActivityNote("user.created")).created_at == NOW
 
 
 def test_an_entry_has_actor_kind_and_target() -> None:
-    made = kept(ActivityNote("user.created", "usr_1", {"after": {"price": Decimal("1.5"), "at": NOW}}))
+    made = entry_of(ActivityNote("user.created", "usr_1", {"after": {"price": Decimal("1.5"), "at": NOW}}))
     assert (made.by, made.kind, made.target) == ("ann", "user.created", "usr_1")
     assert orjson.loads(made.detail) == {"after": {"price": "1.50", "at": "2026-11-16T08:30:00+00:00"}}
 
 
 @pytest.mark.parametrize("note", ["x" * FULL, "é" * (FULL // 2)], ids=["letters", "bytes"])
 def test_a_detail_that_fits_is_stored_completely(note: str) -> None:
-    assert orjson.loads(kept(ActivityNote("user.updated", detail={"after": {"name": note}})).detail)["after"] == {
+    assert orjson.loads(entry_of(ActivityNote("user.updated", detail={"after": {"name": note}})).detail)["after"] == {
         "name": note
     }
 
@@ -38,4 +38,4 @@ def test_a_detail_that_fits_is_stored_completely(note: str) -> None:
 @pytest.mark.parametrize("note", ["x" * (FULL + 1), "é" * (FULL // 2 + 1)], ids=["letters", "bytes"])
 def test_of_a_detail_that_is_too_large_the_names_are_stored(note: str) -> None:
     detail = {"before": {"role": "MEMBER", "name": "Ann"}, "after": {"name": note}}
-    assert orjson.loads(kept(ActivityNote("user.updated", detail=detail)).detail) == {"changed": ["name", "role"]}
+    assert orjson.loads(entry_of(ActivityNote("user.updated", detail=detail)).detail) == {"changed": ["name", "role"]}

@@ -41,9 +41,9 @@ class Ware:
 
 @given(st.lists(st.tuples(prices, quantities), min_size=1, max_size=MAX_LINES))
 def test_a_total_is_exact(lines: list[tuple[Decimal, int]]) -> None:
-    wanted = [RequestedLine(PEN, quantity) for _, quantity in lines]
+    requested = [RequestedLine(PEN, quantity) for _, quantity in lines]
     wares = [Ware(price) for price, _ in lines]
-    items = make_line_items(ID, wanted, wares, OPENING)
+    items = make_line_items(ID, requested, wares, OPENING)
     bill = order_total(items, "EUR")
     assert Fraction(bill.total) == sum(Fraction(price) * quantity for price, quantity in lines)
     assert bill.item_count == len(lines)
@@ -105,10 +105,10 @@ def test_only_equal_requests_have_equal_fingerprints(
 
 
 def test_a_key_expires_after_a_week() -> None:
-    kept = new_idempotency_key("k", ID, "f", OPENING, None)
-    assert not is_expired(kept, OPENING + RETENTION - timedelta(seconds=1))
-    assert is_expired(kept, OPENING + RETENTION)
-    assert new_idempotency_key("k", ID, "f", OPENING, kept).version == 2
+    key = new_idempotency_key("k", ID, "f", OPENING, None)
+    assert not is_expired(key, OPENING + RETENTION - timedelta(seconds=1))
+    assert is_expired(key, OPENING + RETENTION)
+    assert new_idempotency_key("k", ID, "f", OPENING, key).version == 2
 
 
 @pytest.mark.parametrize("key", ["", " ", "a\nb", "k" * 201])

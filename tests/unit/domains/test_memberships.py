@@ -26,15 +26,15 @@ GROUP, USER = GroupId(new_id("grp")), MemberId(new_id("usr"))
 
 @dataclass
 class Interrupted(InMemoryDynamoDB):
-    """Lets somebody else act, once, just before the edge is read or the transaction is written."""
+    """Calls `interruption` once, just before the membership is read or the transaction is written."""
 
     before: str = ""
-    meanwhile: Callable[[], Awaitable[object]] | None = None
+    interruption: Callable[[], Awaitable[object]] | None = None
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
-        act = self.meanwhile
+        act = self.interruption
         if act and operation == self.before and ("Key" not in parameters or _is_edge(parameters["Key"])):
-            self.meanwhile = None
+            self.interruption = None
             await act()
         return await super().call(operation, parameters, credentials)
 
@@ -44,25 +44,25 @@ def _is_edge(key: Item) -> bool:
 
 
 def dynamodb(before: str = "") -> Interrupted:
-    kept = Interrupted(before=before)
+    database = Interrupted(before=before)
     times: dict[str, Any] = {"created_at": OPENING, "updated_at": OPENING, "embedded_edges": EmbeddedEdges()}
-    kept.store(groups, Group(id=GROUP, name="Ops", **times))
-    kept.store(users, User(id=UserId(USER), email="a@b", name="Ann", role=Role.MEMBER, **times))
-    return kept
+    database.store(groups, Group(id=GROUP, name="Ops", **times))
+    database.store(users, User(id=UserId(USER), email="a@b", name="Ann", role=Role.MEMBER, **times))
+    return database
 
 
-def memberships(kept: InMemoryDynamoDB) -> MembershipRepository:
+def memberships(database: InMemoryDynamoDB) -> MembershipRepository:
     days = count(1)
 
     def now() -> datetime:
         return OPENING + timedelta(days=next(days))
 
-    return MembershipRepository(table(kept, consistent=True), now=now)
+    return MembershipRepository(table(database, consistent=True), now=now)
 
 
-async def check(kept: InMemoryDynamoDB) -> None:
-    """Both heads know the edge as it is."""
-    reading = table(kept)
+async def check(database: InMemoryDynamoDB) -> None:
+    """The embedded edges of user and group equal the membership."""
+    reading = table(database)
     edge = await reading.find(membership_of_user, user_id=USER, group_id=GROUP)
     group, member = await reading.find(group_by_id, id=GROUP), await reading.find(member_by_id, id=USER)
     assert group is not None
@@ -74,35 +74,35 @@ async def check(kept: InMemoryDynamoDB) -> None:
 
 
 async def test_embedded_edges_follow_a_membership_that_is_added_changed_and_removed() -> None:
-    kept = dynamodb()
-    edges = memberships(kept)
+    database = dynamodb()
+    edges = memberships(database)
     await edges.add(GROUP, USER, GroupRole.MEMBER)
-    await check(kept)
+    await check(database)
     assert (await edges.change(GROUP, USER, GroupRole.MANAGER)).version == 2
-    await check(kept)
+    await check(database)
     assert await edges.remove(GROUP, USER) is True
     assert await edges.remove(GROUP, USER) is False
-    await check(kept)
+    await check(database)
 
 
 async def test_a_membership_added_during_a_change_is_the_same_in_its_embedded_edges() -> None:
     """The ends were read before it came, and the edge after."""
-    kept = dynamodb(before="GetItem")
-    kept.meanwhile = lambda: memberships(kept).add(GROUP, USER, GroupRole.MEMBER)
-    assert (await memberships(kept).change(GROUP, USER, GroupRole.MANAGER)).role is GroupRole.MANAGER
-    await check(kept)
+    database = dynamodb(before="GetItem")
+    database.interruption = lambda: memberships(database).add(GROUP, USER, GroupRole.MEMBER)
+    assert (await memberships(database).change(GROUP, USER, GroupRole.MANAGER)).role is GroupRole.MANAGER
+    await check(database)
 
 
 async def test_a_membership_removed_and_added_during_a_change_is_the_same_in_its_embedded_edges() -> None:
     """The new edge has the version of the old one, and another day of joining."""
-    kept = dynamodb(before="TransactWriteItems")
-    edges = memberships(kept)
+    database = dynamodb(before="TransactWriteItems")
+    edges = memberships(database)
     await edges.add(GROUP, USER, GroupRole.MEMBER)
 
     async def leave_and_join() -> None:
         await edges.remove(GROUP, USER)
         await edges.add(GROUP, USER, GroupRole.MEMBER)
 
-    kept.meanwhile = leave_and_join
+    database.interruption = leave_and_join
     await edges.change(GROUP, USER, GroupRole.MANAGER)
-    await check(kept)
+    await check(database)

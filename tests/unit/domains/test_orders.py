@@ -62,10 +62,12 @@ def order(**given: Any) -> Order:
 
 
 def places(one: Order) -> set[str]:
-    """The lists that an order stands in, by the tags of its partitions."""
-    kept = [orders.key_attributes(one, ACME, UNSHARDED)]
-    kept += [order_rows.key_attributes(order_row(one), ACME, UNSHARDED)] if one.deleted_at is None else []
-    partitions = [value["S"].split("#")[2:] for item in kept for name, value in item.items() if name.endswith("PK")]
+    """Returns the lists that contain an order, by the first part of their partition keys."""
+    key_items = [orders.key_attributes(one, ACME, UNSHARDED)]
+    key_items += [order_rows.key_attributes(order_row(one), ACME, UNSHARDED)] if one.deleted_at is None else []
+    partitions = [
+        value["S"].split("#")[2:] for item in key_items for name, value in item.items() if name.endswith("PK")
+    ]
     return {"STATUS" if len(names) > 2 and names[0] == "CUST" else names[0] for names in partitions}
 
 
@@ -97,7 +99,7 @@ def test_an_order_is_open_until_its_last_status(status: OrderStatus) -> None:
 
 
 class Life(RuleBasedStateMachine):
-    """Whatever happens to an order, it stands where its state says and each version has one event."""
+    """After any changes an order is in the lists of its status, and each version has one event."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -184,18 +186,18 @@ STEPS_OF_A_ROW: dict[str, tuple[Callable[[], tuple[Order, Order]], str]] = {
 @pytest.mark.parametrize("name", STEPS_OF_A_ROW)
 def test_an_order_has_a_row_until_it_is_deleted(name: str) -> None:
     states, verb = STEPS_OF_A_ROW[name]
-    head, row, appended = (write.render("t", ACME, UNSHARDED) for write in happened(*states()))
-    assert (list(head), list(row), list(appended)) == (["Update"], [verb], ["Put"])
+    order_update, row, event_write = (write.render("t", ACME, UNSHARDED) for write in happened(*states()))
+    assert (list(order_update), list(row), list(event_write)) == (["Update"], [verb], ["Put"])
 
 
 def test_every_write_of_a_change_requires_the_version_that_was_read() -> None:
     rendered = list(_bodies(happened(order(version=7), with_status(order(version=7), OrderStatus.CONFIRMED, OPENING))))
-    head, row, appended = rendered
-    for body in (head, row):
+    order_update, row, event_write = rendered
+    for body in (order_update, row):
         assert "version" in body["ExpressionAttributeNames"].values()
         assert {"N": "7"} in body["ExpressionAttributeValues"].values()
-    assert {"S": "PENDING"} in head["ExpressionAttributeValues"].values()
-    assert appended["ConditionExpression"].startswith("attribute_not_exists")
+    assert {"S": "PENDING"} in order_update["ExpressionAttributeValues"].values()
+    assert event_write["ConditionExpression"].startswith("attribute_not_exists")
 
 
 def _bodies(made: list[Write[Any]]) -> Iterator[dict[str, Any]]:

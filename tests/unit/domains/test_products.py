@@ -75,9 +75,14 @@ def test_a_product_its_sku_claim_and_its_revisions_have_documented_keys() -> Non
     assert products.key_pair("table", pen, ACME, UNSHARDED) == ("TENANT#acme#PRODUCT#prd_1", "v0000")
     assert products.keys["gsi3"].sort.render({"price": pen.price, "id": pen.id}) == "PRICE#0000149.90#prd_1"
     assert sku_claims.key_pair("table", sku_claim(pen), ACME, UNSHARDED) == ("TENANT#acme#SKU#A-1", "PRODUCT")
-    kept = revision_of(pen, "ann")
-    assert product_revisions.key_pair("table", kept, ACME, UNSHARDED) == ("TENANT#acme#PRODUCT#prd_1", "v0012")
-    assert (kept.name, kept.price, kept.by, kept.created_at) == ("Pen", pen.price, "ann", pen.updated_at)
+    revision = revision_of(pen, "ann")
+    assert product_revisions.key_pair("table", revision, ACME, UNSHARDED) == ("TENANT#acme#PRODUCT#prd_1", "v0012")
+    assert (revision.name, revision.price, revision.by, revision.created_at) == (
+        "Pen",
+        pen.price,
+        "ann",
+        pen.updated_at,
+    )
 
 
 def test_a_sku_claim_has_all_fields_of_the_product() -> None:

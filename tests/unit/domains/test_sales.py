@@ -51,14 +51,14 @@ LINES = st.lists(st.builds(Line, st.sampled_from("abc"), st.integers(1, 10_000))
 @given(st.lists(STATES, min_size=1, max_size=8), LINES)
 def test_after_any_transitions_an_order_counts_once_or_not_at_all(steps: list[OrderStatus], lines: list[Line]) -> None:
     states = [None, *(Placed(status) for status in steps)]
-    kept: Counter[ProductMonth] = Counter()
+    added: Counter[ProductMonth] = Counter()
     for before, after in itertools.pairwise(states):
-        kept.update(sales_deltas(before, after, lines))
-    wanted: Counter[ProductMonth] = Counter()
+        added.update(sales_deltas(before, after, lines))
+    expected: Counter[ProductMonth] = Counter()
     for line in lines:
-        wanted[ProductMonth(NOVEMBER, line.product_id)] += line.quantity if steps[-1] in SOLD_STATUSES else 0
-    assert +kept == +wanted
-    assert min(kept.values(), default=0) >= 0
+        expected[ProductMonth(NOVEMBER, line.product_id)] += line.quantity if steps[-1] in SOLD_STATUSES else 0
+    assert +added == +expected
+    assert min(added.values(), default=0) >= 0
 
 
 @given(STATES, LINES)

@@ -19,7 +19,7 @@ NUMBERS = st.decimals(min_value=Decimal("-1e20") + 1, max_value=Decimal("1e20") 
 
 @strawberry.type
 class Echo:
-    """Says what it was told."""
+    """Returns its argument."""
 
     @strawberry.field
     def number(self, given: Decimal) -> Decimal:

@@ -46,8 +46,8 @@ def load_all(table: Table) -> AsyncIterator[OrderRecord]:
 
 
 async def _ids(table: Table) -> AsyncIterator[OrderId]:
-    """Reads the recycle bin before and after the lists of customers, so that no order is missed which is deleted or
-    restored meanwhile."""
+    """Reads the recycle bin before and after the customers' lists, so that it also finds orders that are deleted or
+    restored during the export."""
     deleted_before = [order.id async for order in table.iterate(deleted_orders)]
     async for customer in table.iterate(newest_customers):
         async for row in table.iterate(orders_of_customer, customer_id=customer.id):

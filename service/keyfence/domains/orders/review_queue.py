@@ -1,4 +1,4 @@
-"""`ReviewQueue`: orders that are flagged for review, oldest first, until somebody claims them."""
+"""`ReviewQueue`: orders that are flagged for review, oldest first, until they are claimed."""
 
 import asyncio
 import random
