@@ -168,4 +168,4 @@ def index_key_outside_prefix(call: DynamoDBCall, index_key_prefix: IndexKeyPrefi
 
 def _engine_error(error: EngineUnreachable) -> HttpResponse:
     """The gate never repeats a call: the engine may have executed it, and only the caller knows if it is idempotent."""
-    return dynamodb_error("InternalServerError", f"(gate: the engine is lost: {error})", 500)
+    return dynamodb_error("InternalServerError", f"(gate: no response from the engine: {error})", 500)

@@ -65,7 +65,7 @@ class EngineConnection(asyncio.Protocol):
     async def send(self, request: Sequence[bytes], seconds: float) -> HttpResponse:
         self._response = self._loop.create_future()
         self._transport.writelines(request)
-        timer = self._loop.call_later(seconds, self._fail, f"no answer within {seconds:g} seconds")
+        timer = self._loop.call_later(seconds, self._fail, f"no response within {seconds:g} seconds")
         try:
             return await self._response
         finally:
@@ -83,12 +83,12 @@ class EngineConnection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
-            self._fail(f"its answer is not HTTP: {error}")
+            self._fail(f"its response is not HTTP: {error}")
         except httptools.HttpParserUpgrade:
-            self._fail("it wants to speak another protocol")
+            self._fail("it wants to switch to another protocol")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._fail("it closed the connection before its answer was complete" if exc is None else str(exc))
+        self._fail("it closed the connection before its response was complete" if exc is None else str(exc))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()

@@ -147,7 +147,7 @@ async def test_the_response_for_a_cancelled_caller_reaches_nobody_else() -> None
 async def test_a_timeout_is_an_error() -> None:
     async with scripted(lambda *_: b"") as (_, url):
         engine_client = EngineClient(url, response_seconds=0.05)
-        with pytest.raises(EngineUnreachable, match="no answer within"):
+        with pytest.raises(EngineUnreachable, match="no response within"):
             await engine_client.post(HEADERS, BODY)
         engine_client.close()
 

@@ -1,4 +1,4 @@
-"""A tenant id is nothing but what it says, and no boundary opens another's."""
+"""Tenant ids have one form, and no tenant's key prefix is a prefix of another's."""
 
 import string
 
@@ -12,7 +12,9 @@ from keyfence_iam.tenant import (
     TENANT_ID_PATTERN,
     InvalidTenantId,
     parse_tenant_id,
+    session_key_prefix,
     tenant_key_prefix,
+    tenant_of_key,
 )
 
 INNER = string.ascii_lowercase + string.digits + "-"
@@ -39,7 +41,7 @@ def test_a_tenant_id_is_2_to_32_small_letters_digits_and_inner_hyphens(text: str
 @pytest.mark.parametrize(
     "value", [None, 1, b"acme", ["acme"], {"acme": 1}, True, "", "Acme", "acme#", "a*", "a?c", "a_c", "a.c"]
 )
-def test_what_is_not_a_tenant_id_is_refused(value: object) -> None:
+def test_anything_else_is_rejected_as_a_tenant_id(value: object) -> None:
     with pytest.raises(InvalidTenantId):
         parse_tenant_id(value)
 
@@ -48,18 +50,39 @@ def test_what_is_not_a_tenant_id_is_refused(value: object) -> None:
 @example("a1", "a10")
 @example("acme", "acmecorp")
 @example("ab", "ab-c")
-def test_no_boundary_begins_with_another(one: str, other: str) -> None:
+def test_no_key_prefix_begins_with_another(one: str, other: str) -> None:
     assert tenant_key_prefix(one).startswith(tenant_key_prefix(other)) == (one == other)
     assert not tenant_key_prefix(one).startswith(CONTROL_PLANE_PREFIX)
     assert not CONTROL_PLANE_PREFIX.startswith(tenant_key_prefix(one))
 
 
-def test_a_boundary_is_spelled_as_policies_expect_it() -> None:
+def test_key_prefixes_are_spelled_as_in_the_policies() -> None:
     assert tenant_key_prefix("acme") == "TENANT#acme#"
     assert CONTROL_PLANE_PREFIX == "CONTROL#"
 
 
-def test_credentials_print_without_their_secrets() -> None:
+@given(TENANTS)
+def test_the_tenant_of_a_key_is_the_one_of_its_prefix(tenant: str) -> None:
+    assert tenant_of_key(f"{tenant_key_prefix(tenant)}USER#1") == tenant
+    assert tenant_of_key(f"{CONTROL_PLANE_PREFIX}{tenant_key_prefix(tenant)}") is None
+
+
+@pytest.mark.parametrize(
+    ("tags", "prefix"),
+    [
+        ({"tenant": "acme"}, "TENANT#acme#"),
+        ({"Tenant": "acme"}, "TENANT#acme#"),
+        ({"tenant": ""}, "TENANT##"),
+        ({"team": "acme"}, "CONTROL#"),
+        ({}, "CONTROL#"),
+    ],
+    ids=str,
+)
+def test_a_session_writes_keys_with_the_prefix_of_its_tag(tags: dict[str, str], prefix: str) -> None:
+    assert session_key_prefix(tags) == prefix
+
+
+def test_the_repr_of_credentials_has_no_secrets() -> None:
     printed = repr(Credentials("AKIA", "hush", "hush"))
     assert "AKIA" in printed
     assert "hush" not in printed
