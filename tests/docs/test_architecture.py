@@ -47,7 +47,7 @@ PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), refresh.RefreshSchedu
         f" {PATIENCE.longest_pause:g} s",
         f"{PATIENCE.attempts} rounds",
         f"{caller.MAX_ATTEMPTS} rounds, the same pauses, then THROTTLED",
-        f"as the registry may remember the tenant and {TENANT_USE_SECONDS:g} s more",
+        f"as the tenant cache may remember the tenant and {TENANT_USE_SECONDS:g} s more",
         f"{STALE.attempts} attempts, pauses random up to {STALE.first_pause * 1000:g} ms doubling to"
         f" {STALE.longest_pause:g} s",
         f"`http/request.py` reads at most {BODY_LIMIT:,} bytes",
