@@ -59,7 +59,7 @@ class Server:
         control = self.world.tables.for_control_plane(writes=True)
         register = TenantRepository(control, NAME, self.clock.datetime)
         fleet = FleetTraffic(control, self.clock.datetime)
-        autopilot = Autopilot(register=register, collections=COLLECTIONS, now=self.clock.datetime)
+        autopilot = Autopilot(tenants=register, collections=COLLECTIONS, now=self.clock.datetime)
         self.publisher = TrafficPublisher(HotPartitionFinder(self.observer.window, MATCHER), fleet, autopilot)
 
     def table(self, tenant: TenantId, shards: ShardMap = UNSHARDED) -> Table:
@@ -181,7 +181,7 @@ async def test_the_autopilot_starts_a_reshard_when_the_need_lasts_within_the_lim
 ) -> None:
     register = TenantRepository(world.tables.for_control_plane(writes=True), NAME, clock.datetime)
     server.publisher.autopilot = Autopilot(
-        register=register,
+        tenants=register,
         collections=COLLECTIONS,
         mode="on",
         grow=StartReshard(register, COLLECTIONS),

@@ -33,7 +33,7 @@ class AdminContext:
     """What resolvers of the operators' API reach. None of it reads a tenant's own items."""
 
     operator: Operator
-    register: TenantRepository
+    tenants: TenantRepository
     administration: TenantAdministration
     onboarding: Onboarding
     rotation: IssuerKeyRotation
@@ -41,7 +41,7 @@ class AdminContext:
     reshards: StartReshard
     moves: StartMove
     jobs: JobStore
-    usages: UsageRepository
+    usage: UsageRepository
     prices: PriceTable
     hot_partitions: HotPartitions
     on_tenant_changed: Callable[[Tenant], None]
@@ -67,29 +67,29 @@ class AdminContextFactory:
 
     def context(self, operator: Operator, *, writes: bool) -> AdminContext:
         control, on_changed = self.tables.for_control_plane(writes=writes), self.on_tenant_changed
-        register = TenantRepository(control, operator.subject)
+        tenants = TenantRepository(control, operator.subject)
         suspensions = SuspensionPublisher(control, self.publish_suspensions)
         collections = self.tables.entities.collections
         return AdminContext(
             operator=operator,
-            register=register,
-            administration=TenantAdministration(register, suspensions, on_changed),
-            onboarding=self.onboarding(register),
-            rotation=IssuerKeyRotation(register, on_changed),
-            offboarding=StartOffboarding(register, suspensions, on_changed, self.run_in_background),
-            reshards=StartReshard(register, collections, on_changed, self.run_in_background),
-            moves=StartMove(register, on_changed, self.run_in_background),
+            tenants=tenants,
+            administration=TenantAdministration(tenants, suspensions, on_changed),
+            onboarding=self.onboarding(tenants),
+            rotation=IssuerKeyRotation(tenants, on_changed),
+            offboarding=StartOffboarding(tenants, suspensions, on_changed, self.run_in_background),
+            reshards=StartReshard(tenants, collections, on_changed, self.run_in_background),
+            moves=StartMove(tenants, on_changed, self.run_in_background),
             jobs=JobStore(control),
-            usages=UsageRepository(control),
+            usage=UsageRepository(control),
             prices=price_table(self.settings),
             hot_partitions=HotPartitions(control, FleetTraffic(control), collections),
             on_tenant_changed=on_changed,
         )
 
-    def onboarding(self, register: TenantRepository) -> Onboarding:
+    def onboarding(self, tenants: TenantRepository) -> Onboarding:
         """Return the onboarding, which writes the owner's item with the new tenant's own session."""
         configured = (*self.settings.issuers, *self.settings.admin_issuers)
-        return Onboarding(register, self._users_of, frozenset(one.issuer for one in configured))
+        return Onboarding(tenants, self._users_of, frozenset(one.issuer for one in configured))
 
     def _users_of(self, tenant: Tenant) -> UserRepository:
         table = self.tables.for_tenant(location_of(tenant), writes=True)

@@ -150,7 +150,7 @@ class Tenant:
 
     @strawberry.field(description="Newest first.")
     async def events(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[TenantEvent]:
-        page = await info.context.register.events(self.source.id, first=page_size(first), after=after)
+        page = await info.context.tenants.events(self.source.id, first=page_size(first), after=after)
         return connection(page, TenantEvent.of)
 
 
@@ -160,12 +160,12 @@ class TenantQueries:
 
     @strawberry.field
     async def tenant(self, info: Info, id: strawberry.ID) -> Tenant | None:
-        found = await info.context.register.find(parse_tenant_id(id))
+        found = await info.context.tenants.find(parse_tenant_id(id))
         return Tenant.of(found) if found else None
 
     @strawberry.field(description="Newest first, all of them or those in a status.")
     async def tenants(
         self, info: Info, status: TenantStatus | None = None, first: int | None = 20, after: str | None = None
     ) -> Connection[Tenant]:
-        page = await info.context.register.newest(status=status, first=page_size(first), after=after)
+        page = await info.context.tenants.newest(status=status, first=page_size(first), after=after)
         return connection(page, Tenant.of)

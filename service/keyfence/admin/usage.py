@@ -85,8 +85,8 @@ class UsageQueries:
     ) -> Usage:
         whose = TenantId(tenant)
         if whose != CONTROL_PLANE:
-            whose = (await info.context.register.get(parse_tenant_id(tenant, "tenant"))).id
-        return Usage.of(await info.context.usages.between(whose, start, to), info.context.prices)
+            whose = (await info.context.tenants.get(parse_tenant_id(tenant, "tenant"))).id
+        return Usage.of(await info.context.usage.between(whose, start, to), info.context.prices)
 
 
 @strawberry.type(description="A partition near its limit, or beyond it, in the last minute.")

@@ -177,7 +177,7 @@ class Service:
         finder = HotPartitionFinder(observer.window, CollectionMatcher.of(self.tables.entities), settings.fleet)
         collections = self.tables.entities.collections
         grow = StartReshard(repository, collections, self.tenant_changed, self._jobs)
-        autopilot = Autopilot(register=repository, collections=collections, mode=settings.autopilot, grow=grow)
+        autopilot = Autopilot(tenants=repository, collections=collections, mode=settings.autopilot, grow=grow)
         return TrafficPublisher(finder, FleetTraffic(control), autopilot, settings.traffic_seconds)
 
 

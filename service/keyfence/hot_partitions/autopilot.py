@@ -117,7 +117,7 @@ class Autopilot:
     All servers review the same traffic. The one that stores the advice first acts on it; the others get a conflict.
     In a dry run, and without `grow`, events say what the autopilot would do."""
 
-    register: TenantRepository
+    tenants: TenantRepository
     collections: ShardedCollections
     mode: Mode = "dry-run"
     grow: StartGrowth | None = None
@@ -133,7 +133,7 @@ class Autopilot:
         """Return the tenant if it is active. It is not read at all if one shard is enough for the need."""
         if need.recommended(1) == 1:
             return None
-        tenant = await self.register.find(need.tenant)
+        tenant = await self.tenants.find(need.tenant)
         return tenant if tenant and tenant.status is TenantStatus.ACTIVE else None
 
     async def _review(self, tenant: Tenant, need: ShardNeed) -> None:
@@ -144,7 +144,7 @@ class Autopilot:
         shards = need.recommended(counts.read_shards)
         if shards <= counts.read_shards:
             return
-        before = await self.register.table.find(advice_for_collection, tenant=tenant.id, collection=need.collection)
+        before = await self.tenants.table.find(advice_for_collection, tenant=tenant.id, collection=need.collection)
         update = (
             first_advice(need.tenant, need.collection, shards, self.now())
             if before is None
@@ -163,7 +163,7 @@ class Autopilot:
             put(advice, update.advice, when=absent()) if before is None else update_model(advice, before, update.advice)
         )
         try:
-            await self.register.table.write(write, *events)
+            await self.tenants.table.write(write, *events)
         except Conflict:
             return False
         return True
@@ -174,9 +174,9 @@ class Autopilot:
         events = []
         detail = {"collection": need.collection, "from": current, **need.peak}
         if update.announce:
-            events.append(self.register.event(tenant.id, "shards.advised", {**detail, "to": recommended}))
+            events.append(self.tenants.event(tenant.id, "shards.advised", {**detail, "to": recommended}))
         if update.grow and target > current and self._is_dry_run:
-            events.append(self.register.event(tenant.id, "shards.would_grow", {**detail, "to": target}))
+            events.append(self.tenants.event(tenant.id, "shards.would_grow", {**detail, "to": target}))
         return events
 
     @property

@@ -47,7 +47,7 @@ def list_(
 
     async def work(desk: "AdminContext") -> "list[Tenant]":
         found: list[Tenant] = []
-        async for some in pages(desk.register, status, limit):
+        async for some in pages(desk.tenants, status, limit):
             if not json:
                 _print(some, headed=not found)
             found += some
@@ -101,9 +101,9 @@ def show(
     tenant = parse_tenant_option(id, "TENANT")
 
     async def work(desk: "AdminContext") -> "tuple[Tenant, Sequence[TenantEvent], Mapping[str, ShardCounts]]":
-        if (found := await desk.register.find(tenant)) is None:
+        if (found := await desk.tenants.find(tenant)) is None:
             raise tenant_not_found(tenant)
-        latest = await desk.register.events(tenant, first=events, after=None)
+        latest = await desk.tenants.events(tenant, first=events, after=None)
         return found, latest.items, desk.reshards.collections.counts(found.shards)
 
     found, happened, counts = OperatorSession(data, endpoint_url).read(work)

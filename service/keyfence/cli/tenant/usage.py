@@ -60,7 +60,7 @@ def usage(
     whose = None if id is None else CONTROL_PLANE if id == CONTROL_PLANE else parse_tenant_option(id, "TENANT")
 
     async def work(desk: "AdminContext") -> "tuple[list[Usage], PriceTable]":
-        found = [await desk.usages.between(one, low, high) for one in await _named(desk, whose)]
+        found = [await desk.usage.between(one, low, high) for one in await _named(desk, whose)]
         return found, desk.prices
 
     found, prices = OperatorSession(data, endpoint_url).read(work)
@@ -72,8 +72,8 @@ async def _named(desk: "AdminContext", whose: "TenantId | None") -> "Sequence[Te
     from keyfence.usage.hourly_usage import CONTROL_PLANE
 
     if whose is None:
-        return [*[one.id async for some in pages(desk.register, None, None) for one in some], CONTROL_PLANE]
-    if whose != CONTROL_PLANE and await desk.register.find(whose) is None:
+        return [*[one.id async for some in pages(desk.tenants, None, None) for one in some], CONTROL_PLANE]
+    if whose != CONTROL_PLANE and await desk.tenants.find(whose) is None:
         raise tenant_not_found(whose)
     return [whose]
 
