@@ -1,4 +1,4 @@
-"""The evaluator's cases: a sentence each, with policies, a request and the decision that AWS's documents ask for."""
+"""Cases of the evaluator: a sentence each, with policies, a request, and the decision that AWS documents."""
 
 import json
 from collections.abc import Mapping
@@ -13,44 +13,44 @@ TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/app"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case, and the file that it stands in."""
+    """One case, and the name of its file."""
 
     theme: str
-    said: Mapping[str, Any]
+    fields: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return f"{self.theme}: {self.said['case']}"
+        return f"{self.theme}: {self.fields['case']}"
 
     @property
     def line(self) -> dict[str, Any]:
-        """The question as `keyfence policy evaluate` reads it."""
-        asked = {
+        """The request as a line of `keyfence policy evaluate`."""
+        request = {
             "identity": self._identity(),
-            "action": self.said.get("action", "dynamodb:GetItem"),
-            "resource": self.said.get("resource", TABLE),
-            "context": self.said.get("context", {}),
+            "action": self.fields.get("action", "dynamodb:GetItem"),
+            "resource": self.fields.get("resource", TABLE),
+            "context": self.fields.get("context", {}),
         }
-        return asked | {kind: self.said[kind] for kind in ("session", "boundary") if kind in self.said}
+        return request | {kind: self.fields[kind] for kind in ("session", "boundary") if kind in self.fields}
 
     @property
     def decided_by_line(self) -> bool:
-        return not {"resource_policies", "principal", "trust"} & set(self.said)
+        return not {"resource_policies", "principal", "trust"} & set(self.fields)
 
     def _identity(self) -> list[Any]:
-        """The policies as given, or one of the one statement; a Deny stands beside an Allow of everything."""
-        if "identity" in self.said:
-            return list(self.said["identity"])
-        policy = {"Version": self.said.get("version", "2012-10-17"), "Statement": [self._statement()]}
+        """Return the given policies, or one with the given statement. A Deny comes with an Allow of everything."""
+        if "identity" in self.fields:
+            return list(self.fields["identity"])
+        policy = {"Version": self.fields.get("version", "2012-10-17"), "Statement": [self._statement()]}
         if policy["Version"] is None:
             del policy["Version"]
-        return [EVERYTHING, policy] if self.said.get("effect") == "Deny" else [policy]
+        return [EVERYTHING, policy] if self.fields.get("effect") == "Deny" else [policy]
 
     def _statement(self) -> dict[str, Any]:
-        said = dict(self.said.get("statement", {}))
-        action = {} if "NotAction" in said else {"Action": "*"}
-        resource = {} if "NotResource" in said else {"Resource": "*"}
-        condition = {"Condition": self.said["condition"]} if "condition" in self.said else {}
-        return {"Effect": self.said.get("effect", "Allow"), **action, **resource, **condition, **said}
+        elements = dict(self.fields.get("statement", {}))
+        action = {} if "NotAction" in elements else {"Action": "*"}
+        resource = {} if "NotResource" in elements else {"Resource": "*"}
+        condition = {"Condition": self.fields["condition"]} if "condition" in self.fields else {}
+        return {"Effect": self.fields.get("effect", "Allow"), **action, **resource, **condition, **elements}
 
 
 def cases() -> list[Case]:
@@ -59,4 +59,4 @@ def cases() -> list[Case]:
 
 def _of(path: Path) -> list[Case]:
     theme = json.loads(path.read_text())
-    return [Case(path.stem, {**theme.get("given", {}), **said}) for said in theme["cases"]]
+    return [Case(path.stem, {**theme.get("given", {}), **fields}) for fields in theme["cases"]]

@@ -33,21 +33,21 @@ def test_a_callers_request_is_decided(theme: str) -> None:
     for case in [case for case in REQUESTS if case.theme == theme]:
         decision = decided(case)
         wrong += mismatches(case, decision_json(decision))
-        if isinstance(decision, Allowed) and decision.needs_identity_policy != case.said.get("delegated", False):
+        if isinstance(decision, Allowed) and decision.needs_identity_policy != case.fields.get("delegated", False):
             wrong.append(f"{case}: delegated is {decision.needs_identity_policy}")
     assert wrong == []
 
 
 def decided(case: Case) -> Decision:
-    line, principal = case.line, Principal(**case.said["principal"])
+    line, principal = case.line, Principal(**case.fields["principal"])
     asked = AuthorizationRequest(line["action"], line["resource"], context(line["context"]))
-    if "trust" in case.said:
-        return evaluate_trust(parse_policy(case.said["trust"], kind="trust"), principal, asked)
+    if "trust" in case.fields:
+        return evaluate_trust(parse_policy(case.fields["trust"], kind="trust"), principal, asked)
     policies = Policies(
         identity=tuple(parse_policy(policy) for policy in line["identity"]),
         boundary=tuple(parse_policy(policy) for policy in line["boundary"]) if "boundary" in line else None,
         session=tuple(parse_policy(policy) for policy in line["session"]) if "session" in line else None,
-        resource=tuple(parse_policy(policy, kind="resource") for policy in case.said.get("resource_policies", [])),
+        resource=tuple(parse_policy(policy, kind="resource") for policy in case.fields.get("resource_policies", [])),
     )
     return evaluate(policies, asked, principal)
 
@@ -57,24 +57,24 @@ def context(given: dict[str, Any]) -> dict[str, str | tuple[str, ...]]:
 
 
 def mismatches(case: Case, answer: dict[str, str]) -> list[str]:
-    """Returns the case with its answer if the decision, its reason or the place of an error differ."""
+    """Returns the case with its answer if the decision, its reason or the path of an error differ."""
     agrees = (
-        answer["decision"] == case.said["decision"]
-        and answer["by"] == case.said.get("by", answer["by"])
-        and answer["by"].startswith(case.said.get("place", ""))
+        answer["decision"] == case.fields["decision"]
+        and answer["by"] == case.fields.get("by", answer["by"])
+        and answer["by"].startswith(case.fields.get("path", ""))
     )
     return [] if agrees else [f"{case}: {answer}"]
 
 
 def test_there_are_many_cases_and_no_two_are_alike() -> None:
-    sentences = [case.said["case"] for case in CASES]
+    sentences = [case.fields["case"] for case in CASES]
     assert len(sentences) >= 300
     assert len(set(sentences)) == len(sentences)
 
 
 def test_every_case_has_a_decision_and_a_reason() -> None:
-    assert {case.said["decision"] for case in CASES} == NAMES
-    assert all(case.said["why"] for case in CASES)
+    assert {case.fields["decision"] for case in CASES} == NAMES
+    assert all(case.fields["why"] for case in CASES)
     assert all(
-        "place" in case.said for case in CASES if case.theme == "documents" and case.said["decision"] == "invalid"
+        "path" in case.fields for case in CASES if case.theme == "documents" and case.fields["decision"] == "invalid"
     )
