@@ -14,7 +14,7 @@ from keyfence.local.issuer import LocalIssuer
 from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.engines import ENGINES, EngineName, Engines, dynoxide_binary, preferred_engine
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 from tests.tier import Tier
 
 ENGINE_FIXTURES = {"engine_name", "engines", "dynoxide_program"}
@@ -129,18 +129,18 @@ def issuer() -> LocalIssuer:
 
 
 @pytest.fixture(scope="module")
-def world(engine_url: str, issuer: LocalIssuer) -> Iterator[World]:
+def stack(engine_url: str, issuer: LocalIssuer) -> Iterator[ServiceStack]:
     """The service on an engine behind a gate. Every module has a table of its own, so that tables stay small."""
-    stack = World.over(engine_url, f"keyfence-{next(_table_numbers)}", issuer)
+    stack = ServiceStack.start(engine_url, f"keyfence-{next(_table_numbers)}", issuer)
     yield stack
     stack.close()
 
 
 @pytest.fixture
-async def tenant(world: World) -> TenantId:
-    return await world.new_tenant()
+async def tenant(stack: ServiceStack) -> TenantId:
+    return await stack.new_tenant()
 
 
 @pytest.fixture
-def owner(world: World, tenant: TenantId) -> Session:
-    return world.session(tenant)
+def owner(stack: ServiceStack, tenant: TenantId) -> ApiClient:
+    return stack.api_client(tenant)

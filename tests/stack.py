@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 NO_TENANT = TenantId("")
-NOBODY = Credentials("AKIALOCAL00000000000", "local")
+ENGINE_CREDENTIALS = Credentials("AKIALOCAL00000000000", "local")
 """Engines let everybody in."""
 
-PLENTY = QuotaOverrides(
+UNLIMITED_QUOTAS = QuotaOverrides(
     requests_per_second=1_000_000,
     read_units_per_second=1_000_000,
     write_units_per_second=1_000_000,
@@ -60,7 +60,7 @@ _once = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeou
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedCall:
     """A call as it went out."""
 
     operation: str
@@ -69,14 +69,14 @@ class Recorded:
 
 
 @dataclass(slots=True)
-class Recorder:
+class RecordingClient:
     """A client that writes down every call before it makes it."""
 
     client: DynamoDb
-    calls: list[Recorded] = field(default_factory=list)
+    calls: list[RecordedCall] = field(default_factory=list)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
-        self.calls.append(Recorded(operation, parameters, credentials))
+        self.calls.append(RecordedCall(operation, parameters, credentials))
         return await self.client.call(operation, parameters, credentials)
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class GraphQLFailure(AssertionError):
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class ApiClient:
     """One caller with a token, talking to the service over HTTP semantics."""
 
     application: Starlette
@@ -102,20 +102,20 @@ class Session:
             usual = {"authorization": f"Bearer {self.token}", "content-type": "application/json"}
             return await http.post(self.path, content=json.dumps(body), headers={**usual, **headers})
 
-    async def answer(self, query: str, **variables: Any) -> dict[str, Any]:
+    async def execute(self, query: str, **variables: Any) -> dict[str, Any]:
         answer: dict[str, Any] = (await self.post({"query": query, "variables": variables})).json()
         return answer
 
-    async def ask(self, query: str, **variables: Any) -> dict[str, Any]:
-        answer = await self.answer(query, **variables)
+    async def data(self, query: str, **variables: Any) -> dict[str, Any]:
+        answer = await self.execute(query, **variables)
         if "errors" in answer:
             raise GraphQLFailure(answer["errors"])
         data: dict[str, Any] = answer["data"]
         return data
 
-    async def refusal(self, query: str, **variables: Any) -> str:
+    async def error_code(self, query: str, **variables: Any) -> str:
         """The code of the one error that the answer has."""
-        answer = await self.answer(query, **variables)
+        answer = await self.execute(query, **variables)
         (error,) = answer["errors"]
         code: str = error["extensions"]["code"]
         return code
@@ -131,14 +131,14 @@ SHORT_SETTLE = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class ServiceStack:
     """The service, its table, the gate before it and its identity provider."""
 
     application: Starlette
     connections: Connections
     tables: Tables
     vending: SessionCache
-    recorder: Recorder
+    recorder: RecordingClient
     issuer: LocalIssuer
     settings: Settings
     gate: Gate
@@ -146,7 +146,9 @@ class World:
     engine_url: str
 
     @classmethod
-    def over(cls, engine_url: str, table: str, issuer: LocalIssuer, limits: PartitionLimits | None = None) -> "World":
+    def start(
+        cls, engine_url: str, table: str, issuer: LocalIssuer, limits: PartitionLimits | None = None
+    ) -> "ServiceStack":
         account = Account.from_definitions(ROLES, Deployment(table=table))
         key = new_gate_key()
         gate = Gate.start(engine_url=engine_url, account=account, key=key, limits=limits, traffic_role=PROVISIONER)
@@ -161,7 +163,7 @@ class World:
         )
         create_table(settings, gate.sessions)
         made = aws_access(settings, gate.sessions).connect()
-        recorder = Recorder(made.tables.client)
+        recorder = RecordingClient(made.tables.client)
         connections = replace(made, tables=replace(made.tables, client=recorder))
         return cls(
             application=Service(connections).app,
@@ -192,40 +194,40 @@ class World:
             name=tenant.title(),
             tier=Tier.STANDARD,
             status=TenantStatus.ACTIVE,
-            overrides=PLENTY,
+            overrides=UNLIMITED_QUOTAS,
             created_at=now,
             updated_at=now,
         )
         await TenantRepository(self.tables.for_control_plane(writes=True), "the-tests").enter(made)
         return tenant
 
-    def session(self, tenant: TenantId, role: Role = Role.OWNER, user: str = "somebody", **claims: Any) -> Session:
+    def api_client(self, tenant: TenantId, role: Role = Role.OWNER, user: str = "somebody", **claims: Any) -> ApiClient:
         token = self.issuer.token(tenant=tenant, user=user, role=role, **claims)
-        return Session(self.application, token, tenant)
+        return ApiClient(self.application, token, tenant)
 
-    def operator(self, user: str = "an-operator") -> Session:
-        return Session(self.application, self.issuer.admin_token(user=user), NO_TENANT, "/admin/graphql")
+    def operator_client(self, user: str = "an-operator") -> ApiClient:
+        return ApiClient(self.application, self.issuer.admin_token(user=user), NO_TENANT, "/admin/graphql")
 
     def table(self, tenant: TenantId, *, writes: bool = True, shards: ShardMap = UNSHARDED) -> Table:
         return self.tables.for_tenant(TenantLocation(tenant=tenant, shards=shards), writes=writes)
 
-    def client(self, tenant: TenantId, *, read_only: bool = False) -> "DynamoDBClient":
+    def boto_client(self, tenant: TenantId, *, read_only: bool = False) -> "DynamoDBClient":
         """A plain boto3 client that is this tenant, at the gate."""
         session = gate_access.tenant_session(self.gate.sessions, tenant, writes=not read_only)
-        return self.client_of(session.credentials)
+        return self.boto_client_with(session.credentials)
 
-    def role_client(self, role: str) -> "DynamoDBClient":
+    def role_boto_client(self, role: str) -> "DynamoDBClient":
         """A plain boto3 client that is one of the other roles, at the gate."""
-        return self.client_of(gate_access.role_session(self.gate.sessions, role).credentials)
+        return self.boto_client_with(gate_access.role_session(self.gate.sessions, role).credentials)
 
-    def client_of(self, credentials: Credentials) -> "DynamoDBClient":
+    def boto_client_with(self, credentials: Credentials) -> "DynamoDBClient":
         return _client(self.gate.url, credentials)
 
     def engine_client(self) -> "DynamoDBClient":
         """What is really in the table: the engine itself, behind the gate."""
-        return _client(self.engine_url, NOBODY)
+        return _client(self.engine_url, ENGINE_CREDENTIALS)
 
-    def calls(self) -> list[Recorded]:
+    def take_calls(self) -> list[RecordedCall]:
         """What went out since the last time this was asked."""
         seen, self.recorder.calls = self.recorder.calls, []
         return seen

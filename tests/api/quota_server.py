@@ -18,7 +18,7 @@ from keyfence.usage.hourly_usage import UsageRepository
 from keyfence.usage.ledger import UsageFlusher, UsageLedger
 from keyfence_iam.tenant import parse_tenant_id
 from tests.fakes.clock import ManualClock
-from tests.stack import PLENTY, Session, World
+from tests.stack import UNLIMITED_QUOTAS, ApiClient, ServiceStack
 
 _numbers = itertools.count(1)
 
@@ -27,7 +27,7 @@ _numbers = itertools.count(1)
 class QuotaServer:
     """The service with its own quotas and usage, like a separate process."""
 
-    world: World
+    stack: ServiceStack
     clock: ManualClock = field(default_factory=ManualClock)
     hour: ManualClock = field(
         default_factory=lambda: ManualClock(datetime(2026, 5, 31, 23, 30, tzinfo=UTC).timestamp())
@@ -39,28 +39,28 @@ class QuotaServer:
     application: Starlette = field(init=False)
 
     def __post_init__(self) -> None:
-        tables = self.world.tables
+        tables = self.stack.tables
         limits = TenantLimitsCache(clock=self.clock, servers=self.servers, max_calls=self.max_calls)
         self.admission = Admission(limits=limits, ledger=UsageLedger(clock=self.hour), total=tables.meter)
         self.tables = replace(tables, accounts=self.admission.ledger.accounts)
-        self.application = Service(replace(self.world.connections, tables=tables), admission=self.admission).app
+        self.application = Service(replace(self.stack.connections, tables=tables), admission=self.admission).app
 
-    async def tenant(self, name: str | None = None, *, stored_bytes: int = 0, **quotas: Any) -> Session:
+    async def tenant(self, name: str | None = None, *, stored_bytes: int = 0, **quotas: Any) -> ApiClient:
         id, now = parse_tenant_id(name or f"limited-{next(_numbers)}"), datetime.now(UTC)
         made = Tenant(
             id=id,
             name=id.title(),
             tier=Tier.FREE,
             status=TenantStatus.ACTIVE,
-            overrides=replace(PLENTY, **quotas),
+            overrides=replace(UNLIMITED_QUOTAS, **quotas),
             stored_bytes=stored_bytes,
             created_at=now,
             updated_at=now,
         )
-        await TenantRepository(self.world.tables.for_control_plane(writes=True), "the-tests").enter(made)
-        return self.session(self.world.session(id))
+        await TenantRepository(self.stack.tables.for_control_plane(writes=True), "the-tests").enter(made)
+        return self.session(self.stack.api_client(id))
 
-    def session(self, session: Session) -> Session:
+    def session(self, session: ApiClient) -> ApiClient:
         return replace(session, application=self.application)
 
     @property
@@ -69,4 +69,4 @@ class QuotaServer:
 
     @property
     def usages(self) -> UsageRepository:
-        return UsageRepository(self.world.tables.for_control_plane(writes=False))
+        return UsageRepository(self.stack.tables.for_control_plane(writes=False))

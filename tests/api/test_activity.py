@@ -11,7 +11,7 @@ from keyfence.store.ids import new_id
 from keyfence.store.writes import put
 from tests.isolation.neighbour_tenant import EVERYTHING, create_neighbour
 from tests.isolation.root_fields import RootFieldCall, root_field_calls
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 pytestmark = pytest.mark.one_engine
 """Hundreds of requests, whose answers do not depend on the engine."""
@@ -27,32 +27,34 @@ CREATE = "mutation($e: String!, $n: String!) { createUser(input: {email: $e, nam
 RENAME = "mutation($id: ID!, $n: String!) { updateUser(id: $id, input: {name: $n}) { id } }"
 
 
-async def entries(session: Session, **arguments: Any) -> list[dict[str, Any]]:
-    shown = await session.ask(JOURNAL, **arguments)
+async def entries(session: ApiClient, **arguments: Any) -> list[dict[str, Any]]:
+    shown = await session.data(JOURNAL, **arguments)
     return [edge["node"] for edge in shown["activity"]["edges"]]
 
 
 @pytest.mark.parametrize("question", MUTATIONS, ids=str)
-async def test_every_mutation_that_changes_something_leaves_an_entry(world: World, question: RootFieldCall) -> None:
-    neighbour = await create_neighbour(world)
-    session = world.session(neighbour.session.tenant, Role.OWNER, user="actor")
-    before = await session.ask(EVERYTHING)
+async def test_every_mutation_that_changes_something_leaves_an_entry(
+    stack: ServiceStack, question: RootFieldCall
+) -> None:
+    neighbour = await create_neighbour(stack)
+    session = stack.api_client(neighbour.session.tenant, Role.OWNER, user="actor")
+    before = await session.data(EVERYTHING)
     for given in neighbour.assignments(question):
-        world.calls()
-        await session.answer(question.document, **question.variables(given))
-        if {call.operation for call in world.calls()} <= READS:
+        stack.take_calls()
+        await session.execute(question.document, **question.variables(given))
+        if {call.operation for call in stack.take_calls()} <= READS:
             continue
         done = [one for one in await entries(session, first=50) if one["by"] == "actor"]
-        changed = await session.ask(EVERYTHING) != before
+        changed = await session.data(EVERYTHING) != before
         assert bool(done) == changed
         if changed:
             return
     pytest.fail("it never changed anything")
 
 
-async def test_an_entry_has_the_values_before_and_after_the_change(world: World, owner: Session) -> None:
-    id = (await owner.ask(CREATE, e="ann@x.example", n="Ann"))["createUser"]["id"]
-    await owner.ask(RENAME, id=id, n="Anna")
+async def test_an_entry_has_the_values_before_and_after_the_change(stack: ServiceStack, owner: ApiClient) -> None:
+    id = (await owner.data(CREATE, e="ann@x.example", n="Ann"))["createUser"]["id"]
+    await owner.data(RENAME, id=id, n="Anna")
     renamed, created = await entries(owner)
     assert (created["kind"], created["target"], created["by"]) == ("user.created", id, "somebody")
     assert created["detail"] == {"after": {"email": "ann@x.example", "name": "Ann", "role": "MEMBER"}}
@@ -62,20 +64,20 @@ async def test_an_entry_has_the_values_before_and_after_the_change(world: World,
     )
 
 
-async def test_a_refused_change_leaves_no_entry(world: World, owner: Session) -> None:
-    await owner.ask(CREATE, e="ann@x.example", n="Ann")
-    assert await owner.refusal(CREATE, e="ann@x.example", n="Another") == "CONFLICT"
+async def test_a_refused_change_leaves_no_entry(stack: ServiceStack, owner: ApiClient) -> None:
+    await owner.data(CREATE, e="ann@x.example", n="Ann")
+    assert await owner.error_code(CREATE, e="ann@x.example", n="Another") == "CONFLICT"
     assert len(await entries(owner)) == 1
 
 
-async def test_the_activity_log_is_paged_newest_first_and_by_time(world: World, owner: Session) -> None:
+async def test_the_activity_log_is_paged_newest_first_and_by_time(stack: ServiceStack, owner: ApiClient) -> None:
     for number in range(5):
-        await owner.ask(CREATE, e=f"{number}@x.example", n=f"N{number}")
+        await owner.data(CREATE, e=f"{number}@x.example", n=f"N{number}")
     whole = await entries(owner)
     assert [one["detail"]["after"]["name"] for one in whole] == [f"N{number}" for number in (4, 3, 2, 1, 0)]
     found, after = [], None
     while True:
-        page = (await owner.ask(JOURNAL, first=2, after=after))["activity"]
+        page = (await owner.data(JOURNAL, first=2, after=after))["activity"]
         found += [edge["node"] for edge in page["edges"]]
         if not page["pageInfo"]["hasNextPage"]:
             break
@@ -86,24 +88,26 @@ async def test_the_activity_log_is_paged_newest_first_and_by_time(world: World, 
     assert await entries(owner, **{"from": whole[1]["at"], "to": whole[3]["at"]}) == []
 
 
-async def test_the_activity_of_a_user_has_the_changes_of_that_user(world: World, owner: Session) -> None:
-    ann = (await owner.ask(CREATE, e="ann@x.example", n="Ann"))["createUser"]["id"]
-    await world.session(owner.tenant, Role.ADMIN, user=ann).ask(CREATE, e="bob@x.example", n="Bob")
-    shown = await owner.ask("query($id: ID!) { user(id: $id) { activity { edges { node { kind detail } } } } }", id=ann)
+async def test_the_activity_of_a_user_has_the_changes_of_that_user(stack: ServiceStack, owner: ApiClient) -> None:
+    ann = (await owner.data(CREATE, e="ann@x.example", n="Ann"))["createUser"]["id"]
+    await stack.api_client(owner.tenant, Role.ADMIN, user=ann).data(CREATE, e="bob@x.example", n="Bob")
+    shown = await owner.data(
+        "query($id: ID!) { user(id: $id) { activity { edges { node { kind detail } } } } }", id=ann
+    )
     (edge,) = shown["user"]["activity"]["edges"]
     assert edge["node"]["detail"]["after"]["email"] == "bob@x.example"
 
 
-async def test_each_tenant_has_its_own_activity_log(world: World, owner: Session) -> None:
-    await owner.ask(CREATE, e="ann@x.example", n="Ann")
-    assert await entries(world.session(await world.new_tenant())) == []
+async def test_each_tenant_has_its_own_activity_log(stack: ServiceStack, owner: ApiClient) -> None:
+    await owner.data(CREATE, e="ann@x.example", n="Ann")
+    assert await entries(stack.api_client(await stack.new_tenant())) == []
 
 
-async def test_a_tenant_without_activity_costs_one_query_for_each_month(world: World, owner: Session) -> None:
-    await owner.ask(CREATE, e="ann@x.example", n="Ann")
-    world.calls()
+async def test_a_tenant_without_activity_costs_one_query_for_each_month(stack: ServiceStack, owner: ApiClient) -> None:
+    await owner.data(CREATE, e="ann@x.example", n="Ann")
+    stack.take_calls()
     await entries(owner, first=50)
-    assert len([made for made in world.calls() if made.operation == "Query"]) in {3, 4}
+    assert len([made for made in stack.take_calls() if made.operation == "Query"]) in {3, 4}
 
 
 def happened(at: datetime, by: str = "somebody") -> Activity:
@@ -112,10 +116,10 @@ def happened(at: datetime, by: str = "somebody") -> Activity:
     )
 
 
-async def test_the_end_of_a_period_may_have_any_time_zone(world: World, owner: Session) -> None:
+async def test_the_end_of_a_period_may_have_any_time_zone(stack: ServiceStack, owner: ApiClient) -> None:
     last = datetime.now(UTC) - timedelta(seconds=2)
     kept = [happened(last - timedelta(days=9 * days)) for days in range(7)]
-    await world.table(owner.tenant).write(*(put(activities, one) for one in kept))
+    await stack.table(owner.tenant).write(*(put(activities, one) for one in kept))
     to = datetime.now(UTC) - timedelta(seconds=1)
     for hours in (-14, -5, 0, 9, 14):
         there = to.astimezone(timezone(timedelta(hours=hours))).isoformat()
@@ -123,15 +127,15 @@ async def test_the_end_of_a_period_may_have_any_time_zone(world: World, owner: S
 
 
 async def test_entries_older_than_ninety_days_are_not_returned_though_still_stored(
-    world: World, owner: Session
+    stack: ServiceStack, owner: ApiClient
 ) -> None:
-    ann = (await owner.ask(CREATE, e="ann@x.example", n="Ann"))["createUser"]["id"]
+    ann = (await owner.data(CREATE, e="ann@x.example", n="Ann"))["createUser"]["id"]
     now = datetime.now(UTC)
     ages = (timedelta(hours=-1), timedelta(minutes=1), timedelta(days=1))
     old, *older = [happened(now - ACTIVITY_RETENTION - age, ann) for age in ages]
-    await world.table(owner.tenant).write(*(put(activities, one) for one in (old, *older)))
+    await stack.table(owner.tenant).write(*(put(activities, one) for one in (old, *older)))
     assert [one["id"] for one in await entries(owner) if one["by"] == ann] == [old.id]
     since = (now - ACTIVITY_RETENTION - timedelta(days=200)).isoformat()
     assert [one["id"] for one in await entries(owner, **{"from": since}) if one["by"] == ann] == [old.id]
-    shown = await owner.ask("query($id: ID!) { user(id: $id) { activity { edges { node { id } } } } }", id=ann)
+    shown = await owner.data("query($id: ID!) { user(id: $id) { activity { edges { node { id } } } } }", id=ann)
     assert [edge["node"]["id"] for edge in shown["user"]["activity"]["edges"]] == [old.id]

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from keyfence.local.issuer import LocalIssuer
 from keyfence_iam.tenant import TenantId
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 QUERY = {"query": "{ viewer { subject } }"}
 
@@ -74,9 +74,9 @@ KINDS = list(bad_tokens(LocalIssuer(key=ec.generate_private_key(ec.SECP256R1()))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_bad_token_is_unauthenticated(world: World, tenant: TenantId, kind: str) -> None:
-    token = bad_tokens(world.issuer, tenant)[kind]
-    answer = await Session(world.application, token, tenant).post(QUERY)
+async def test_a_bad_token_is_unauthenticated(stack: ServiceStack, tenant: TenantId, kind: str) -> None:
+    token = bad_tokens(stack.issuer, tenant)[kind]
+    answer = await ApiClient(stack.application, token, tenant).post(QUERY)
     assert answer.status_code == 401
     assert answer.json()["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
     assert "data" not in answer.json()
@@ -84,12 +84,12 @@ async def test_a_bad_token_is_unauthenticated(world: World, tenant: TenantId, ki
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic abc", "Token x"])
 async def test_a_request_without_a_token_is_told_how_to_authenticate(
-    world: World, tenant: TenantId, header: str
+    stack: ServiceStack, tenant: TenantId, header: str
 ) -> None:
-    answer = await Session(world.application, "", tenant).post(QUERY, authorization=header)
+    answer = await ApiClient(stack.application, "", tenant).post(QUERY, authorization=header)
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"].startswith("Bearer")
 
 
-async def test_a_good_token_is_accepted(owner: Session) -> None:
+async def test_a_good_token_is_accepted(owner: ApiClient) -> None:
     assert (await owner.post(QUERY)).status_code == 200

@@ -13,7 +13,7 @@ from keyfence.domains.groups.model import Group, GroupRole, MemberId
 from keyfence.domains.groups.repository import GroupRepository
 from keyfence.domains.users.model import User
 from keyfence.domains.users.repository import UserRepository
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 CROWD = 20
 MEMBERS = 3
@@ -40,9 +40,9 @@ COSTS: dict[str, list[str]] = {
 
 
 @pytest.fixture
-async def crowd(world: World, owner: Session) -> tuple[list[User], list[Group]]:
+async def crowd(stack: ServiceStack, owner: ApiClient) -> tuple[list[User], list[Group]]:
     """Twenty groups, with the first three of twenty users in each."""
-    table = world.table(owner.tenant)
+    table = stack.table(owner.tenant)
     users = [
         await UserRepository(table).create(email=f"{n}@x.example", name=f"U{n}", role=Role.MEMBER) for n in range(CROWD)
     ]
@@ -56,14 +56,14 @@ async def crowd(world: World, owner: Session) -> tuple[list[User], list[Group]]:
 
 
 async def test_each_field_costs_a_fixed_number_of_calls(
-    world: World, owner: Session, crowd: tuple[list[User], list[Group]]
+    stack: ServiceStack, owner: ApiClient, crowd: tuple[list[User], list[Group]]
 ) -> None:
     (user, *_), (group, *_) = crowd
     for field, expected in COSTS.items():
-        await owner.ask("{ viewer { subject } }")
-        world.calls()
-        data = await owner.ask(_query(field), **_given(field, user, group))
-        calls = world.calls()
+        await owner.data("{ viewer { subject } }")
+        stack.take_calls()
+        data = await owner.data(_query(field), **_given(field, user, group))
+        calls = stack.take_calls()
         (asked,) = [call for call in calls if call.operation == "GetItem"]
         assert asked.parameters["Key"]["PK"]["S"].startswith(f"TENANT#{owner.tenant}#SESSION#"), field
         assert [call.operation for call in calls if call is not asked] == expected, field
@@ -73,9 +73,9 @@ async def test_each_field_costs_a_fixed_number_of_calls(
             assert "ScanFilter" not in call.parameters
 
 
-async def test_the_nested_list_returns_all_users(owner: Session, crowd: tuple[list[User], list[Group]]) -> None:
+async def test_the_nested_list_returns_all_users(owner: ApiClient, crowd: tuple[list[User], list[Group]]) -> None:
     (user, *_), _ = crowd
-    data = await owner.ask(_query(NESTED), id=user.id)
+    data = await owner.data(_query(NESTED), id=user.id)
     groups = data["user"]["groups"]["edges"]
     assert [len(edge["node"]["members"]["edges"]) for edge in groups] == [MEMBERS] * CROWD
 

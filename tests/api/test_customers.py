@@ -6,7 +6,7 @@ import pytest
 
 from keyfence.auth.principal import Role
 from tests.data.order_requests import CUSTOMER, TRANSITION, new_customer, new_product, order_input, place_order
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 UPDATE = """mutation($id: ID!, $input: UpdateCustomerInput!, $v: Int) {
   updateCustomer(id: $id, input: $input, expectedVersion: $v) { name email version } }"""
@@ -15,12 +15,12 @@ ORDERS = """query($id: ID!, $status: OrderStatus, $first: Int, $after: String) {
     pageInfo { hasNextPage hasPreviousPage endCursor } edges { cursor node { id status customer { id } } } } } }"""
 
 
-async def test_a_customer_is_created_found_and_changed(owner: Session) -> None:
-    made = (await owner.ask(CUSTOMER, n="Ann", e="ann@x.example"))["createCustomer"]
-    changed = await owner.ask(UPDATE, id=made["id"], input={"email": None}, v=1)
+async def test_a_customer_is_created_found_and_changed(owner: ApiClient) -> None:
+    made = (await owner.data(CUSTOMER, n="Ann", e="ann@x.example"))["createCustomer"]
+    changed = await owner.data(UPDATE, id=made["id"], input={"email": None}, v=1)
     assert changed["updateCustomer"] == {"name": "Ann", "email": None, "version": 2}
-    assert await owner.refusal(UPDATE, id=made["id"], input={"name": "B"}, v=1) == "CONFLICT"
-    shown = await owner.ask(
+    assert await owner.error_code(UPDATE, id=made["id"], input={"name": "B"}, v=1) == "CONFLICT"
+    shown = await owner.data(
         "query($id: ID!) { customer(id: $id) { name email version } node(id: $id) { id __typename } }", id=made["id"]
     )
     assert shown["customer"] == {"name": "Ann", "email": None, "version": 2}
@@ -28,67 +28,71 @@ async def test_a_customer_is_created_found_and_changed(owner: Session) -> None:
 
 
 @pytest.mark.parametrize("given", [{"n": ""}, {"n": "x" * 201}, {"n": "a\nb"}, {"e": "nobody"}, {"e": "a\ud800@b"}])
-async def test_a_bad_customer_is_refused_and_leaves_nothing(owner: Session, given: dict[str, Any]) -> None:
-    assert await owner.refusal(CUSTOMER, **given) == "BAD_USER_INPUT"
-    assert (await owner.ask("{ customers { edges { node { id } } } }"))["customers"]["edges"] == []
+async def test_a_bad_customer_is_refused_and_leaves_nothing(owner: ApiClient, given: dict[str, Any]) -> None:
+    assert await owner.error_code(CUSTOMER, **given) == "BAD_USER_INPUT"
+    assert (await owner.data("{ customers { edges { node { id } } } }"))["customers"]["edges"] == []
 
 
-async def test_an_unknown_customer_is_null_in_a_query_and_not_found_in_a_mutation(world: World, owner: Session) -> None:
-    foreign = await new_customer(world.session(await world.new_tenant()))
-    assert await owner.ask("query($id: ID!) { customer(id: $id) { id } }", id=foreign) == {"customer": None}
-    assert (await owner.ask(ORDERS, id=foreign))["customer"] is None
-    assert await owner.refusal(UPDATE, id=foreign, input={"name": "B"}) == "NOT_FOUND"
+async def test_an_unknown_customer_is_null_in_a_query_and_not_found_in_a_mutation(
+    stack: ServiceStack, owner: ApiClient
+) -> None:
+    foreign = await new_customer(stack.api_client(await stack.new_tenant()))
+    assert await owner.data("query($id: ID!) { customer(id: $id) { id } }", id=foreign) == {"customer": None}
+    assert (await owner.data(ORDERS, id=foreign))["customer"] is None
+    assert await owner.error_code(UPDATE, id=foreign, input={"name": "B"}) == "NOT_FOUND"
 
 
-async def test_customers_page_newest_first(owner: Session) -> None:
+async def test_customers_page_newest_first(owner: ApiClient) -> None:
     made = [await new_customer(owner, f"C{n}") for n in range(5)]
     query = """query($after: String) { customers(first: 2, after: $after) {
       edges { node { id } } pageInfo { endCursor hasNextPage } } }"""
     found, after, more = [], None, True
     while more:
-        page = (await owner.ask(query, after=after))["customers"]
+        page = (await owner.data(query, after=after))["customers"]
         found += [edge["node"]["id"] for edge in page["edges"]]
         after, more = page["pageInfo"]["endCursor"], page["pageInfo"]["hasNextPage"]
     assert found == made[::-1]
 
 
-async def with_orders(owner: Session, count: int) -> tuple[str, list[str]]:
+async def with_orders(owner: ApiClient, count: int) -> tuple[str, list[str]]:
     customer, product = await new_customer(owner), await new_product(owner)
     made = [(await place_order(owner, order_input(customer, (product, 1))))["id"] for _ in range(count)]
     return customer, made[::-1]
 
 
 @pytest.mark.parametrize("first", [1, 2, 3, 4, 100])
-async def test_a_customer_comes_with_the_newest_orders_in_one_query(world: World, owner: Session, first: int) -> None:
+async def test_a_customer_comes_with_the_newest_orders_in_one_query(
+    stack: ServiceStack, owner: ApiClient, first: int
+) -> None:
     customer, made = await with_orders(owner, 3)
-    world.calls()
-    shown = (await owner.ask(ORDERS, id=customer, first=first))["customer"]
-    assert [call.operation for call in world.calls() if call.operation != "GetItem"] == ["Query"]
+    stack.take_calls()
+    shown = (await owner.data(ORDERS, id=customer, first=first))["customer"]
+    assert [call.operation for call in stack.take_calls() if call.operation != "GetItem"] == ["Query"]
     assert [edge["node"]["id"] for edge in shown["orders"]["edges"]] == made[:first]
     assert {edge["node"]["customer"]["id"] for edge in shown["orders"]["edges"]} == {customer}
     assert shown["orders"]["pageInfo"]["hasNextPage"] == (first < 3)
 
 
-async def test_the_second_page_of_a_customers_orders_continues_the_embedded_first_one(owner: Session) -> None:
+async def test_the_second_page_of_a_customers_orders_continues_the_embedded_first_one(owner: ApiClient) -> None:
     customer, made = await with_orders(owner, 5)
     found, after, more = [], None, True
     while more:
-        page = (await owner.ask(ORDERS, id=customer, first=2, after=after))["customer"]["orders"]
+        page = (await owner.data(ORDERS, id=customer, first=2, after=after))["customer"]["orders"]
         found += [edge["node"]["id"] for edge in page["edges"]]
         after, more = page["pageInfo"]["endCursor"], page["pageInfo"]["hasNextPage"]
     assert found == made
 
 
-async def test_orders_can_be_listed_by_status(world: World, owner: Session) -> None:
+async def test_orders_can_be_listed_by_status(stack: ServiceStack, owner: ApiClient) -> None:
     customer, (newest, middle, oldest) = await with_orders(owner, 3)
-    await owner.ask(TRANSITION, id=middle, to="CONFIRMED")
+    await owner.data(TRANSITION, id=middle, to="CONFIRMED")
     shown = {}
     for status in ("PENDING", "CONFIRMED", "SHIPPED"):
-        page = (await owner.ask(ORDERS, id=customer, status=status))["customer"]["orders"]
+        page = (await owner.data(ORDERS, id=customer, status=status))["customer"]["orders"]
         shown[status] = [edge["node"]["id"] for edge in page["edges"]]
     assert shown == {"PENDING": [newest, oldest], "CONFIRMED": [middle], "SHIPPED": []}
-    cursor = (await owner.ask(ORDERS, id=customer, status="PENDING"))["customer"]["orders"]["edges"][0]["cursor"]
-    assert await owner.refusal(ORDERS, id=customer, after=cursor) == "BAD_USER_INPUT"
+    cursor = (await owner.data(ORDERS, id=customer, status="PENDING"))["customer"]["orders"]["edges"][0]["cursor"]
+    assert await owner.error_code(ORDERS, id=customer, after=cursor) == "BAD_USER_INPUT"
 
 
 MANY = """query($id: ID!, $n: Int = 2) { customer(id: $id) { ...shown } }
@@ -100,20 +104,20 @@ fragment shown on Customer {
 }"""
 
 
-async def test_several_lists_of_orders_in_one_query_are_each_correct(owner: Session) -> None:
+async def test_several_lists_of_orders_in_one_query_are_each_correct(owner: ApiClient) -> None:
     customer, made = await with_orders(owner, 3)
-    shown = (await owner.ask(MANY, id=customer))["customer"]
+    shown = (await owner.data(MANY, id=customer))["customer"]
     ids = {name: [edge["node"]["id"] for edge in page["edges"]] for name, page in shown.items()}
     assert ids == {"two": made[:2], "one": made[:1], "all": made, "none": []}
 
 
 @pytest.mark.parametrize("first", [0, -1, 101])
-async def test_the_page_size_of_orders_is_limited(owner: Session, first: int) -> None:
+async def test_the_page_size_of_orders_is_limited(owner: ApiClient, first: int) -> None:
     customer = await new_customer(owner)
-    assert await owner.refusal(ORDERS, id=customer, first=first) == "BAD_USER_INPUT"
+    assert await owner.error_code(ORDERS, id=customer, first=first) == "BAD_USER_INPUT"
 
 
-async def test_a_member_creates_customers_and_a_viewer_only_reads_them(world: World, owner: Session) -> None:
-    customer = await new_customer(world.session(owner.tenant, Role.MEMBER))
-    shown = await world.session(owner.tenant, Role.VIEWER).ask(ORDERS, id=customer)
+async def test_a_member_creates_customers_and_a_viewer_only_reads_them(stack: ServiceStack, owner: ApiClient) -> None:
+    customer = await new_customer(stack.api_client(owner.tenant, Role.MEMBER))
+    shown = await stack.api_client(owner.tenant, Role.VIEWER).data(ORDERS, id=customer)
     assert shown["customer"]["orders"]["edges"] == []

@@ -10,38 +10,40 @@ from keyfence.domains.users.repository import UserRepository
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence_iam.tenant import parse_tenant_id
-from tests.stack import World
+from tests.stack import ServiceStack
 
 
 @pytest.mark.parametrize("first", [1, 20])
-async def test_a_foreign_item_is_dropped_and_counted_and_does_not_shorten_the_page(world: World, first: int) -> None:
-    victim, attacker = await world.new_tenant(), await world.new_tenant()
-    own = [await _user(world, victim, f"{n}@victim.example") for n in range(2)]
-    theirs = await _user(world, attacker, "trap@attacker.example")
-    await _poison(world, theirs, attacker, victim)
-    before = await _counted(world)
-    data = await world.session(victim).ask(f"{{ users(first: {first}) {{ edges {{ node {{ email }} }} }} }}")
+async def test_a_foreign_item_is_dropped_and_counted_and_does_not_shorten_the_page(
+    stack: ServiceStack, first: int
+) -> None:
+    victim, attacker = await stack.new_tenant(), await stack.new_tenant()
+    own = [await _user(stack, victim, f"{n}@victim.example") for n in range(2)]
+    theirs = await _user(stack, attacker, "trap@attacker.example")
+    await _poison(stack, theirs, attacker, victim)
+    before = await _counted(stack)
+    data = await stack.api_client(victim).data(f"{{ users(first: {first}) {{ edges {{ node {{ email }} }} }} }}")
     shown = [edge["node"]["email"] for edge in data["users"]["edges"]]
     assert shown == [user.email for user in reversed(own)][:first]
-    assert await _counted(world) == before + 1
+    assert await _counted(stack) == before + 1
 
 
-async def _user(world: World, tenant: str, email: str) -> User:
-    return await UserRepository(world.table(parse_tenant_id(tenant))).create(email=email, name="N", role=Role.MEMBER)
+async def _user(stack: ServiceStack, tenant: str, email: str) -> User:
+    return await UserRepository(stack.table(parse_tenant_id(tenant))).create(email=email, name="N", role=Role.MEMBER)
 
 
-async def _poison(world: World, user: User, attacker: str, victim: str) -> None:
+async def _poison(stack: ServiceStack, user: User, attacker: str, victim: str) -> None:
     """Write with the attacker's own table key and the victim's index keys, as raw credentials could."""
     item = users.to_item(user, Fence.for_tenant(parse_tenant_id(attacker)), UNSHARDED)
     index = users.key_attributes(user, Fence.for_tenant(parse_tenant_id(victim)), UNSHARDED)
     poisoned = {**item, **{name: value for name, value in index.items() if name.startswith("GSI")}}
-    await world.table(parse_tenant_id(attacker)).caller.call(
-        "PutItem", {"TableName": world.tables.name, "Item": poisoned}
+    await stack.table(parse_tenant_id(attacker)).caller.call(
+        "PutItem", {"TableName": stack.tables.name, "Item": poisoned}
     )
 
 
-async def _counted(world: World) -> int:
-    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(world.application), base_url="http://x") as http:
+async def _counted(stack: ServiceStack) -> int:
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(stack.application), base_url="http://x") as http:
         text = (await http.get("/metrics")).text
     (line,) = [line for line in text.splitlines() if line.startswith("keyfence_foreign_items_total ")]
     return int(line.split()[1])

@@ -1,83 +1,83 @@
 """Groups and memberships through the API."""
 
-from tests.stack import Session
+from tests.stack import ApiClient
 
 ADD = """mutation($g: ID!, $u: ID!, $r: GroupRole) {
   addMember(groupId: $g, userId: $u, role: $r) { role joinedAt cursor node { id } } }"""
 
 
-async def user(session: Session, email: str) -> str:
+async def user(session: ApiClient, email: str) -> str:
     query = 'mutation($e: String!) { createUser(input: {email: $e, name: "N"}) { id } }'
-    made: str = (await session.ask(query, e=email))["createUser"]["id"]
+    made: str = (await session.data(query, e=email))["createUser"]["id"]
     return made
 
 
-async def group(session: Session, name: str) -> str:
+async def group(session: ApiClient, name: str) -> str:
     query = 'mutation($n: String!) { createGroup(input: {name: $n, description: "d"}) { id } }'
-    made: str = (await session.ask(query, n=name))["createGroup"]["id"]
+    made: str = (await session.data(query, n=name))["createGroup"]["id"]
     return made
 
 
-async def test_groups_are_listed_by_name_with_any_characters(owner: Session) -> None:
+async def test_groups_are_listed_by_name_with_any_characters(owner: ApiClient) -> None:
     names = ["b", "a#1", "a", "a b", "A", "%", "Ä", "🦊", "a%23", "ab"]
     for name in names:
         await group(owner, name)
-    data = await owner.ask("{ groups { edges { node { name } } } }")
+    data = await owner.data("{ groups { edges { node { name } } } }")
     assert [edge["node"]["name"] for edge in data["groups"]["edges"]] == sorted(names)
 
 
-async def test_a_renamed_group_moves_in_the_list_and_keeps_its_members(owner: Session) -> None:
+async def test_a_renamed_group_moves_in_the_list_and_keeps_its_members(owner: ApiClient) -> None:
     first, _ = await group(owner, "a"), await group(owner, "b")
-    await owner.ask(ADD, g=first, u=await user(owner, "u@x.example"))
-    renamed = await owner.ask(
+    await owner.data(ADD, g=first, u=await user(owner, "u@x.example"))
+    renamed = await owner.data(
         'mutation($id: ID!) { updateGroup(id: $id, input: {name: "c", description: null}, expectedVersion: 1)'
         " { version description memberCount } }",
         id=first,
     )
     assert renamed["updateGroup"] == {"version": 2, "description": None, "memberCount": 1}
-    data = await owner.ask("{ groups { edges { node { name memberCount } } } }")
+    data = await owner.data("{ groups { edges { node { name memberCount } } } }")
     assert [edge["node"] for edge in data["groups"]["edges"]] == [
         {"name": "b", "memberCount": 0},
         {"name": "c", "memberCount": 1},
     ]
 
 
-async def test_a_membership_is_added_changed_and_removed(owner: Session) -> None:
+async def test_a_membership_is_added_changed_and_removed(owner: ApiClient) -> None:
     crew, member = await group(owner, "crew"), await user(owner, "u@x.example")
-    added = (await owner.ask(ADD, g=crew, u=member, r="MANAGER"))["addMember"]
+    added = (await owner.data(ADD, g=crew, u=member, r="MANAGER"))["addMember"]
     assert (added["role"], added["node"]["id"]) == ("MANAGER", member)
-    assert await owner.refusal(ADD, g=crew, u=member) == "CONFLICT"
+    assert await owner.error_code(ADD, g=crew, u=member) == "CONFLICT"
     change = "mutation($g: ID!, $u: ID!) { changeMember(groupId: $g, userId: $u, role: MEMBER) { role joinedAt } }"
-    changed = (await owner.ask(change, g=crew, u=member))["changeMember"]
+    changed = (await owner.data(change, g=crew, u=member))["changeMember"]
     assert changed == {"role": "MEMBER", "joinedAt": added["joinedAt"]}
     sides = """query($g: ID!, $u: ID!) {
       group(id: $g) { memberCount members { edges { role joinedAt node { id } } } }
       user(id: $u) { groups { edges { role joinedAt node { id } } } } }"""
-    data = await owner.ask(sides, g=crew, u=member)
+    data = await owner.data(sides, g=crew, u=member)
     edge = {"role": "MEMBER", "joinedAt": added["joinedAt"]}
     assert data["group"]["members"]["edges"] == [{**edge, "node": {"id": member}}]
     assert data["user"]["groups"]["edges"] == [{**edge, "node": {"id": crew}}]
     remove = "mutation($g: ID!, $u: ID!) { removeMember(groupId: $g, userId: $u) }"
-    assert (await owner.ask(remove, g=crew, u=member))["removeMember"] is True
-    assert (await owner.ask(remove, g=crew, u=member))["removeMember"] is False
-    assert await owner.refusal(change, g=crew, u=member) == "NOT_FOUND"
+    assert (await owner.data(remove, g=crew, u=member))["removeMember"] is True
+    assert (await owner.data(remove, g=crew, u=member))["removeMember"] is False
+    assert await owner.error_code(change, g=crew, u=member) == "NOT_FOUND"
 
 
 async def test_an_old_version_of_a_group_is_a_conflict_and_a_new_member_does_not_change_the_version(
-    owner: Session,
+    owner: ApiClient,
 ) -> None:
     crew = await group(owner, "crew")
-    await owner.ask(ADD, g=crew, u=await user(owner, "u@x.example"))
+    await owner.data(ADD, g=crew, u=await user(owner, "u@x.example"))
     update = 'mutation($id: ID!) { updateGroup(id: $id, input: {name: "x"}, expectedVersion: 1) { version } }'
-    assert (await owner.ask(update, id=crew))["updateGroup"]["version"] == 2
-    assert await owner.refusal(update, id=crew) == "CONFLICT"
+    assert (await owner.data(update, id=crew))["updateGroup"]["version"] == 2
+    assert await owner.error_code(update, id=crew) == "CONFLICT"
 
 
-async def test_a_deleted_group_disappears_from_lists_members_and_nodes(owner: Session) -> None:
+async def test_a_deleted_group_disappears_from_lists_members_and_nodes(owner: ApiClient) -> None:
     crew, member = await group(owner, "crew"), await user(owner, "u@x.example")
-    await owner.ask(ADD, g=crew, u=member)
-    assert (await owner.ask("mutation($id: ID!) { deleteGroup(id: $id) }", id=crew))["deleteGroup"] == crew
-    data = await owner.ask(
+    await owner.data(ADD, g=crew, u=member)
+    assert (await owner.data("mutation($id: ID!) { deleteGroup(id: $id) }", id=crew))["deleteGroup"] == crew
+    data = await owner.data(
         "query($g: ID!, $u: ID!) { group(id: $g) { id } node(id: $g) { id } groups { edges { cursor } }"
         " user(id: $u) { groups { edges { cursor } } } }",
         g=crew,
@@ -86,11 +86,11 @@ async def test_a_deleted_group_disappears_from_lists_members_and_nodes(owner: Se
     assert data == {"group": None, "node": None, "groups": {"edges": []}, "user": {"groups": {"edges": []}}}
 
 
-async def test_each_mutation_of_a_request_returns_its_own_result(owner: Session) -> None:
+async def test_each_mutation_of_a_request_returns_its_own_result(owner: ApiClient) -> None:
     crew, first, second = await group(owner, "crew"), await user(owner, "1@x.example"), await user(owner, "2@x.example")
     query = """mutation($g: ID!, $a: ID!, $b: ID!) {
       a: addMember(groupId: $g, userId: $a) { node { groups { edges { node { memberCount } } } } }
       b: addMember(groupId: $g, userId: $b) { node { groups { edges { node { memberCount } } } } } }"""
-    data = await owner.ask(query, g=crew, a=first, b=second)
+    data = await owner.data(query, g=crew, a=first, b=second)
     counts = [data[name]["node"]["groups"]["edges"][0]["node"]["memberCount"] for name in "ab"]
     assert counts == [1, 2]

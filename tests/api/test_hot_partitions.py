@@ -17,7 +17,7 @@ from keyfence.store.shards import ShardCounts
 from keyfence.tenancy.repository import TenantRepository
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 from keyfence_iam.tenant import TenantId
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 HOT = """query($first: Int = 20) { hotPartitions(first: $first) {
   tenant collection table index partition readUnitsPerSecond writeUnitsPerSecond throttled recommendedShards } }"""
@@ -37,21 +37,21 @@ def spot(
 
 
 @pytest.fixture
-async def fleet(world: World) -> AsyncIterator[FleetTraffic]:
+async def fleet(stack: ServiceStack) -> AsyncIterator[FleetTraffic]:
     """Deletes what the test published."""
-    made = FleetTraffic(world.tables.for_control_plane(writes=True))
+    made = FleetTraffic(stack.tables.for_control_plane(writes=True))
     yield made
     for server in ("one", "other"):
         await made.delete(server)
 
 
-async def asked(world: World, **variables: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await world.operator().ask(HOT, **variables))["hotPartitions"]
+async def asked(stack: ServiceStack, **variables: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await stack.operator_client().data(HOT, **variables))["hotPartitions"]
     return found
 
 
 async def test_the_hottest_partitions_come_first_then_those_with_more_throttled_calls(
-    world: World, tenant: TenantId, fleet: FleetTraffic
+    stack: ServiceStack, tenant: TenantId, fleet: FleetTraffic
 ) -> None:
     whole = TenantPartition(tenant, "GSI2", f"TENANT#{tenant}#OPEN", "keyfence")
     slots = [whole._replace(key=f"{whole.key}#{slot}") for slot in ("00", "01")]
@@ -66,7 +66,7 @@ async def test_the_hottest_partitions_come_first_then_those_with_more_throttled_
         spot(product, "", read=3_300.0),
     )
     await fleet.put("other", HotPartitionReport(partitions, (spot(whole, "open_orders", write=1_400.0),)))
-    product_row, second, first = await asked(world)
+    product_row, second, first = await asked(stack)
     assert first == {
         "tenant": tenant,
         "collection": "open_orders",
@@ -81,15 +81,15 @@ async def test_the_hottest_partitions_come_first_then_those_with_more_throttled_
     assert (second["partition"], second["throttled"], second["recommendedShards"]) == (slots[1].key, 7, 2)
     assert (product_row["collection"], product_row["readUnitsPerSecond"]) == ("", 3_300.0)
     assert product_row["recommendedShards"] == 1
-    assert await asked(world, first=1) == [product_row]
-    assert await asked(world, first=None) == [product_row, second, first]
+    assert await asked(stack, first=1) == [product_row]
+    assert await asked(stack, first=None) == [product_row, second, first]
 
 
 async def test_the_recommendation_is_never_below_the_current_number_of_shards(
-    world: World, tenant: TenantId, fleet: FleetTraffic
+    stack: ServiceStack, tenant: TenantId, fleet: FleetTraffic
 ) -> None:
     counts = {"open_orders": ShardCounts(read_shards=16, write_shards=16)}
-    register = TenantRepository(world.tables.for_control_plane(writes=True), "the-tests")
+    register = TenantRepository(stack.tables.for_control_plane(writes=True), "the-tests")
     await register.change(tenant, "tenant.tier", lambda one: replace(one, shards=counts), detail={})
     place = TenantPartition(tenant, "GSI2", f"TENANT#{tenant}#OPEN#00")
     whole = place._replace(key=f"TENANT#{tenant}#OPEN")
@@ -97,42 +97,42 @@ async def test_the_recommendation_is_never_below_the_current_number_of_shards(
         "one",
         HotPartitionReport((spot(place, "open_orders", write=900.0),), (spot(whole, "open_orders", write=900.0),)),
     )
-    (row,) = await asked(world)
+    (row,) = await asked(stack)
     assert row["recommendedShards"] == 16
 
 
 async def test_old_traffic_and_partitions_that_are_not_hot_are_not_listed(
-    world: World, tenant: TenantId, fleet: FleetTraffic
+    stack: ServiceStack, tenant: TenantId, fleet: FleetTraffic
 ) -> None:
     place = TenantPartition(tenant, "table", f"TENANT#{tenant}#PRODUCT#prd_1")
     old = PartitionLoad(place, "", {step_of(time.time()) - 6: TrafficCounts(write=9_000.0)})
     await fleet.put("one", HotPartitionReport((old, spot(place, "", write=99.0)), ()))
-    assert await asked(world) == []
+    assert await asked(stack) == []
 
 
 @pytest.mark.parametrize("first", [0, 101])
-async def test_the_list_has_at_most_a_page(world: World, first: int) -> None:
-    assert await world.operator().refusal(HOT, first=first) == "BAD_USER_INPUT"
+async def test_the_list_has_at_most_a_page(stack: ServiceStack, first: int) -> None:
+    assert await stack.operator_client().error_code(HOT, first=first) == "BAD_USER_INPUT"
 
 
-async def test_a_tenants_token_cannot_read_hot_partitions(world: World, owner: Session) -> None:
-    assert await replace(owner, path="/admin/graphql").refusal(HOT) == "UNAUTHENTICATED"
+async def test_a_tenants_token_cannot_read_hot_partitions(stack: ServiceStack, owner: ApiClient) -> None:
+    assert await replace(owner, path="/admin/graphql").error_code(HOT) == "UNAUTHENTICATED"
 
 
 async def test_a_server_publishes_its_traffic_while_it_runs_and_deletes_it_when_it_stops(
-    world: World, owner: Session
+    stack: ServiceStack, owner: ApiClient
 ) -> None:
     """With so many servers, this server's share of a hot partition is one or two units."""
-    settings = world.settings.model_copy(update={"traffic_seconds": 0.02, "servers": 1_000})
-    server = Service(aws_access(settings, world.gate.sessions).connect()).app
-    fleet = FleetTraffic(world.tables.for_control_plane(writes=False))
+    settings = stack.settings.model_copy(update={"traffic_seconds": 0.02, "servers": 1_000})
+    server = Service(aws_access(settings, stack.gate.sessions).connect()).app
+    fleet = FleetTraffic(stack.tables.for_control_plane(writes=False))
 
     async def seen() -> set[str]:
         return {one.partition.key for one in (await fleet.report()).partitions if one.partition.tenant == owner.tenant}
 
     async with server.router.lifespan_context(server):
-        await replace(owner, application=server).ask(CREATE)
-        await replace(owner, application=server).ask(USERS)
+        await replace(owner, application=server).data(CREATE)
+        await replace(owner, application=server).data(USERS)
         for _ in range(PATIENCE):
             if f"TENANT#{owner.tenant}#USERS#00" in await seen():
                 break

@@ -11,7 +11,7 @@ import pytest
 
 from tests.api.audit.http_server import serve
 from tests.api.audit.npm_packages import HERE, install
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 
 @pytest.fixture(scope="session")
@@ -20,10 +20,10 @@ def npm_packages() -> Path:
 
 
 @pytest.fixture
-def endpoint(world: World, owner: Session) -> Iterator[tuple[str, str]]:
+def endpoint(stack: ServiceStack, owner: ApiClient) -> Iterator[tuple[str, str]]:
     """The address of the whole service, and the Authorization header of a caller who may introspect."""
-    token = world.session(owner.tenant, scopes=("introspect",)).token
-    with serve(world.application) as address:
+    token = stack.api_client(owner.tenant, scopes=("introspect",)).token
+    with serve(stack.application) as address:
         yield f"{address}/graphql", f"Bearer {token}"
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from keyfence.jobs.job import JobKind, new_job
 from keyfence.jobs.job_store import JobStore
 from keyfence_iam.tenant import TenantId
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 ASKED = """
 query($id: ID!) {
@@ -17,10 +17,10 @@ query($id: ID!) {
 AT = datetime(2026, 11, 16, tzinfo=UTC)
 
 
-async def test_a_job_is_shown_as_it_is_stored(world: World, tenant: TenantId) -> None:
+async def test_a_job_is_shown_as_it_is_stored(stack: ServiceStack, tenant: TenantId) -> None:
     made = new_job(JobKind.REKEY, tenant, created_by="ann", at=AT, parameters={"type": "User"})
-    await JobStore(world.tables.for_control_plane(writes=True)).add(made)
-    told = await world.operator().ask(ASKED, id=made.id)
+    await JobStore(stack.tables.for_control_plane(writes=True)).add(made)
+    told = await stack.operator_client().data(ASKED, id=made.id)
     assert told["job"] == {
         "id": made.id,
         "tenant": tenant,
@@ -38,13 +38,13 @@ async def test_a_job_is_shown_as_it_is_stored(world: World, tenant: TenantId) ->
     }
 
 
-async def test_there_is_none_or_it_is_no_id_of_one(world: World, tenant: TenantId) -> None:
-    assert await world.operator().ask(ASKED, id="job_01M7HHHGKHN6S6V7032B0W8CKZ") == {"job": None}
-    assert await world.operator().refusal(ASKED, id=f"off_{tenant}") == "BAD_USER_INPUT"
+async def test_there_is_none_or_it_is_no_id_of_one(stack: ServiceStack, tenant: TenantId) -> None:
+    assert await stack.operator_client().data(ASKED, id="job_01M7HHHGKHN6S6V7032B0W8CKZ") == {"job": None}
+    assert await stack.operator_client().error_code(ASKED, id=f"off_{tenant}") == "BAD_USER_INPUT"
 
 
-async def test_a_tenant_cannot_ask(owner: Session) -> None:
-    assert (await owner.answer(ASKED, id="job_01M7HHHGKHN6S6V7032B0W8CKZ")).get("data") is None
+async def test_a_tenant_cannot_ask(owner: ApiClient) -> None:
+    assert (await owner.execute(ASKED, id="job_01M7HHHGKHN6S6V7032B0W8CKZ")).get("data") is None
 
 
 LIST = """query($tenant: ID, $after: String) { jobs(tenant: $tenant, first: 2, after: $after) {
@@ -52,10 +52,10 @@ LIST = """query($tenant: ID, $after: String) { jobs(tenant: $tenant, first: 2, a
 
 
 async def test_jobs_of_all_kinds_are_listed_the_newest_first_and_those_of_one_tenant_alone(
-    world: World, tenant: TenantId
+    stack: ServiceStack, tenant: TenantId
 ) -> None:
-    other, store = await world.new_tenant(), JobStore(world.tables.for_control_plane(writes=True))
-    assert (await world.operator().ask(LIST, tenant=tenant))["jobs"]["edges"] == []
+    other, store = await stack.new_tenant(), JobStore(stack.tables.for_control_plane(writes=True))
+    assert (await stack.operator_client().data(LIST, tenant=tenant))["jobs"]["edges"] == []
     made = []
     for number, kind in enumerate(JobKind):
         at = AT + timedelta(minutes=number)
@@ -63,12 +63,12 @@ async def test_jobs_of_all_kinds_are_listed_the_newest_first_and_those_of_one_te
     newest = await store.add(new_job(JobKind.MOVE, other, created_by="ann", at=AT + timedelta(hours=1)))
     found, after = list[str](), None
     while True:
-        page = (await world.operator().ask(LIST, tenant=tenant, after=after))["jobs"]
+        page = (await stack.operator_client().data(LIST, tenant=tenant, after=after))["jobs"]
         found += [edge["node"]["kind"] for edge in page["edges"]]
         if not page["pageInfo"]["hasNextPage"]:
             break
         after = page["edges"][-1]["cursor"]
     assert found == [kind.value for kind in reversed(JobKind)]
-    everyone = (await world.operator().ask(LIST))["jobs"]["edges"]
+    everyone = (await stack.operator_client().data(LIST))["jobs"]["edges"]
     listed = [edge["node"]["id"] for edge in everyone]
     assert newest.id in listed or len(listed) == 2

@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from keyfence.jobs.offboard.certificate import compare_export, signer, verify_certificate
 from keyfence_iam.tenant import TenantId
 from tests.engine.offboarding_run import all_items, fill, items_of, migrator
-from tests.stack import SHORT_SETTLE, World
+from tests.stack import SHORT_SETTLE, ServiceStack
 
 OFFBOARD = """mutation($id: ID!, $confirm: ID!) { offboardTenant(id: $id, confirm: $confirm) {
   tenant { id status name } phase exportUri itemsExported itemsPurged certificate } }"""
@@ -24,74 +24,75 @@ KEY = "k" * 43
 
 
 @pytest.fixture
-def attended(world: World, tmp_path: Path) -> Iterator[Starlette]:
+def attended(stack: ServiceStack, tmp_path: Path) -> Iterator[Starlette]:
     """The service as `keyfence dev` runs it, with a migrator."""
-    settings = world.settings.model_copy(update={"exports": tmp_path, "signing_key": SecretStr(KEY), **SHORT_SETTLE})
-    with migrator(world, **SHORT_SETTLE) as by:
-        yield world.serve(settings=settings, migrator=by)
+    settings = stack.settings.model_copy(update={"exports": tmp_path, "signing_key": SecretStr(KEY), **SHORT_SETTLE})
+    with migrator(stack, **SHORT_SETTLE) as by:
+        yield stack.serve(settings=settings, migrator=by)
 
 
-async def offboarded(world: World, tenant: TenantId, application: Starlette | None = None) -> dict[str, Any]:
-    operator = replace(world.operator(), application=application or world.application)
-    answer: dict[str, Any] = (await operator.ask(OFFBOARD, id=tenant, confirm=tenant))["offboardTenant"]
+async def offboarded(stack: ServiceStack, tenant: TenantId, application: Starlette | None = None) -> dict[str, Any]:
+    operator = replace(stack.operator_client(), application=application or stack.application)
+    answer: dict[str, Any] = (await operator.data(OFFBOARD, id=tenant, confirm=tenant))["offboardTenant"]
     return answer
 
 
-async def test_only_an_operator_can_offboard_a_tenant(world: World, tenant: TenantId) -> None:
-    owner = replace(world.session(tenant), path="/admin/graphql")
-    assert await owner.refusal(OFFBOARD, id=tenant, confirm=tenant) == "UNAUTHENTICATED"
-    await world.session(tenant).ask(USERS)
+async def test_only_an_operator_can_offboard_a_tenant(stack: ServiceStack, tenant: TenantId) -> None:
+    owner = replace(stack.api_client(tenant), path="/admin/graphql")
+    assert await owner.error_code(OFFBOARD, id=tenant, confirm=tenant) == "UNAUTHENTICATED"
+    await stack.api_client(tenant).data(USERS)
 
 
-async def test_a_wrong_confirmation_offboards_nothing(world: World, tenant: TenantId) -> None:
-    other = await world.new_tenant()
+async def test_a_wrong_confirmation_offboards_nothing(stack: ServiceStack, tenant: TenantId) -> None:
+    other = await stack.new_tenant()
     for id, confirm, code in (
         (tenant, other, "BAD_USER_INPUT"),
         (tenant, "", "BAD_USER_INPUT"),
         ("nobody-here", "nobody-here", "NOT_FOUND"),
         ("NO ID", "NO ID", "BAD_USER_INPUT"),
     ):
-        assert await world.operator().refusal(OFFBOARD, id=id, confirm=confirm) == code
+        assert await stack.operator_client().error_code(OFFBOARD, id=id, confirm=confirm) == code
     for one in (tenant, other):
-        await world.session(one).ask(USERS)
+        await stack.api_client(one).data(USERS)
 
 
-async def test_without_a_migrator_the_offboarding_is_only_started(world: World, tenant: TenantId) -> None:
-    fill(world, tenant, 3)
-    session = world.session(tenant)
-    await session.ask(USERS)
-    world.calls()
+async def test_without_a_migrator_the_offboarding_is_only_started(stack: ServiceStack, tenant: TenantId) -> None:
+    fill(stack, tenant, 3)
+    session = stack.api_client(tenant)
+    await session.data(USERS)
+    stack.take_calls()
     for _ in range(2):
-        answer = await offboarded(world, tenant)
+        answer = await offboarded(stack, tenant)
         assert answer["tenant"] == {"id": tenant, "status": "OFFBOARDING", "name": tenant.title()}
         assert (answer["phase"], answer["itemsExported"], answer["itemsPurged"]) == ("SUSPENDING", 0, 0)
         assert (answer["exportUri"], answer["certificate"]) == (None, None)
-    assert {call.operation for call in world.calls()} <= {"GetItem", "TransactWriteItems"}
-    assert await session.refusal(USERS) == "FORBIDDEN"
-    assert len(items_of(all_items(world), tenant)) == 3
+    assert {call.operation for call in stack.take_calls()} <= {"GetItem", "TransactWriteItems"}
+    assert await session.error_code(USERS) == "FORBIDDEN"
+    assert len(items_of(all_items(stack), tenant)) == 3
     assert (
-        await world.operator().refusal("mutation($id: ID!) { resumeTenant(id: $id) { id } }", id=tenant) == "CONFLICT"
+        await stack.operator_client().error_code("mutation($id: ID!) { resumeTenant(id: $id) { id } }", id=tenant)
+        == "CONFLICT"
     )
 
 
 async def test_a_server_with_a_migrator_completes_it_in_the_background(
-    world: World, tenant: TenantId, attended: Starlette, tmp_path: Path
+    stack: ServiceStack, tenant: TenantId, attended: Starlette, tmp_path: Path
 ) -> None:
-    fill(world, tenant, 8)
+    fill(stack, tenant, 8)
     started = time.monotonic()
-    answer = await offboarded(world, tenant, attended)
+    answer = await offboarded(stack, tenant, attended)
     assert answer["certificate"] is None
     while answer["phase"] != "FINISHED":
         assert time.monotonic() < started + 60
         await asyncio.sleep(0.05)
-        answer = await offboarded(world, tenant, attended)
+        answer = await offboarded(stack, tenant, attended)
     assert answer["tenant"] == {"id": tenant, "status": "OFFBOARDED", "name": tenant}
     assert (answer["phase"], answer["itemsExported"], answer["itemsPurged"]) == ("FINISHED", 8, 8)
     claims = verify_certificate(orjson.dumps(answer["certificate"]), signer(KEY).verifier)
     compare_export(claims, tmp_path / claims["export"])
     assert answer["exportUri"] == (tmp_path / claims["export"]).as_uri()
     assert claims["operator"] == "an-operator"
-    assert items_of(all_items(world), tenant) == []
-    assert await offboarded(world, tenant) == answer, "any server answers with it, also one that cannot scan"
-    gone = replace(world.session(tenant), application=attended)
-    assert await gone.refusal(USERS) == "UNAUTHENTICATED"
+    assert items_of(all_items(stack), tenant) == []
+    assert await offboarded(stack, tenant) == answer, "any server answers with it, also one that cannot scan"
+    gone = replace(stack.api_client(tenant), application=attended)
+    assert await gone.error_code(USERS) == "UNAUTHENTICATED"

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from tests.data.operator_requests import ONBOARD, TENANT, TenantApplicant, event_kinds
-from tests.stack import World
+from tests.stack import ServiceStack
 
 VIEWER = "{ viewer { subject tenant { id name tier } user { email role } } }"
 
 
-async def test_a_tenant_can_log_in_as_soon_as_the_mutation_answers(world: World) -> None:
+async def test_a_tenant_can_log_in_as_soon_as_the_mutation_answers(stack: ServiceStack) -> None:
     newcomer = TenantApplicant.named()
-    onboarded = await newcomer.onboard(world)
+    onboarded = await newcomer.onboard(stack)
     assert onboarded["created"] is True
     assert onboarded["tenant"] | {"createdAt": "", "version": 0} == {
         "id": newcomer.id,
@@ -25,25 +25,25 @@ async def test_a_tenant_can_log_in_as_soon_as_the_mutation_answers(world: World)
         "createdAt": "",
         "version": 0,
     }
-    seen = await newcomer.session(world, user=onboarded["owner"]["id"]).ask(VIEWER)
+    seen = await newcomer.session(stack, user=onboarded["owner"]["id"]).data(VIEWER)
     assert seen["viewer"]["tenant"] == {"id": newcomer.id, "name": newcomer.id.title(), "tier": "PREMIUM"}
     assert seen["viewer"]["user"] == {"email": f"owner@{newcomer.id}.example", "role": "OWNER"}
 
 
-async def test_the_same_request_again_answers_with_the_same_tenant(world: World) -> None:
+async def test_the_same_request_again_answers_with_the_same_tenant(stack: ServiceStack) -> None:
     newcomer = TenantApplicant.named()
-    first, again = await newcomer.onboard(world), await newcomer.onboard(world)
+    first, again = await newcomer.onboard(stack), await newcomer.onboard(stack)
     assert again == {**first, "created": False}
-    assert await event_kinds(world, newcomer.id) == ["tenant.claimed", "tenant.onboarded"]
+    assert await event_kinds(stack, newcomer.id) == ["tenant.claimed", "tenant.onboarded"]
 
 
-async def test_concurrent_equal_requests_create_one_tenant(world: World) -> None:
+async def test_concurrent_equal_requests_create_one_tenant(stack: ServiceStack) -> None:
     newcomer = TenantApplicant.named()
-    answers = await asyncio.gather(*(newcomer.onboard(world) for _ in range(8)))
+    answers = await asyncio.gather(*(newcomer.onboard(stack) for _ in range(8)))
     assert [answer["created"] for answer in answers].count(True) == 1
     assert len({answer["owner"]["id"] for answer in answers}) == 1
-    assert await event_kinds(world, newcomer.id) == ["tenant.claimed", "tenant.onboarded"]
-    users = await newcomer.session(world).ask("{ users { edges { node { id } } } }")
+    assert await event_kinds(stack, newcomer.id) == ["tenant.claimed", "tenant.onboarded"]
+    users = await newcomer.session(stack).data("{ users { edges { node { id } } } }")
     assert [edge["node"]["id"] for edge in users["users"]["edges"]] == [answers[0]["owner"]["id"]]
 
 
@@ -58,20 +58,20 @@ async def test_concurrent_equal_requests_create_one_tenant(world: World) -> None
     ],
     ids=lambda change: next(iter(change)),
 )
-async def test_another_request_for_a_taken_id_is_a_conflict(world: World, change: dict[str, str]) -> None:
+async def test_another_request_for_a_taken_id_is_a_conflict(stack: ServiceStack, change: dict[str, str]) -> None:
     newcomer = TenantApplicant.named()
-    await newcomer.onboard(world)
-    assert await world.operator().refusal(ONBOARD, input=newcomer.application(**change)) == "CONFLICT"
+    await newcomer.onboard(stack)
+    assert await stack.operator_client().error_code(ONBOARD, input=newcomer.application(**change)) == "CONFLICT"
 
 
-async def test_a_taken_issuer_is_a_conflict_and_the_id_stays_free(world: World) -> None:
+async def test_a_taken_issuer_is_a_conflict_and_the_id_stays_free(stack: ServiceStack) -> None:
     first, second = TenantApplicant.named(), TenantApplicant.named()
-    await first.onboard(world)
+    await first.onboard(stack)
     stolen = second.application(issuer=first.provider.issuer)
-    (error,) = (await world.operator().answer(ONBOARD, input=stolen))["errors"]
+    (error,) = (await stack.operator_client().execute(ONBOARD, input=stolen))["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("CONFLICT", "issuer")
-    assert (await world.operator().ask(TENANT, id=second.id))["tenant"] is None
-    assert (await second.onboard(world))["created"] is True
+    assert (await stack.operator_client().data(TENANT, id=second.id))["tenant"] is None
+    assert (await second.onboard(stack))["created"] is True
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
@@ -90,39 +90,39 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-async def test_an_invalid_request_names_its_field_and_claims_nothing(world: World, name: str) -> None:
+async def test_an_invalid_request_names_its_field_and_claims_nothing(stack: ServiceStack, name: str) -> None:
     changes, field = BAD[name]
     newcomer = TenantApplicant.named()
-    (error,) = (await world.operator().answer(ONBOARD, input=newcomer.application(**changes)))["errors"]
+    (error,) = (await stack.operator_client().execute(ONBOARD, input=newcomer.application(**changes)))["errors"]
     assert (error["extensions"]["code"], error["extensions"].get("field")) == ("BAD_USER_INPUT", field)
-    assert (await newcomer.onboard(world))["created"] is True
+    assert (await newcomer.onboard(stack))["created"] is True
 
 
-async def test_a_token_of_a_tenants_own_issuer_cannot_name_another_tenant(world: World) -> None:
+async def test_a_token_of_a_tenants_own_issuer_cannot_name_another_tenant(stack: ServiceStack) -> None:
     """The other tenant's id starts with the same characters."""
     near, far = TenantApplicant.named("ring"), TenantApplicant.named("ring-1")
-    await near.onboard(world)
-    await far.onboard(world)
-    assert await near.session(world, claiming=far.id).refusal(VIEWER) == "UNAUTHENTICATED"
-    assert await far.session(world, claiming=near.id).refusal(VIEWER) == "UNAUTHENTICATED"
-    assert (await near.session(world).ask(VIEWER))["viewer"]["tenant"]["id"] == near.id
+    await near.onboard(stack)
+    await far.onboard(stack)
+    assert await near.session(stack, claiming=far.id).error_code(VIEWER) == "UNAUTHENTICATED"
+    assert await far.session(stack, claiming=near.id).error_code(VIEWER) == "UNAUTHENTICATED"
+    assert (await near.session(stack).data(VIEWER))["viewer"]["tenant"]["id"] == near.id
 
 
-async def test_the_owner_is_written_with_the_tenants_own_session(world: World) -> None:
+async def test_the_owner_is_written_with_the_tenants_own_session(stack: ServiceStack) -> None:
     newcomer = TenantApplicant.named()
-    world.calls()
-    await newcomer.onboard(world)
+    stack.take_calls()
+    await newcomer.onboard(stack)
     boundary = f"'TENANT#{newcomer.id}#"
-    inside = [call.credentials for call in world.calls() if boundary in str(call.parameters)]
-    sessions = [world.gate.sessions.get(one.access_key, one.token or "") for one in inside]
+    inside = [call.credentials for call in stack.take_calls() if boundary in str(call.parameters)]
+    sessions = [stack.gate.sessions.get(one.access_key, one.token or "") for one in inside]
     assert {session.tags["tenant"] for session in sessions} == {newcomer.id}
 
 
-async def test_a_repeated_request_does_not_return_later_changes_of_the_owner(world: World) -> None:
+async def test_a_repeated_request_does_not_return_later_changes_of_the_owner(stack: ServiceStack) -> None:
     """A deleted owner does not come back either."""
     newcomer = TenantApplicant.named()
-    first = await newcomer.onboard(world)
-    own = newcomer.session(world)
-    await own.ask("mutation($id: ID!) { deleteUser(id: $id) }", id=first["owner"]["id"])
-    assert (await newcomer.onboard(world))["created"] is False
-    assert (await own.ask("{ users { edges { node { id } } } }"))["users"]["edges"] == []
+    first = await newcomer.onboard(stack)
+    own = newcomer.session(stack)
+    await own.data("mutation($id: ID!) { deleteUser(id: $id) }", id=first["owner"]["id"])
+    assert (await newcomer.onboard(stack))["created"] is False
+    assert (await own.data("{ users { edges { node { id } } } }"))["users"]["edges"] == []

@@ -7,7 +7,7 @@ import pytest
 
 from keyfence.auth.principal import Role
 from tests.data.order_requests import DELETE, PLACE, TRANSITION, new_customer, new_product, order_input, place_order
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 WHOLE = """query($id: ID!) { order(id: $id) {
   id version status region currency total flagged createdAt updatedAt customer { id name }
@@ -19,7 +19,7 @@ LISTS = """{
 }"""
 
 
-async def test_an_order_is_returned_as_it_is_stored(owner: Session) -> None:
+async def test_an_order_is_returned_as_it_is_stored(owner: ApiClient) -> None:
     customer = await new_customer(owner)
     pen, ink = await new_product(owner, "PEN", "1.10"), await new_product(owner, "INK", "0.07")
     order = await place_order(owner, order_input(customer, (pen, 3), (ink, 10_000), (pen, 2)))
@@ -31,24 +31,24 @@ async def test_an_order_is_returned_as_it_is_stored(owner: Session) -> None:
         (3, "PEN", 2, "1.10", {"id": pen, "name": "PEN"}),
     ]
     assert order["history"] == [{"kind": "placed", "by": "somebody", "from": None, "to": "PENDING", "note": None}]
-    assert (await owner.ask(WHOLE, id=order["id"]))["order"] == order
+    assert (await owner.data(WHOLE, id=order["id"]))["order"] == order
 
 
-async def test_a_later_price_does_not_change_an_order(owner: Session) -> None:
+async def test_a_later_price_does_not_change_an_order(owner: ApiClient) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
     order = await place_order(owner, order_input(customer, (pen, 2)))
-    await owner.ask('mutation($id: ID!) { reviseProduct(id: $id, input: {price: "9.99"}) { price } }', id=pen)
-    assert (await owner.ask(WHOLE, id=order["id"]))["order"]["total"] == "2.20"
+    await owner.data('mutation($id: ID!) { reviseProduct(id: $id, input: {price: "9.99"}) { price } }', id=pen)
+    assert (await owner.data(WHOLE, id=order["id"]))["order"]["total"] == "2.20"
     assert (await place_order(owner, order_input(customer, (pen, 2))))["total"] == "19.98"
 
 
-async def test_an_invalid_order_is_refused_with_its_field(world: World, owner: Session) -> None:
+async def test_an_invalid_order_is_refused_with_its_field(stack: ServiceStack, owner: ApiClient) -> None:
     customer, pen, yen = (
         await new_customer(owner),
         await new_product(owner),
         await new_product(owner, "YEN", "1", "JPY"),
     )
-    neighbour = world.session(await world.new_tenant())
+    neighbour = stack.api_client(await stack.new_tenant())
     theirs, foreign = await new_customer(neighbour), await new_product(neighbour)
     bad = {
         "customerId": [order_input(theirs, (pen, 1)), order_input(pen, (pen, 1)), order_input("x", (pen, 1))],
@@ -63,84 +63,84 @@ async def test_an_invalid_order_is_refused_with_its_field(world: World, owner: S
     }
     for field, requests in bad.items():
         for request in requests:
-            (error,) = (await owner.answer(PLACE, input=request))["errors"]
+            (error,) = (await owner.execute(PLACE, input=request))["errors"]
             assert error["extensions"]["code"] == "BAD_USER_INPUT"
             assert error["extensions"]["field"] == field
-    assert (await owner.ask(LISTS))["openOrders"]["edges"] == []
+    assert (await owner.data(LISTS))["openOrders"]["edges"] == []
 
 
-async def test_an_invalid_item_is_named_by_its_position(world: World, owner: Session) -> None:
+async def test_an_invalid_item_is_named_by_its_position(stack: ServiceStack, owner: ApiClient) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
-    foreign = await new_product(world.session(await world.new_tenant()))
+    foreign = await new_product(stack.api_client(await stack.new_tenant()))
     for bad in ("x", customer, foreign):
-        (error,) = (await owner.answer(PLACE, input=order_input(customer, (pen, 1), (bad, 1))))["errors"]
+        (error,) = (await owner.execute(PLACE, input=order_input(customer, (pen, 1), (bad, 1))))["errors"]
         assert error["extensions"] == {"code": "BAD_USER_INPUT", "field": "productId", "position": 2}
 
 
-async def test_an_idempotency_key_of_a_deleted_order_is_a_conflict_that_names_the_order(owner: Session) -> None:
+async def test_an_idempotency_key_of_a_deleted_order_is_a_conflict_that_names_the_order(owner: ApiClient) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
     request = order_input(customer, (pen, 2))
     order = await place_order(owner, request, key="k")
-    await owner.ask(DELETE, id=order["id"])
-    (error,) = (await owner.answer(PLACE, input=request, key="k"))["errors"]
+    await owner.data(DELETE, id=order["id"])
+    (error,) = (await owner.execute(PLACE, input=request, key="k"))["errors"]
     assert "was deleted and can be restored" in error["message"]
     assert error["extensions"] == {"code": "CONFLICT", "field": "idempotencyKey", "orderId": order["id"]}
 
 
-async def test_concurrent_requests_with_one_idempotency_key_create_one_order(owner: Session) -> None:
+async def test_concurrent_requests_with_one_idempotency_key_create_one_order(owner: ApiClient) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
     request = order_input(customer, (pen, 2))
     answers = await asyncio.gather(*(place_order(owner, request, key="k") for _ in range(10)))
     assert len({order["id"] for order in answers}) == 1
-    assert await owner.refusal(PLACE, input=order_input(customer, (pen, 3)), key="k") == "CONFLICT"
-    assert len((await owner.ask(LISTS))["openOrders"]["edges"]) == 1
+    assert await owner.error_code(PLACE, input=order_input(customer, (pen, 3)), key="k") == "CONFLICT"
+    assert len((await owner.data(LISTS))["openOrders"]["edges"]) == 1
 
 
-async def test_an_illegal_status_change_names_the_legal_ones(owner: Session) -> None:
+async def test_an_illegal_status_change_names_the_legal_ones(owner: ApiClient) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
     order = await place_order(owner, order_input(customer, (pen, 2)))
-    (error,) = (await owner.answer(TRANSITION, id=order["id"], to="DELIVERED"))["errors"]
+    (error,) = (await owner.execute(TRANSITION, id=order["id"], to="DELIVERED"))["errors"]
     assert error["extensions"] == {"code": "CONFLICT", "status": "PENDING", "allowed": ["CONFIRMED", "CANCELLED"]}
-    assert await owner.refusal(TRANSITION, id=order["id"], to="CONFIRMED", v=7) == "CONFLICT"
-    assert await owner.refusal(TRANSITION, id="ord_" + "0" * 26, to="CONFIRMED") == "NOT_FOUND"
+    assert await owner.error_code(TRANSITION, id=order["id"], to="CONFIRMED", v=7) == "CONFLICT"
+    assert await owner.error_code(TRANSITION, id="ord_" + "0" * 26, to="CONFIRMED") == "NOT_FOUND"
 
 
-async def test_an_order_passes_all_statuses_and_leaves_the_list_of_open_orders(owner: Session) -> None:
+async def test_an_order_passes_all_statuses_and_leaves_the_list_of_open_orders(owner: ApiClient) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
     order = await place_order(owner, order_input(customer, (pen, 2)))
     states = ["CONFIRMED", "PROCESSING", "SHIPPED", "DELIVERED"]
     for version, status in enumerate(states, start=1):
-        assert len((await owner.ask(LISTS))["openOrders"]["edges"]) == 1
-        await owner.ask(TRANSITION, id=order["id"], to=status, v=version, note=f"now {status}")
-    lists = await owner.ask(LISTS)
+        assert len((await owner.data(LISTS))["openOrders"]["edges"]) == 1
+        await owner.data(TRANSITION, id=order["id"], to=status, v=version, note=f"now {status}")
+    lists = await owner.data(LISTS)
     assert lists["openOrders"]["edges"] == []
     assert [edge["node"]["status"] for edge in lists["ordersByRegion"]["edges"]] == ["DELIVERED"]
-    history = (await owner.ask(WHOLE, id=order["id"]))["order"]["history"]
+    history = (await owner.data(WHOLE, id=order["id"]))["order"]["history"]
     assert [(entry["from"], entry["to"]) for entry in history] == list(
         zip([None, "PENDING", *states], ["PENDING", *states], strict=False)
     )
     assert history[-1]["note"] == "now DELIVERED"
 
 
-async def test_sales_count_from_the_confirmation_to_the_cancellation(owner: Session) -> None:
+async def test_sales_count_from_the_confirmation_to_the_cancellation(owner: ApiClient) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
     order = await place_order(owner, order_input(customer, (pen, 2), (pen, 3)))
     month = order["createdAt"][:7]
 
     async def sold() -> list[int]:
-        shown = await owner.ask("query($m: String!) { topProducts(month: $m) { quantity } }", m=month)
+        shown = await owner.data("query($m: String!) { topProducts(month: $m) { quantity } }", m=month)
         return [one["quantity"] for one in shown["topProducts"]]
 
     assert await sold() == []
     for to, quantity in {"CONFIRMED": [5], "PROCESSING": [5], "CANCELLED": []}.items():
-        await owner.ask(TRANSITION, id=order["id"], to=to)
+        await owner.data(TRANSITION, id=order["id"], to=to)
         assert await sold() == quantity
     never = await place_order(owner, order_input(customer, (pen, 2)))
-    await owner.ask(TRANSITION, id=never["id"], to="CANCELLED")
+    await owner.data(TRANSITION, id=never["id"], to="CANCELLED")
     assert await sold() == []
 
 
-async def test_orders_are_listed_by_region_and_days(owner: Session) -> None:
+async def test_orders_are_listed_by_region_and_days(owner: ApiClient) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
     order = await place_order(owner, order_input(customer, (pen, 2), region="South # 1%"))
     day = order["createdAt"][:10]
@@ -154,7 +154,7 @@ async def test_orders_are_listed_by_region_and_days(owner: Session) -> None:
         ("South # 1%", {"to": "1999-01-01"}, 0),
         ("South", {}, 0),
     ):
-        page = (await owner.ask(query, r=region, **given))["ordersByRegion"]
+        page = (await owner.data(query, r=region, **given))["ordersByRegion"]
         assert len(page["edges"]) == count
 
 
@@ -174,26 +174,26 @@ COSTS = {
 }
 
 
-async def test_each_query_of_orders_costs_a_fixed_number_of_calls(world: World, owner: Session) -> None:
+async def test_each_query_of_orders_costs_a_fixed_number_of_calls(stack: ServiceStack, owner: ApiClient) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
     orders = [await place_order(owner, order_input(customer, *[(pen, 1)] * 3)) for _ in range(4)]
     for field, expected in COSTS.items():
-        world.calls()
+        stack.take_calls()
         given = {"id": orders[0]["id"]} if "$id" in field else {}
-        await owner.ask(f"query{'($id: ID!)' if given else ''} {{ {field} }}", **given)
-        operations = [call.operation for call in world.calls() if call.operation != "GetItem"]
+        await owner.data(f"query{'($id: ID!)' if given else ''} {{ {field} }}", **given)
+        operations = [call.operation for call in stack.take_calls() if call.operation != "GetItem"]
         assert operations == expected, field
 
 
-async def test_a_member_places_orders_and_changes_their_status(world: World, owner: Session) -> None:
-    member = world.session(owner.tenant, Role.MEMBER)
+async def test_a_member_places_orders_and_changes_their_status(stack: ServiceStack, owner: ApiClient) -> None:
+    member = stack.api_client(owner.tenant, Role.MEMBER)
     customer, pen = await new_customer(member), await new_product(owner)
     order = await place_order(member, order_input(customer, (pen, 2)))
-    moved = await member.ask(TRANSITION, id=order["id"], to="CONFIRMED")
+    moved = await member.data(TRANSITION, id=order["id"], to="CONFIRMED")
     assert moved["transitionOrder"]["status"] == "CONFIRMED"
 
 
 @pytest.mark.parametrize("id", ["", "x", "usr_" + "0" * 26])
-async def test_an_id_that_is_not_an_orders_is_refused(owner: Session, id: str) -> None:
-    assert await owner.refusal(WHOLE, id=id) == "BAD_USER_INPUT"
-    assert await owner.refusal(TRANSITION, id=id, to="CONFIRMED") == "BAD_USER_INPUT"
+async def test_an_id_that_is_not_an_orders_is_refused(owner: ApiClient, id: str) -> None:
+    assert await owner.error_code(WHOLE, id=id) == "BAD_USER_INPUT"
+    assert await owner.error_code(TRANSITION, id=id, to="CONFIRMED") == "BAD_USER_INPUT"

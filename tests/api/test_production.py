@@ -13,7 +13,7 @@ from keyfence.app.production import application
 from keyfence.local import gate_access
 from keyfence_iam.roles.names import SERVICE_BASE
 from keyfence_iam.tenant import TenantId
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 ISSUER, KID = "https://id.example.com", "key-1"
 USERS = "{ users { edges { node { email } } } }"
@@ -21,19 +21,19 @@ CREATE = 'mutation { createUser(input: {email: "new@x.example", name: "New"}) { 
 
 
 @pytest.fixture
-def production(world: World, monkeypatch: pytest.MonkeyPatch) -> Starlette:
+def production(stack: ServiceStack, monkeypatch: pytest.MonkeyPatch) -> Starlette:
     """The production application, with an environment that names the gate as AWS and gives it its role's session."""
-    base = gate_access.role_session(world.gate.sessions, SERVICE_BASE).credentials
-    jwks = json.dumps(world.issuer.jwks()).replace(world.issuer.kid, KID)
+    base = gate_access.role_session(stack.gate.sessions, SERVICE_BASE).credentials
+    jwks = json.dumps(stack.issuer.jwks()).replace(stack.issuer.kid, KID)
     given = {
         "AWS_ACCESS_KEY_ID": base.access_key,
         "AWS_SECRET_ACCESS_KEY": base.secret_key,
         "AWS_SESSION_TOKEN": str(base.token),
-        "KEYFENCE_TABLE": world.settings.table,
+        "KEYFENCE_TABLE": stack.settings.table,
         "KEYFENCE_REGION": "us-east-1",
-        "KEYFENCE_ENDPOINT_URL": world.gate.url,
-        "KEYFENCE_STS_ENDPOINT_URL": world.gate.url,
-        "KEYFENCE_ROLES": world.gate.account.role_arn_prefix,
+        "KEYFENCE_ENDPOINT_URL": stack.gate.url,
+        "KEYFENCE_STS_ENDPOINT_URL": stack.gate.url,
+        "KEYFENCE_ROLES": stack.gate.account.role_arn_prefix,
         "KEYFENCE_ISSUERS": json.dumps([{"issuer": ISSUER, "jwks": json.loads(jwks)}]),
         "KEYFENCE_CURSOR_KEYS": secrets.token_urlsafe(32),
         "KEYFENCE_READ_TIMEOUT": "60",
@@ -44,35 +44,35 @@ def production(world: World, monkeypatch: pytest.MonkeyPatch) -> Starlette:
     return application()
 
 
-def session(world: World, application: Starlette, tenant: TenantId) -> Session:
+def session(stack: ServiceStack, application: Starlette, tenant: TenantId) -> ApiClient:
     now = datetime.now(UTC)
     claims = {"iss": ISSUER, "aud": "keyfence", "sub": "somebody", "jti": "1", "tenant": tenant, "role": "OWNER"}
     stamped = {**claims, "iat": now, "exp": now + timedelta(minutes=5)}
-    return Session(application, jwt.encode(stamped, world.issuer.key, "ES256", headers={"kid": KID}), tenant)
+    return ApiClient(application, jwt.encode(stamped, stack.issuer.key, "ES256", headers={"kid": KID}), tenant)
 
 
 async def test_the_service_takes_on_each_tenants_session_with_its_own_role(
-    world: World, production: Starlette, tenant: TenantId
+    stack: ServiceStack, production: Starlette, tenant: TenantId
 ) -> None:
-    caller = session(world, production, tenant)
-    await caller.ask(CREATE)
-    found = await caller.ask(USERS)
+    caller = session(stack, production, tenant)
+    await caller.data(CREATE)
+    found = await caller.data(USERS)
     assert [edge["node"]["email"] for edge in found["users"]["edges"]] == ["new@x.example"]
 
 
-async def test_the_role_of_the_service_itself_reads_nothing(world: World) -> None:
-    itself = world.role_client(SERVICE_BASE)
+async def test_the_role_of_the_service_itself_reads_nothing(stack: ServiceStack) -> None:
+    itself = stack.role_boto_client(SERVICE_BASE)
     key = {"PK": {"S": "TENANT#acme#USER#1"}, "SK": {"S": "PROFILE"}}
     with pytest.raises(itself.exceptions.ClientError) as denial:
-        itself.get_item(TableName=world.settings.table, Key=key)
+        itself.get_item(TableName=stack.settings.table, Key=key)
     assert denial.value.response["Error"]["Code"] == "AccessDeniedException"
 
 
 async def test_a_service_that_may_assume_no_role_serves_nothing(
-    world: World, production: Starlette, tenant: TenantId
+    stack: ServiceStack, production: Starlette, tenant: TenantId
 ) -> None:
-    before = world.gate.account
-    world.gate.account = before.with_role(replace(before.role(SERVICE_BASE), id="AROAANOTHERROLEOFTHAT"))
-    answer = await session(world, production, tenant).post({"query": USERS})
-    world.gate.account = before
+    before = stack.gate.account
+    stack.gate.account = before.with_role(replace(before.role(SERVICE_BASE), id="AROAANOTHERROLEOFTHAT"))
+    answer = await session(stack, production, tenant).post({"query": USERS})
+    stack.gate.account = before
     assert (answer.status_code, answer.json()["errors"][0]["extensions"]["code"]) == (500, "INTERNAL")

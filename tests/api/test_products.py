@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from keyfence.auth.principal import Role
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 CREATE = """mutation(
   $sku: String!, $price: Decimal! = "1.10", $category: [String!]! = ["office"], $name: String! = "Pen"
@@ -21,37 +21,37 @@ LISTED = """query($path: [String!]! = ["office"], $min: Decimal, $max: Decimal, 
 
 
 @pytest.fixture
-async def shop(owner: Session) -> Session:
-    await owner.ask('mutation { createCategory(path: ["office"]) { depth } }')
+async def shop(owner: ApiClient) -> ApiClient:
+    await owner.data('mutation { createCategory(path: ["office"]) { depth } }')
     return owner
 
 
-async def new(session: Session, sku: str, **given: Any) -> dict[str, Any]:
-    made: dict[str, Any] = (await session.ask(CREATE, sku=sku, **given))["createProduct"]
+async def new(session: ApiClient, sku: str, **given: Any) -> dict[str, Any]:
+    made: dict[str, Any] = (await session.data(CREATE, sku=sku, **given))["createProduct"]
     return made
 
 
-async def refused_field(session: Session, query: str, **variables: Any) -> tuple[str, str | None]:
-    (error,) = (await session.answer(query, **variables))["errors"]
+async def refused_field(session: ApiClient, query: str, **variables: Any) -> tuple[str, str | None]:
+    (error,) = (await session.execute(query, **variables))["errors"]
     return error["extensions"]["code"], error["extensions"].get("field")
 
 
-async def test_a_product_is_found_by_id_by_sku_and_as_a_node(shop: Session) -> None:
+async def test_a_product_is_found_by_id_by_sku_and_as_a_node(shop: ApiClient) -> None:
     made = await new(shop, "A#1", price="149.90")
     assert (made["price"], made["currency"], made["revision"], made["views"]) == ("149.90", "EUR", 1, 0)
     query = """query($id: ID!) {
         product(id: $id) { ...All } productBySku(sku: "A#1") { ...All } node(id: $id) { ...All } }
       fragment All on Product { id sku name price currency category revision version views createdAt updatedAt }"""
-    data = await shop.ask(query, id=made["id"])
+    data = await shop.data(query, id=made["id"])
     assert data == {"product": made, "productBySku": made, "node": made}
 
 
-async def test_an_unknown_product_is_null(shop: Session) -> None:
+async def test_an_unknown_product_is_null(shop: ApiClient) -> None:
     nobody = "prd_" + "0" * 26
-    data = await shop.ask('query($id: ID!) { product(id: $id) { id } productBySku(sku: "x") { id } }', id=nobody)
+    data = await shop.data('query($id: ID!) { product(id: $id) { id } productBySku(sku: "x") { id } }', id=nobody)
     assert data == {"product": None, "productBySku": None}
-    assert await shop.refusal(VIEW, id=nobody) == "NOT_FOUND"
-    assert await shop.refusal(REVISE, id=nobody, input={"name": "X"}) == "NOT_FOUND"
+    assert await shop.error_code(VIEW, id=nobody) == "NOT_FOUND"
+    assert await shop.error_code(REVISE, id=nobody, input={"name": "X"}) == "NOT_FOUND"
 
 
 @pytest.mark.parametrize(
@@ -68,18 +68,18 @@ async def test_an_unknown_product_is_null(shop: Session) -> None:
     ],
 )
 async def test_an_invalid_product_is_refused_with_its_field(
-    shop: Session, given: dict[str, Any], code: str, field: str
+    shop: ApiClient, given: dict[str, Any], code: str, field: str
 ) -> None:
     await new(shop, "A-1")
     assert await refused_field(shop, CREATE, **given) == (code, field)
-    data = await shop.ask(LISTED)
+    data = await shop.data(LISTED)
     assert [edge["node"]["sku"] for edge in data["productsInCategory"]["edges"]] == ["A-1"]
 
 
-async def test_a_revision_keeps_the_old_values_and_the_author(world: World, shop: Session) -> None:
+async def test_a_revision_keeps_the_old_values_and_the_author(stack: ServiceStack, shop: ApiClient) -> None:
     made = await new(shop, "A-1")
-    admin = world.session(shop.tenant, Role.ADMIN, user="usr_ada")
-    revised = await admin.ask(REVISE, id=made["id"], input={"price": "2"}, v=1)
+    admin = stack.api_client(shop.tenant, Role.ADMIN, user="usr_ada")
+    revised = await admin.data(REVISE, id=made["id"], input={"price": "2"}, v=1)
     assert revised["reviseProduct"] == {
         "name": "Pen",
         "price": "2.00",
@@ -87,12 +87,12 @@ async def test_a_revision_keeps_the_old_values_and_the_author(world: World, shop
         "revision": 2,
         "version": 2,
     }
-    assert await admin.refusal(REVISE, id=made["id"], input={"price": "3"}, v=1) == "CONFLICT"
+    assert await admin.error_code(REVISE, id=made["id"], input={"price": "3"}, v=1) == "CONFLICT"
     assert await refused_field(admin, REVISE, id=made["id"], input={"price": None}) == ("BAD_USER_INPUT", "price")
-    unchanged = await admin.ask(REVISE, id=made["id"], input={"price": "2.00", "name": "Pen"})
+    unchanged = await admin.data(REVISE, id=made["id"], input={"price": "2.00", "name": "Pen"})
     assert unchanged["reviseProduct"]["version"] == 2
     query = "query($id: ID!) { product(id: $id) { revisions { edges { node { revision name price by at } } } } }"
-    edges = (await shop.ask(query, id=made["id"]))["product"]["revisions"]["edges"]
+    edges = (await shop.data(query, id=made["id"]))["product"]["revisions"]["edges"]
     assert [edge["node"] | {"at": ""} for edge in edges] == [
         {"revision": 2, "name": "Pen", "price": "2.00", "by": "usr_ada", "at": ""},
         {"revision": 1, "name": "Pen", "price": "1.10", "by": "somebody", "at": ""},
@@ -100,41 +100,43 @@ async def test_a_revision_keeps_the_old_values_and_the_author(world: World, shop
     assert edges[1]["node"]["at"] == made["createdAt"] < edges[0]["node"]["at"]
 
 
-async def test_the_activity_log_has_prices_as_the_product_has_them(shop: Session) -> None:
+async def test_the_activity_log_has_prices_as_the_product_has_them(shop: ApiClient) -> None:
     made = await new(shop, "A-1", price="10.00")
-    await shop.ask(REVISE, id=made["id"], input={"price": "12.5"})
-    edges = (await shop.ask("{ activity(first: 2) { edges { node { detail } } } }"))["activity"]["edges"]
+    await shop.data(REVISE, id=made["id"], input={"price": "12.5"})
+    edges = (await shop.data("{ activity(first: 2) { edges { node { detail } } } }"))["activity"]["edges"]
     revised, created = (edge["node"]["detail"] for edge in edges)
     assert created["after"]["price"] == made["price"] == "10.00"
     assert revised == {"before": {"price": "10.00"}, "after": {"price": "12.50"}}
 
 
-async def test_products_of_a_category_are_listed_by_price(shop: Session) -> None:
+async def test_products_of_a_category_are_listed_by_price(shop: ApiClient) -> None:
     for price in ("10", "9.99", "100", "0"):
         await new(shop, f"P{price}", price=price)
-    whole = (await shop.ask(LISTED))["productsInCategory"]["edges"]
+    whole = (await shop.data(LISTED))["productsInCategory"]["edges"]
     assert [edge["node"]["price"] for edge in whole] == ["0.00", "9.99", "10.00", "100.00"]
-    some = (await shop.ask(LISTED, min="9.99", max="10"))["productsInCategory"]["edges"]
+    some = (await shop.data(LISTED, min="9.99", max="10"))["productsInCategory"]["edges"]
     assert [edge["node"]["price"] for edge in some] == ["9.99", "10.00"]
-    page = (await shop.ask(LISTED, max="99", first=2))["productsInCategory"]
+    page = (await shop.data(LISTED, max="99", first=2))["productsInCategory"]
     assert page["pageInfo"]["hasNextPage"] is True
-    rest = (await shop.ask(LISTED, max="99", first=2, after=page["pageInfo"]["endCursor"]))["productsInCategory"]
+    rest = (await shop.data(LISTED, max="99", first=2, after=page["pageInfo"]["endCursor"]))["productsInCategory"]
     assert [edge["node"]["price"] for edge in rest["edges"]] == ["10.00"]
-    assert await shop.refusal(LISTED, after=page["pageInfo"]["endCursor"]) == "BAD_USER_INPUT"
+    assert await shop.error_code(LISTED, after=page["pageInfo"]["endCursor"]) == "BAD_USER_INPUT"
     assert await refused_field(shop, LISTED, min="-1") == ("BAD_USER_INPUT", "minPrice")
     assert await refused_field(shop, LISTED, max="0.001") == ("BAD_USER_INPUT", "maxPrice")
     assert await refused_field(shop, LISTED, path=[]) == ("BAD_USER_INPUT", "path")
 
 
-async def test_views_are_counted_for_each_product_and_shown_in_lists_for_one_batch(world: World, shop: Session) -> None:
+async def test_views_are_counted_for_each_product_and_shown_in_lists_for_one_batch(
+    stack: ServiceStack, shop: ApiClient
+) -> None:
     first, second = await new(shop, "A"), await new(shop, "B")
-    member = world.session(shop.tenant, Role.MEMBER)
+    member = stack.api_client(shop.tenant, Role.MEMBER)
     for id in (first["id"], first["id"], second["id"]):
-        assert (await member.ask(VIEW, id=id))["countProductView"] is True
-    world.calls()
-    data = await shop.ask('{ productsInCategory(path: ["office"]) { edges { node { sku views } } } }')
+        assert (await member.data(VIEW, id=id))["countProductView"] is True
+    stack.take_calls()
+    data = await shop.data('{ productsInCategory(path: ["office"]) { edges { node { sku views } } } }')
     assert {edge["node"]["sku"]: edge["node"]["views"] for edge in data["productsInCategory"]["edges"]} == {
         "A": 2,
         "B": 1,
     }
-    assert [call.operation for call in world.calls() if call.operation != "GetItem"] == ["Query", "BatchGetItem"]
+    assert [call.operation for call in stack.take_calls() if call.operation != "GetItem"] == ["Query", "BatchGetItem"]

@@ -13,7 +13,7 @@ from tests.data.order_requests import (
     order_input,
     place_order,
 )
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 EVERYWHERE = """query($id: ID!, $customer: ID!) {
   order(id: $id) { status total flagged createdAt updatedAt items { position sku } }
@@ -28,49 +28,49 @@ EVERYWHERE = """query($id: ID!, $customer: ID!) {
 BIN = "{ deletedOrders { edges { node { id status items { sku } history { kind } } } } }"
 
 
-async def an_order(owner: Session) -> dict[str, Any]:
+async def an_order(owner: ApiClient) -> dict[str, Any]:
     customer, pen = await new_customer(owner), await new_product(owner)
     return await place_order(owner, order_input(customer, (pen, 1), (pen, 2)))
 
 
-async def test_a_deleted_order_leaves_every_list_and_returns_to_its_place_when_restored(owner: Session) -> None:
+async def test_a_deleted_order_leaves_every_list_and_returns_to_its_place_when_restored(owner: ApiClient) -> None:
     order = await an_order(owner)
     names = {"id": order["id"], "customer": order["customer"]["id"]}
-    await owner.ask(FLAG, id=order["id"])
-    before = await owner.ask(EVERYWHERE, **names)
+    await owner.data(FLAG, id=order["id"])
+    before = await owner.data(EVERYWHERE, **names)
     assert str(before).count(order["id"]) == 6
-    await owner.ask(DELETE, id=order["id"])
-    assert order["id"] not in str(await owner.ask(EVERYWHERE, **names))
-    (edge,) = (await owner.ask(BIN))["deletedOrders"]["edges"]
+    await owner.data(DELETE, id=order["id"])
+    assert order["id"] not in str(await owner.data(EVERYWHERE, **names))
+    (edge,) = (await owner.data(BIN))["deletedOrders"]["edges"]
     assert (edge["node"]["id"], len(edge["node"]["items"])) == (order["id"], 2)
-    await owner.ask(RESTORE, id=order["id"])
-    assert await owner.ask(EVERYWHERE, **names) == before
-    assert (await owner.ask(BIN))["deletedOrders"]["edges"] == []
+    await owner.data(RESTORE, id=order["id"])
+    assert await owner.data(EVERYWHERE, **names) == before
+    assert (await owner.data(BIN))["deletedOrders"]["edges"] == []
 
 
-async def test_an_order_in_the_bin_cannot_be_changed(owner: Session) -> None:
+async def test_an_order_in_the_bin_cannot_be_changed(owner: ApiClient) -> None:
     order = await an_order(owner)
-    first = await owner.ask(DELETE, id=order["id"])
-    assert await owner.ask(DELETE, id=order["id"]) == first
+    first = await owner.data(DELETE, id=order["id"])
+    assert await owner.data(DELETE, id=order["id"]) == first
     for refused in (TRANSITION, FLAG):
-        assert await owner.refusal(refused, id=order["id"], to="CONFIRMED") == "CONFLICT"
-    assert [edge["node"]["history"] for edge in (await owner.ask(BIN))["deletedOrders"]["edges"]] == [
+        assert await owner.error_code(refused, id=order["id"], to="CONFIRMED") == "CONFLICT"
+    assert [edge["node"]["history"] for edge in (await owner.data(BIN))["deletedOrders"]["edges"]] == [
         [{"kind": "placed"}, {"kind": "deleted"}]
     ]
 
 
-async def test_an_order_that_is_not_in_the_bin_cannot_be_restored(world: World, owner: Session) -> None:
+async def test_an_order_that_is_not_in_the_bin_cannot_be_restored(stack: ServiceStack, owner: ApiClient) -> None:
     order = await an_order(owner)
-    assert await owner.refusal(RESTORE, id=order["id"]) == "CONFLICT"
-    neighbour = world.session(await world.new_tenant())
+    assert await owner.error_code(RESTORE, id=order["id"]) == "CONFLICT"
+    neighbour = stack.api_client(await stack.new_tenant())
     for refused in (RESTORE, DELETE):
-        assert await neighbour.refusal(refused, id=order["id"]) == "NOT_FOUND"
+        assert await neighbour.error_code(refused, id=order["id"]) == "NOT_FOUND"
 
 
-async def test_the_bin_needs_the_role_admin(world: World, owner: Session) -> None:
+async def test_the_bin_needs_the_role_admin(stack: ServiceStack, owner: ApiClient) -> None:
     order = await an_order(owner)
-    member, admin = world.session(owner.tenant, Role.MEMBER), world.session(owner.tenant, Role.ADMIN)
-    assert await member.refusal(DELETE, id=order["id"]) == "FORBIDDEN"
-    await admin.ask(DELETE, id=order["id"])
-    assert await member.refusal(RESTORE, id=order["id"]) == "FORBIDDEN"
-    assert len((await member.ask(BIN))["deletedOrders"]["edges"]) == 1
+    member, admin = stack.api_client(owner.tenant, Role.MEMBER), stack.api_client(owner.tenant, Role.ADMIN)
+    assert await member.error_code(DELETE, id=order["id"]) == "FORBIDDEN"
+    await admin.data(DELETE, id=order["id"])
+    assert await member.error_code(RESTORE, id=order["id"]) == "FORBIDDEN"
+    assert len((await member.data(BIN))["deletedOrders"]["edges"]) == 1

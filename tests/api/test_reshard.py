@@ -9,7 +9,7 @@ import pytest
 
 from keyfence.app.local import aws_access
 from keyfence_iam.tenant import TenantId
-from tests.stack import SHORT_SETTLE, Session, World
+from tests.stack import SHORT_SETTLE, ApiClient, ServiceStack
 
 pytestmark = pytest.mark.one_engine
 
@@ -27,18 +27,18 @@ CREATE = """mutation ($email: String!) {
 
 
 @pytest.fixture
-async def operator(world: World, moving: bool) -> AsyncIterator[Session]:
+async def operator(stack: ServiceStack, moving: bool) -> AsyncIterator[ApiClient]:
     """An operator at a server with a short settle time, with or without a migrator."""
-    settings = world.settings.model_copy(update=SHORT_SETTLE)
-    migrator = aws_access(settings, world.gate.sessions).connect_migrator() if moving else None
-    application = world.serve(settings=settings, migrator=migrator)
-    yield replace(world.operator(), application=application)
+    settings = stack.settings.model_copy(update=SHORT_SETTLE)
+    migrator = aws_access(settings, stack.gate.sessions).connect_migrator() if moving else None
+    application = stack.serve(settings=settings, migrator=migrator)
+    yield replace(stack.operator_client(), application=application)
     if migrator:
         migrator.close()
 
 
-async def shards_of(operator: Session, tenant: TenantId, collection: str = "users") -> dict[str, Any]:
-    answer = await operator.answer(SHARDS, id=tenant)
+async def shards_of(operator: ApiClient, tenant: TenantId, collection: str = "users") -> dict[str, Any]:
+    answer = await operator.execute(SHARDS, id=tenant)
     (found,) = [one for one in answer["data"]["tenant"]["shards"] if one["collection"] == collection]
     return dict(found)
 
@@ -63,56 +63,56 @@ async def ended(operator: Session, tenant: TenantId) -> dict[str, Any]:
 
 @pytest.mark.parametrize("moving", [False, True])
 async def test_a_server_grows_a_collection_by_itself_and_writes_events(
-    world: World, operator: Session, tenant: TenantId
+    stack: ServiceStack, operator: ApiClient, tenant: TenantId
 ) -> None:
-    begun = (await operator.answer(RESHARD, tenant=tenant, collection="users", shards=4))["data"]["reshard"]
+    begun = (await operator.execute(RESHARD, tenant=tenant, collection="users", shards=4))["data"]["reshard"]
     assert (begun["readShards"], begun["writeShards"]) == (4, 1)
     assert begun["job"].startswith("job_")
-    again = (await operator.answer(RESHARD, tenant=tenant, collection="users", shards=4))["data"]["reshard"]
+    again = (await operator.execute(RESHARD, tenant=tenant, collection="users", shards=4))["data"]["reshard"]
     assert again["job"] in (begun["job"], None)
     found = await ended(operator, tenant)
     assert (found["readShards"], found["writeShards"], found["generation"]) == (4, 4, 2)
-    events = (await operator.answer(SHARDS, id=tenant))["data"]["tenant"]["events"]["edges"]
+    events = (await operator.execute(SHARDS, id=tenant))["data"]["tenant"]["events"]["edges"]
     assert [one["node"]["kind"] for one in events[:2]] == ["shards.grown", "shards.growing"]
     assert {one["node"]["by"] for one in events[:2]} == {"an-operator"}
-    met = (await operator.answer(RESHARD, tenant=tenant, collection="users", shards=4))["data"]["reshard"]
+    met = (await operator.execute(RESHARD, tenant=tenant, collection="users", shards=4))["data"]["reshard"]
     assert met == found
 
 
 @pytest.mark.parametrize("moving", [True])
 async def test_users_are_listed_once_after_the_shards_are_reduced_again(
-    world: World, operator: Session, tenant: TenantId
+    stack: ServiceStack, operator: ApiClient, tenant: TenantId
 ) -> None:
-    await operator.answer(RESHARD, tenant=tenant, collection="users", shards=8)
+    await operator.execute(RESHARD, tenant=tenant, collection="users", shards=8)
     await ended(operator, tenant)
-    session = replace(world.session(tenant), application=operator.application)
+    session = replace(stack.api_client(tenant), application=operator.application)
     for number in range(20):
         await create_user(session, f"{number}@x.example")
-    slots = {item["GSI2PK"]["S"][-2:] for item in _users(world, tenant)}
+    slots = {item["GSI2PK"]["S"][-2:] for item in _users(stack, tenant)}
     assert len(slots) > 2
-    await operator.answer(RESHARD, tenant=tenant, collection="users", shards=2)
+    await operator.execute(RESHARD, tenant=tenant, collection="users", shards=2)
     found = await ended(operator, tenant)
     assert (found["readShards"], found["writeShards"]) == (2, 2)
-    assert {item["GSI2PK"]["S"][-2:] for item in _users(world, tenant)} == {"00", "01"}
-    answer = await session.answer("{ users(first: 50) { edges { node { email } } } }")
+    assert {item["GSI2PK"]["S"][-2:] for item in _users(stack, tenant)} == {"00", "01"}
+    answer = await session.execute("{ users(first: 50) { edges { node { email } } } }")
     listed = [one["node"]["email"] for one in answer["data"]["users"]["edges"]]
     assert sorted(listed) == sorted(f"{number}@x.example" for number in range(20))
 
 
 @pytest.mark.parametrize("moving", [False])
 async def test_a_reshard_that_moves_items_waits_for_the_migrator_and_blocks_others(
-    world: World, operator: Session, tenant: TenantId
+    stack: ServiceStack, operator: ApiClient, tenant: TenantId
 ) -> None:
-    await operator.answer(RESHARD, tenant=tenant, collection="users", shards=4)
+    await operator.execute(RESHARD, tenant=tenant, collection="users", shards=4)
     await ended(operator, tenant)
-    begun = (await operator.answer(RESHARD, tenant=tenant, collection="users", shards=2))["data"]["reshard"]
+    begun = (await operator.execute(RESHARD, tenant=tenant, collection="users", shards=2))["data"]["reshard"]
     await asyncio.sleep(0.2)
     assert await shards_of(operator, tenant) == begun
-    refused = await operator.answer(RESHARD, tenant=tenant, collection="users", shards=8)
+    refused = await operator.execute(RESHARD, tenant=tenant, collection="users", shards=8)
     (error,) = refused["errors"]
     assert error["extensions"]["code"] == "CONFLICT"
     assert error["extensions"]["job"] == begun["job"]
-    other = await operator.answer(RESHARD, tenant=tenant, collection="customers", shards=2)
+    other = await operator.execute(RESHARD, tenant=tenant, collection="customers", shards=2)
     assert "errors" not in other, "another collection is another matter"
 
 
@@ -122,19 +122,19 @@ async def test_a_reshard_that_moves_items_waits_for_the_migrator_and_blocks_othe
     [("nothing", 2, "collection"), ("users", 0, "shards"), ("users", 257, "shards"), ("counters", 101, "shards")],
 )
 async def test_what_cannot_be_is_refused(
-    world: World, operator: Session, tenant: TenantId, collection: str, shards: int, field: str
+    stack: ServiceStack, operator: ApiClient, tenant: TenantId, collection: str, shards: int, field: str
 ) -> None:
-    answer = await operator.answer(RESHARD, tenant=tenant, collection=collection, shards=shards)
+    answer = await operator.execute(RESHARD, tenant=tenant, collection=collection, shards=shards)
     (error,) = answer["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
 
 
 @pytest.mark.parametrize("moving", [False])
-async def test_a_tenant_that_does_not_exist_is_not_found(world: World, operator: Session) -> None:
-    answer = await operator.answer(RESHARD, tenant="nobody-here", collection="users", shards=2)
+async def test_a_tenant_that_does_not_exist_is_not_found(stack: ServiceStack, operator: ApiClient) -> None:
+    answer = await operator.execute(RESHARD, tenant="nobody-here", collection="users", shards=2)
     assert answer["errors"][0]["extensions"]["code"] == "NOT_FOUND"
 
 
-def _users(world: World, tenant: TenantId) -> list[Any]:
-    found = world.engine_client().scan(TableName=world.settings.table)["Items"]
+def _users(stack: ServiceStack, tenant: TenantId) -> list[Any]:
+    found = stack.engine_client().scan(TableName=stack.settings.table)["Items"]
     return [item for item in found if item["PK"]["S"].startswith(f"TENANT#{tenant}#USER#") and "GSI2PK" in item]

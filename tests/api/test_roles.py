@@ -7,7 +7,7 @@ from graphql.type import GraphQLField
 
 from keyfence.app.domains import load_domains
 from keyfence.auth.principal import Role
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 MUTATION_TYPE = load_domains().schema._schema.mutation_type
 MUTATIONS = dict(MUTATION_TYPE.fields) if MUTATION_TYPE else {}
@@ -40,41 +40,41 @@ def example(key: str, type_: Any) -> str:
     return NUMBERS.get(named.name, '"a@x.example"')
 
 
-async def test_a_viewer_can_call_no_mutation(world: World, owner: Session) -> None:
-    viewer = world.session(owner.tenant, Role.VIEWER)
-    world.calls()
-    codes = {name: await viewer.refusal(call(name, field)) for name, field in MUTATIONS.items()}
+async def test_a_viewer_can_call_no_mutation(stack: ServiceStack, owner: ApiClient) -> None:
+    viewer = stack.api_client(owner.tenant, Role.VIEWER)
+    stack.take_calls()
+    codes = {name: await viewer.error_code(call(name, field)) for name, field in MUTATIONS.items()}
     assert codes == dict.fromkeys(MUTATIONS, "FORBIDDEN")
-    assert not [made for made in world.calls() if made.operation != "GetItem"]
+    assert not [made for made in stack.take_calls() if made.operation != "GetItem"]
 
 
-async def test_a_member_can_call_no_mutation_for_admins(world: World, owner: Session) -> None:
-    member = world.session(owner.tenant, Role.MEMBER)
-    codes = {name: await member.refusal(call(name, MUTATIONS[name])) for name in (*ADMINS, "revokeSession")}
+async def test_a_member_can_call_no_mutation_for_admins(stack: ServiceStack, owner: ApiClient) -> None:
+    member = stack.api_client(owner.tenant, Role.MEMBER)
+    codes = {name: await member.error_code(call(name, MUTATIONS[name])) for name in (*ADMINS, "revokeSession")}
     assert codes == dict.fromkeys(codes, "FORBIDDEN")
 
 
 CREATE = 'mutation($r: Role!) { createUser(input: {email: "%s", name: "N", role: $r}) { id } }'
 
 
-async def test_only_an_owner_can_create_change_or_delete_an_owner(world: World, owner: Session) -> None:
-    admin = world.session(owner.tenant, Role.ADMIN)
-    assert await admin.refusal(CREATE % "o@x.example", r="OWNER") == "FORBIDDEN"
-    boss = (await owner.ask(CREATE % "o@x.example", r="OWNER"))["createUser"]["id"]
-    helper = (await admin.ask(CREATE % "h@x.example", r="ADMIN"))["createUser"]["id"]
+async def test_only_an_owner_can_create_change_or_delete_an_owner(stack: ServiceStack, owner: ApiClient) -> None:
+    admin = stack.api_client(owner.tenant, Role.ADMIN)
+    assert await admin.error_code(CREATE % "o@x.example", r="OWNER") == "FORBIDDEN"
+    boss = (await owner.data(CREATE % "o@x.example", r="OWNER"))["createUser"]["id"]
+    helper = (await admin.data(CREATE % "h@x.example", r="ADMIN"))["createUser"]["id"]
     update = "mutation($id: ID!, $r: Role) { updateUser(id: $id, input: {role: $r}) { role } }"
-    assert await admin.refusal(update, id=boss, r="VIEWER") == "FORBIDDEN"
-    assert await admin.refusal(update, id=helper, r="OWNER") == "FORBIDDEN"
-    assert await admin.refusal("mutation($id: ID!) { deleteUser(id: $id) }", id=boss) == "FORBIDDEN"
-    assert (await owner.ask(update, id=boss, r="VIEWER"))["updateUser"]["role"] == "VIEWER"
+    assert await admin.error_code(update, id=boss, r="VIEWER") == "FORBIDDEN"
+    assert await admin.error_code(update, id=helper, r="OWNER") == "FORBIDDEN"
+    assert await admin.error_code("mutation($id: ID!) { deleteUser(id: $id) }", id=boss) == "FORBIDDEN"
+    assert (await owner.data(update, id=boss, r="VIEWER"))["updateUser"]["role"] == "VIEWER"
 
 
-async def test_a_member_changes_own_settings_and_an_admin_any_settings(world: World, owner: Session) -> None:
-    mine = (await owner.ask(CREATE % "m@x.example", r="MEMBER"))["createUser"]["id"]
-    other = (await owner.ask(CREATE % "n@x.example", r="MEMBER"))["createUser"]["id"]
+async def test_a_member_changes_own_settings_and_an_admin_any_settings(stack: ServiceStack, owner: ApiClient) -> None:
+    mine = (await owner.data(CREATE % "m@x.example", r="MEMBER"))["createUser"]["id"]
+    other = (await owner.data(CREATE % "n@x.example", r="MEMBER"))["createUser"]["id"]
     put = 'mutation($id: ID!) { putSetting(userId: $id, name: "theme", value: {dark: true}) { value } }'
-    member = world.session(owner.tenant, Role.MEMBER, user=mine)
-    assert (await member.ask(put, id=mine))["putSetting"]["value"] == {"dark": True}
-    assert await member.refusal(put, id=other) == "FORBIDDEN"
-    admin = world.session(owner.tenant, Role.ADMIN)
-    assert (await admin.ask(put, id=other))["putSetting"]["value"] == {"dark": True}
+    member = stack.api_client(owner.tenant, Role.MEMBER, user=mine)
+    assert (await member.data(put, id=mine))["putSetting"]["value"] == {"dark": True}
+    assert await member.error_code(put, id=other) == "FORBIDDEN"
+    admin = stack.api_client(owner.tenant, Role.ADMIN)
+    assert (await admin.data(put, id=other))["putSetting"]["value"] == {"dark": True}

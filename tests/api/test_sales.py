@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from keyfence_iam.gate.faults import Fault
 from tests.data.order_requests import TRANSITION, new_customer, new_product, order_input, place_order
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 TOP = "query($m: String!, $n: Int) { topProducts(month: $m, first: $n) { quantity product { sku } } }"
 
@@ -15,22 +15,22 @@ def this_month() -> str:
     return f"{datetime.now(UTC):%Y-%m}"
 
 
-async def top(session: Session, first: int | None = None) -> list[tuple[str, int]]:
-    found = (await session.ask(TOP, m=this_month(), n=first))["topProducts"]
+async def top(session: ApiClient, first: int | None = None) -> list[tuple[str, int]]:
+    found = (await session.data(TOP, m=this_month(), n=first))["topProducts"]
     return [(one["product"]["sku"], one["quantity"]) for one in found]
 
 
-async def ordered(session: Session, customer: str, *lines: tuple[str, int]) -> str:
+async def ordered(session: ApiClient, customer: str, *lines: tuple[str, int]) -> str:
     id: str = (await place_order(session, order_input(customer, *lines)))["id"]
     return id
 
 
-async def step(session: Session, order: str, *states: str) -> None:
+async def step(session: ApiClient, order: str, *states: str) -> None:
     for state in states:
-        await session.ask(TRANSITION, id=order, to=state)
+        await session.data(TRANSITION, id=order, to=state)
 
 
-async def test_a_confirmed_order_counts_once_until_it_is_cancelled(owner: Session) -> None:
+async def test_a_confirmed_order_counts_once_until_it_is_cancelled(owner: ApiClient) -> None:
     customer, pen, ink = await new_customer(owner), await new_product(owner, "PEN"), await new_product(owner, "INK")
     first = await ordered(owner, customer, (pen, 2), (ink, 5), (pen, 1))
     second = await ordered(owner, customer, (pen, 4))
@@ -44,13 +44,13 @@ async def test_a_confirmed_order_counts_once_until_it_is_cancelled(owner: Sessio
     assert await top(owner) == [("PEN", 4)]
 
 
-async def test_an_order_that_was_cancelled_before_confirmation_never_counts(owner: Session) -> None:
+async def test_an_order_that_was_cancelled_before_confirmation_never_counts(owner: ApiClient) -> None:
     order = await ordered(owner, await new_customer(owner), (await new_product(owner), 3))
     await step(owner, order, "CANCELLED")
     assert await top(owner) == []
 
 
-async def test_concurrent_confirmations_are_all_counted(owner: Session) -> None:
+async def test_concurrent_confirmations_are_all_counted(owner: ApiClient) -> None:
     customer = await new_customer(owner)
     products = {sku: await new_product(owner, sku) for sku in ("A", "B", "C")}
     lines = [[("A", 1), ("B", number)] if number % 2 else [("B", 2), ("C", number)] for number in range(1, 11)]
@@ -63,34 +63,34 @@ async def test_concurrent_confirmations_are_all_counted(owner: Session) -> None:
     assert dict(await top(owner)) == dict(sold)
 
 
-async def _confirmed(session: Session, order: str) -> None:
+async def _confirmed(session: ApiClient, order: str) -> None:
     """Repeat the call while the answer says to retry."""
     while True:
-        answer = await session.answer(TRANSITION, id=order, to="CONFIRMED")
+        answer = await session.execute(TRANSITION, id=order, to="CONFIRMED")
         if "errors" not in answer:
             return
         assert answer["errors"][0]["extensions"]["code"] == "THROTTLED", answer
 
 
-async def test_a_lost_answer_does_not_count_twice(world: World, owner: Session) -> None:
+async def test_a_lost_answer_does_not_count_twice(stack: ServiceStack, owner: ApiClient) -> None:
     order = await ordered(owner, await new_customer(owner), (await new_product(owner), 3))
-    world.gate.faults = (Fault(kind="lost_response", operation="TransactWriteItems", nth=1),)
+    stack.gate.faults = (Fault(kind="lost_response", operation="TransactWriteItems", nth=1),)
     try:
         await step(owner, order, "CONFIRMED")
     finally:
-        world.gate.faults = ()
+        stack.gate.faults = ()
     assert await top(owner) == [("PEN", 3)]
 
 
-async def test_an_invalid_month_is_refused_with_its_field(owner: Session) -> None:
-    (error,) = (await owner.answer(TOP, m="2026-13"))["errors"]
+async def test_an_invalid_month_is_refused_with_its_field(owner: ApiClient) -> None:
+    (error,) = (await owner.execute(TOP, m="2026-13"))["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", "month")
 
 
-async def test_the_ranking_costs_one_query_and_one_batch(world: World, owner: Session) -> None:
+async def test_the_ranking_costs_one_query_and_one_batch(stack: ServiceStack, owner: ApiClient) -> None:
     order = await ordered(owner, await new_customer(owner), (await new_product(owner), 3))
     await step(owner, order, "CONFIRMED")
-    await owner.ask("{ viewer { subject } }")
-    world.calls()
+    await owner.data("{ viewer { subject } }")
+    stack.take_calls()
     await top(owner)
-    assert [call.operation for call in world.calls() if call.operation != "GetItem"] == ["Query", "BatchGetItem"]
+    assert [call.operation for call in stack.take_calls() if call.operation != "GetItem"] == ["Query", "BatchGetItem"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.stack import Session
+from tests.stack import ApiClient
 
 CREATE = "mutation($i: CreateStoreInput!) { createStore(input: $i) { id name latitude longitude } }"
 NEAR = """query($lat: Float!, $lon: Float!, $km: Float!, $first: Int) {
@@ -12,25 +12,25 @@ NEAR = """query($lat: Float!, $lon: Float!, $km: Float!, $first: Int) {
 }"""
 
 
-async def created(owner: Session, name: str, latitude: float, longitude: float) -> dict[str, Any]:
-    made = await owner.ask(CREATE, i={"name": name, "latitude": latitude, "longitude": longitude})
+async def created(owner: ApiClient, name: str, latitude: float, longitude: float) -> dict[str, Any]:
+    made = await owner.data(CREATE, i={"name": name, "latitude": latitude, "longitude": longitude})
     store: dict[str, Any] = made["createStore"]
     return store
 
 
-async def test_the_nearest_store_comes_first_across_the_date_line(owner: Session) -> None:
+async def test_the_nearest_store_comes_first_across_the_date_line(owner: ApiClient) -> None:
     for name, longitude in (("east", 179.95), ("west", -179.99), ("far", 179.0)):
         await created(owner, name, 0.0, longitude)
-    found = (await owner.ask(NEAR, lat=0.0, lon=180.0, km=10.0))["storesNear"]
+    found = (await owner.data(NEAR, lat=0.0, lon=180.0, km=10.0))["storesNear"]
     assert [one["store"]["name"] for one in found] == ["west", "east"]
     assert [round(one["distanceKm"], 2) for one in found] == [1.11, 5.56]
-    assert len((await owner.ask(NEAR, lat=0.0, lon=180.0, km=10.0, first=1))["storesNear"]) == 1
+    assert len((await owner.data(NEAR, lat=0.0, lon=180.0, km=10.0, first=1))["storesNear"]) == 1
 
 
-async def test_a_store_is_returned_as_it_was_created_and_by_its_id(owner: Session) -> None:
+async def test_a_store_is_returned_as_it_was_created_and_by_its_id(owner: ApiClient) -> None:
     store = await created(owner, "Ecke #7 50%", -0.0, -123.456789012)
     assert (store["latitude"], store["longitude"]) == (0.0, -123.456789012)
-    shown = await owner.ask(
+    shown = await owner.data(
         "query($id: ID!) { node(id: $id) { ... on Store { id name latitude longitude } } }", id=store["id"]
     )
     assert shown["node"] == store
@@ -48,8 +48,8 @@ async def test_a_store_is_returned_as_it_was_created_and_by_its_id(owner: Sessio
     ],
     ids=str,
 )
-async def test_an_invalid_search_is_refused_with_its_field(owner: Session, wrong: dict[str, Any], field: str) -> None:
-    (error,) = (await owner.answer(NEAR, **{"lat": 1.0, "lon": 1.0, "km": 1.0, **wrong}))["errors"]
+async def test_an_invalid_search_is_refused_with_its_field(owner: ApiClient, wrong: dict[str, Any], field: str) -> None:
+    (error,) = (await owner.execute(NEAR, **{"lat": 1.0, "lon": 1.0, "km": 1.0, **wrong}))["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
 
 
@@ -57,7 +57,7 @@ async def test_an_invalid_search_is_refused_with_its_field(owner: Session, wrong
     ("wrong", "field"),
     [({"latitude": -91.0}, "latitude"), ({"longitude": 181.0}, "longitude"), ({"name": " "}, "name")],
 )
-async def test_a_store_outside_the_earth_is_refused(owner: Session, wrong: dict[str, Any], field: str) -> None:
+async def test_a_store_outside_the_earth_is_refused(owner: ApiClient, wrong: dict[str, Any], field: str) -> None:
     given = {"name": "Shop", "latitude": 1.0, "longitude": 1.0, **wrong}
-    (error,) = (await owner.answer(CREATE, i=given))["errors"]
+    (error,) = (await owner.execute(CREATE, i=given))["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", field)

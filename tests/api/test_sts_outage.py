@@ -8,7 +8,7 @@ import pytest
 from keyfence.store.dynamodb.credentials import TenantCredentials
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.sts import SessionCache
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 USERS = "{ users { edges { node { email } } } }"
 CREATE = 'mutation($email: String!) { createUser(input: {email: $email, name: "N"}) { id } }'
@@ -20,9 +20,9 @@ LOST = (Fault(kind="lost_request", service="sts"),)
 class Service:
     """The service on a clock of its own."""
 
-    world: World
+    stack: ServiceStack
     vending: SessionCache
-    owner: Session
+    owner: ApiClient
     now: float = 0.0
 
     def pass_time(self, seconds: int) -> None:
@@ -35,13 +35,13 @@ class Service:
 
 
 @pytest.fixture
-def service(world: World, owner: Session) -> Iterator[Service]:
+def service(stack: ServiceStack, owner: ApiClient) -> Iterator[Service]:
     made: Service
-    vending = SessionCache(world.vending._assume, clock=lambda: made.now, random_share=lambda: 1.0)
-    application = world.serve(tables=replace(world.tables, credentials=TenantCredentials(vending)), sessions=vending)
-    made = Service(world, vending, replace(owner, application=application))
+    vending = SessionCache(stack.vending._assume, clock=lambda: made.now, random_share=lambda: 1.0)
+    application = stack.serve(tables=replace(stack.tables, credentials=TenantCredentials(vending)), sessions=vending)
+    made = Service(stack, vending, replace(owner, application=application))
     yield made
-    world.gate.faults = ()
+    stack.gate.faults = ()
     vending.close()
 
 
@@ -49,43 +49,43 @@ def service(world: World, owner: Session) -> Iterator[Service]:
 async def test_a_tenant_in_use_is_served_during_an_outage_of_five_minutes_and_after(
     service: Service, faults: tuple[Fault, ...]
 ) -> None:
-    await service.owner.ask(USERS)
-    await service.owner.ask(CREATE, email="0@x.example")
+    await service.owner.data(USERS)
+    await service.owner.data(CREATE, email="0@x.example")
     service.pass_time(530)
-    service.world.gate.faults = faults
+    service.stack.gate.faults = faults
     for minute in range(1, 6):
         service.pass_time(60)
-        await service.owner.ask(CREATE, email=f"{minute}@x.example")
-        assert len((await service.owner.ask(USERS))["users"]["edges"]) == minute + 1
+        await service.owner.data(CREATE, email=f"{minute}@x.example")
+        assert len((await service.owner.data(USERS))["users"]["edges"]) == minute + 1
     assert service.vending.counts["failed"] > 0
-    service.world.gate.faults = ()
+    service.stack.gate.faults = ()
     service.pass_time(60)
     assert service.vending.counts["renewed"] >= 3
-    await service.owner.ask(CREATE, email="after@x.example")
+    await service.owner.data(CREATE, email="after@x.example")
 
 
 async def test_with_expired_sessions_the_service_fails_closed_and_recovers_without_a_restart(service: Service) -> None:
-    await service.owner.ask(USERS)
-    service.world.gate.faults = DOWN
+    await service.owner.data(USERS)
+    service.stack.gate.faults = DOWN
     service.pass_time(1000)
-    answer = await service.owner.answer(USERS)
+    answer = await service.owner.execute(USERS)
     (error,) = answer["errors"]
     assert (error["message"], error["extensions"]["code"]) == ("internal error", "INTERNAL")
-    service.world.calls()
-    await service.owner.answer(USERS)
-    assert service.world.calls() == [], "nothing is sent with anybody else's credentials"
-    service.world.gate.faults = ()
+    service.stack.take_calls()
+    await service.owner.execute(USERS)
+    assert service.stack.take_calls() == [], "nothing is sent with anybody else's credentials"
+    service.stack.gate.faults = ()
     service.pass_time(5)
-    await service.owner.ask(USERS)
+    await service.owner.data(USERS)
 
 
 async def test_a_new_tenant_gets_an_internal_error_and_is_served_when_sts_is_back(service: Service) -> None:
-    await service.owner.ask(USERS)
-    newcomer = replace(service.owner, tenant=await service.world.new_tenant())
-    newcomer = replace(newcomer, token=service.world.session(newcomer.tenant).token)
-    service.world.gate.faults = DOWN
-    assert await newcomer.refusal(USERS) == "INTERNAL"
-    await service.owner.ask(USERS)
-    service.world.gate.faults = ()
+    await service.owner.data(USERS)
+    newcomer = replace(service.owner, tenant=await service.stack.new_tenant())
+    newcomer = replace(newcomer, token=service.stack.api_client(newcomer.tenant).token)
+    service.stack.gate.faults = DOWN
+    assert await newcomer.error_code(USERS) == "INTERNAL"
+    await service.owner.data(USERS)
+    service.stack.gate.faults = ()
     service.pass_time(5)
-    await newcomer.ask(USERS)
+    await newcomer.data(USERS)

@@ -16,7 +16,7 @@ from tests.data.order_requests import (
     place_order,
 )
 from tests.engine.moving_tenant import MovingTenant
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 USER = 'mutation($e: String!) { createUser(input: {email: $e, name: "N"}) { id } }'
 GROUP = "mutation($n: String!) { createGroup(input: {name: $n}) { id } }"
@@ -30,8 +30,8 @@ LISTS = """{ users { edges { node { id email role } } } groups { edges { node { 
 
 
 @pytest.fixture
-async def moving(world: World) -> MovingTenant:
-    return await MovingTenant.begun(world)
+async def moving(stack: ServiceStack) -> MovingTenant:
+    return await MovingTenant.begun(stack)
 
 
 class Shopping:
@@ -41,24 +41,24 @@ class Shopping:
         self.name = name
         self.ids: dict[str, str] = {}
 
-    async def begin(self, server: Session) -> None:
+    async def begin(self, server: ApiClient) -> None:
         ids = self.ids
-        ids["user"] = (await server.ask(USER, e=f"{self.name}@x.example"))["createUser"]["id"]
-        ids["other"] = (await server.ask(USER, e=f"{self.name}-2@x.example"))["createUser"]["id"]
-        ids["group"] = (await server.ask(GROUP, n=self.name))["createGroup"]["id"]
-        ids["crew"] = (await server.ask(GROUP, n=f"{self.name} crew"))["createGroup"]["id"]
+        ids["user"] = (await server.data(USER, e=f"{self.name}@x.example"))["createUser"]["id"]
+        ids["other"] = (await server.data(USER, e=f"{self.name}-2@x.example"))["createUser"]["id"]
+        ids["group"] = (await server.data(GROUP, n=self.name))["createGroup"]["id"]
+        ids["crew"] = (await server.data(GROUP, n=f"{self.name} crew"))["createGroup"]["id"]
         ids["customer"] = await new_customer(server, self.name)
         ids["product"] = await new_product(server, self.name)
         for order in ("order", "binned", "odd"):
             request = order_input(ids["customer"], (ids["product"], 2), (ids["product"], 1))
             ids[order] = (await place_order(server, request, f"{self.name}-{order}"))["id"]
-        await server.ask(MEMBER, g=ids["crew"], u=ids["user"])
-        await server.ask("mutation($id: ID!) { countProductView(id: $id) }", id=ids["product"])
+        await server.data(MEMBER, g=ids["crew"], u=ids["user"])
+        await server.data("mutation($id: ID!) { countProductView(id: $id) }", id=ids["product"])
 
-    async def go_on(self, server: Session) -> None:
+    async def go_on(self, server: ApiClient) -> None:
         ids = self.ids
-        await server.ask(MEMBER, g=ids["group"], u=ids["user"])
-        await server.ask(MEMBER, g=ids["group"], u=ids["other"])
+        await server.data(MEMBER, g=ids["group"], u=ids["user"])
+        await server.data(MEMBER, g=ids["group"], u=ids["other"])
         changes = [
             'updateUser(id: $user, input: {name: "New", role: ADMIN}) { id }',
             'updateGroup(id: $group, input: {name: "renamed"}) { id }',
@@ -78,23 +78,23 @@ class Shopping:
         for change in changes:
             names = [name for name in ids if f"${name}" in change]
             declared = ", ".join(f"${name}: ID!" for name in names)
-            await server.ask(f"mutation({declared}) {{ {change} }}", **{name: ids[name] for name in names})
+            await server.data(f"mutation({declared}) {{ {change} }}", **{name: ids[name] for name in names})
         for state in STATES:
-            await server.ask(TRANSITION, id=ids["order"], to=state)
+            await server.data(TRANSITION, id=ids["order"], to=state)
         for again in (DELETE, RESTORE, DELETE):
-            await server.ask(again, id=ids["binned"])
-        await server.ask(FLAG, id=ids["odd"])
-        assert (await server.ask(CLAIM))["claimReview"]["id"] == ids["odd"]
-        await server.ask(
+            await server.data(again, id=ids["binned"])
+        await server.data(FLAG, id=ids["odd"])
+        assert (await server.data(CLAIM))["claimReview"]["id"] == ids["odd"]
+        await server.data(
             "mutation($i: CreateStoreInput!) { createStore(input: $i) { id } }",
             i={"name": self.name, "latitude": 48.1, "longitude": 11.5},
         )
-        await server.ask(f'mutation {{ revokeSession(jti: "{self.name}") }}')
-        await server.ask(f'mutation {{ createCategory(path: ["{self.name}"]) {{ name }} }}')
-        await server.ask(f'mutation {{ moveCategory(path: ["pens"], to: ["{self.name}", "pens"]) }}')
+        await server.data(f'mutation {{ revokeSession(jti: "{self.name}") }}')
+        await server.data(f'mutation {{ createCategory(path: ["{self.name}"]) {{ name }} }}')
+        await server.data(f'mutation {{ moveCategory(path: ["pens"], to: ["{self.name}", "pens"]) }}')
 
 
-async def differences(server: Session) -> list[str]:
+async def differences(server: ApiClient) -> list[str]:
     transport = httpx2.ASGITransport(server.application)
     async with httpx2.AsyncClient(transport=transport, base_url="http://x") as http:
         lines = (await http.get("/metrics")).text.splitlines()
@@ -125,7 +125,7 @@ async def test_a_tenant_moves_to_its_own_table_and_back_while_clients_use_it(mov
     assert kept == copied
     await moving.publish(MovePhase.SHADOW)
     server = moving.server()
-    seen = await server.ask(LISTS)
+    seen = await server.data(LISTS)
     assert await differences(server) == []
     for phase, placement in (
         (MovePhase.SWITCHED, Placement.POOL),
@@ -137,7 +137,7 @@ async def test_a_tenant_moves_to_its_own_table_and_back_while_clients_use_it(mov
     ):
         await moving.publish(phase, placement)
         server = moving.server()
-        assert await server.ask(LISTS) == seen
+        assert await server.data(LISTS) == seen
         assert await differences(server) == []
 
 
@@ -146,11 +146,11 @@ async def test_a_difference_is_counted_and_the_answer_is_that_of_the_table_that_
 ) -> None:
     await moving.publish(MovePhase.SHADOW)
     server = moving.server()
-    made = (await server.ask(USER, e="u@x.example"))["createUser"]["id"]
+    made = (await server.data(USER, e="u@x.example"))["createUser"]["id"]
     ((partition, sort),) = [key for key in moving.items(moving.silo) if key[0].endswith(f"#USER#{made}")]
-    engine = moving.world.engine_client()
+    engine = moving.stack.engine_client()
     engine.delete_item(TableName=moving.silo, Key={"PK": {"S": partition}, "SK": {"S": sort}})
-    found = await server.ask("query($id: ID!) { user(id: $id) { email } }", id=made)
+    found = await server.data("query($id: ID!) { user(id: $id) { email } }", id=made)
     assert found == {"user": {"email": "u@x.example"}}
     (line,) = await differences(server)
     assert line.endswith(" 1")

@@ -26,7 +26,7 @@ from keyfence.usage.ledger import metered_tables
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
 from tests.api.quota_server import QuotaServer
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 USERS = "{ users { edges { node { email } } } }"
 CREATE = 'mutation($email: String!) { createUser(input: {email: $email, name: "N"}) { id } }'
@@ -53,29 +53,29 @@ class Till:
 
 
 @pytest.fixture
-def till(world: World) -> Till:
-    return Till(world.recorder)
+def till(stack: ServiceStack) -> Till:
+    return Till(stack.recorder)
 
 
 @pytest.fixture
-def server(world: World, till: Till) -> QuotaServer:
-    return QuotaServer(world=replace(world, tables=replace(world.tables, client=till)))
+def server(stack: ServiceStack, till: Till) -> QuotaServer:
+    return QuotaServer(stack=replace(stack, tables=replace(stack.tables, client=till)))
 
 
 async def used(server: QuotaServer, tenant: TenantId) -> UsageCounts:
     return (await server.usages.between(tenant, SPRING, SUMMER)).total
 
 
-async def work(session: Session, name: str) -> None:
+async def work(session: ApiClient, name: str) -> None:
     """Send reads, writes, conflicts, malformed requests and concurrent requests."""
-    await session.ask(CREATE, email=f"{name}@x.example")
-    await session.refusal(CREATE, email=f"{name}@x.example")
-    await asyncio.gather(*(session.ask(USERS) for _ in range(3)))
-    await session.answer(
+    await session.data(CREATE, email=f"{name}@x.example")
+    await session.error_code(CREATE, email=f"{name}@x.example")
+    await asyncio.gather(*(session.data(USERS) for _ in range(3)))
+    await session.execute(
         "{ a: users { edges { node { email groups { edges { node { id } } } } } } groups { __typename } }"
     )
-    await session.answer("{ nonsense }")
-    await session.answer("{ viewer { subject } __typename }")
+    await session.execute("{ nonsense }")
+    await session.execute("{ viewer { subject } __typename }")
 
 
 async def test_the_usage_of_all_tenants_and_the_service_is_what_the_engine_reported(
@@ -104,8 +104,8 @@ async def test_the_usage_of_all_tenants_and_the_service_is_what_the_engine_repor
 async def test_usage_is_counted_by_root_field_whatever_the_operation_name_is(server: QuotaServer) -> None:
     session = await server.tenant()
     await work(session, "ann")
-    await session.answer("query users { groups { edges { node { id } } } }")
-    await session.answer("query($y: Boolean = true) { ...F } fragment F on Query { x: groups { __typename } }")
+    await session.execute("query users { groups { edges { node { id } } } }")
+    await session.execute("query($y: Boolean = true) { ...F } fragment F on Query { x: groups { __typename } }")
     await server.flushing.flush()
     usage = await server.usages.between(session.tenant, SPRING, SUMMER)
     assert {name: counts.requests for name, counts in usage.operations.items()} == {
@@ -123,23 +123,25 @@ async def test_usage_is_counted_by_root_field_whatever_the_operation_name_is(ser
 async def test_refused_requests_are_counted_separately(server: QuotaServer) -> None:
     session = await server.tenant(requests_per_second=1)
     for _ in range(5):
-        await session.answer(USERS)
+        await session.execute(USERS)
     await server.flushing.flush()
     found = await server.usages.between(session.tenant, SPRING, SUMMER)
     assert (found.total.requests, found.total.refused) == (2, 3)
     assert found.operations["unknown"].refused == 3
 
 
-async def test_whole_hours_are_added_up_over_days_months_and_processes(world: World, server: QuotaServer) -> None:
+async def test_whole_hours_are_added_up_over_days_months_and_processes(
+    stack: ServiceStack, server: QuotaServer
+) -> None:
     session = await server.tenant("hours")
     neighbour = await server.tenant("hours-1")
-    other = QuotaServer(world=world, hour=server.hour)
+    other = QuotaServer(stack=stack, hour=server.hour)
     night = datetime.fromtimestamp(server.hour.now, UTC)
     for hours in (0, 1, 1, 25):
         server.hour.now = (night + timedelta(hours=hours)).timestamp()
-        await session.ask(USERS)
-        await other.session(session).ask(USERS)
-        await neighbour.ask(USERS)
+        await session.data(USERS)
+        await other.session(session).data(USERS)
+        await neighbour.data(USERS)
     await server.flushing.flush()
     await other.flushing.flush()
 
@@ -169,30 +171,30 @@ async def test_an_invalid_period_is_refused(server: QuotaServer, start: datetime
 
 
 async def test_a_crash_loses_only_unwritten_usage_and_written_usage_counts_once(
-    world: World, server: QuotaServer
+    stack: ServiceStack, server: QuotaServer
 ) -> None:
     session = await server.tenant()
     for _ in range(3):
-        await session.ask(USERS)
+        await session.data(USERS)
     await server.flushing.flush()
     for _ in range(2):
-        await session.ask(USERS)
-    again = QuotaServer(world=world)
+        await session.data(USERS)
+    again = QuotaServer(stack=stack)
     for _ in range(4):
-        await again.session(session).ask(USERS)
+        await again.session(session).data(USERS)
     await again.flushing.flush()
     await again.flushing.flush()
     assert (await used(server, session.tenant)).requests == 7
 
 
-async def test_operators_can_read_usage_and_cost_and_tenants_cannot(world: World, server: QuotaServer) -> None:
+async def test_operators_can_read_usage_and_cost_and_tenants_cannot(stack: ServiceStack, server: QuotaServer) -> None:
     session = await server.tenant()
-    await session.ask(CREATE, email="a@x.example")
-    await session.ask(USERS)
+    await session.data(CREATE, email="a@x.example")
+    await session.data(USERS)
     await server.flushing.flush()
     span = {"from": SPRING.isoformat(), "to": SUMMER.isoformat()}
-    operator = world.operator()
-    told = (await operator.ask(USAGE, tenant=session.tenant, **span))["usage"]
+    operator = stack.operator_client()
+    told = (await operator.data(USAGE, tenant=session.tenant, **span))["usage"]
     counts = await used(server, session.tenant)
     reads, writes = counts.read_units, counts.write_units
     assert (told["readUnits"], told["writeUnits"]) == (float(reads), float(writes))
@@ -200,21 +202,22 @@ async def test_operators_can_read_usage_and_cost_and_tenants_cannot(world: World
     assert told["costUsd"] > 0
     assert (told["requests"], told["throttled"]) == (2, 0)
     assert {one["operation"] for one in told["operations"]} == {"createUser", "users"}
-    assert (await operator.ask(USAGE, tenant="-", **span))["usage"]["readUnits"] > 0
-    assert await operator.refusal(USAGE, tenant="nobody-here", **span) == "NOT_FOUND"
-    assert await operator.refusal(USAGE, tenant="TENANT#", **span) == "BAD_USER_INPUT"
+    assert (await operator.data(USAGE, tenant="-", **span))["usage"]["readUnits"] > 0
+    assert await operator.error_code(USAGE, tenant="nobody-here", **span) == "NOT_FOUND"
+    assert await operator.error_code(USAGE, tenant="TENANT#", **span) == "BAD_USER_INPUT"
     assert (
-        await replace(operator, token=session.token).refusal(USAGE, tenant=session.tenant, **span) == "UNAUTHENTICATED"
+        await replace(operator, token=session.token).error_code(USAGE, tenant=session.tenant, **span)
+        == "UNAUTHENTICATED"
     )
 
 
-async def test_usage_expires_after_400_days(world: World, server: QuotaServer) -> None:
+async def test_usage_expires_after_400_days(stack: ServiceStack, server: QuotaServer) -> None:
     session = await server.tenant()
-    await session.ask(USERS)
+    await session.data(USERS)
     await server.flushing.flush()
     partition = f"CONTROL#USAGE#{session.tenant}#2026-05"
-    found = world.engine_client().query(
-        TableName=world.settings.table,
+    found = stack.engine_client().query(
+        TableName=stack.settings.table,
         KeyConditionExpression="PK = :p",
         ExpressionAttributeValues={":p": {"S": partition}},
     )
@@ -224,50 +227,50 @@ async def test_usage_expires_after_400_days(world: World, server: QuotaServer) -
     assert int(item["ttl"]["N"]) == int((hour + timedelta(days=400)).timestamp())
 
 
-async def lived(world: World, session: Session, seconds: float, until: Callable[[], Awaitable[bool]]) -> None:
+async def lived(stack: ServiceStack, session: ApiClient, seconds: float, until: Callable[[], Awaitable[bool]]) -> None:
     """Run a server for one request, until the condition holds."""
-    settings = world.settings.model_copy(update={"usage_seconds": seconds})
-    server = Service(aws_access(settings, world.gate.sessions).connect()).app
+    settings = stack.settings.model_copy(update={"usage_seconds": seconds})
+    server = Service(aws_access(settings, stack.gate.sessions).connect()).app
     async with server.router.lifespan_context(server):
-        await replace(session, application=server).ask(USERS)
+        await replace(session, application=server).data(USERS)
         for _ in range(PATIENCE):
             if await until():
                 break
             await asyncio.sleep(0.02)
 
 
-async def now_used(world: World, session: Session) -> int:
-    usages = UsageRepository(world.tables.for_control_plane(writes=False))
+async def now_used(stack: ServiceStack, session: ApiClient) -> int:
+    usages = UsageRepository(stack.tables.for_control_plane(writes=False))
     now = datetime.now(UTC)
     found = await usages.between(session.tenant, now - timedelta(hours=2), now + timedelta(hours=1))
     return found.total.requests
 
 
-async def test_a_server_writes_its_usage_when_it_stops(world: World, owner: Session) -> None:
+async def test_a_server_writes_its_usage_when_it_stops(stack: ServiceStack, owner: ApiClient) -> None:
     async def at_once() -> bool:
         return True
 
-    await lived(world, owner, 3600, at_once)
-    assert await now_used(world, owner) == 1
+    await lived(stack, owner, 3600, at_once)
+    assert await now_used(stack, owner) == 1
 
 
-async def test_a_server_writes_its_usage_while_it_runs(world: World, owner: Session) -> None:
+async def test_a_server_writes_its_usage_while_it_runs(stack: ServiceStack, owner: ApiClient) -> None:
     seen = []
 
     async def written() -> bool:
-        seen.append(await now_used(world, owner))
+        seen.append(await now_used(stack, owner))
         return seen[-1] == 1
 
-    await lived(world, owner, 0.02, written)
+    await lived(stack, owner, 0.02, written)
     assert seen[-1] == 1
 
 
-async def test_a_commands_usage_is_written_for_its_tenant_when_it_ends(world: World, tenant: TenantId) -> None:
-    async with metered_tables(world.tables) as tables:
+async def test_a_commands_usage_is_written_for_its_tenant_when_it_ends(stack: ServiceStack, tenant: TenantId) -> None:
+    async with metered_tables(stack.tables) as tables:
         await UserRepository(tables.for_tenant(TenantLocation(tenant=tenant), writes=False)).newest(first=5, after=None)
         await tables.for_tenant(TenantLocation(tenant=tenant), writes=False).find(user_by_id, id="usr_nobody")
     now = datetime.now(UTC)
-    usages = UsageRepository(world.tables.for_control_plane(writes=False))
+    usages = UsageRepository(stack.tables.for_control_plane(writes=False))
     found = await usages.between(tenant, now - timedelta(hours=2), now + timedelta(hours=1))
     (outside,) = found.operations.values()
     assert list(found.operations) == ["outside"]
@@ -275,10 +278,12 @@ async def test_a_commands_usage_is_written_for_its_tenant_when_it_ends(world: Wo
 
 
 @pytest.mark.one_engine
-async def test_a_larger_storage_is_known_though_weighing_makes_no_version(world: World, tenant: TenantId) -> None:
-    registry = TenantCache(world.tables.for_control_plane(writes=False), max_age=0.0)
+async def test_a_larger_storage_is_known_though_weighing_makes_no_version(
+    stack: ServiceStack, tenant: TenantId
+) -> None:
+    registry = TenantCache(stack.tables.for_control_plane(writes=False), max_age=0.0)
     before = await registry.get(tenant)
     weighed = UpdateExpression(sets={("storedBytes",): 77})
-    await world.tables.for_control_plane(writes=True).write(update_attributes(tenants, {"id": tenant}, weighed))
+    await stack.tables.for_control_plane(writes=True).write(update_attributes(tenants, {"id": tenant}, weighed))
     after = await registry.get(tenant)
     assert (after.version, after.stored_bytes) == (before.version, 77)

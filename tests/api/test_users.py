@@ -6,39 +6,39 @@ from typing import Any
 import pytest
 
 from keyfence.auth.principal import Role
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 CREATE = 'mutation($e: String!, $n: String! = "N") { createUser(input: {email: $e, name: $n}) { id version role } }'
 UPDATE = """mutation($id: ID!, $input: UpdateUserInput!, $v: Int) {
   updateUser(id: $id, input: $input, expectedVersion: $v) { name email version updatedAt createdAt } }"""
 
 
-async def create(session: Session, email: str) -> str:
-    made: str = (await session.ask(CREATE, e=email))["createUser"]["id"]
+async def create(session: ApiClient, email: str) -> str:
+    made: str = (await session.data(CREATE, e=email))["createUser"]["id"]
     return made
 
 
-async def test_a_user_lives_from_create_to_delete(owner: Session) -> None:
+async def test_a_user_lives_from_create_to_delete(owner: ApiClient) -> None:
     user = await create(owner, "a@x.example")
-    data = await owner.ask(UPDATE, id=user, input={"name": "Neu"}, v=1)
+    data = await owner.data(UPDATE, id=user, input={"name": "Neu"}, v=1)
     assert data["updateUser"]["version"] == 2
     assert data["updateUser"]["updatedAt"] > data["updateUser"]["createdAt"]
-    found = await owner.ask('{ userByEmail(email: "a@x.example") { id name role } }')
+    found = await owner.data('{ userByEmail(email: "a@x.example") { id name role } }')
     assert found["userByEmail"] == {"id": user, "name": "Neu", "role": "MEMBER"}
-    assert (await owner.ask("mutation($id: ID!) { deleteUser(id: $id) }", id=user))["deleteUser"] == user
-    gone = await owner.ask("query($id: ID!) { user(id: $id) { id } node(id: $id) { id } }", id=user)
+    assert (await owner.data("mutation($id: ID!) { deleteUser(id: $id) }", id=user))["deleteUser"] == user
+    gone = await owner.data("query($id: ID!) { user(id: $id) { id } node(id: $id) { id } }", id=user)
     assert gone == {"user": None, "node": None}
-    assert await owner.refusal("mutation($id: ID!) { deleteUser(id: $id) }", id=user) == "NOT_FOUND"
+    assert await owner.error_code("mutation($id: ID!) { deleteUser(id: $id) }", id=user) == "NOT_FOUND"
 
 
-async def test_only_one_of_concurrent_creates_with_one_email_succeeds(owner: Session) -> None:
-    answers = await asyncio.gather(*(owner.answer(CREATE, e="one@x.example") for _ in range(8)))
+async def test_only_one_of_concurrent_creates_with_one_email_succeeds(owner: ApiClient) -> None:
+    answers = await asyncio.gather(*(owner.execute(CREATE, e="one@x.example") for _ in range(8)))
     assert sorted(outcome(answer) for answer in answers) == ["CONFLICT"] * 7 + ["OK"]
 
 
-async def test_only_one_of_concurrent_updates_with_one_expected_version_succeeds(owner: Session) -> None:
+async def test_only_one_of_concurrent_updates_with_one_expected_version_succeeds(owner: ApiClient) -> None:
     user = await create(owner, "a@x.example")
-    updates = (owner.answer(UPDATE, id=user, input={"name": f"N{n}"}, v=1) for n in range(8))
+    updates = (owner.execute(UPDATE, id=user, input={"name": f"N{n}"}, v=1) for n in range(8))
     answers = await asyncio.gather(*updates)
     assert sorted(outcome(answer) for answer in answers) == ["CONFLICT"] * 7 + ["OK"]
 
@@ -61,19 +61,19 @@ BAD_USERS = {
 
 
 @pytest.mark.parametrize("user", BAD_USERS.values(), ids=BAD_USERS)
-async def test_an_invalid_user_is_refused_with_its_field(owner: Session, user: dict[str, str]) -> None:
+async def test_an_invalid_user_is_refused_with_its_field(owner: ApiClient, user: dict[str, str]) -> None:
     query = "mutation($i: CreateUserInput!) { createUser(input: $i) { id } }"
     answer = await owner.post({"query": query, "variables": {"i": user}})
     assert answer.status_code < 500
     (error,) = answer.json()["errors"]
     assert error["extensions"]["code"] == "BAD_USER_INPUT"
-    assert (await owner.ask("{ users { edges { node { id } } } }"))["users"]["edges"] == []
+    assert (await owner.data("{ users { edges { node { id } } } }"))["users"]["edges"] == []
 
 
-async def test_null_is_refused_where_a_value_is_required(owner: Session) -> None:
+async def test_null_is_refused_where_a_value_is_required(owner: ApiClient) -> None:
     user = await create(owner, "a@x.example")
-    assert await owner.refusal(UPDATE, id=user, input={"name": None}) == "BAD_USER_INPUT"
-    assert (await owner.ask(UPDATE, id=user, input={}))["updateUser"]["version"] == 1
+    assert await owner.error_code(UPDATE, id=user, input={"name": None}) == "BAD_USER_INPUT"
+    assert (await owner.data(UPDATE, id=user, input={}))["updateUser"]["version"] == 1
 
 
 BAD_IDS = ["", "x", "usr_", "usr_01", "usr_" + "0" * 25, "usr_" + "8" * 26, "usr_" + "i" * 26, "grp_" + "0" * 26,
@@ -81,83 +81,85 @@ BAD_IDS = ["", "x", "usr_", "usr_01", "usr_" + "0" * 25, "usr_" + "8" * 26, "usr
 
 
 @pytest.mark.parametrize("id", BAD_IDS)
-async def test_a_malformed_id_is_refused_or_finds_nothing(owner: Session, id: str) -> None:
-    assert await owner.refusal("query($id: ID!) { user(id: $id) { id } }", id=id) == "BAD_USER_INPUT"
-    assert (await owner.ask("query($id: ID!) { node(id: $id) { id } }", id=id))["node"] is None
+async def test_a_malformed_id_is_refused_or_finds_nothing(owner: ApiClient, id: str) -> None:
+    assert await owner.error_code("query($id: ID!) { user(id: $id) { id } }", id=id) == "BAD_USER_INPUT"
+    assert (await owner.data("query($id: ID!) { node(id: $id) { id } }", id=id))["node"] is None
 
 
 @pytest.mark.parametrize("first", [0, -1, 101, 2_000_000_000])
-async def test_a_page_has_from_one_to_a_hundred_items(owner: Session, first: int) -> None:
-    assert await owner.refusal("query($f: Int) { users(first: $f) { edges { cursor } } }", f=first) == "BAD_USER_INPUT"
+async def test_a_page_has_from_one_to_a_hundred_items(owner: ApiClient, first: int) -> None:
+    assert (
+        await owner.error_code("query($f: Int) { users(first: $f) { edges { cursor } } }", f=first) == "BAD_USER_INPUT"
+    )
 
 
 PAGE = """query($f: Int, $a: String) {
   users(first: $f, after: $a) { edges { cursor node { id } } pageInfo { hasNextPage hasPreviousPage endCursor } } }"""
 
 
-async def test_pages_have_no_gap_and_no_repeat_and_say_where_they_end(owner: Session) -> None:
+async def test_pages_have_no_gap_and_no_repeat_and_say_where_they_end(owner: ApiClient) -> None:
     made = [await create(owner, f"{n}@x.example") for n in range(5)]
-    first = (await owner.ask(PAGE, f=3))["users"]
+    first = (await owner.data(PAGE, f=3))["users"]
     assert (first["pageInfo"]["hasNextPage"], first["pageInfo"]["hasPreviousPage"]) == (True, False)
-    rest = (await owner.ask(PAGE, f=2, a=first["pageInfo"]["endCursor"]))["users"]
+    rest = (await owner.data(PAGE, f=2, a=first["pageInfo"]["endCursor"]))["users"]
     assert (rest["pageInfo"]["hasNextPage"], rest["pageInfo"]["hasPreviousPage"]) == (False, True)
     assert [edge["node"]["id"] for edge in first["edges"] + rest["edges"]] == made[::-1]
 
 
-async def test_a_cursor_of_another_tenant_or_list_is_refused(world: World, owner: Session) -> None:
+async def test_a_cursor_of_another_tenant_or_list_is_refused(stack: ServiceStack, owner: ApiClient) -> None:
     for n in range(2):
         await create(owner, f"{n}@x.example")
-    cursor = (await owner.ask(PAGE, f=1))["users"]["pageInfo"]["endCursor"]
-    neighbour = world.session(await world.new_tenant())
-    assert await neighbour.refusal(PAGE, f=1, a=cursor) == "BAD_USER_INPUT"
+    cursor = (await owner.data(PAGE, f=1))["users"]["pageInfo"]["endCursor"]
+    neighbour = stack.api_client(await stack.new_tenant())
+    assert await neighbour.error_code(PAGE, f=1, a=cursor) == "BAD_USER_INPUT"
     groups = "query($a: String) { groups(after: $a) { edges { cursor } } }"
-    assert await owner.refusal(groups, a=cursor) == "BAD_USER_INPUT"
+    assert await owner.error_code(groups, a=cursor) == "BAD_USER_INPUT"
     for forged in ("", "x", "💥", cursor[:-1], cursor + "A", cursor.swapcase(), "A" * 7000):
-        assert await owner.refusal(PAGE, f=1, a=forged) == "BAD_USER_INPUT"
+        assert await owner.error_code(PAGE, f=1, a=forged) == "BAD_USER_INPUT"
 
 
-async def test_a_cursor_of_another_group_is_refused(world: World, owner: Session) -> None:
+async def test_a_cursor_of_another_group_is_refused(stack: ServiceStack, owner: ApiClient) -> None:
     users = [await create(owner, f"{n}@x.example") for n in range(2)]
     groups = []
     for name in ("A", "B"):
-        made = await owner.ask("mutation($n: String!) { createGroup(input: {name: $n}) { id } }", n=name)
+        made = await owner.data("mutation($n: String!) { createGroup(input: {name: $n}) { id } }", n=name)
         groups.append(made["createGroup"]["id"])
         for user in users:
-            await owner.ask(
+            await owner.data(
                 "mutation($g: ID!, $u: ID!) { addMember(groupId: $g, userId: $u) { role } }", g=groups[-1], u=user
             )
     members = "query($g: ID!, $a: String) { group(id: $g) { members(first: 1, after: $a) { edges { cursor } } } }"
-    data = await owner.ask(members, g=groups[0])
+    data = await owner.data(members, g=groups[0])
     cursor = data["group"]["members"]["edges"][0]["cursor"]
-    assert (await owner.ask(members, g=groups[0], a=cursor))["group"]["members"]["edges"]
-    assert await owner.refusal(members, g=groups[1], a=cursor) == "BAD_USER_INPUT"
+    assert (await owner.data(members, g=groups[0], a=cursor))["group"]["members"]["edges"]
+    assert await owner.error_code(members, g=groups[1], a=cursor) == "BAD_USER_INPUT"
 
 
-async def test_the_viewer_is_the_callers_tenant_role_and_user(world: World, owner: Session) -> None:
+async def test_the_viewer_is_the_callers_tenant_role_and_user(stack: ServiceStack, owner: ApiClient) -> None:
     user = await create(owner, "me@x.example")
-    me = world.session(owner.tenant, Role.VIEWER, user=user)
-    data = await me.ask("{ viewer { subject role user { email } tenant { id tier name createdAt } } }")
+    me = stack.api_client(owner.tenant, Role.VIEWER, user=user)
+    data = await me.data("{ viewer { subject role user { email } tenant { id tier name createdAt } } }")
     assert data["viewer"]["user"] == {"email": "me@x.example"}
     assert (data["viewer"]["role"], data["viewer"]["tenant"]["id"]) == ("VIEWER", owner.tenant)
-    assert (await owner.ask("{ viewer { user { id } } }"))["viewer"]["user"] is None
+    assert (await owner.data("{ viewer { user { id } } }"))["viewer"]["user"] is None
 
 
 ODD_VALUES = ["99999999999999999999999999", "1e999", "-1e999", "{a: $x}"]
 
 
 @pytest.mark.parametrize("value", ODD_VALUES)
-async def test_a_setting_that_json_cannot_represent_is_bad_input(owner: Session, value: str) -> None:
+async def test_a_setting_that_json_cannot_represent_is_bad_input(owner: ApiClient, value: str) -> None:
     user = await create(owner, "a@x.example")
     declared = "($x: Int)" if "$x" in value else ""
     query = f'mutation{declared} {{ putSetting(userId: "{user}", name: "n", value: {value}) {{ value }} }}'
-    answer = await owner.answer(query)
+    answer = await owner.execute(query)
     assert "INTERNAL" not in str(answer)
 
 
-async def test_a_deeply_nested_setting_is_bad_input(owner: Session) -> None:
+async def test_a_deeply_nested_setting_is_bad_input(owner: ApiClient) -> None:
     user = await create(owner, "a@x.example")
     value: Any = 1
     for _ in range(300):
         value = [value]
     put = 'mutation($id: ID!, $v: JSON!) { putSetting(userId: $id, name: "n", value: $v) { value } }'
-    assert await owner.refusal(put, id=user, v=value) == "BAD_USER_INPUT"
+    assert await owner.error_code(put, id=user, v=value) == "BAD_USER_INPUT"

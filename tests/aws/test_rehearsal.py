@@ -9,15 +9,15 @@ import pytest
 
 from keyfence.local import gate_access
 from keyfence_iam.credentials import Credentials
-from tests.stack import World
+from tests.stack import ServiceStack
 
 
 @pytest.mark.one_engine
-def test_the_gate_passes_the_tests_for_a_real_account(world: World) -> None:
-    service = gate_access.role_session(world.gate.sessions, "service-base").credentials
+def test_the_gate_passes_the_tests_for_a_real_account(stack: ServiceStack) -> None:
+    service = gate_access.role_session(stack.gate.sessions, "service-base").credentials
     finished = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "tests/aws/test_aws_behavior.py"],
-        env={**os.environ, **_environment(world, service)},
+        env={**os.environ, **_environment(stack, service)},
         capture_output=True,
         text=True,
         check=False,
@@ -26,11 +26,11 @@ def test_the_gate_passes_the_tests_for_a_real_account(world: World) -> None:
     assert not re.search("skipped|deselected", finished.stdout)
 
 
-def _environment(world: World, service: Credentials) -> dict[str, str]:
+def _environment(stack: ServiceStack, service: Credentials) -> dict[str, str]:
     return {
-        "KEYFENCE_TEST_TABLE": world.tables.name,
-        "KEYFENCE_TEST_ROLES": world.gate.account.role_arn_prefix,
-        "AWS_ENDPOINT_URL": world.gate.url,
+        "KEYFENCE_TEST_TABLE": stack.tables.name,
+        "KEYFENCE_TEST_ROLES": stack.gate.account.role_arn_prefix,
+        "AWS_ENDPOINT_URL": stack.gate.url,
         "AWS_REGION": "us-east-1",
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_ACCESS_KEY_ID": service.access_key,

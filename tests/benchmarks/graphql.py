@@ -36,7 +36,7 @@ from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.cache import TenantCache, location_of
 from keyfence.usage.ledger import UsageLedger
 from tests.engines import shared_cache
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 QUERY = """{ users(first: 20) { edges { cursor node { id email name role createdAt updatedAt version __typename } }
   pageInfo { hasNextPage endCursor } } }"""
@@ -75,25 +75,25 @@ def main() -> None:
 
 async def _measure(url: str, directory: Path, requests: int) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
-    world = World.over(url, TABLE, LocalIssuer(key=key))
-    session = world.session(await world.new_tenant("acme"))
-    users = UserRepository(world.table(session.tenant))
+    stack = ServiceStack.start(url, TABLE, LocalIssuer(key=key))
+    session = stack.api_client(await stack.new_tenant("acme"))
+    users = UserRepository(stack.table(session.tenant))
     for number in range(40):
         await users.create(email=f"{number}@x.example", name=f"User {number}", role=Role.MEMBER)
     rows = [("whole request, over a socket", _over_socket(url, key, session, directory, requests))]
-    rows += [(name, await _cpu(work, requests)) for name, work in (await _parts(world, session)).items()]
+    rows += [(name, await _cpu(work, requests)) for name, work in (await _parts(stack, session)).items()]
     _show(rows)
 
 
-async def _parts(world: World, session: Session) -> dict[str, Callable[[], Awaitable[object]]]:
-    verifier = tenant_verifier(world.settings)
+async def _parts(stack: ServiceStack, session: ApiClient) -> dict[str, Callable[[], Awaitable[object]]]:
+    verifier = tenant_verifier(stack.settings)
     executor = GraphQLExecutor(load_domains().schema)
     request = GraphQLRequest(query=QUERY)
-    tenant = await TenantCache(world.tables.for_control_plane(writes=False)).get(session.tenant)
-    admission = Admission(limits=TenantLimitsCache(), ledger=UsageLedger(), total=world.tables.meter)
+    tenant = await TenantCache(stack.tables.for_control_plane(writes=False)).get(session.tenant)
+    admission = Admission(limits=TenantLimitsCache(), ledger=UsageLedger(), total=stack.tables.meter)
     caller = TenantRequest(await verifier.verify(session.token), tenant, admission.admit(tenant), location_of(tenant))
-    table = world.table(session.tenant, writes=False)
-    canned = await _canned(world, session)
+    table = stack.table(session.tenant, writes=False)
+    canned = await _canned(stack, session)
 
     async def prepare() -> object:
         return executor.prepare(request)
@@ -105,7 +105,7 @@ async def _parts(world: World, session: Session) -> dict[str, Callable[[], Await
         return await executor.execute(executor.prepare(request), Context(caller, table), request_id="")
 
     return {
-        "  the application, without the socket": lambda: _post(world.application, session.token),
+        "  the application, without the socket": lambda: _post(stack.application, session.token),
         "    HTTP and routing (no DynamoDB)": lambda: _post(canned.application, session.token),
         "    token, verified before": lambda: verifier.verify(session.token),
         "    parse and validate, read before": prepare,
@@ -114,32 +114,32 @@ async def _parts(world: World, session: Session) -> dict[str, Callable[[], Await
     }
 
 
-async def _canned(world: World, session: Session) -> World:
+async def _canned(stack: ServiceStack, session: ApiClient) -> ServiceStack:
     from dataclasses import replace
 
     answers: list[Answer] = []
 
     class Tape(Canned):
         async def call(self, *call: Any) -> Answer:
-            answers.append(await world.tables.client.call(*call))
+            answers.append(await stack.tables.client.call(*call))
             return answers[-1]
 
     await UserRepository(
-        replace(world.tables, client=Tape({})).for_tenant(TenantLocation(tenant=session.tenant), writes=False)
+        replace(stack.tables, client=Tape({})).for_tenant(TenantLocation(tenant=session.tenant), writes=False)
     ).newest(first=20, after=None)
-    tables = replace(world.tables, client=Canned(answers[0]))
-    return replace(world, tables=tables, application=_canned_application(world, answers[0], session))
+    tables = replace(stack.tables, client=Canned(answers[0]))
+    return replace(stack, tables=tables, application=_canned_application(stack, answers[0], session))
 
 
-def _canned_application(world: World, page: Answer, session: Session) -> Any:
+def _canned_application(stack: ServiceStack, page: Answer, session: ApiClient) -> Any:
     """Keeps the real response for the tenant's own record, which the service reads every five seconds."""
     from dataclasses import replace
 
     class ByOperation(Canned):
         async def call(self, operation: str, *rest: Any) -> Answer:
-            return page if operation == "Query" else await world.tables.client.call(operation, *rest)
+            return page if operation == "Query" else await stack.tables.client.call(operation, *rest)
 
-    return world.serve(tables=replace(world.tables, client=ByOperation(page)))
+    return stack.serve(tables=replace(stack.tables, client=ByOperation(page)))
 
 
 async def _post(application: Any, token: str, *, refused: bool = False) -> None:
@@ -177,7 +177,7 @@ async def _cpu(work: Callable[[], Awaitable[object]], times: int) -> float:
     return min(best)
 
 
-def _over_socket(url: str, key: ec.EllipticCurvePrivateKey, session: Session, directory: Path, times: int) -> float:
+def _over_socket(url: str, key: ec.EllipticCurvePrivateKey, session: ApiClient, directory: Path, times: int) -> float:
     """Starts the server in a process of its own, so that the client's CPU time is not counted."""
     plan = directory / "plan.json"
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
@@ -200,7 +200,7 @@ def _serve(plan: dict[str, Any]) -> None:
 
     key = load_pem_private_key(plan["key"].encode(), password=None)
     assert isinstance(key, ec.EllipticCurvePrivateKey)
-    application = World.over(plan["url"], TABLE, LocalIssuer(key=key)).application
+    application = ServiceStack.start(plan["url"], TABLE, LocalIssuer(key=key)).application
     log.configure(as_json=True)
     sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
     uvicorn.run(application, port=plan["port"], loop="uvloop", http="httptools", log_config=None, access_log=False)

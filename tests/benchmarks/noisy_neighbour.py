@@ -43,7 +43,7 @@ from keyfence_iam.roles import ROLES
 from tests.api.quota_server import QuotaServer
 from tests.benchmarks.graphql import BODY, _post
 from tests.engines import shared_cache
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 TABLE = "noise"
 QUIET_RATE = 25
@@ -71,7 +71,7 @@ class Asker:
     """The process of a caller."""
 
     port: int
-    session: Session
+    session: ApiClient
     connections: int
     process: "subprocess.Popen[str]" = field(init=False)
 
@@ -116,35 +116,35 @@ def main() -> None:
         return
     with TemporaryDirectory() as directory:
         engine = dynoxide.start(Path(directory), lambda _: None, find_or_fetch(shared_cache(), print))
-        world = World.over(engine.url, TABLE, LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())))
+        stack = ServiceStack.start(engine.url, TABLE, LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())))
         try:
-            quiet, noisy, free = asyncio.run(_tenants(world, given.quota))
-            _refusals(world)
+            quiet, noisy, free = asyncio.run(_tenants(stack, given.quota))
+            _refusals(stack)
             tune_process()
-            _run(world, Path(directory), given, quiet, noisy, free)
+            _run(stack, Path(directory), given, quiet, noisy, free)
         finally:
-            world.close()
+            stack.close()
             engine.stop()
 
 
-async def _tenants(world: World, quota: int) -> tuple[Session, Session, Session]:
-    quiet, noisy, free = [world.session(await world.new_tenant(name)) for name in ("quiet", "noisy", "noisy-free")]
+async def _tenants(stack: ServiceStack, quota: int) -> tuple[ApiClient, ApiClient, ApiClient]:
+    quiet, noisy, free = [stack.api_client(await stack.new_tenant(name)) for name in ("quiet", "noisy", "noisy-free")]
     for session in (quiet, noisy, free):
         for number in range(40):
-            create = UserRepository(world.table(session.tenant)).create
+            create = UserRepository(stack.table(session.tenant)).create
             await create(email=f"{number}@x.example", name=f"User {number}", role=Role.MEMBER)
-    register = TenantRepository(world.tables.for_control_plane(writes=True), "benchmark")
+    register = TenantRepository(stack.tables.for_control_plane(writes=True), "benchmark")
     limited = QuotaOverrides(requests_per_second=quota, read_units_per_second=quota * 10, write_units_per_second=quota)
     await register.change(noisy.tenant, "quotas", lambda one: replace(one, overrides=limited), detail={})
     return quiet, noisy, free
 
 
-def _run(world: World, directory: Path, given: Any, quiet: Session, noisy: Session, free: Session) -> None:
+def _run(stack: ServiceStack, directory: Path, given: Any, quiet: ApiClient, noisy: ApiClient, free: ApiClient) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     plan = directory / "plan.json"
-    shown = world.settings.model_dump(mode="json") | {"cursor_keys": ["dev-" + "A" * 43]}
-    plan.write_text(json.dumps({"settings": shown, "gate_key": world.gate_key.hex(), "port": port}))
+    shown = stack.settings.model_dump(mode="json") | {"cursor_keys": ["dev-" + "A" * 43]}
+    plan.write_text(json.dumps({"settings": shown, "gate_key": stack.gate_key.hex(), "port": port}))
     server = subprocess.Popen([sys.executable, "-m", "tests.benchmarks.noisy_neighbour", "--serve", str(plan)])
     askers = [Asker(port, quiet, 8), Asker(port, noisy, NOISY_CONNECTIONS), Asker(port, free, NOISY_CONNECTIONS)]
     try:
@@ -215,15 +215,15 @@ def _row(name: str, *columns: str) -> None:
     print(f"{name:<42}" + "".join(f"{one:>12}" for one in columns))
 
 
-def _refusals(world: World) -> None:
+def _refusals(stack: ServiceStack) -> None:
     """Returns the CPU time of a refused request, without the socket."""
     log.configure(as_json=True, file=Path(os.devnull).open("w"))  # noqa: SIM115
-    print(f"{'CPU for one refusal, without the socket':<44}{asyncio.run(_refusal(world)):>10.0f} µs")
+    print(f"{'CPU for one refusal, without the socket':<44}{asyncio.run(_refusal(stack)):>10.0f} µs")
 
 
-async def _refusal(world: World) -> float:
+async def _refusal(stack: ServiceStack) -> float:
     """Stops the server's clock, so that the tenant's bucket does not refill."""
-    server, times, best = QuotaServer(world=world), 1_000, []
+    server, times, best = QuotaServer(stack=stack), 1_000, []
     session = await server.tenant(requests_per_second=1)
     for _ in range(8):
         start = time.process_time_ns()

@@ -43,7 +43,7 @@ from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.tenant import TenantId
 from tests.engines import shared_cache
-from tests.stack import World
+from tests.stack import ServiceStack
 
 KILOBYTES = 19
 UNITS = 2 * (KILOBYTES + 1)
@@ -57,7 +57,7 @@ HEADINGS = ("loud: writes", "throttled", "too slow here", "quiet: writes", "thro
 class Tenant:
     """A writer with a fixed rate that does not wait for responses."""
 
-    world: World
+    stack: ServiceStack
     id: TenantId
     registry: TenantCache
     rate: float
@@ -79,7 +79,7 @@ class Tenant:
 
     async def table(self) -> Table:
         home = self.registry.location(await self.registry.served(self.id))
-        table = self.world.tables.for_tenant(home, writes=True)
+        table = self.stack.tables.for_tenant(home, writes=True)
         return replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=1)))
 
     async def _one(self, number: int) -> None:
@@ -118,30 +118,30 @@ def main() -> None:
             LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())),
             PartitionLimits(PartitionRates(burst_seconds=1.0)),
         )
-        world = World.over(engine.url, "reshard", issuer, limits)
+        stack = ServiceStack.start(engine.url, "reshard", issuer, limits)
         try:
-            asyncio.run(_run(world, given))
+            asyncio.run(_run(stack, given))
         finally:
-            world.close()
+            stack.close()
             engine.stop()
 
 
-async def _run(world: World, given: argparse.Namespace) -> None:
+async def _run(stack: ServiceStack, given: argparse.Namespace) -> None:
     tune_process()
     loud, quiet = [
-        await _tenant(world, name, rate) for name, rate in (("loud", given.units / UNITS), ("quiet", QUIET_RATE))
+        await _tenant(stack, name, rate) for name, rate in (("loud", given.units / UNITS), ("quiet", QUIET_RATE))
     ]
     await _together(loud, quiet, given.seconds, "1 slot")
-    await asyncio.gather(_resharded(world, loud.id, given.shards), _together(loud, quiet, _settle() + 3, "resharding"))
+    await asyncio.gather(_resharded(stack, loud.id, given.shards), _together(loud, quiet, _settle() + 3, "resharding"))
     await _together(loud, quiet, given.seconds, f"{given.shards} slots")
     _show(loud, quiet)
     for tenant in (loud, quiet):
         print(f"{tenant.id}: {len(tenant.kept):,} acknowledged, {await _listed(tenant):,} of them listed once")
 
 
-async def _tenant(world: World, name: str, rate: float) -> Tenant:
-    registry = TenantCache(world.tables.for_control_plane(writes=False), max_age=CACHE_SECONDS)
-    return Tenant(world, await world.new_tenant(name), registry, rate)
+async def _tenant(stack: ServiceStack, name: str, rate: float) -> Tenant:
+    registry = TenantCache(stack.tables.for_control_plane(writes=False), max_age=CACHE_SECONDS)
+    return Tenant(stack, await stack.new_tenant(name), registry, rate)
 
 
 async def _together(loud: Tenant, quiet: Tenant, seconds: float, phase: str) -> None:
@@ -152,10 +152,10 @@ def _settle() -> float:
     return CACHE_SECONDS + TENANT_USE_SECONDS + 1
 
 
-async def _resharded(world: World, tenant: TenantId, shards: int) -> None:
-    control = world.tables.for_control_plane(writes=True)
+async def _resharded(stack: ServiceStack, tenant: TenantId, shards: int) -> None:
+    control = stack.tables.for_control_plane(writes=True)
     register, made = TenantRepository(control, "benchmark"), list[Job]()
-    await StartReshard(register, world.tables.entities.collections, run_in_background=made.append)(
+    await StartReshard(register, stack.tables.entities.collections, run_in_background=made.append)(
         tenant, COLLECTION, shards
     )
 
@@ -164,7 +164,7 @@ async def _resharded(world: World, tenant: TenantId, shards: int) -> None:
     await run_job(
         means,
         made[0].id,
-        ReshardJob(register=register, location=_moved, table_at=_moved, settle=settle, entities=world.tables.entities),
+        ReshardJob(register=register, location=_moved, table_at=_moved, settle=settle, entities=stack.tables.entities),
     )
 
 

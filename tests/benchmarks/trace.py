@@ -29,7 +29,7 @@ from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch
 from keyfence.local.issuer import LocalIssuer
 from tests.engines import shared_cache
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 PACKAGES = tuple(str(Path(str(package.__file__)).parent) + "/" for package in (keyfence, keyfence_iam))
 ORDERS = 5
@@ -100,27 +100,27 @@ def main() -> None:
 
 
 async def _traces(engine_url: str) -> dict[str, Trace]:
-    world = World.over(engine_url, "traced", LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())))
-    session = world.session(await world.new_tenant("acme"))
-    customer = (await session.ask(CREATE, input=_customer(0)))["createCustomer"]["id"]
-    await session.ask(CATEGORY)
-    product = (await session.ask(PRODUCT))["createProduct"]["id"]
+    stack = ServiceStack.start(engine_url, "traced", LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())))
+    session = stack.api_client(await stack.new_tenant("acme"))
+    customer = (await session.data(CREATE, input=_customer(0)))["createCustomer"]["id"]
+    await session.data(CATEGORY)
+    product = (await session.data(PRODUCT))["createProduct"]["id"]
     for _ in range(ORDERS):
-        await session.ask(PLACE, customer=customer, product=product)
+        await session.data(PLACE, customer=customer, product=product)
     traces = {
         "query": await _traced(session, QUERY, *[{"id": customer}] * (WARM_UP + 1)),
         "createCustomer": await _traced(session, CREATE, *({"input": _customer(n + 1)} for n in range(WARM_UP + 1))),
     }
-    world.close()
+    stack.close()
     return traces
 
 
-async def _traced(session: Session, query: str, *variables: dict[str, Any]) -> Trace:
+async def _traced(session: ApiClient, query: str, *variables: dict[str, Any]) -> Trace:
     """Run the query with all variables, and trace the last run."""
     for warm in variables[:-1]:
-        await session.ask(query, **warm)
+        await session.data(query, **warm)
     with tracing() as trace:
-        await session.ask(query, **variables[-1])
+        await session.data(query, **variables[-1])
     return trace
 
 

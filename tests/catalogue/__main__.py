@@ -21,11 +21,11 @@ def main() -> None:
     structlog.configure(processors=[_silent])
     with tempfile.TemporaryDirectory() as directory:
         engine = dynoxide.start(Path(directory), print, dynoxide_binary())
-        world = start_stack(engine.url, LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())))
+        stack = start_stack(engine.url, LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())))
         try:
-            _, found = asyncio.run(measurements(world, SIZE))
+            _, found = asyncio.run(measurements(stack, SIZE))
         finally:
-            world.close()
+            stack.close()
             engine.stop()
     FILE.write_text(written(found))
 

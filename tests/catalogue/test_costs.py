@@ -39,11 +39,11 @@ class Compared:
 
 @pytest.fixture(scope="module")
 def compared(engine_url: str, issuer: LocalIssuer) -> Iterator[Compared]:
-    world = start_stack(engine_url, issuer)
-    _, small = asyncio.run(measurements(world, SIZE))
-    items, large = asyncio.run(measurements(world, LARGE))
+    stack = start_stack(engine_url, issuer)
+    _, small = asyncio.run(measurements(stack, SIZE))
+    items, large = asyncio.run(measurements(stack, LARGE))
     yield Compared(_by_field(small), _by_field(large), items)
-    world.close()
+    stack.close()
 
 
 def _by_field(found: tuple[Measured, ...]) -> dict[str, Measured]:

@@ -13,7 +13,7 @@ from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles import ROLES
 from keyfence_iam.tenant import TenantId
-from tests.stack import SHORT_SETTLE, World
+from tests.stack import SHORT_SETTLE, ServiceStack
 
 
 @pytest.fixture(autouse=True)
@@ -25,17 +25,17 @@ def _empty_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def gate(world: World, tmp_path: Path) -> Iterator[Gate]:
+def gate(stack: ServiceStack, tmp_path: Path) -> Iterator[Gate]:
     """Yields a gate before the stack's table. Its key is in the default data directory."""
-    account = Account.from_definitions(ROLES, Deployment(table=world.settings.table))
+    account = Account.from_definitions(ROLES, Deployment(table=stack.settings.table))
     (tmp_path / ".keyfence").mkdir()
-    with Gate.start(engine_url=world.engine_url, account=account, key=gate_key(tmp_path / ".keyfence")) as running:
+    with Gate.start(engine_url=stack.engine_url, account=account, key=gate_key(tmp_path / ".keyfence")) as running:
         yield running
 
 
 @pytest.fixture
-def terminal(world: World, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KEYFENCE_TABLE", world.settings.table)
+def terminal(stack: ServiceStack, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEYFENCE_TABLE", stack.settings.table)
     monkeypatch.setenv("KEYFENCE_ENDPOINT_URL", gate.url)
 
 
@@ -47,5 +47,5 @@ def short_settle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def tenant(world: World) -> TenantId:
-    return asyncio.run(world.new_tenant())
+def tenant(stack: ServiceStack) -> TenantId:
+    return asyncio.run(stack.new_tenant())

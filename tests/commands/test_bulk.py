@@ -15,7 +15,7 @@ from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.commands.command_runner import SECONDS, become, invoke, start
 from tests.data.full_tenant import SMALL, FullTenant, content, export_all, stored_items
-from tests.stack import World
+from tests.stack import ServiceStack
 
 pytestmark = pytest.mark.usefixtures("terminal")
 
@@ -39,11 +39,11 @@ def run_and_interrupt(ending: signal.Signals, *arguments: str) -> tuple[int, str
     return process.returncode, error.decode()
 
 
-def test_an_export_can_be_imported_once(world: World, tenant: TenantId) -> None:
-    other = asyncio.run(world.new_tenant())
-    asyncio.run(FullTenant.on(world.table(tenant)).fill())
+def test_an_export_can_be_imported_once(stack: ServiceStack, tenant: TenantId) -> None:
+    other = asyncio.run(stack.new_tenant())
+    asyncio.run(FullTenant.on(stack.table(tenant)).fill())
     code, out, error = run("export", "--tenant", tenant)
-    assert (code, out) == (0, asyncio.run(export_all(world.table(tenant))))
+    assert (code, out) == (0, asyncio.run(export_all(stack.table(tenant))))
     assert error.splitlines()[-1] == "Exported 2 customers, 3 categories, 2 products, 9 orders."
     assert run("export", "--tenant", tenant, "--out", "lines")[:2] == (0, b"")
     assert Path("lines").read_bytes() == out
@@ -52,7 +52,7 @@ def test_an_export_can_be_imported_once(world: World, tenant: TenantId) -> None:
     code, printed, error = run("import", "lines", "--tenant", other)
     assert (code, error) == (0, f"importing 16 lines into {other} ...\n")
     assert printed.startswith(f"Imported 2 customers, 3 categories, 2 products, 9 orders into {other} in ".encode())
-    imported, exported = stored_items(world, other, tenant)
+    imported, exported = stored_items(stack, other, tenant)
     assert imported == exported
     code, printed, _ = run("import", "-", "--tenant", other, "--json", stdin=out)
     summary = json.loads(printed)

@@ -12,7 +12,7 @@ from keyfence.hot_partitions.partition_load import PartitionLoad, TenantPartitio
 from keyfence_iam.dynamodb.traffic_window import TrafficCounts
 from keyfence_iam.tenant import TenantId
 from tests.commands.command_runner import run
-from tests.stack import World
+from tests.stack import ServiceStack
 
 pytestmark = [pytest.mark.usefixtures("terminal"), pytest.mark.one_engine]
 ACME = TenantId("acme")
@@ -22,7 +22,7 @@ def hot(*arguments: str) -> tuple[int, str, str]:
     return run("hot", *arguments)
 
 
-def test_hot_partitions_are_printed_as_a_table_and_as_json(world: World) -> None:
+def test_hot_partitions_are_printed_as_a_table_and_as_json(stack: ServiceStack) -> None:
     assert hot() == (0, "", "No partition is hot.\n")
     assert json.loads(hot("--json")[1]) == {"hotPartitions": []}
     step = step_of(time.time())
@@ -36,7 +36,7 @@ def test_hot_partitions_are_printed_as_a_table_and_as_json(world: World) -> None
         TenantPartition(ACME, "table", "TENANT#acme#PRODUCT#[red]"), "", {step: TrafficCounts(write=5_000.0)}
     )
     asyncio.run(
-        FleetTraffic(world.tables.for_control_plane(writes=True)).put("one", HotPartitionReport((lone, slot), (whole,)))
+        FleetTraffic(stack.tables.for_control_plane(writes=True)).put("one", HotPartitionReport((lone, slot), (whole,)))
     )
     code, out, output = hot()
     assert (code, output) == (0, "")
@@ -59,5 +59,5 @@ def test_hot_partitions_are_printed_as_a_table_and_as_json(world: World) -> None
 
 
 @pytest.mark.parametrize("first", ["0", "101", "many"])
-def test_a_value_out_of_range_is_a_usage_error(world: World, first: str) -> None:
+def test_a_value_out_of_range_is_a_usage_error(stack: ServiceStack, first: str) -> None:
     assert hot("--first", first)[0] == 2

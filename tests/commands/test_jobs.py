@@ -8,7 +8,7 @@ import pytest
 from keyfence_iam.tenant import TenantId
 from tests.commands import command_runner
 from tests.engine.rekey_run import fill_unkeyed, record, users_of
-from tests.stack import World
+from tests.stack import ServiceStack
 
 pytestmark = pytest.mark.usefixtures("terminal")
 
@@ -20,14 +20,14 @@ def run(*arguments: str) -> tuple[int, str, str]:
     return command_runner.run(*arguments)
 
 
-def torn_at_work(world: World, tenant: TenantId, ending: signal.Signals) -> tuple[int, str]:
+def torn_at_work(stack: ServiceStack, tenant: TenantId, ending: signal.Signals) -> tuple[int, str]:
     """Ended as soon as it has changed something and not all."""
     command = ("rekey", "--tenant", tenant, "--rate", "24")
-    return command_runner.run_and_end(ending, lambda: 0 < record(world, tenant).get("itemsChanged", 0) < MANY, *command)
+    return command_runner.run_and_end(ending, lambda: 0 < record(stack, tenant).get("itemsChanged", 0) < MANY, *command)
 
 
-def test_keys_are_counted_changed_and_shown(world: World, tenant: TenantId) -> None:
-    right = fill_unkeyed(world, tenant, 6)
+def test_keys_are_counted_changed_and_shown(stack: ServiceStack, tenant: TenantId) -> None:
+    right = fill_unkeyed(stack, tenant, 6)
     code, out, _ = run("rekey", "--tenant", tenant, "--dry-run", "--json")
     told = json.loads(out)
     assert (code, told["counts"], told["itemsChanged"], told["parameters"]) == (
@@ -41,7 +41,7 @@ def test_keys_are_counted_changed_and_shown(world: World, tenant: TenantId) -> N
     assert (code, told["phase"], told["itemsChanged"], told["createdBy"]) == (0, "FINISHED", 6, "cli:ann")
     phases = [line.partition(": ")[2].partition(",")[0] for line in said.splitlines()]
     assert list(dict.fromkeys(phases)) == ["started", "changing-1", "verifying-1", "finished"]
-    assert users_of(world, tenant) == right
+    assert users_of(stack, tenant) == right
     code, out, _ = run("job", "show", told["id"])
     assert (code, out.splitlines()[0]) == (0, f"{told['id']}  REKEY of {tenant}: FINISHED")
     assert json.loads(run("job", "show", told["id"], "--json")[1]) == told
@@ -49,33 +49,33 @@ def test_keys_are_counted_changed_and_shown(world: World, tenant: TenantId) -> N
 
 
 @pytest.mark.one_engine
-def test_a_process_that_is_killed_is_followed_by_one_that_finishes(world: World, tenant: TenantId) -> None:
-    right = fill_unkeyed(world, tenant, MANY)
-    code, _ = torn_at_work(world, tenant, signal.SIGKILL)
+def test_a_process_that_is_killed_is_followed_by_one_that_finishes(stack: ServiceStack, tenant: TenantId) -> None:
+    right = fill_unkeyed(stack, tenant, MANY)
+    code, _ = torn_at_work(stack, tenant, signal.SIGKILL)
     assert code == -signal.SIGKILL
-    torn = record(world, tenant)
+    torn = record(stack, tenant)
     assert torn["worker"], "its lease is not over, and nobody waits for the dead"
     code, out, _ = run("job", "resume", torn["id"], "--json")
     assert (code, json.loads(out)["phase"]) == (0, "FINISHED")
-    assert users_of(world, tenant) == right
+    assert users_of(stack, tenant) == right
 
 
 @pytest.mark.one_engine
-def test_an_interrupted_one_says_how_to_go_on(world: World, tenant: TenantId) -> None:
-    right = fill_unkeyed(world, tenant, MANY)
-    code, said = torn_at_work(world, tenant, signal.SIGINT)
-    torn = record(world, tenant)
+def test_an_interrupted_one_says_how_to_go_on(stack: ServiceStack, tenant: TenantId) -> None:
+    right = fill_unkeyed(stack, tenant, MANY)
+    code, said = torn_at_work(stack, tenant, signal.SIGINT)
+    torn = record(stack, tenant)
     assert code == 130
     last = f"Interrupted. {torn['itemsChanged']} items changed. To resume: keyfence job resume {torn['id']}"
     assert said.splitlines()[-1] == last
     assert torn.get("worker") is None
-    assert len([item for item in users_of(world, tenant) if "GSI1PK" in item]) == torn["itemsChanged"]
+    assert len([item for item in users_of(stack, tenant) if "GSI1PK" in item]) == torn["itemsChanged"]
     code, out, _ = run("job", "resume", torn["id"], "--json")
-    assert (code, json.loads(out)["itemsChanged"], users_of(world, tenant)) == (0, MANY, right)
+    assert (code, json.loads(out)["itemsChanged"], users_of(stack, tenant)) == (0, MANY, right)
 
 
 @pytest.mark.one_engine
-def test_what_is_not_there_is_said(world: World) -> None:
+def test_what_is_not_there_is_said(stack: ServiceStack) -> None:
     assert "no such job" in run("job", "show", NOBODYS)[2]
     assert "no such job" in run("job", "resume", NOBODYS)[2]
     assert "id must be an id of the form job_" in run("job", "resume", "off_acme")[2]
@@ -83,9 +83,11 @@ def test_what_is_not_there_is_said(world: World) -> None:
 
 
 @pytest.mark.one_engine
-def test_jobs_of_all_kinds_are_listed_offboardings_too(world: World, tenant: TenantId, short_settle: None) -> None:
+def test_jobs_of_all_kinds_are_listed_offboardings_too(
+    stack: ServiceStack, tenant: TenantId, short_settle: None
+) -> None:
     assert run("job", "list", "--tenant", tenant) == (0, "", "There are no jobs.\n")
-    fill_unkeyed(world, tenant, 3)
+    fill_unkeyed(stack, tenant, 3)
     for command in (
         ("rekey", "--tenant", tenant),
         ("reshard", tenant, "users", "2"),

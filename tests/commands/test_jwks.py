@@ -11,7 +11,7 @@ import pytest
 from keyfence.cli.credentials import jwks
 from keyfence_iam.tenant import parse_tenant_id
 from tests.commands.command_runner import run
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 pytestmark = pytest.mark.usefixtures("terminal")
 
@@ -22,7 +22,7 @@ def commands_of_help() -> list[list[str]]:
     return [shlex.split(paragraph) for paragraph in re.split(r"\n\n", text) if paragraph.startswith("  keyfence ")]
 
 
-def test_the_commands_of_the_help_work_as_written(world: World) -> None:
+def test_the_commands_of_the_help_work_as_written(stack: ServiceStack) -> None:
     create, onboard, token = commands_of_help()
     assert create[-2:] == [">", "keys.json"]
     code, key_set, _ = run(*create[1:-2])
@@ -33,6 +33,6 @@ def test_the_commands_of_the_help_work_as_written(world: World) -> None:
     assert out.startswith("initech is onboarded: ")
     code, printed, _ = run(*token[1:])
     assert code == 0
-    session = Session(world.serve(), printed.strip(), parse_tenant_id("initech"))
-    answer = asyncio.run(session.answer("{ viewer { role tenant { id } } }"))
+    session = ApiClient(stack.serve(), printed.strip(), parse_tenant_id("initech"))
+    answer = asyncio.run(session.execute("{ viewer { role tenant { id } } }"))
     assert answer == {"data": {"viewer": {"role": "MEMBER", "tenant": {"id": "initech"}}}}

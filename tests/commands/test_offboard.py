@@ -19,7 +19,7 @@ from tests import tier
 from tests.commands import command_runner as typed
 from tests.engine.offboarding_run import all_items, fill, items_of
 from tests.engine.rekey_run import record
-from tests.stack import World
+from tests.stack import ServiceStack
 
 pytestmark = pytest.mark.usefixtures("terminal", "short_settle")
 
@@ -30,18 +30,18 @@ def run(*arguments: str) -> tuple[int, str, str]:
     return typed.run("tenant", *arguments)
 
 
-def job(world: World, tenant: TenantId) -> dict[str, Any]:
+def job(stack: ServiceStack, tenant: TenantId) -> dict[str, Any]:
     """The stored job of the tenant's offboarding, with its numbers."""
-    found = record(world, tenant)
+    found = record(stack, tenant)
     return {**found, **json.loads(found["state"])} if found else {}
 
 
 def stopped(
-    world: World, tenant: TenantId, ending: signal.Signals, due: Callable[[dict[str, Any]], bool]
+    stack: ServiceStack, tenant: TenantId, ending: signal.Signals, due: Callable[[dict[str, Any]], bool]
 ) -> tuple[int, str]:
     """A process of its own, ended as soon as its job is at that place."""
     command = ("tenant", "offboard", tenant, "--confirm", tenant, "--rate", "40")
-    return typed.run_and_end(ending, lambda: due(job(world, tenant)), *command)
+    return typed.run_and_end(ending, lambda: due(job(stack, tenant)), *command)
 
 
 PLACES: dict[str, Callable[[dict[str, Any]], bool]] = {
@@ -53,32 +53,34 @@ PLACES: dict[str, Callable[[dict[str, Any]], bool]] = {
 
 @pytest.mark.parametrize("place", tier.cases(PLACES, default=["purging"], reason="kills processes"))
 @pytest.mark.one_engine
-def test_a_process_that_is_killed_is_followed_by_one_that_finishes(world: World, tenant: TenantId, place: str) -> None:
-    fill(world, tenant, MANY)
-    neighbour = asyncio.run(world.new_tenant(f"{tenant}x"))
-    fill(world, neighbour, 20)
-    before = items_of(all_items(world), neighbour)
-    code, _ = stopped(world, tenant, signal.SIGKILL, PLACES[place])
+def test_a_process_that_is_killed_is_followed_by_one_that_finishes(
+    stack: ServiceStack, tenant: TenantId, place: str
+) -> None:
+    fill(stack, tenant, MANY)
+    neighbour = asyncio.run(stack.new_tenant(f"{tenant}x"))
+    fill(stack, neighbour, 20)
+    before = items_of(all_items(stack), neighbour)
+    code, _ = stopped(stack, tenant, signal.SIGKILL, PLACES[place])
     assert code == -signal.SIGKILL
-    torn = job(world, tenant)
+    torn = job(stack, tenant)
     assert torn["worker"], "its lease is not over, and nobody waits for the dead"
     code, out, _ = run("offboard", tenant, "--confirm", tenant, "--json")
     told = json.loads(out)
     assert (code, told["itemsExported"], told["itemsPurged"], told["phase"]) == (0, MANY, MANY, "FINISHED")
-    assert items_of(all_items(world), tenant) == []
-    assert items_of(all_items(world), neighbour) == before
+    assert items_of(all_items(stack), tenant) == []
+    assert items_of(all_items(stack), neighbour) == before
     assert run("verify", beside(told))[0] == 0
 
 
 @pytest.mark.full("ends processes")
 @pytest.mark.one_engine
-def test_an_interrupted_one_says_how_to_go_on(world: World, tenant: TenantId) -> None:
-    fill(world, tenant, MANY)
-    code, said = stopped(world, tenant, signal.SIGINT, PLACES["purging"])
+def test_an_interrupted_one_says_how_to_go_on(stack: ServiceStack, tenant: TenantId) -> None:
+    fill(stack, tenant, MANY)
+    code, said = stopped(stack, tenant, signal.SIGINT, PLACES["purging"])
     assert code == 130
     assert said.splitlines()[-1].startswith(f"Interrupted. {MANY} items exported, ")
-    assert said.splitlines()[-1].endswith(f" purged. To resume: keyfence job resume {job(world, tenant)['id']}")
-    assert job(world, tenant).get("worker") is None
+    assert said.splitlines()[-1].endswith(f" purged. To resume: keyfence job resume {job(stack, tenant)['id']}")
+    assert job(stack, tenant).get("worker") is None
     code, out, _ = run("offboard", tenant, "--confirm", tenant)
     assert code == 0
     assert out.splitlines()[0].startswith(f"{tenant} is offboarded: {MANY} items exported and purged in ")
@@ -88,15 +90,17 @@ def beside(told: dict[str, Any]) -> str:
     return str(told["exportUri"]).removeprefix("file://").replace(".jsonl.gz", ".certificate.json")
 
 
-def test_a_tenant_is_offboarded_by_the_command_and_its_certificate_verified(world: World, tenant: TenantId) -> None:
-    fill(world, tenant, 30)
+def test_a_tenant_is_offboarded_by_the_command_and_its_certificate_verified(
+    stack: ServiceStack, tenant: TenantId
+) -> None:
+    fill(stack, tenant, 30)
     code, out, said = run("offboard", tenant, "--confirm", tenant, "--as", "ann", "--json")
     told = json.loads(out)
     assert code == 0
     assert said.splitlines()[0].startswith(f"{told['job']}: suspending")
     assert any(": purging" in line for line in said.splitlines())
     assert told["certificate"]["claims"]["operator"] == "cli:ann"
-    assert items_of(all_items(world), tenant) == []
+    assert items_of(all_items(stack), tenant) == []
     assert Path(beside(told)).parent == Path(".keyfence/exports").resolve()
     code, out, _ = run("verify", beside(told))
     assert (code, out.splitlines()[-1].startswith("Every line of ")) == (0, True)
@@ -107,8 +111,8 @@ def test_a_tenant_is_offboarded_by_the_command_and_its_certificate_verified(worl
 
 
 @pytest.mark.one_engine
-def test_a_tampered_export_or_another_key_is_exit_code_1(world: World, tenant: TenantId) -> None:
-    fill(world, tenant, 10)
+def test_a_tampered_export_or_another_key_is_exit_code_1(stack: ServiceStack, tenant: TenantId) -> None:
+    fill(stack, tenant, 10)
     told = json.loads(run("offboard", tenant, "--confirm", tenant, "--json")[1])
     export, other = Path(beside(told).replace(".certificate.json", ".jsonl.gz")), signer("o" * 43).verifier.text
     code, _, said = run("verify", beside(told), "--key", other)
@@ -128,22 +132,22 @@ def test_a_tampered_export_or_another_key_is_exit_code_1(world: World, tenant: T
     assert run("verify", "nowhere")[2] == "nowhere cannot be read: No such file or directory.\n"
 
 
-def test_without_its_confirmation_nothing_happens(world: World, tenant: TenantId) -> None:
-    fill(world, tenant, 3)
+def test_without_its_confirmation_nothing_happens(stack: ServiceStack, tenant: TenantId) -> None:
+    fill(stack, tenant, 3)
     for arguments in ((tenant,), (tenant, "--confirm", "acme")):
         code, out, said = run("offboard", *arguments)
         assert (code, out) == (1, "")
         assert said.splitlines()[-1] == "confirm must be the id of the tenant to offboard"
     assert run("offboard", "nobody-here", "--confirm", "nobody-here")[0] == 1
-    assert len(items_of(all_items(world), tenant)) == 3
-    assert job(world, tenant) == {}
+    assert len(items_of(all_items(stack), tenant)) == 3
+    assert job(stack, tenant) == {}
 
 
 @pytest.mark.full("waits until a lease of 60 s is over")
 def test_on_aws_it_is_the_migrator_who_does_it_and_the_service_cannot(
-    world: World, tenant: TenantId, gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stack: ServiceStack, tenant: TenantId, gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill(world, tenant, 5)
+    fill(stack, tenant, 5)
     typed.become(gate, MIGRATOR, monkeypatch)
     monkeypatch.setenv("KEYFENCE_READ_TIMEOUT", "1")
     command = ("offboard", tenant, "--confirm", tenant, "--data", "nowhere")
@@ -153,30 +157,32 @@ def test_on_aws_it_is_the_migrator_who_does_it_and_the_service_cannot(
     monkeypatch.setenv("KEYFENCE_SIGNING_KEY", "dev-" + "s" * 43)
     assert "use another key on AWS" in run(*command)[2]
     monkeypatch.setenv("KEYFENCE_SIGNING_KEY", "s" * 43)
-    assert len(items_of(all_items(world), tenant)) == 5
+    assert len(items_of(all_items(stack), tenant)) == 5
     typed.become(gate, SERVICE_BASE, monkeypatch)
     code, _, said = run(*command)
     assert code == 1
     assert "To resume: keyfence job resume" in said
-    assert len(items_of(all_items(world), tenant)) == 5, "the service may neither scan nor purge"
+    assert len(items_of(all_items(stack), tenant)) == 5, "the service may neither scan nor purge"
     typed.become(gate, MIGRATOR, monkeypatch)
     code, _, _ = run(*command)
-    assert (code, items_of(all_items(world), tenant)) == (0, [])
+    assert (code, items_of(all_items(stack), tenant)) == (0, [])
     (certificate,) = (tmp_path / "kept").glob("*.certificate.json")
     assert run("verify", str(certificate), "--data", "nowhere")[0] == 0
 
 
-def test_every_tenant_is_measured_and_the_result_is_stored(world: World, tenant: TenantId) -> None:
-    fill(world, tenant, 12)
-    expected = sum(stored_size(_wire(item)) for item in items_of(all_items(world), tenant))
-    empty = asyncio.run(world.new_tenant())
+def test_every_tenant_is_measured_and_the_result_is_stored(stack: ServiceStack, tenant: TenantId) -> None:
+    fill(stack, tenant, 12)
+    expected = sum(stored_size(_wire(item)) for item in items_of(all_items(stack), tenant))
+    empty = asyncio.run(stack.new_tenant())
     code, out, _ = run("measure", "--json", "--rate", "100000")
     assert (code, json.loads(out)[tenant], json.loads(out)[empty]) == (
         0,
         {"items": 12, "bytes": expected},
         {"items": 0, "bytes": 0},
     )
-    told = asyncio.run(world.operator().ask("query($id: ID!) { tenant(id: $id) { storedBytes version } }", id=tenant))
+    told = asyncio.run(
+        stack.operator_client().data("query($id: ID!) { tenant(id: $id) { storedBytes version } }", id=tenant)
+    )
     assert told["tenant"] == {"storedBytes": float(expected), "version": 1}
     code, out, _ = run("measure")
     assert [tenant, "12", f"{expected:,}"] in [line.split() for line in out.splitlines()]

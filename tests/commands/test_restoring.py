@@ -17,15 +17,15 @@ from keyfence_iam.roles.names import PROVISIONER
 from keyfence_iam.tenant import TenantId
 from tests.commands.command_runner import invoke
 from tests.data.full_tenant import FullTenant, stored_items
-from tests.stack import World
+from tests.stack import ServiceStack
 
 
-def gate_of(world: World, table: str) -> Gate:
+def gate_of(stack: ServiceStack, table: str) -> Gate:
     """Starts a gate with roles for one table. Its key is in a directory with the table's name."""
     data = Path(table)
     data.mkdir()
     return Gate.start(
-        engine_url=world.engine_url,
+        engine_url=stack.engine_url,
         account=Account.from_definitions(ROLES, Deployment(table=table)),
         key=gate_key(data),
     )
@@ -50,37 +50,37 @@ def create_table(gate: Gate) -> None:
     TableAdmin.connect(options, table_of(gate), load_domains().entities.projections, provisioner).create()
 
 
-def items(world: World) -> list[dict[str, Any]]:
-    pages = world.engine_client().get_paginator("scan").paginate(TableName=world.settings.table)
+def items(stack: ServiceStack) -> list[dict[str, Any]]:
+    pages = stack.engine_client().get_paginator("scan").paginate(TableName=stack.settings.table)
     return [dict(item) for page in pages for item in page["Items"]]
 
 
-def delete_all(world: World, tenant: TenantId) -> None:
-    for item in items(world):
+def delete_all(stack: ServiceStack, tenant: TenantId) -> None:
+    for item in items(stack):
         if item["PK"]["S"].startswith(f"TENANT#{tenant}#"):
             key = {"PK": item["PK"], "SK": item["SK"]}
-            world.engine_client().delete_item(TableName=world.settings.table, Key=key)
+            stack.engine_client().delete_item(TableName=stack.settings.table, Key=key)
 
 
-def test_one_tenants_data_is_restored_and_no_other_tenant_changes(world: World) -> None:
-    tenant, other = asyncio.run(world.new_tenant()), asyncio.run(world.new_tenant())
+def test_one_tenants_data_is_restored_and_no_other_tenant_changes(stack: ServiceStack) -> None:
+    tenant, other = asyncio.run(stack.new_tenant()), asyncio.run(stack.new_tenant())
     for one in (tenant, other):
-        asyncio.run(FullTenant.on(world.table(one)).fill())
-    before = stored_items(world, tenant, other)
-    with gate_of(world, world.settings.table) as usual, gate_of(world, f"{world.settings.table}-restored") as restored:
+        asyncio.run(FullTenant.on(stack.table(one)).fill())
+    before = stored_items(stack, tenant, other)
+    with gate_of(stack, stack.settings.table) as usual, gate_of(stack, f"{stack.settings.table}-restored") as restored:
         create_table(restored)
-        for item in items(world):
-            world.engine_client().put_item(TableName=table_of(restored), Item=item)
-        delete_all(world, tenant)
+        for item in items(stack):
+            stack.engine_client().put_item(TableName=table_of(restored), Item=item)
+        delete_all(stack, tenant)
         assert run(restored, "export", "--tenant", tenant, "--out", "lines")[0] == 0
         assert run(usual, "import", "lines", "--tenant", tenant)[0] == 0
-        assert stored_items(world, tenant, other) == before
+        assert stored_items(stack, tenant, other) == before
 
 
-def test_a_suspended_tenant_cannot_be_imported_into(world: World) -> None:
-    tenant = asyncio.run(world.new_tenant())
+def test_a_suspended_tenant_cannot_be_imported_into(stack: ServiceStack) -> None:
+    tenant = asyncio.run(stack.new_tenant())
     Path("lines").write_text('{"type": "category", "path": ["office"], "createdAt": "2026-11-02T09:30:00Z"}\n')
-    with gate_of(world, world.settings.table) as usual:
+    with gate_of(stack, stack.settings.table) as usual:
         assert run(usual, "tenant", "suspend", tenant, "--reason", "unpaid")[0] == 0
         assert run(usual, "import", "lines", "--tenant", tenant)[0] == 1
         assert run(usual, "tenant", "resume", tenant)[0] == 0

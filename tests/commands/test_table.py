@@ -12,7 +12,7 @@ from keyfence.store.dynamodb.table_definition import TableAdmin, definition
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles.names import SERVICE_BASE
 from tests.commands.command_runner import become
-from tests.stack import World
+from tests.stack import ServiceStack
 
 
 @pytest.fixture
@@ -74,10 +74,10 @@ def test_an_endpoint_that_does_not_answer_is_an_error(monkeypatch: pytest.Monkey
 
 
 def test_credentials_of_another_role_are_told_which_role_is_needed(
-    gate: Gate, world: World, monkeypatch: pytest.MonkeyPatch
+    gate: Gate, stack: ServiceStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     become(gate, SERVICE_BASE, monkeypatch)
-    monkeypatch.setenv("KEYFENCE_TABLE", world.settings.table)
+    monkeypatch.setenv("KEYFENCE_TABLE", stack.settings.table)
     monkeypatch.setenv("KEYFENCE_ENDPOINT_URL", gate.url)
     refused = CliRunner().invoke(app, ["table"])
     assert refused.exit_code == 1

@@ -23,7 +23,7 @@ from keyfence_iam.roles.names import SERVICE_BASE
 from keyfence_iam.tenant import TenantId, parse_tenant_id
 from tests.commands import command_runner as typed
 from tests.fakes.tenant_identity_provider import TenantIdentityProvider
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 from tests.unit.cli.tenant_changes import CHANGES
 
 pytestmark = pytest.mark.usefixtures("terminal")
@@ -86,19 +86,19 @@ def newcomer() -> tuple[str, TenantIdentityProvider]:
     return id, provider
 
 
-def served(world: World, id: str, provider: TenantIdentityProvider) -> dict[str, Any]:
+def served(stack: ServiceStack, id: str, provider: TenantIdentityProvider) -> dict[str, Any]:
     """By a server that knows of nobody yet."""
-    fresh = world.serve()
-    session = Session(fresh, provider.token(tenant=id), parse_tenant_id(id))
-    return asyncio.run(session.answer(VIEWER))
+    fresh = stack.serve()
+    session = ApiClient(fresh, provider.token(tenant=id), parse_tenant_id(id))
+    return asyncio.run(session.execute(VIEWER))
 
 
-def passes(world: World, gate: Gate, id: str) -> bool:
+def passes(stack: ServiceStack, gate: Gate, id: str) -> bool:
     """Whether the fence lets a session of the tenant look for one of its own items."""
-    client = replace(world, gate=gate).client(parse_tenant_id(id), read_only=True)
+    client = replace(stack, gate=gate).boto_client(parse_tenant_id(id), read_only=True)
     key = {"PK": {"S": f"TENANT#{id}#USER#x"}, "SK": {"S": "PROFILE"}}
     try:
-        client.get_item(TableName=world.settings.table, Key=key)
+        client.get_item(TableName=stack.settings.table, Key=key)
     except ClientError as error:
         if error.response["Error"]["Code"] != "AccessDeniedException":
             raise
@@ -106,13 +106,13 @@ def passes(world: World, gate: Gate, id: str) -> bool:
     return True
 
 
-def test_a_tenant_that_is_onboarded_can_log_in_and_is_onboarded_once(world: World) -> None:
+def test_a_tenant_that_is_onboarded_can_log_in_and_is_onboarded_once(stack: ServiceStack) -> None:
     provider = TenantIdentityProvider(issuer="https://id.initech.example")
     keys, typed = json.dumps(provider.jwks()), application(provider, "initech")
     code, out, _ = run(*typed, given=keys)
     assert code == 0
     assert out.startswith("initech is onboarded: Initech, PREMIUM, ACTIVE.\nIts owner is First Owner <owner@initech.ex")
-    assert served(world, "initech", provider)["data"]["viewer"]["tenant"] == {"id": "initech", "name": "Initech"}
+    assert served(stack, "initech", provider)["data"]["viewer"]["tenant"] == {"id": "initech", "name": "Initech"}
     code, out, _ = run(*typed, "--json", given=keys)
     again = json.loads(out)
     assert (code, set(again), again["created"]) == (0, {"created", "tenant", "owner"}, False)
@@ -141,9 +141,11 @@ def test_what_is_wrong_is_called_by_its_option_and_nothing_is_claimed(option: st
     assert run("show", "wrong")[0] == 1
 
 
-def test_the_list_has_every_tenant_once_and_the_newest_first(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_has_every_tenant_once_and_the_newest_first(
+    stack: ServiceStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(list_show, "MAX_PAGE_SIZE", 2)
-    made = [asyncio.run(world.new_tenant()) for _ in range(5)]
+    made = [asyncio.run(stack.new_tenant()) for _ in range(5)]
     listed = [one["id"] for one in told("list")["tenants"]]
     assert listed[:5] == made[::-1]
     assert len(set(listed)) == len(listed)
@@ -156,16 +158,16 @@ def test_the_list_has_every_tenant_once_and_the_newest_first(world: World, monke
     ]
 
 
-def test_the_list_of_a_status_has_nobody_else(world: World) -> None:
+def test_the_list_of_a_status_has_nobody_else(stack: ServiceStack) -> None:
     assert run("list", "--status", "offboarded") == (0, "", "0 tenants.\n")
-    left, right = asyncio.run(world.new_tenant()), asyncio.run(world.new_tenant())
+    left, right = asyncio.run(stack.new_tenant()), asyncio.run(stack.new_tenant())
     assert run("suspend", right, "--reason", "unpaid")[0] == 0
     listed = [one["id"] for one in told("list", "--status", "SUSPENDED")["tenants"]]
     assert right in listed
     assert left not in listed
 
 
-def test_show_has_all_that_is_known_of_a_tenant(world: World) -> None:
+def test_show_has_all_that_is_known_of_a_tenant(stack: ServiceStack) -> None:
     id, provider = newcomer()
     assert run("quotas", id, "--users", "7", "--as", "ann")[0] == 0
     code, out, said = run("show", id)
@@ -183,35 +185,35 @@ def test_show_has_all_that_is_known_of_a_tenant(world: World) -> None:
     assert found["overrides"] == {"users": 7}
 
 
-def test_a_name_is_shown_as_it_is_and_not_as_markup(world: World) -> None:
-    id = asyncio.run(world.new_tenant())
+def test_a_name_is_shown_as_it_is_and_not_as_markup(stack: ServiceStack) -> None:
+    id = asyncio.run(stack.new_tenant())
     assert run("rename", id, "--name", "[red]Rot[/red] [/]")[0] == 0
     assert "[red]Rot[/red] [/]" in run("show", id)[1]
     assert "[red]Rot[/red] [/]" in run("list", "--limit", "100")[1]
 
 
-def test_who_is_suspended_is_refused_by_the_fence_at_once_and_by_servers(world: World, gate: Gate) -> None:
+def test_who_is_suspended_is_refused_by_the_fence_at_once_and_by_servers(stack: ServiceStack, gate: Gate) -> None:
     (id, provider), (other, _) = newcomer(), newcomer()
-    assert passes(world, gate, id)
+    assert passes(stack, gate, id)
     code, out, _ = run("suspend", id, "--reason", "unpaid", "--as", "ann")
     assert (code, out) == (
         0,
         f"{id} is suspended: unpaid\nThe fence was told to refuse its sessions.\n"
         "Servers that are running know it within 5 seconds.\n",
     )
-    assert not passes(world, gate, id)
-    assert passes(world, gate, other)
-    (error,) = served(world, id, provider)["errors"]
+    assert not passes(stack, gate, id)
+    assert passes(stack, gate, other)
+    (error,) = served(stack, id, provider)["errors"]
     assert (error["extensions"]["code"], error["message"]) == ("FORBIDDEN", "the tenant is suspended")
     newest = told("show", id)["events"][0]
     assert (newest["kind"], newest["by"], newest["detail"]) == ("tenant.suspended", "cli:ann", {"reason": "unpaid"})
     assert told("resume", id)["status"] == "ACTIVE"
-    assert passes(world, gate, id)
-    assert served(world, id, provider)["data"]["viewer"]["tenant"]["id"] == id
+    assert passes(stack, gate, id)
+    assert served(stack, id, provider)["data"]["viewer"]["tenant"]["id"] == id
 
 
 def test_a_suspension_that_iam_did_not_get_is_an_error_and_the_same_command_repairs_it(
-    world: World, gate: Gate, monkeypatch: pytest.MonkeyPatch
+    stack: ServiceStack, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     id, _ = newcomer()
     with monkeypatch.context() as broken:
@@ -220,12 +222,12 @@ def test_a_suspension_that_iam_did_not_get_is_an_error_and_the_same_command_repa
     assert (code, out) == (1, "")
     assert said.startswith("the change is stored, but IAM does not enforce it yet: ")
     assert said.endswith("; send the same request again\n")
-    assert passes(world, gate, id)
+    assert passes(stack, gate, id)
     assert run("suspend", id, "--reason", "unpaid")[0] == 0
-    assert not passes(world, gate, id)
+    assert not passes(stack, gate, id)
 
 
-def test_names_tiers_and_quotas_are_changed(world: World) -> None:
+def test_names_tiers_and_quotas_are_changed(stack: ServiceStack) -> None:
     id, _ = newcomer()
     version = str(told("show", id)["version"])
     assert told("rename", id, "--name", "Neu", "--expected-version", version)["name"] == "Neu"
@@ -237,15 +239,15 @@ def test_names_tiers_and_quotas_are_changed(world: World) -> None:
     assert set(changed) == TENANT_KEYS
 
 
-def test_an_issuer_with_other_keys_signs_with_them(world: World) -> None:
+def test_an_issuer_with_other_keys_signs_with_them(stack: ServiceStack) -> None:
     id, provider = newcomer()
     other = TenantIdentityProvider(issuer=provider.issuer, kid="key-2")
-    assert served(world, id, other)["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
+    assert served(stack, id, other)["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
     Path("keys.json").write_text(json.dumps(other.jwks()))
     code, out, _ = run("keys", id, "--jwks", "keys.json")
     assert (code, out.splitlines()[0]) == (0, f"{provider.issuer} has the keys that were given, for {id}.")
-    assert served(world, id, other)["data"]["viewer"]["tenant"]["id"] == id
-    assert served(world, id, provider)["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
+    assert served(stack, id, other)["data"]["viewer"]["tenant"]["id"] == id
+    assert served(stack, id, provider)["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
 
 
 def _hour(tenant: TenantId, at: datetime, **operations: UsageCounts) -> UsageHour:
@@ -253,8 +255,8 @@ def _hour(tenant: TenantId, at: datetime, **operations: UsageCounts) -> UsageHou
     return UsageHour(tenant=tenant, hour=at, part="a", operations=operations, ttl=day, created_at=at, updated_at=at)
 
 
-def test_usage_is_told_by_operation_and_by_tenant_with_what_it_costs(world: World) -> None:
-    tenant, quiet = asyncio.run(world.new_tenant()), asyncio.run(world.new_tenant())
+def test_usage_is_told_by_operation_and_by_tenant_with_what_it_costs(stack: ServiceStack) -> None:
+    tenant, quiet = asyncio.run(stack.new_tenant()), asyncio.run(stack.new_tenant())
     noon = datetime(2026, 3, 5, 12, tzinfo=UTC)
     users = UsageCounts(requests=3, read_units=Decimal("1000000.5"))
     orders = UsageCounts(requests=1, refused=2, write_units=Decimal(2_000_000), throttled_calls=4)
@@ -264,7 +266,7 @@ def test_usage_is_told_by_operation_and_by_tenant_with_what_it_costs(world: Worl
         _hour(tenant, datetime(2026, 4, 1, tzinfo=UTC), users=users),
         _hour(CONTROL_PLANE, noon, outside=UsageCounts(read_units=Decimal(8))),
     ]
-    asyncio.run(UsageRepository(world.tables.for_control_plane(writes=True)).put(hours))
+    asyncio.run(UsageRepository(stack.tables.for_control_plane(writes=True)).put(hours))
     span = ("--from", "2026-02-20", "--to", "2026-04-01")
     found = told("usage", tenant, *span)
     assert (found["from"], found["to"]) == ("2026-02-20T00:00:00Z", "2026-04-01T00:00:00Z")
@@ -294,12 +296,12 @@ def test_a_tenant_that_is_not_there_is_said_with_what_to_do(command: str) -> Non
 
 
 def test_on_aws_it_is_the_services_role_that_becomes_the_control_plane(
-    world: World, gate: Gate, monkeypatch: pytest.MonkeyPatch
+    stack: ServiceStack, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     id, _ = newcomer()
     typed.become(gate, SERVICE_BASE, monkeypatch)
     assert told("suspend", id, "--reason", "unpaid", "--data", "nowhere")["status"] == "SUSPENDED"
-    assert not passes(world, gate, id)
+    assert not passes(stack, gate, id)
     assert told("show", id, "--data", "nowhere")["reason"] == "unpaid"
 
 

@@ -29,7 +29,7 @@ from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId
 from tests.data import bulk_lines as samples
 from tests.data.bulk_lines import LINES, changed
-from tests.stack import World
+from tests.stack import ServiceStack
 
 SMALL = {
     "customer": LINES["customer"],
@@ -123,9 +123,9 @@ async def activity_counts(table: Table) -> Counter[str]:
 Items = dict[tuple[str, str], Any]
 
 
-def stored_items(world: World, *tenants: TenantId) -> list[Items]:
+def stored_items(stack: ServiceStack, *tenants: TenantId) -> list[Items]:
     """Returns the items of each tenant from the engine, without activities, the tenant's prefix and times of sales."""
-    pages = world.engine_client().get_paginator("scan").paginate(TableName=world.settings.table)
+    pages = stack.engine_client().get_paginator("scan").paginate(TableName=stack.settings.table)
     found = [item for page in pages for item in page["Items"] if item["type"]["S"] != "Activity"]
     return [_own(found, f"TENANT#{tenant}#") for tenant in tenants]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from keyfence_iam.tenant import parse_tenant_id
 from tests.fakes.tenant_identity_provider import TenantIdentityProvider
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 ONBOARD = """mutation($input: OnboardTenantInput!) { onboardTenant(input: $input) {
   created owner tenant { id name status tier placement issuer version createdAt } } }"""
@@ -42,17 +42,17 @@ class TenantApplicant:
         }
         return {**given, **changes}
 
-    async def onboard(self, world: World, **changes: Any) -> dict[str, Any]:
-        answer = await world.operator().ask(ONBOARD, input=self.application(**changes))
+    async def onboard(self, stack: ServiceStack, **changes: Any) -> dict[str, Any]:
+        answer = await stack.operator_client().data(ONBOARD, input=self.application(**changes))
         onboarded: dict[str, Any] = answer["onboardTenant"]
         return onboarded
 
-    def session(self, world: World, *, claiming: str | None = None, user: str = "somebody") -> Session:
+    def session(self, stack: ServiceStack, *, claiming: str | None = None, user: str = "somebody") -> ApiClient:
         tenant = claiming or self.id
-        return Session(world.application, self.provider.token(tenant=tenant, user=user), parse_tenant_id(tenant))
+        return ApiClient(stack.application, self.provider.token(tenant=tenant, user=user), parse_tenant_id(tenant))
 
 
-async def event_kinds(world: World, id: str) -> list[str]:
+async def event_kinds(stack: ServiceStack, id: str) -> list[str]:
     """Returns the kinds of a tenant's events, oldest first."""
-    answer = await world.operator().ask(EVENTS, id=id)
+    answer = await stack.operator_client().data(EVENTS, id=id)
     return [edge["node"]["kind"] for edge in reversed(answer["tenant"]["events"]["edges"])]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.stack import Session
+from tests.stack import ApiClient
 
 CUSTOMER = 'mutation($n: String! = "Ann", $e: String) { createCustomer(input: {name: $n, email: $e}) { id version } }'
 PRODUCT = """mutation($s: String!, $p: Decimal!, $c: String) {
@@ -19,14 +19,14 @@ DELETE = "mutation($id: ID!) { deleteOrder(id: $id) { id version } }"
 RESTORE = "mutation($id: ID!) { restoreOrder(id: $id) { id version } }"
 
 
-async def new_customer(session: Session, name: str = "Ann") -> str:
-    made: str = (await session.ask(CUSTOMER, n=name))["createCustomer"]["id"]
+async def new_customer(session: ApiClient, name: str = "Ann") -> str:
+    made: str = (await session.data(CUSTOMER, n=name))["createCustomer"]["id"]
     return made
 
 
-async def new_product(session: Session, sku: str = "PEN", price: str = "1.10", currency: str = "EUR") -> str:
-    await session.answer('mutation { createCategory(path: ["pens"]) { name } }')
-    made: str = (await session.ask(PRODUCT, s=sku, p=price, c=currency))["createProduct"]["id"]
+async def new_product(session: ApiClient, sku: str = "PEN", price: str = "1.10", currency: str = "EUR") -> str:
+    await session.execute('mutation { createCategory(path: ["pens"]) { name } }')
+    made: str = (await session.data(PRODUCT, s=sku, p=price, c=currency))["createProduct"]["id"]
     return made
 
 
@@ -35,6 +35,6 @@ def order_input(customer: str, *lines: tuple[str, int], region: str = "north") -
     return {"customerId": customer, "region": region, "items": items}
 
 
-async def place_order(session: Session, request: dict[str, Any], key: str | None = None) -> dict[str, Any]:
-    order: dict[str, Any] = (await session.ask(PLACE, input=request, key=key))["placeOrder"]
+async def place_order(session: ApiClient, request: dict[str, Any], key: str | None = None) -> dict[str, Any]:
+    order: dict[str, Any] = (await session.data(PLACE, input=request, key=key))["placeOrder"]
     return order

@@ -21,7 +21,7 @@ from keyfence_iam.tenant import TenantId
 from tests.domains.invoices.access_patterns import newest_invoices
 from tests.domains.invoices.repository import InvoiceRepository
 from tests.domains.test_registration import INVOICES, WITHOUT_SHOP
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 DOMAINS = (INVOICES, *WITHOUT_SHOP)
 CREATE = """
@@ -42,69 +42,69 @@ query($after: String) {
 
 
 @pytest.fixture(scope="module")
-def world(engine_url: str, issuer: LocalIssuer) -> Iterator[World]:
+def stack(engine_url: str, issuer: LocalIssuer) -> Iterator[ServiceStack]:
     """The service with invoices and without the domains of the shop, as KEYFENCE_DOMAINS says."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("KEYFENCE_DOMAINS", ",".join(DOMAINS))
-        started = World.over(engine_url, "keyfence-invoices", issuer)
+        started = ServiceStack.start(engine_url, "keyfence-invoices", issuer)
     assert started.settings.domains == DOMAINS
     yield started
     started.close()
 
 
-async def created(owner: Session, count: int, debtor: str = "Ann") -> list[str]:
-    made = [await owner.ask(CREATE, number=f"R-{number}", debtor=debtor) for number in range(count)]
+async def created(owner: ApiClient, count: int, debtor: str = "Ann") -> list[str]:
+    made = [await owner.data(CREATE, number=f"R-{number}", debtor=debtor) for number in range(count)]
     return [str(answer["createInvoice"]["id"]) for answer in made]
 
 
-async def listed(owner: Session) -> list[str]:
+async def listed(owner: ApiClient) -> list[str]:
     ids, after = list[str](), None
     while True:
-        page: dict[str, Any] = (await owner.ask(LIST, after=after))["invoices"]
+        page: dict[str, Any] = (await owner.data(LIST, after=after))["invoices"]
         ids += [edge["node"]["id"] for edge in page["edges"]]
         if not page["pageInfo"]["hasNextPage"]:
             return ids
         after = page["pageInfo"]["endCursor"]
 
 
-async def test_items_are_created_listed_in_pages_updated_and_found_by_id(owner: Session) -> None:
+async def test_items_are_created_listed_in_pages_updated_and_found_by_id(owner: ApiClient) -> None:
     assert await listed(owner) == []
     ids = await created(owner, 5)
     assert await listed(owner) == ids[::-1]
-    paid = await owner.ask("mutation($id: ID!) { payInvoice(id: $id) { paidAt } }", id=ids[0])
+    paid = await owner.data("mutation($id: ID!) { payInvoice(id: $id) { paidAt } }", id=ids[0])
     assert paid["payInvoice"]["paidAt"]
-    found = await owner.ask("query($id: ID!) { node(id: $id) { id ... on Invoice { number paidAt } } }", id=ids[0])
+    found = await owner.data("query($id: ID!) { node(id: $id) { id ... on Invoice { number paidAt } } }", id=ids[0])
     assert found["node"] == {"id": ids[0], "number": "R-0", "paidAt": paid["payInvoice"]["paidAt"]}
-    of_debtor = await owner.ask('{ invoicesOfDebtor(debtor: "Ann") { edges { node { id paidAt } } } }')
+    of_debtor = await owner.data('{ invoicesOfDebtor(debtor: "Ann") { edges { node { id paidAt } } } }')
     assert [edge["node"]["id"] for edge in of_debtor["invoicesOfDebtor"]["edges"]] == ids[::-1]
     assert of_debtor["invoicesOfDebtor"]["edges"][-1]["node"]["paidAt"] == paid["payInvoice"]["paidAt"]
 
 
-async def test_changes_are_logged_as_activity(owner: Session) -> None:
+async def test_changes_are_logged_as_activity(owner: ApiClient) -> None:
     (id,) = await created(owner, 1)
-    log = await owner.ask("{ activity(first: 1) { edges { node { kind target } } } }")
+    log = await owner.data("{ activity(first: 1) { edges { node { kind target } } } }")
     assert log["activity"]["edges"][0]["node"] == {"kind": "invoice.created", "target": id}
 
 
-async def test_a_list_is_the_same_in_any_number_of_shards(world: World, tenant: TenantId) -> None:
+async def test_a_list_is_the_same_in_any_number_of_shards(stack: ServiceStack, tenant: TenantId) -> None:
     for count in (1, 4):
         shards = ShardMap({"invoices": ShardCounts(read_shards=4, write_shards=count)})
-        repository = InvoiceRepository(world.table(tenant, shards=shards))
+        repository = InvoiceRepository(stack.table(tenant, shards=shards))
         for number in range(6):
             await repository.create(number=f"{count}-{number}", debtor="Bob", amount_due=Decimal(1))
-    wide = world.table(tenant, shards=ShardMap({"invoices": ShardCounts(read_shards=4, write_shards=4)}))
+    wide = stack.table(tenant, shards=ShardMap({"invoices": ShardCounts(read_shards=4, write_shards=4)}))
     numbers = [invoice.number async for invoice in wide.iterate(newest_invoices)]
     assert numbers == [f"{count}-{number}" for count in (4, 1) for number in range(5, -1, -1)]
 
 
-async def test_an_operator_sees_and_reshards_its_collection(world: World, tenant: TenantId) -> None:
-    operator = world.operator()
-    shards = await operator.ask("query($id: ID!) { tenant(id: $id) { shards { collection } } }", id=tenant)
+async def test_an_operator_sees_and_reshards_its_collection(stack: ServiceStack, tenant: TenantId) -> None:
+    operator = stack.operator_client()
+    shards = await operator.data("query($id: ID!) { tenant(id: $id) { shards { collection } } }", id=tenant)
     assert {"collection": "invoices"} in shards["tenant"]["shards"]
     assert {"collection": "open_orders"} not in shards["tenant"]["shards"]
-    begun = await operator.ask(RESHARD, tenant=tenant, shards=16)
+    begun = await operator.data(RESHARD, tenant=tenant, shards=16)
     assert begun["reshard"] == {"readShards": 16, "writeShards": 1}
-    assert await operator.refusal(RESHARD, tenant=tenant, shards=17) == "BAD_USER_INPUT"
+    assert await operator.error_code(RESHARD, tenant=tenant, shards=17) == "BAD_USER_INPUT"
 
 
 async def exported(table: Table) -> bytes:
@@ -112,11 +112,11 @@ async def exported(table: Table) -> bytes:
     return b"".join([encoded(line) async for line in Exporter(table, kinds).lines()])
 
 
-async def test_records_are_exported_and_imported_once(world: World, owner: Session, tenant: TenantId) -> None:
+async def test_records_are_exported_and_imported_once(stack: ServiceStack, owner: ApiClient, tenant: TenantId) -> None:
     await created(owner, 3)
-    lines = await exported(world.table(tenant))
+    lines = await exported(stack.table(tenant))
     domains = load_domains(DOMAINS)
-    other = replace(world.table(await world.new_tenant()), activity_log=domains.activity_log(IMPORTER))
+    other = replace(stack.table(await stack.new_tenant()), activity_log=domains.activity_log(IMPORTER))
     first = await Importer.into(other, domains.record_kinds).run(BytesIO(lines))
     again = await Importer.into(other, domains.record_kinds).run(BytesIO(lines))
     assert (first.written["invoice"], again.found["invoice"]) == (3, 3)
@@ -124,38 +124,40 @@ async def test_records_are_exported_and_imported_once(world: World, owner: Sessi
 
 
 async def test_a_neighbour_sees_no_item_and_its_session_is_denied_the_key(
-    world: World, owner: Session, tenant: TenantId
+    stack: ServiceStack, owner: ApiClient, tenant: TenantId
 ) -> None:
     (id,) = await created(owner, 1)
-    neighbour = await world.new_tenant()
-    session = world.session(neighbour)
+    neighbour = await stack.new_tenant()
+    session = stack.api_client(neighbour)
     assert await listed(session) == []
-    assert (await session.ask("query($id: ID!) { node(id: $id) { id } }", id=id))["node"] is None
+    assert (await session.data("query($id: ID!) { node(id: $id) { id } }", id=id))["node"] is None
     stolen = {"PK": {"S": f"TENANT#{tenant}#INVOICE#{id}"}, "SK": {"S": "METADATA"}}
     with pytest.raises(ClientError) as denied:
-        world.client(neighbour).get_item(TableName=world.settings.table, Key=stolen)
+        stack.boto_client(neighbour).get_item(TableName=stack.settings.table, Key=stolen)
     assert denied.value.response["Error"]["Code"] == "AccessDeniedException"
     for partition in (f"TENANT#{tenant}#INVOICES#00", f"TENANT#{tenant}#INVOICES"):
         with pytest.raises(ClientError) as denied:
-            world.client(neighbour).query(
-                TableName=world.settings.table,
+            stack.boto_client(neighbour).query(
+                TableName=stack.settings.table,
                 IndexName="GSI2",
                 KeyConditionExpression="GSI2PK = :p",
                 ExpressionAttributeValues={":p": {"S": partition}},
             )
         assert denied.value.response["Error"]["Code"] == "AccessDeniedException"
-    assert "Item" in world.client(tenant).get_item(TableName=world.settings.table, Key=stolen)
+    assert "Item" in stack.boto_client(tenant).get_item(TableName=stack.settings.table, Key=stolen)
 
 
-async def test_the_service_without_the_domains_of_the_shop_has_none_of_their_fields(owner: Session) -> None:
-    viewer = await owner.ask("{ viewer { subject } users { edges { node { id } } } }")
+async def test_the_service_without_the_domains_of_the_shop_has_none_of_their_fields(owner: ApiClient) -> None:
+    viewer = await owner.data("{ viewer { subject } users { edges { node { id } } } }")
     assert viewer == {"viewer": {"subject": "somebody"}, "users": {"edges": []}}
     for field in ("customers", "openOrders", "categories"):
-        assert f"Cannot query field '{field}'" in str((await owner.answer(f"{{ {field} {{ __typename }} }}"))["errors"])
-        assert await owner.refusal(f"{{ {field} {{ __typename }} }}") == "BAD_USER_INPUT"
+        assert f"Cannot query field '{field}'" in str(
+            (await owner.execute(f"{{ {field} {{ __typename }} }}"))["errors"]
+        )
+        assert await owner.error_code(f"{{ {field} {{ __typename }} }}") == "BAD_USER_INPUT"
 
 
-async def test_an_entity_of_a_domain_that_was_left_out_is_not_in_the_table(world: World) -> None:
-    types = set(world.tables.entities.of_tenants)
+async def test_an_entity_of_a_domain_that_was_left_out_is_not_in_the_table(stack: ServiceStack) -> None:
+    types = set(stack.tables.entities.of_tenants)
     assert "Invoice" in types
     assert types.isdisjoint({"Customer", "Order", "Product"})

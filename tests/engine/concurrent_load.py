@@ -14,7 +14,7 @@ from keyfence.errors import Throttled
 from keyfence.store.table import Table
 from keyfence.tenancy.cache import TenantCache, location_of
 from keyfence_iam.tenant import TenantId
-from tests.stack import World
+from tests.stack import ServiceStack
 
 AGES = (0.05, 0.2, 0.4)
 """How old the cached tenant of each server may be."""
@@ -27,23 +27,23 @@ PAGES = (1, 3, 7, 50)
 class Server:
     """One server process, with its own cache of tenants."""
 
-    world: World
+    stack: ServiceStack
     registry: TenantCache
 
     @classmethod
-    def of(cls, world: World, age: float) -> "Server":
-        return cls(world, TenantCache(world.tables.for_control_plane(writes=False), max_age=age, max_use=GRACE))
+    def of(cls, stack: ServiceStack, age: float) -> "Server":
+        return cls(stack, TenantCache(stack.tables.for_control_plane(writes=False), max_age=age, max_use=GRACE))
 
     async def table(self, tenant: TenantId, *, writes: bool) -> Table:
         home = self.registry.location(await self.registry.served(tenant))
-        return self.world.tables.for_tenant(home, writes=writes)
+        return self.stack.tables.for_tenant(home, writes=writes)
 
 
 @dataclass
 class ConcurrentLoad:
     """The writes that were acknowledged, and the errors that each read of the whole list found."""
 
-    world: World
+    stack: ServiceStack
     tenant: TenantId
     servers: Sequence[Server]
     acknowledged: set[str] = field(default_factory=set)
@@ -55,8 +55,8 @@ class ConcurrentLoad:
     stopped: bool = False
 
     @classmethod
-    def over(cls, world: World, tenant: TenantId) -> "ConcurrentLoad":
-        return cls(world, tenant, [Server.of(world, age) for age in AGES])
+    def over(cls, stack: ServiceStack, tenant: TenantId) -> "ConcurrentLoad":
+        return cls(stack, tenant, [Server.of(stack, age) for age in AGES])
 
     @asynccontextmanager
     async def going_on(self, writers: int = 8) -> AsyncIterator[None]:
@@ -120,7 +120,7 @@ class ConcurrentLoad:
     async def final(self) -> list[str]:
         """Reads the whole list after the move."""
         tenant = await self.servers[0].registry.served(self.tenant)
-        table, found, after = self.world.tables.for_tenant(location_of(tenant), writes=False), list[str](), None
+        table, found, after = self.stack.tables.for_tenant(location_of(tenant), writes=False), list[str](), None
         while True:
             page = await UserRepository(table).newest(first=100, after=after)
             found += [user.email for user in page.items]

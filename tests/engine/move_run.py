@@ -16,7 +16,7 @@ from keyfence.jobs.runner import run_job
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Placement, Tenant
 from keyfence_iam.tenant import TenantId
-from tests.stack import World
+from tests.stack import ServiceStack
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -54,14 +54,14 @@ class MoveRun:
 
 
 @contextmanager
-def moving_in(world: World, **changes: float) -> Iterator[MoveRun]:
-    made = aws_access(world.settings.model_copy(update=changes), world.gate.sessions).connect_migrator()
+def moving_in(stack: ServiceStack, **changes: float) -> Iterator[MoveRun]:
+    made = aws_access(stack.settings.model_copy(update=changes), stack.gate.sessions).connect_migrator()
     yield MoveRun(made)
     made.close()
 
 
-def items(world: World, tenant: TenantId, table: str) -> dict[tuple[str, str], Any]:
-    client, found = world.engine_client(), list[Any]()
+def items(stack: ServiceStack, tenant: TenantId, table: str) -> dict[tuple[str, str], Any]:
+    client, found = stack.engine_client(), list[Any]()
     if table not in client.list_tables()["TableNames"]:
         return {}
     for page in client.get_paginator("scan").paginate(TableName=table):
@@ -69,13 +69,13 @@ def items(world: World, tenant: TenantId, table: str) -> dict[tuple[str, str], A
     return {(one["PK"]["S"], one["SK"]["S"]): one for one in found if one["PK"]["S"].startswith(f"TENANT#{tenant}#")}
 
 
-def places(world: World, tenant: TenantId) -> tuple[dict[tuple[str, str], Any], dict[tuple[str, str], Any]]:
-    pool = world.settings.table
-    return items(world, tenant, pool), items(world, tenant, f"{pool}-silo-{tenant}")
+def places(stack: ServiceStack, tenant: TenantId) -> tuple[dict[tuple[str, str], Any], dict[tuple[str, str], Any]]:
+    pool = stack.settings.table
+    return items(stack, tenant, pool), items(stack, tenant, f"{pool}-silo-{tenant}")
 
 
-async def populated(world: World, name: str, count: int = 12) -> TenantId:
-    tenant = await world.new_tenant(name)
+async def populated(stack: ServiceStack, name: str, count: int = 12) -> TenantId:
+    tenant = await stack.new_tenant(name)
     for number in range(count):
-        await UserRepository(world.table(tenant)).create(email=f"{number}@x.example", name="A", role=Role.MEMBER)
+        await UserRepository(stack.table(tenant)).create(email=f"{number}@x.example", name="A", role=Role.MEMBER)
     return tenant

@@ -16,7 +16,7 @@ from keyfence.tenancy.tenant import MovePhase, Placement, TableMove, Tenant
 from keyfence_iam.deployment import silo_table
 from keyfence_iam.sts.session_spec import TableAccess as Reach
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 Items = dict[tuple[str, str], dict[str, Any]]
 
@@ -25,20 +25,20 @@ Items = dict[tuple[str, str], dict[str, Any]]
 class MovingTenant:
     """A tenant that moves from the shared table to its silo table. Each server is new and knows the latest phase."""
 
-    world: World
+    stack: ServiceStack
     tenant: TenantId
 
     @classmethod
-    async def begun(cls, world: World) -> "MovingTenant":
-        made = cls(world, await world.new_tenant())
-        wire = ConnectionOptions(region=world.settings.region, endpoint_url=world.settings.endpoint_url)
-        migrator = gate_access.role_session(world.gate.sessions, "migrator").credentials
+    async def begun(cls, stack: ServiceStack) -> "MovingTenant":
+        made = cls(stack, await stack.new_tenant())
+        wire = ConnectionOptions(region=stack.settings.region, endpoint_url=stack.settings.endpoint_url)
+        migrator = gate_access.role_session(stack.gate.sessions, "migrator").credentials
         TableAdmin.connect(wire, made.silo, load_domains().entities.projections, migrator).create()
         return made
 
     @property
     def pool(self) -> str:
-        return self.world.tables.name
+        return self.stack.tables.name
 
     @property
     def silo(self) -> str:
@@ -46,7 +46,7 @@ class MovingTenant:
 
     async def publish(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> Tenant:
         move = phase and TableMove(target=placement.other, phase=phase, job_id="job_test")
-        register = TenantRepository(self.world.tables.for_control_plane(writes=True), "the-tests")
+        register = TenantRepository(self.stack.tables.for_control_plane(writes=True), "the-tests")
         return await register.change(
             self.tenant,
             "tenant.moved",
@@ -58,14 +58,14 @@ class MovingTenant:
         return location_of(await self.publish(phase, placement))
 
     async def table(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> Table:
-        return self.world.tables.for_tenant(await self.home(phase, placement), writes=True)
+        return self.stack.tables.for_tenant(await self.home(phase, placement), writes=True)
 
-    def server(self) -> Session:
-        application = self.world.serve()
-        return replace(self.world.session(self.tenant), application=application)
+    def server(self) -> ApiClient:
+        application = self.stack.serve()
+        return replace(self.stack.api_client(self.tenant), application=application)
 
     def items(self, table: str) -> Items:
-        pages = self.world.engine_client().get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
+        pages = self.stack.engine_client().get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
         own = tenant_key_prefix(self.tenant)
         found: list[Any] = [item for page in pages for item in page["Items"] if item["PK"]["S"].startswith(own)]
         return {(item["PK"]["S"], item["SK"]["S"]): _sorted(item) for item in found}
@@ -75,7 +75,7 @@ class MovingTenant:
 
     async def backfill(self) -> None:
         home = TenantLocation(tenant=self.tenant, also_write_to=Reach.SILO)
-        caller = self.world.tables.for_tenant(home, writes=True).caller
+        caller = self.stack.tables.for_tenant(home, writes=True).caller
         likeness = ItemSync(caller=caller, source=self.pool, target=self.silo)
         for partition, sort in {key for items in self.both() for key in items}:
             outcome = await likeness.sync({"PK": {"S": partition}, "SK": {"S": sort}})

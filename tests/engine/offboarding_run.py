@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,26 +27,12 @@ from keyfence.tenancy.suspensions import PublishSuspensions, SuspensionPublisher
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
 from tests.failures.crashing_client import Crash
-from tests.stack import World
+from tests.fakes.clock import ManualClock
+from tests.stack import ServiceStack
 
 OPERATOR = "an-operator"
 KEY = CertificateSigner(Ed25519PrivateKey.from_private_bytes(b"k" * 32))
 START = datetime(2026, 11, 16, 8, tzinfo=UTC)
-
-
-@dataclass(slots=True)
-class Time:
-    """A clock that only sleep moves."""
-
-    at: datetime = START
-    slept: list[float] = field(default_factory=list)
-
-    def now(self) -> datetime:
-        return self.at
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.at += timedelta(seconds=seconds)
 
 
 @dataclass(slots=True)
@@ -83,8 +69,8 @@ def with_client(by: MigratorAccess, client: DynamoDb) -> MigratorAccess:
 
 
 @contextmanager
-def migrator(world: World, **changes: float) -> Iterator[MigratorAccess]:
-    with connect_migrator(aws_access(world.settings.model_copy(update=changes), world.gate.sessions)) as made:
+def migrator(stack: ServiceStack, **changes: float) -> Iterator[MigratorAccess]:
+    with connect_migrator(aws_access(stack.settings.model_copy(update=changes), stack.gate.sessions)) as made:
         yield made
 
 
@@ -94,20 +80,20 @@ class Offboarder:
 
     by: MigratorAccess
     exports: Path
-    time: Time
+    time: ManualClock
     resources: Mapping[str, Any] = field(default_factory=dict)
     publish_suspensions: PublishSuspensions
 
     @property
     def register(self) -> TenantRepository:
-        return TenantRepository(self.by.control, OPERATOR, now=self.time.now)
+        return TenantRepository(self.by.control, OPERATOR, now=self.time.datetime)
 
     @property
     def suspensions(self) -> SuspensionPublisher:
-        return SuspensionPublisher(self.by.control, self.publish_suspensions, now=self.time.now)
+        return SuspensionPublisher(self.by.control, self.publish_suspensions, now=self.time.datetime)
 
     def store(self, **changes: Any) -> JobStore:
-        return JobStore(self.by.control, now=self.time.now, **changes)
+        return JobStore(self.by.control, now=self.time.datetime, **changes)
 
     def with_resources(self, **changes: Any) -> "Offboarder":
         return replace(self, resources={**self.resources, **changes})
@@ -140,7 +126,7 @@ class Offboarder:
         )
         program = program_for(job, self.by, ExportTarget(self.exports, KEY))
         assert isinstance(program, OffboardJob)
-        register, suspensions = replace(program.register, now=self.time.now), self.suspensions
+        register, suspensions = replace(program.register, now=self.time.datetime), self.suspensions
         await run_job(resources, job.id, replace(program, register=register, suspensions=suspensions))
         return await self.state(tenant)
 
@@ -148,7 +134,7 @@ class Offboarder:
 def offboarder(
     by: MigratorAccess,
     exports: Path,
-    time: Time,
+    time: ManualClock,
     on_state: Callable[[OffboardingState], None] | None = None,
     **resources: Any,
 ) -> Offboarder:
@@ -171,7 +157,7 @@ def without_iam(given: Offboarder) -> Offboarder:
 
 
 async def begin(given: Offboarder, tenant: TenantId, confirm: str | None = None) -> OffboardingProgress:
-    start = StartOffboarding(given.register, given.suspensions, now=given.time.now)
+    start = StartOffboarding(given.register, given.suspensions, now=given.time.datetime)
     return await start(tenant, confirm or tenant)
 
 
@@ -181,24 +167,24 @@ async def offboard(given: Offboarder, tenant: TenantId) -> OffboardingState:
 
 
 def fill(
-    world: World, tenant: TenantId, count: int, *, text: str = "the word of {tenant}", indexed: int | None = None
+    stack: ServiceStack, tenant: TenantId, count: int, *, text: str = "the word of {tenant}", indexed: int | None = None
 ) -> None:
     """Puts items into the engine. The first `indexed` of them, or all, have keys of up to three indexes."""
     spoken, most = text.format(tenant=tenant), count if indexed is None else indexed
-    put_items(world, [_item(tenant, at, spoken, at % 4 if at < most else 0) for at in range(count)])
+    put_items(stack, [_item(tenant, at, spoken, at % 4 if at < most else 0) for at in range(count)])
 
 
-def put_items(world: World, items: list[Item]) -> None:
-    client, table = world.engine_client(), world.settings.table
+def put_items(stack: ServiceStack, items: list[Item]) -> None:
+    client, table = stack.engine_client(), stack.settings.table
     for chunk in _batched(items, 100):
         client.transact_write_items(TransactItems=[{"Put": {"TableName": table, "Item": item}} for item in chunk])
 
 
-def delete_items(world: World, *, keep: TenantId | None = None) -> None:
+def delete_items(stack: ServiceStack, *, keep: TenantId | None = None) -> None:
     """Deletes all items of the table but those of one tenant, so that each crash starts from the same table."""
-    client, table = world.engine_client(), world.settings.table
+    client, table = stack.engine_client(), stack.settings.table
     prefix = tenant_key_prefix(keep) if keep else None
-    items = [item for item in all_items(world) if prefix is None or not item["PK"]["S"].startswith(prefix)]
+    items = [item for item in all_items(stack) if prefix is None or not item["PK"]["S"].startswith(prefix)]
     for chunk in _batched(items, 100):
         keys = [{"PK": item["PK"], "SK": item["SK"]} for item in chunk]
         client.transact_write_items(TransactItems=[{"Delete": {"TableName": table, "Key": key}} for key in keys])
@@ -223,10 +209,10 @@ def _item(tenant: TenantId, at: int, text: str, indexes: int) -> Item:
     return item
 
 
-def all_items(world: World, index: str | None = None) -> list[Any]:
+def all_items(stack: ServiceStack, index: str | None = None) -> list[Any]:
     """Returns all items of the table, or of an index, from the engine."""
     place: Any = {"IndexName": index} if index else {}
-    pages = world.engine_client().get_paginator("scan").paginate(TableName=world.settings.table, **place)
+    pages = stack.engine_client().get_paginator("scan").paginate(TableName=stack.settings.table, **place)
     return [item for page in pages for item in page["Items"]]
 
 

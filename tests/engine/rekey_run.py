@@ -17,16 +17,17 @@ from keyfence.store.codec import Item
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence_iam.tenant import TenantId
-from tests.engine.offboarding_run import OPERATOR, Time, all_items, items_of, put_items
-from tests.stack import World
+from tests.engine.offboarding_run import OPERATOR, all_items, items_of, put_items
+from tests.fakes.clock import ManualClock
+from tests.stack import ServiceStack
 
 BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
 INDEXED = ("GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK")
 
 
-def means(by: MigratorAccess, time: Time, **changes: Any) -> JobResources:
+def means(by: MigratorAccess, time: ManualClock, **changes: Any) -> JobResources:
     made = by.job_resources(units_per_second=5.0)
-    records = replace(made.store, now=time.now)
+    records = replace(made.store, now=time.datetime)
     return replace(made, **{"store": records, "sleep": time.sleep, "units_per_second": None, **changes})
 
 
@@ -58,19 +59,19 @@ def without_keys(items: Sequence[Item]) -> list[Item]:
     return [{name: value for name, value in item.items() if name not in INDEXED} for item in items]
 
 
-def fill_unkeyed(world: World, tenant: TenantId, count: int) -> list[Item]:
+def fill_unkeyed(stack: ServiceStack, tenant: TenantId, count: int) -> list[Item]:
     """Puts users without index keys into the engine. Returns them with the keys that they should get."""
     right = right_items(tenant, count)
-    put_items(world, without_keys(right))
+    put_items(stack, without_keys(right))
     return sorted(right, key=lambda item: item["PK"]["S"])
 
 
-def users_of(world: World, tenant: TenantId) -> list[Any]:
-    return [item for item in items_of(all_items(world), tenant) if item.get("type") == {"S": "User"}]
+def users_of(stack: ServiceStack, tenant: TenantId) -> list[Any]:
+    return [item for item in items_of(all_items(stack), tenant) if item.get("type") == {"S": "User"}]
 
 
-def record(world: World, tenant: TenantId) -> dict[str, Any]:
+def record(stack: ServiceStack, tenant: TenantId) -> dict[str, Any]:
     """Returns the newest job of the tenant."""
-    mine = [item for item in all_items(world) if item.get("type") == {"S": "Job"} and item["tenant"]["S"] == tenant]
+    mine = [item for item in all_items(stack) if item.get("type") == {"S": "Job"} and item["tenant"]["S"] == tenant]
     newest: dict[str, Any] = max(mine, key=lambda item: str(item["id"]["S"]), default={})
     return {name: int(value["N"]) if "N" in value else value.get("S") for name, value in newest.items()}

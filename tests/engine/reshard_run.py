@@ -24,8 +24,9 @@ from keyfence.tenancy.repository import TenantRepository
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
 from tests.catalogue.large_tenant import SHELF, LargeTenant
 from tests.catalogue.large_tenant_orders import REGION
-from tests.engine.offboarding_run import OPERATOR, Time
-from tests.stack import World
+from tests.engine.offboarding_run import OPERATOR, START
+from tests.fakes.clock import ManualClock
+from tests.stack import ServiceStack
 
 SETTLE = Settings.model_construct().settle_seconds
 
@@ -42,11 +43,11 @@ class ReshardRun:
     """Starts reshards as an operator and runs them as the migrator, with a manual clock."""
 
     by: MigratorAccess
-    time: Time = field(default_factory=Time)
+    time: ManualClock = field(default_factory=lambda: ManualClock.at(START))
 
     @property
     def register(self) -> TenantRepository:
-        return TenantRepository(self.by.control, OPERATOR, now=self.time.now)
+        return TenantRepository(self.by.control, OPERATOR, now=self.time.datetime)
 
     @property
     def program(self) -> ReshardJob:
@@ -60,7 +61,7 @@ class ReshardRun:
 
     def means(self, **changes: Any) -> JobResources:
         made = self.by.job_resources(units_per_second=1_000_000.0)
-        records = replace(made.store, now=self.time.now)
+        records = replace(made.store, now=self.time.datetime)
         return replace(made, store=records, sleep=self.time.sleep, units_per_second=None, **changes)
 
     async def begin(self, tenant: TenantId, collection: str, shards: int, *, rebalance: bool = False) -> Job:
@@ -86,9 +87,9 @@ class ReshardRun:
     async def counts(self, tenant: TenantId, collection: str) -> ShardCounts:
         return counts_of(await self.register.get(tenant), collection)
 
-    async def table(self, world: World, tenant: TenantId) -> Table:
+    async def table(self, stack: ServiceStack, tenant: TenantId) -> Table:
         """Returns the table handle of a server that has just read the shard map."""
-        return world.tables.for_tenant(location_of(await self.register.get(tenant)), writes=True)
+        return stack.tables.for_tenant(location_of(await self.register.get(tenant)), writes=True)
 
 
 async def listed(table: Table, crowd: LargeTenant, collection: str, first: int) -> list[Any]:
@@ -122,10 +123,10 @@ def items_by_shard(items: list[Item], collection: str, entities: Mapping[str, En
     return found
 
 
-def items_of(world: World, tenant: TenantId) -> list[Item]:
+def items_of(stack: ServiceStack, tenant: TenantId) -> list[Item]:
     """Returns all items of a tenant from the engine."""
-    asked: dict[str, Any] = {"TableName": world.settings.table, "ConsistentRead": True}
-    pages = world.engine_client().get_paginator("scan").paginate(**asked)
+    asked: dict[str, Any] = {"TableName": stack.settings.table, "ConsistentRead": True}
+    pages = stack.engine_client().get_paginator("scan").paginate(**asked)
     own: list[Any] = [
         item for page in pages for item in page["Items"] if item["PK"]["S"].startswith(tenant_key_prefix(tenant))
     ]

@@ -22,44 +22,46 @@ from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId, parse_tenant_id
 from tests.data.bulk_lines import CUS, HISTORY, LINES, PRD
 from tests.data.full_tenant import SMALL, FullTenant, activity_counts, content, export_all, import_all, stored_items
-from tests.stack import World
+from tests.stack import ServiceStack
 
 
 @pytest.fixture
-async def table(world: World, tenant: TenantId) -> Table:
-    return world.table(tenant)
+async def table(stack: ServiceStack, tenant: TenantId) -> Table:
+    return stack.table(tenant)
 
 
 async def sold(table: Table) -> list[tuple[str, int]]:
     return [(one.id, one.total) for one in await SalesRepository(table).top(f"{timestamps.utc_now():%Y-%m}", first=9)]
 
 
-async def test_an_export_imported_into_an_empty_tenant_is_the_same_in_every_item(world: World, table: Table) -> None:
-    source, other = await world.new_tenant(), await world.new_tenant()
-    await FullTenant.on(world.table(source)).fill()
-    given = await export_all(world.table(source, writes=False))
-    tally = await import_all(world.table(other), given)
+async def test_an_export_imported_into_an_empty_tenant_is_the_same_in_every_item(
+    stack: ServiceStack, table: Table
+) -> None:
+    source, other = await stack.new_tenant(), await stack.new_tenant()
+    await FullTenant.on(stack.table(source)).fill()
+    given = await export_all(stack.table(source, writes=False))
+    tally = await import_all(stack.table(other), given)
     assert dict(tally.written) == {"customer": 2, "category": 3, "product": 2, "order": 9}
-    assert await export_all(world.table(other, writes=False)) == given
-    one, same = stored_items(world, other, source)
+    assert await export_all(stack.table(other, writes=False)) == given
+    one, same = stored_items(stack, other, source)
     assert one == same
-    assert await sold(world.table(other)) == await sold(world.table(source)) != []
+    assert await sold(stack.table(other)) == await sold(stack.table(source)) != []
     assert await export_all(table) == b"", "a neighbour has none of it"
 
 
-async def test_the_same_import_again_finds_everything_and_writes_nothing(world: World, table: Table) -> None:
+async def test_the_same_import_again_finds_everything_and_writes_nothing(stack: ServiceStack, table: Table) -> None:
     first = await import_all(table, content())
-    world.calls()
+    stack.take_calls()
     again = await import_all(table, content())
     assert (again.found, again.written.total()) == (first.written, 0)
-    assert "TransactWriteItems" not in {call.operation for call in world.calls()}
+    assert "TransactWriteItems" not in {call.operation for call in stack.take_calls()}
     assert await activity_counts(table) == dict.fromkeys((f"{kind}.imported" for kind in SMALL), 1)
 
 
-async def test_each_line_is_one_transaction(world: World, table: Table) -> None:
-    world.calls()
+async def test_each_line_is_one_transaction(stack: ServiceStack, table: Table) -> None:
+    stack.take_calls()
     await import_all(table, content())
-    operations = Counter(call.operation for call in world.calls())
+    operations = Counter(call.operation for call in stack.take_calls())
     assert operations["TransactWriteItems"] == len(SMALL)
 
 
@@ -73,12 +75,12 @@ class Counted(Pacer):
         self.passed += items
 
 
-async def test_every_item_counts_towards_the_rate(world: World, table: Table) -> None:
+async def test_every_item_counts_towards_the_rate(stack: ServiceStack, table: Table) -> None:
     rate = Counted()
     await Importer(
         RecordWriter(replace(table, activity_log=activity_log("import")), rate), load_domains().record_kinds
     ).run(BytesIO(content()))
-    sent = [call.parameters for call in world.calls() if call.operation == "TransactWriteItems"]
+    sent = [call.parameters for call in stack.take_calls() if call.operation == "TransactWriteItems"]
     assert rate.passed == sum(len(call["TransactItems"]) for call in sent[-len(SMALL) :])
 
 
@@ -140,7 +142,7 @@ async def test_orders_whose_time_in_the_bin_is_over_are_left_out(table: Table) -
     assert len((await export_all(table)).splitlines()) == 3
 
 
-async def test_two_imports_at_once_write_each_line_once(world: World, table: Table) -> None:
+async def test_two_imports_at_once_write_each_line_once(stack: ServiceStack, table: Table) -> None:
     many = [{**SMALL["order"], "id": f"{SMALL['order']['id'][:-2]}{at:02}"} for at in range(20)]
     given = content(*list(SMALL.values())[:3], *many)
     one, other = await asyncio.gather(import_all(table, given), import_all(table, given))
@@ -151,10 +153,10 @@ async def test_two_imports_at_once_write_each_line_once(world: World, table: Tab
 @pytest.mark.full("large tenants")
 @pytest.mark.one_engine
 async def test_a_few_hundred_orders_come_back_in_equal_bytes(engine_url: str, issuer: LocalIssuer) -> None:
-    world = World.over(engine_url, "bulk-of-hundreds", issuer)
-    await load_demo(world.tables, lambda _: None)
-    given = await export_all(world.table(parse_tenant_id("acme"), writes=False))
-    other = world.table(await world.new_tenant())
+    stack = ServiceStack.start(engine_url, "bulk-of-hundreds", issuer)
+    await load_demo(stack.tables, lambda _: None)
+    given = await export_all(stack.table(parse_tenant_id("acme"), writes=False))
+    other = stack.table(await stack.new_tenant())
     assert (await import_all(other, given)).written["order"] >= 200
     assert await export_all(other) == given
-    world.close()
+    stack.close()

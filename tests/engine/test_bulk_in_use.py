@@ -30,15 +30,15 @@ from keyfence.store.writes import put
 from keyfence_iam.tenant import TenantId
 from tests.data.bulk_lines import changed
 from tests.data.full_tenant import SMALL, FullTenant, content, export_all, import_all
-from tests.stack import World
+from tests.stack import ServiceStack
 
 MANY = [{**SMALL["order"], "id": f"{SMALL['order']['id'][:-2]}{at:02}"} for at in range(12)]
 Meanwhile = Callable[[FullTenant], Awaitable[object]]
 
 
 @pytest.fixture
-async def table(world: World, tenant: TenantId) -> Table:
-    table = world.table(tenant)
+async def table(stack: ServiceStack, tenant: TenantId) -> Table:
+    table = stack.table(tenant)
     await import_all(table, content(*list(SMALL.values())[:3], *MANY))
     return table
 
@@ -68,11 +68,11 @@ async def a_new_trade(trade: FullTenant) -> None:
 
 
 @pytest.mark.parametrize("after", [1, 2, 3])
-async def test_what_comes_meanwhile_comes_after_what_it_needs(world: World, table: Table, after: int) -> None:
+async def test_what_comes_meanwhile_comes_after_what_it_needs(stack: ServiceStack, table: Table, after: int) -> None:
     read = await lines(table, after, a_new_trade)
     assert len(names(read)) == len(set(names(read)))
     assert {line["id"] for line in MANY} <= set(names(read))
-    other = world.table(await world.new_tenant())
+    other = stack.table(await stack.new_tenant())
     await import_all(other, b"".join(map(encoded, read)))
     assert sorted(names([orjson.loads(line) for line in (await export_all(other)).splitlines()])) == sorted(names(read))
 
@@ -104,7 +104,7 @@ async def test_what_is_deleted_or_restored_meanwhile_is_there_once(
 
 
 async def test_a_product_that_is_revised_while_it_is_read_is_as_it_was(
-    world: World, table: Table, monkeypatch: pytest.MonkeyPatch
+    stack: ServiceStack, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find_many = ProductRepository.find_many
 
@@ -117,13 +117,13 @@ async def test_a_product_that_is_revised_while_it_is_read_is_as_it_was(
     monkeypatch.setattr(ProductRepository, "find_many", revising)
     read = await export_all(table)
     monkeypatch.undo()
-    await import_all(world.table(await world.new_tenant()), read)
+    await import_all(stack.table(await stack.new_tenant()), read)
 
 
 async def test_an_order_that_moves_on_while_it_is_read_is_as_it_was(
-    world: World, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
+    stack: ServiceStack, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = world.table(tenant)
+    table = stack.table(tenant)
     await import_all(
         table, content(*list(SMALL.values())[:3], changed("order", events=None, version=None, status="PENDING"))
     )
@@ -136,7 +136,7 @@ async def test_an_order_that_moves_on_while_it_is_read_is_as_it_was(
     monkeypatch.setattr(OrderDetails, "items_of", moving)
     read = await export_all(table)
     monkeypatch.undo()
-    await import_all(world.table(await world.new_tenant()), read)
+    await import_all(stack.table(await stack.new_tenant()), read)
     assert [line.get("status") for line in map(orjson.loads, read.splitlines())][-1] == "PENDING"
 
 

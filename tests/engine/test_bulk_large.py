@@ -16,7 +16,7 @@ from keyfence_iam.tenant import TenantId
 from tests.data.bulk_lines import AT, HISTORY, PRD, changed, event, record
 from tests.data.full_tenant import SMALL, content, export_all, import_all
 from tests.engine.test_bulk_faults import hasty
-from tests.stack import World
+from tests.stack import ServiceStack
 
 pytestmark = pytest.mark.one_engine
 """Thousands of items, at a tenth of what they cost on moto."""
@@ -40,8 +40,8 @@ def order(**last: str) -> dict[str, Any]:
 BEFORE = [SMALL["customer"], SMALL["category"], *wares()]
 
 
-async def test_what_does_not_fit_into_a_transaction_comes_back_whole(world: World, tenant: TenantId) -> None:
-    table, other = world.table(tenant), world.table(await world.new_tenant())
+async def test_what_does_not_fit_into_a_transaction_comes_back_whole(stack: ServiceStack, tenant: TenantId) -> None:
+    table, other = stack.table(tenant), stack.table(await stack.new_tenant())
     await import_all(table, content(*BEFORE, order()))
     out = await export_all(table)
     assert orjson.loads(out.splitlines()[-1]) == bulk.RECORDS.to_line(record(order()))
@@ -51,14 +51,14 @@ async def test_what_does_not_fit_into_a_transaction_comes_back_whole(world: Worl
 
 
 async def test_an_order_that_was_half_written_is_not_there_until_the_next_import(
-    world: World, tenant: TenantId
+    stack: ServiceStack, tenant: TenantId
 ) -> None:
-    table, id = world.table(tenant), order_id(order()["id"])
+    table, id = stack.table(tenant), order_id(order()["id"])
     await import_all(table, content(*BEFORE))
-    world.gate.faults = [Fault(kind="error", operation="TransactWriteItems", key_prefix=f"TENANT#{tenant}#CUST#")]
+    stack.gate.faults = [Fault(kind="error", operation="TransactWriteItems", key_prefix=f"TENANT#{tenant}#CUST#")]
     with pytest.raises(Internal):
         await hasty(table).run(BytesIO(content(order())))
-    world.gate.faults = ()
+    stack.gate.faults = ()
     assert await OrderDetails(table).history(id), "its parts are there"
     assert await OrderRepository(table, "somebody").find_with_items(id) is None
     assert len((await export_all(table)).splitlines()) == len(BEFORE)

@@ -18,14 +18,14 @@ from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.data.category_tree import AUDIO, TREE, CategoryTree, moves
 from tests.failures.stopping_client import StaleIndexClient, Stopped, StoppingClient, through
-from tests.stack import World
+from tests.stack import ServiceStack
 
 SOUND = ("video", "sound")
 
 
 @pytest.fixture
-async def category_tree(world: World, tenant: TenantId) -> CategoryTree:
-    return await CategoryTree.create(world.table(tenant))
+async def category_tree(stack: ServiceStack, tenant: TenantId) -> CategoryTree:
+    return await CategoryTree.create(stack.table(tenant))
 
 
 @pytest.fixture
@@ -35,18 +35,18 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_subtree_is_one_query_without_the_siblings_that_share_its_letters(
-    category_tree: CategoryTree, world: World
+    category_tree: CategoryTree, stack: ServiceStack
 ) -> None:
-    world.calls()
+    stack.take_calls()
     found = await CategoryRepository(category_tree.table).under(AUDIO)
-    assert [call.operation for call in world.calls()] == ["Query"]
+    assert [call.operation for call in stack.take_calls()] == ["Query"]
     assert [category.path for category in found] == [path for path in sorted(TREE) if path[0] == "audio"]
     assert [category.path for category in await CategoryRepository(category_tree.table).under()] == sorted(TREE)
     assert await CategoryRepository(category_tree.table).under(("audi",)) == []
 
 
-async def test_a_tree_of_more_than_a_page_is_whole(world: World, tenant: TenantId) -> None:
-    categories = CategoryRepository(world.table(tenant))
+async def test_a_tree_of_more_than_a_page_is_whole(stack: ServiceStack, tenant: TenantId) -> None:
+    categories = CategoryRepository(stack.table(tenant))
     await categories.create(["root"])
     await asyncio.gather(*(categories.create(["root", f"n{number:03}"]) for number in range(120)))
     assert len(await categories.under(["root"])) == 121
@@ -119,9 +119,9 @@ async def test_what_does_not_fit_under_the_new_path_stays_where_it_was(category_
 @pytest.mark.one_engine
 @pytest.mark.usefixtures("small_steps")
 @pytest.mark.parametrize("after", tier.cases([False, True], default=[True], reason="a crash at every write"))
-async def test_a_move_that_stopped_at_any_write_is_finished_by_the_same_call(world: World, after: bool) -> None:
+async def test_a_move_that_stopped_at_any_write_is_finished_by_the_same_call(stack: ServiceStack, after: bool) -> None:
     for writes in range(100):
-        category_tree = await CategoryTree.create(world.table(await world.new_tenant()))
+        category_tree = await CategoryTree.create(stack.table(await stack.new_tenant()))
         stopping = StoppingClient(category_tree.table.caller.client, writes, after)
         try:
             await moves(through(category_tree.table, stopping)).move(AUDIO, SOUND)
@@ -137,9 +137,11 @@ async def test_a_move_that_stopped_at_any_write_is_finished_by_the_same_call(wor
 
 @pytest.mark.one_engine
 @pytest.mark.usefixtures("small_steps")
-async def test_while_a_move_is_under_way_everything_is_seen_once_and_any_other_move_finishes_it(world: World) -> None:
+async def test_while_a_move_is_under_way_everything_is_seen_once_and_any_other_move_finishes_it(
+    stack: ServiceStack,
+) -> None:
     for writes in (1, 4, 7, 10):
-        category_tree = await CategoryTree.create(world.table(await world.new_tenant()))
+        category_tree = await CategoryTree.create(stack.table(await stack.new_tenant()))
         with pytest.raises(Stopped):
             await moves(
                 through(category_tree.table, StoppingClient(category_tree.table.caller.client, writes, False))
@@ -260,8 +262,8 @@ async def test_products_that_are_revised_meanwhile_keep_their_revision_and_their
     assert {product.revision for product in await products.find_many(ids) if product} == {4}
 
 
-async def test_neighbours_have_trees_of_their_own(world: World, category_tree: CategoryTree) -> None:
-    other = world.table(await world.new_tenant())
+async def test_neighbours_have_trees_of_their_own(stack: ServiceStack, category_tree: CategoryTree) -> None:
+    other = stack.table(await stack.new_tenant())
     assert await CategoryRepository(other).under() == []
     with pytest.raises(NotFound):
         await moves(other).move(AUDIO, SOUND)

@@ -15,7 +15,7 @@ from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
 from tests.engine.offboarding_run import all_items, items_of, migrator, put_items, with_client
 from tests.engine.rekey_run import right_items
-from tests.stack import Recorder, World
+from tests.stack import RecordingClient, ServiceStack
 
 pytestmark = pytest.mark.one_engine
 COUNT = 30
@@ -26,12 +26,12 @@ class Rival:
     """Changes an item of the source right before the first transaction."""
 
     client: DynamoDb
-    world: World
+    stack: ServiceStack
     item: Any
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         if operation == "TransactWriteItems" and self.item:
-            put_items(self.world, [self.item])
+            put_items(self.stack, [self.item])
             self.item = None
         return await self.client.call(operation, parameters, credentials)
 
@@ -39,43 +39,43 @@ class Rival:
 
 
 @contextmanager
-def copying(world: World, tenant: TenantId) -> Iterator[tuple[MigratorAccess, Recorder, CopyPass]]:
-    with migrator(world) as by:
-        recorder = Recorder(by.tables.client)
+def copying(stack: ServiceStack, tenant: TenantId) -> Iterator[tuple[MigratorAccess, RecordingClient, CopyPass]]:
+    with migrator(stack) as by:
+        recorder = RecordingClient(by.tables.client)
         with_recorder = with_client(by, recorder)
         source, target = (by.table_name(tenant, one) for one in (Placement.POOL, Placement.SILO))
         yield by, recorder, CopyPass(table=with_recorder.table_for_both(tenant), source=source, target=target)
 
 
-def own(world: World, tenant: TenantId) -> list[Any]:
-    pages = world.engine_client().get_paginator("scan").paginate(TableName=f"{world.settings.table}-silo-{tenant}")
+def own(stack: ServiceStack, tenant: TenantId) -> list[Any]:
+    pages = stack.engine_client().get_paginator("scan").paginate(TableName=f"{stack.settings.table}-silo-{tenant}")
     return items_of([item for page in pages for item in page["Items"]], tenant)
 
 
-async def test_many_go_in_one_transaction_and_large_ones_in_several(world: World, tenant: TenantId) -> None:
+async def test_many_go_in_one_transaction_and_large_ones_in_several(stack: ServiceStack, tenant: TenantId) -> None:
     items = right_items(tenant, COUNT)
     large = [item | {"SK": {"S": "LARGE"}, "text": {"S": "x" * 300_000}} for item in items[:4]]
-    with copying(world, tenant) as (by, recorder, copies):
+    with copying(stack, tenant) as (by, recorder, copies):
         await by.silos.create(tenant)
         for given, transactions in ((items, 2), (large, 2)):
-            put_items(world, given)
+            put_items(stack, given)
             recorder.calls.clear()
             assert (await copies.copy(given)).changed == len(given)
             assert [call.operation for call in recorder.calls].count("TransactWriteItems") == transactions
             assert (await copies.copy(given)).changed == 0
-    assert own(world, tenant) == items_of(all_items(world), tenant)
+    assert own(stack, tenant) == items_of(all_items(stack), tenant)
 
 
 async def test_what_changes_meanwhile_is_copied_as_it_is_then_and_the_others_with_it(
-    world: World, tenant: TenantId
+    stack: ServiceStack, tenant: TenantId
 ) -> None:
     items = right_items(tenant, COUNT)
-    put_items(world, items)
+    put_items(stack, items)
     changed = items[3] | {"name": {"S": "newer"}, "version": {"N": "2"}}
-    with copying(world, tenant) as (by, recorder, copies):
+    with copying(stack, tenant) as (by, recorder, copies):
         await by.silos.create(tenant)
-        caller = replace(copies.table.caller, client=Rival(recorder, world, changed))
+        caller = replace(copies.table.caller, client=Rival(recorder, stack, changed))
         disturbed = replace(copies, table=replace(copies.table, caller=caller))
         assert (await disturbed.copy(items)).changed == COUNT
-    assert own(world, tenant) == items_of(all_items(world), tenant)
-    assert changed in own(world, tenant)
+    assert own(stack, tenant) == items_of(all_items(stack), tenant)
+    assert changed in own(stack, tenant)

@@ -7,7 +7,7 @@ from keyfence.store.writes import ActivityNote
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.tenant import TenantId
 from tests.fakes.shard_maps import even_shards
-from tests.stack import World
+from tests.stack import ServiceStack
 
 SEEN = ActivityNote("thing.seen")
 
@@ -18,28 +18,28 @@ async def slots(counters: CounterRepository, name: str) -> list[Counter]:
     return [part for part in parts if part.total]
 
 
-async def test_many_who_count_at_once_are_all_counted(world: World, tenant: TenantId) -> None:
-    counters = CounterRepository(world.table(tenant))
+async def test_many_who_count_at_once_are_all_counted(stack: ServiceStack, tenant: TenantId) -> None:
+    counters = CounterRepository(stack.table(tenant))
     await asyncio.gather(*(counters.add("a", SEEN) for _ in range(20)), counters.add("b", SEEN, number=5))
     assert await counters.totals(["a", "never", "b"]) == [20, 0, 5]
 
 
-async def test_a_lost_answer_does_not_count_twice(world: World, tenant: TenantId) -> None:
-    counters = CounterRepository(world.table(tenant))
-    world.gate.faults = (Fault(kind="lost_response", operation="TransactWriteItems", every=2),)
+async def test_a_lost_answer_does_not_count_twice(stack: ServiceStack, tenant: TenantId) -> None:
+    counters = CounterRepository(stack.table(tenant))
+    stack.gate.faults = (Fault(kind="lost_response", operation="TransactWriteItems", every=2),)
     try:
         for _ in range(5):
             await counters.add("a", SEEN)
     finally:
-        world.gate.faults = ()
+        stack.gate.faults = ()
     assert await counters.totals(["a"]) == [5]
 
 
-async def test_a_sum_over_slots_costs_one_batch_and_misses_none(world: World, tenant: TenantId) -> None:
-    wide = CounterRepository(world.table(tenant, shards=even_shards({"counters": 8})))
+async def test_a_sum_over_slots_costs_one_batch_and_misses_none(stack: ServiceStack, tenant: TenantId) -> None:
+    wide = CounterRepository(stack.table(tenant, shards=even_shards({"counters": 8})))
     for _ in range(24):
         await wide.add("a", SEEN)
     assert len(await slots(wide, "a")) >= 4
-    world.calls()
+    stack.take_calls()
     assert await wide.totals(["a", "b"]) == [24, 0]
-    assert [call.operation for call in world.calls()] == ["BatchGetItem"]
+    assert [call.operation for call in stack.take_calls()] == ["BatchGetItem"]

@@ -31,24 +31,24 @@ from keyfence.store.embedded_edges import EmbeddedEdges
 from keyfence.tenancy.cache import TenantCache
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.tenant import TenantId, parse_tenant_id
-from tests.stack import World
+from tests.stack import ServiceStack
 
 
 @pytest.fixture(scope="module")
-async def loaded(world: World) -> World:
+async def loaded(stack: ServiceStack) -> ServiceStack:
     """Loads the demo tenants. The first attempt fails halfway and must leave no registered tenant."""
-    world.gate.faults = [Fault(kind="error", operation="TransactWriteItems", key_prefix="TENANT#acme#STORE#")]
+    stack.gate.faults = [Fault(kind="error", operation="TransactWriteItems", key_prefix="TENANT#acme#STORE#")]
     with pytest.raises(KeyfenceError):
-        await load_demo(world.tables, lambda _: None)
-    world.gate.faults = ()
-    assert await TenantCache(world.tables.for_control_plane(writes=False)).find(parse_tenant_id("acme")) is None
+        await load_demo(stack.tables, lambda _: None)
+    stack.gate.faults = ()
+    assert await TenantCache(stack.tables.for_control_plane(writes=False)).find(parse_tenant_id("acme")) is None
     progress: list[str] = []
-    await load_demo(world.tables, progress.append)
+    await load_demo(stack.tables, progress.append)
     assert progress == [f"loading the demo tenant {name}" for name in TENANTS]
-    return world
+    return stack
 
 
-async def test_a_loaded_tenant_is_not_loaded_again(loaded: World) -> None:
+async def test_a_loaded_tenant_is_not_loaded_again(loaded: ServiceStack) -> None:
     progress: list[str] = []
     await load_demo(loaded.tables, progress.append)
     assert progress == []
@@ -59,7 +59,7 @@ async def ids(found: AsyncIterator[Any]) -> set[str]:
 
 
 @pytest.mark.parametrize("name", TENANTS)
-async def test_embedded_edges_counts_and_claims_agree_with_the_memberships(loaded: World, name: str) -> None:
+async def test_embedded_edges_counts_and_claims_agree_with_the_memberships(loaded: ServiceStack, name: str) -> None:
     table, demo = loaded.table(parse_tenant_id(name)), TENANTS[name]
     found = (await GroupRepository(table).by_name(first=50, after=None)).items
     assert {group.name: group.member_count for group in found} == {
@@ -85,7 +85,7 @@ async def test_embedded_edges_counts_and_claims_agree_with_the_memberships(loade
 
 
 @pytest.mark.parametrize("name", TENANTS)
-async def test_every_index_has_the_orders_that_belong_there(loaded: World, name: str) -> None:
+async def test_every_index_has_the_orders_that_belong_there(loaded: ServiceStack, name: str) -> None:
     table, shop = loaded.table(parse_tenant_id(name)), ShopData(TENANTS[name], timestamps.utc_now())
     made = [one.order for one in shop.orders()]
     alive = [order for order in made if is_alive(order)]
@@ -100,7 +100,7 @@ async def test_every_index_has_the_orders_that_belong_there(loaded: World, name:
 
 
 @pytest.mark.parametrize("name", TENANTS)
-async def test_product_counts_and_sales_are_correct_sums(loaded: World, name: str) -> None:
+async def test_product_counts_and_sales_are_correct_sums(loaded: ServiceStack, name: str) -> None:
     table, shop = loaded.table(parse_tenant_id(name)), ShopData(TENANTS[name], timestamps.utc_now())
     found = await CategoryRepository(table).under()
     assert {category.path for category in found} == set(shop.shop.categories)
@@ -117,7 +117,7 @@ async def test_product_counts_and_sales_are_correct_sums(loaded: World, name: st
         }
 
 
-async def test_products_are_found_by_sku_and_stores_by_location(loaded: World) -> None:
+async def test_products_are_found_by_sku_and_stores_by_location(loaded: ServiceStack) -> None:
     table = loaded.table(parse_tenant_id("acme"))
     pen = await ProductRepository(table, "somebody").find_by_sku("PP-2")
     assert pen
@@ -127,7 +127,7 @@ async def test_products_are_found_by_sku_and_stores_by_location(loaded: World) -
 
 
 @pytest.mark.parametrize("name", TENANTS)
-async def test_the_item_that_the_welcome_text_reads_is_there(loaded: World, name: str) -> None:
+async def test_the_item_that_the_welcome_text_reads_is_there(loaded: ServiceStack, name: str) -> None:
     key = Welcome.owner_key(name, TENANTS[name])
     client = loaded.engine_client()
     item = client.get_item(TableName=loaded.settings.table, Key=key)["Item"]
@@ -138,10 +138,10 @@ ACTIVITY = "{ activity(first: 100) { edges { node { id kind target by } } } }"
 
 
 @pytest.mark.one_engine
-async def test_the_activity_log_is_listed_newest_first(world: World, tenant: TenantId) -> None:
+async def test_the_activity_log_is_listed_newest_first(stack: ServiceStack, tenant: TenantId) -> None:
     shop = ShopData(TENANTS["globex"], timestamps.utc_now())
-    await write_shop(world.table(tenant), shop)
-    listed = [edge["node"] for edge in (await world.session(tenant).ask(ACTIVITY))["activity"]["edges"]]
+    await write_shop(stack.table(tenant), shop)
+    listed = [edge["node"] for edge in (await stack.api_client(tenant).data(ACTIVITY))["activity"]["edges"]]
     written = sorted(shop.activities(), key=lambda activity: activity.created_at, reverse=True)
     assert written
     assert [(node["id"], node["kind"], node["target"], node["by"]) for node in listed] == [

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId, parse_tenant_id
-from tests.stack import World
+from tests.stack import ServiceStack
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -73,13 +73,13 @@ CALLS: Calls = {
 
 
 @pytest.fixture
-def a1(world: World) -> "DynamoDBClient":
-    return world.client(A1)
+def a1(stack: ServiceStack) -> "DynamoDBClient":
+    return stack.boto_client(A1)
 
 
 @pytest.fixture
-def table(world: World) -> str:
-    return world.settings.table
+def table(stack: ServiceStack) -> str:
+    return stack.settings.table
 
 
 def denied(act: Callable[[], Any]) -> str:
@@ -94,7 +94,7 @@ def denied(act: Callable[[], Any]) -> str:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_on_ones_own_partition_works_and_on_the_neighbours_is_denied(
-    world: World, a1: "DynamoDBClient", table: str, name: str
+    stack: ServiceStack, a1: "DynamoDBClient", table: str, name: str
 ) -> None:
     assert CALLS[name](a1, table, f"TENANT#{A1}#{name}")["ResponseMetadata"]["HTTPStatusCode"] == 200
     action = {"TransactGetItems": "GetItem", "TransactWriteItems": "PutItem"}.get(name, name.partition(" ")[0])
@@ -104,29 +104,29 @@ def test_a_call_on_ones_own_partition_works_and_on_the_neighbours_is_denied(
         f"dynamodb:{action} on resource: arn:aws:dynamodb:us-east-1:000000000000:table/{table}{index} "
         f"because no identity-based policy allows the dynamodb:{action} action"
     )
-    assert "Item" not in world.engine_client().get_item(TableName=table, Key=own(f"TENANT#{A10}#{name}"))
+    assert "Item" not in stack.engine_client().get_item(TableName=table, Key=own(f"TENANT#{A10}#{name}"))
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_reader_reads_and_does_not_write(world: World, table: str, name: str) -> None:
-    reader, partition = world.client(A1, read_only=True), f"TENANT#{A1}#READ#{name}"
+def test_a_reader_reads_and_does_not_write(stack: ServiceStack, table: str, name: str) -> None:
+    reader, partition = stack.boto_client(A1, read_only=True), f"TENANT#{A1}#READ#{name}"
     if "Get" in name or "Query" in name:
         assert CALLS[name](reader, table, partition)["ResponseMetadata"]["HTTPStatusCode"] == 200
     else:
         denied(lambda: CALLS[name](reader, table, partition))
-        assert "Item" not in world.engine_client().get_item(TableName=table, Key=own(partition))
+        assert "Item" not in stack.engine_client().get_item(TableName=table, Key=own(partition))
 
 
-def test_a_batch_with_one_foreign_item_writes_nothing(world: World, a1: "DynamoDBClient", table: str) -> None:
+def test_a_batch_with_one_foreign_item_writes_nothing(stack: ServiceStack, a1: "DynamoDBClient", table: str) -> None:
     keys = [key(A1, "BATCH", str(number)) for number in range(5)]
     requests: Any = [{"PutRequest": {"Item": item}} for item in (*keys, key(A10, "BATCH"))]
     denied(lambda: a1.batch_write_item(RequestItems={table: requests}))
-    assert not any("Item" in world.engine_client().get_item(TableName=table, Key=one) for one in keys)
+    assert not any("Item" in stack.engine_client().get_item(TableName=table, Key=one) for one in keys)
 
 
 @pytest.mark.parametrize("last", ["Put", "Update", "Delete", "ConditionCheck"])
 def test_a_transaction_with_one_foreign_item_writes_nothing(
-    world: World, a1: "DynamoDBClient", table: str, last: str
+    stack: ServiceStack, a1: "DynamoDBClient", table: str, last: str
 ) -> None:
     mine, theirs = key(A1, "TX"), key(A10, "TX")
     foreign: dict[str, Any] = {
@@ -138,7 +138,7 @@ def test_a_transaction_with_one_foreign_item_writes_nothing(
     items: Any = [{"Put": {"TableName": table, "Item": mine}}, {last: {"TableName": table, **foreign[last]}}]
     said = denied(lambda: a1.transact_write_items(TransactItems=items))
     assert f"dynamodb:{last}Item" in said
-    assert "Item" not in world.engine_client().get_item(TableName=table, Key=mine)
+    assert "Item" not in stack.engine_client().get_item(TableName=table, Key=mine)
 
 
 def test_a_batch_of_reads_with_one_foreign_key_answers_nothing(a1: "DynamoDBClient", table: str) -> None:
@@ -191,7 +191,7 @@ def test_a_failed_condition_is_the_engines_own_error(a1: "DynamoDBClient", table
     assert [reason["Code"] for reason in reasons["CancellationReasons"]] == ["None", "ConditionalCheckFailed"]
 
 
-def test_the_answer_through_the_gate_is_the_engines(world: World, a1: "DynamoDBClient", table: str) -> None:
+def test_the_answer_through_the_gate_is_the_engines(stack: ServiceStack, a1: "DynamoDBClient", table: str) -> None:
     """A large item with everything in it; boto3 holds the bytes against the checksum that came with them."""
     item: Any = {
         **key(A1, "LARGE"),
@@ -200,7 +200,7 @@ def test_the_answer_through_the_gate_is_the_engines(world: World, a1: "DynamoDBC
         "deep": {"M": {"list": {"L": [{"N": "1.50"}, {"BOOL": True}, {"NULL": True}, {"SS": ["a", "b"]}]}}},
     }
     a1.put_item(TableName=table, Item=item)
-    direct = world.engine_client().get_item(TableName=table, Key=key(A1, "LARGE"))
+    direct = stack.engine_client().get_item(TableName=table, Key=key(A1, "LARGE"))
     through = a1.get_item(TableName=table, Key=key(A1, "LARGE"))
     assert through["Item"] == direct["Item"]
     heads = [answer["ResponseMetadata"]["HTTPHeaders"] for answer in (direct, through)]
@@ -208,8 +208,8 @@ def test_the_answer_through_the_gate_is_the_engines(world: World, a1: "DynamoDBC
     assert [heads[0][name] for name in STABLE] == [heads[1][name] for name in STABLE]
 
 
-def test_a_hundred_calls_at_once_each_get_their_own(world: World, table: str) -> None:
-    clients = {tenant: world.client(tenant) for tenant in (A1, A10)}
+def test_a_hundred_calls_at_once_each_get_their_own(stack: ServiceStack, table: str) -> None:
+    clients = {tenant: stack.boto_client(tenant) for tenant in (A1, A10)}
 
     def round_trip(number: int) -> bool:
         tenant = (A1, A10)[number % 2]
@@ -221,18 +221,18 @@ def test_a_hundred_calls_at_once_each_get_their_own(world: World, table: str) ->
         assert all(pool.map(round_trip, range(100)))
 
 
-def test_credentials_that_are_not_the_gates_are_not_believed(world: World, table: str) -> None:
-    good = world.gate.sessions.issue_service_session("service-base").credentials
+def test_credentials_that_are_not_the_gates_are_not_believed(stack: ServiceStack, table: str) -> None:
+    good = stack.gate.sessions.issue_service_session("service-base").credentials
     for bad, code in (
         (Credentials("AKIALOCAL00000000000", "local"), "UnrecognizedClientException"),
         (Credentials(good.access_key, "x" * 40, good.token), "InvalidSignatureException"),
         (Credentials(good.access_key, good.secret_key), "UnrecognizedClientException"),
     ):
         with pytest.raises(ClientError) as error:
-            world.client_of(bad).get_item(TableName=table, Key=key(A1))
+            stack.boto_client_with(bad).get_item(TableName=table, Key=key(A1))
         assert error.value.response["Error"]["Code"] == code
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_the_services_own_role_reaches_no_item_at_all(world: World, table: str, name: str) -> None:
-    denied(lambda: CALLS[name](world.role_client("service-base"), table, f"TENANT#{A1}#THING"))
+def test_the_services_own_role_reaches_no_item_at_all(stack: ServiceStack, table: str, name: str) -> None:
+    denied(lambda: CALLS[name](stack.role_boto_client("service-base"), table, f"TENANT#{A1}#THING"))

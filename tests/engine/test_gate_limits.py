@@ -13,7 +13,7 @@ from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.tenant import parse_tenant_id
 from tests.fakes.clock import ManualClock
-from tests.stack import World
+from tests.stack import ServiceStack
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -31,21 +31,21 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def limits(world: World, clock: ManualClock) -> Iterator[PartitionLimits]:
-    world.gate.limits = PartitionLimits(now=clock)
-    yield world.gate.limits
-    world.gate.limits = None
+def limits(stack: ServiceStack, clock: ManualClock) -> Iterator[PartitionLimits]:
+    stack.gate.limits = PartitionLimits(now=clock)
+    yield stack.gate.limits
+    stack.gate.limits = None
 
 
 @pytest.fixture
-def table(world: World) -> str:
-    return world.settings.table
+def table(stack: ServiceStack) -> str:
+    return stack.settings.table
 
 
 @pytest.fixture
-def a1(world: World, limits: PartitionLimits) -> "DynamoDBClient":
+def a1(stack: ServiceStack, limits: PartitionLimits) -> "DynamoDBClient":
     """Asked for after the limits, so that whoever has a client has limits."""
-    return world.client(A1)
+    return stack.boto_client(A1)
 
 
 def thing(place: str, sort: str = "s", size: int = 0, tenant: str = A1, **others: str) -> Item:
@@ -108,10 +108,10 @@ def test_a_write_costs_a_unit_for_every_begun_kilobyte(
 
 @pytest.mark.parametrize(("size", "units"), [(4096, 0.5), (4097, 1)])
 def test_a_read_costs_half_a_unit_for_every_begun_four_kilobytes_and_twice_that_when_consistent(
-    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, size: int, units: float
+    stack: ServiceStack, limits: PartitionLimits, a1: "DynamoDBClient", table: str, size: int, units: float
 ) -> None:
     name = f"R{size}"
-    world.engine_client().put_item(TableName=table, Item=thing(name, size=size))
+    stack.engine_client().put_item(TableName=table, Item=thing(name, size=size))
     a1.get_item(TableName=table, Key=key(name))
     assert of(limits, name) == (units, 0)
     a1.get_item(TableName=table, Key=key(name), ConsistentRead=True)
@@ -181,14 +181,14 @@ def test_an_index_is_not_charged_for_what_it_does_not_carry(
 
 
 def test_a_full_index_partition_turns_away_the_write_of_the_table(
-    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str
+    stack: ServiceStack, limits: PartitionLimits, a1: "DynamoDBClient", table: str
 ) -> None:
     exhaust(limits, table, "HOT-LIST", index="GSI1")
     refused = refusal(lambda: a1.put_item(TableName=table, Item=indexed("HOT")))
     assert refused["Error"]["Code"] == EXCEEDED
     assert "global secondary indexes" in refused["Error"]["Message"]
     assert refused["ResponseMetadata"]["HTTPStatusCode"] == 400
-    assert "Item" not in world.engine_client().get_item(TableName=table, Key=key("HOT"))
+    assert "Item" not in stack.engine_client().get_item(TableName=table, Key=key("HOT"))
     a1.put_item(TableName=table, Item=thing("HOT"))
 
 
@@ -202,9 +202,9 @@ def test_a_full_index_partition_turns_away_the_update_that_leaves_it(
 
 
 def test_a_partition_gives_its_burst_then_its_rate_and_a_neighbour_notices_nothing(
-    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
+    stack: ServiceStack, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
 ) -> None:
-    world.gate.limits = PartitionLimits(PartitionRates(write=10, burst_seconds=2), now=clock)
+    stack.gate.limits = PartitionLimits(PartitionRates(write=10, burst_seconds=2), now=clock)
 
     def write() -> bool:
         with contextlib.suppress(a1.exceptions.ProvisionedThroughputExceededException):
@@ -213,7 +213,7 @@ def test_a_partition_gives_its_burst_then_its_rate_and_a_neighbour_notices_nothi
         return False
 
     assert [write() for _ in range(22)] == [True] * 20 + [False] * 2
-    world.client(A10).put_item(TableName=table, Item=thing("BURST", tenant=A10))
+    stack.boto_client(A10).put_item(TableName=table, Item=thing("BURST", tenant=A10))
     a1.put_item(TableName=table, Item=thing("BURST#2"))
     clock.now += 0.55
     assert [write() for _ in range(8)] == [True] * 6 + [False] * 2
@@ -222,11 +222,11 @@ def test_a_partition_gives_its_burst_then_its_rate_and_a_neighbour_notices_nothi
 
 
 def test_a_large_query_puts_its_partition_in_debt_until_it_is_paid(
-    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
+    stack: ServiceStack, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
 ) -> None:
     for number in range(10):
-        world.engine_client().put_item(TableName=table, Item=thing("DEBT", str(number), size=8192))
-    world.gate.limits = PartitionLimits(PartitionRates(read=2, burst_seconds=1), now=clock)
+        stack.engine_client().put_item(TableName=table, Item=thing("DEBT", str(number), size=8192))
+    stack.gate.limits = PartitionLimits(PartitionRates(read=2, burst_seconds=1), now=clock)
     asked: Any = {
         "TableName": table,
         "KeyConditionExpression": "PK = :p",
@@ -260,19 +260,19 @@ def test_what_the_engine_refuses_costs_nothing(limits: PartitionLimits, a1: "Dyn
 
 
 def test_of_a_batch_of_writes_what_finds_no_room_comes_back(
-    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
+    stack: ServiceStack, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
 ) -> None:
-    limits = world.gate.limits = PartitionLimits(PartitionRates(write=3), now=clock)
+    limits = stack.gate.limits = PartitionLimits(PartitionRates(write=3), now=clock)
     puts: Any = [{"PutRequest": {"Item": thing("BATCH", str(number))}} for number in range(5)]
     quiet: Any = {"PutRequest": {"Item": thing("QUIET")}}
     answer = a1.batch_write_item(RequestItems={table: [*puts, quiet]})
     assert answer["UnprocessedItems"] == {table: puts[3:]}
     assert of(limits, "BATCH") == (0, 3)
     there = [
-        "Item" in world.engine_client().get_item(TableName=table, Key=key("BATCH", str(number))) for number in range(5)
+        "Item" in stack.engine_client().get_item(TableName=table, Key=key("BATCH", str(number))) for number in range(5)
     ]
     assert there == [True] * 3 + [False] * 2
-    assert "Item" in world.engine_client().get_item(TableName=table, Key=key("QUIET"))
+    assert "Item" in stack.engine_client().get_item(TableName=table, Key=key("QUIET"))
     assert [one["throttles"] for one in limits.traffic_report()["partitions"] if one["key"].endswith("#BATCH")] == [2]
     assert code(lambda: a1.batch_write_item(RequestItems={table: puts})) == EXCEEDED
     assert [one["throttles"] for one in limits.traffic_report()["partitions"] if one["key"].endswith("#BATCH")] == [
@@ -281,10 +281,10 @@ def test_of_a_batch_of_writes_what_finds_no_room_comes_back(
 
 
 def test_a_query_on_an_index_is_charged_to_the_indexs_partition(
-    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str
+    stack: ServiceStack, limits: PartitionLimits, a1: "DynamoDBClient", table: str
 ) -> None:
     for number in range(3):
-        world.engine_client().put_item(TableName=table, Item=indexed("Q", str(number), name="n" * 2000))
+        stack.engine_client().put_item(TableName=table, Item=indexed("Q", str(number), name="n" * 2000))
     asked: Any = {
         "IndexName": "GSI1",
         "KeyConditionExpression": "GSI1PK = :p",
@@ -297,11 +297,11 @@ def test_a_query_on_an_index_is_charged_to_the_indexs_partition(
 
 
 def test_of_a_batch_of_reads_what_finds_no_room_comes_back(
-    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
+    stack: ServiceStack, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
 ) -> None:
     for number in range(3):
-        world.engine_client().put_item(TableName=table, Item=thing("READS", str(number), size=5000))
-    limits = world.gate.limits = PartitionLimits(PartitionRates(read=2), now=clock)
+        stack.engine_client().put_item(TableName=table, Item=thing("READS", str(number), size=5000))
+    limits = stack.gate.limits = PartitionLimits(PartitionRates(read=2), now=clock)
     keys = [key("READS", str(number)) for number in range(3)]
     assert len(a1.batch_get_item(RequestItems={table: {"Keys": keys}})["Responses"][table]) == 3
     assert of(limits, "READS") == (3, 0)
@@ -314,7 +314,7 @@ def test_of_a_batch_of_reads_what_finds_no_room_comes_back(
 
 
 def test_a_transaction_is_cancelled_with_a_reason_for_each_item_and_writes_nothing(
-    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str
+    stack: ServiceStack, limits: PartitionLimits, a1: "DynamoDBClient", table: str
 ) -> None:
     exhaust(limits, table, "FULL")
     items: Any = [{"Put": {"TableName": table, "Item": thing(name)}} for name in ("FREE", "FULL", "ALSOFREE")]
@@ -322,7 +322,7 @@ def test_a_transaction_is_cancelled_with_a_reason_for_each_item_and_writes_nothi
     assert refused["Error"]["Code"] == "TransactionCanceledException"
     assert [one["Code"] for one in refused["CancellationReasons"]] == ["None", "ProvisionedThroughputExceeded", "None"]
     assert refused["Error"]["Message"].endswith("[None, ProvisionedThroughputExceeded, None]")
-    assert "Item" not in world.engine_client().get_item(TableName=table, Key=key("FREE"))
+    assert "Item" not in stack.engine_client().get_item(TableName=table, Key=key("FREE"))
     assert of(limits, "FREE") == (0, 0)
     exhaust(limits, table, "FULL", "read")
     gets: Any = [{"Get": {"TableName": table, "Key": key(name)}} for name in ("FREE", "FULL")]
@@ -331,9 +331,9 @@ def test_a_transaction_is_cancelled_with_a_reason_for_each_item_and_writes_nothi
 
 
 def test_a_transaction_larger_than_what_a_partition_has_is_done_and_owed(
-    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
+    stack: ServiceStack, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
 ) -> None:
-    limits = world.gate.limits = PartitionLimits(PartitionRates(write=3), now=clock)
+    limits = stack.gate.limits = PartitionLimits(PartitionRates(write=3), now=clock)
     items: Any = [{"Put": {"TableName": table, "Item": thing("OWED", str(number))}} for number in range(5)]
     a1.transact_write_items(TransactItems=items)
     assert of(limits, "OWED") == (0, 10)
@@ -356,20 +356,20 @@ def test_who_did_not_ask_what_it_consumed_is_not_told(a1: "DynamoDBClient", tabl
 
 @pytest.mark.one_engine
 def test_a_query_that_shows_less_than_it_reads_is_charged_as_the_engine_tells(
-    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str
+    stack: ServiceStack, limits: PartitionLimits, a1: "DynamoDBClient", table: str
 ) -> None:
     for number in range(4):
-        world.engine_client().put_item(TableName=table, Item=thing("COUNT", str(number), size=8192))
+        stack.engine_client().put_item(TableName=table, Item=thing("COUNT", str(number), size=8192))
     asked: Any = {"KeyConditionExpression": "PK = :p", "ExpressionAttributeValues": {":p": {"S": "TENANT#a1#COUNT"}}}
     assert a1.query(TableName=table, Select="COUNT", **asked)["Count"] == 4
     assert of(limits, "COUNT") == (4, 0)
 
 
 def test_a_part_of_an_item_costs_as_much_as_the_whole(
-    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str
+    stack: ServiceStack, limits: PartitionLimits, a1: "DynamoDBClient", table: str
 ) -> None:
     for number in range(4):
-        world.engine_client().put_item(TableName=table, Item=thing("HIDE", str(number), size=8192))
+        stack.engine_client().put_item(TableName=table, Item=thing("HIDE", str(number), size=8192))
     a1.get_item(TableName=table, Key=key("HIDE", "1"), ProjectionExpression="PK")
     assert of(limits, "HIDE") == (1, 0)
     a1.batch_get_item(
@@ -454,11 +454,11 @@ def any_write(chance: random.Random, at: "DynamoDBClient", table: str) -> Any:
 @pytest.mark.one_engine
 @pytest.mark.parametrize("seed", range(4))
 def test_any_write_is_charged_what_the_engine_says_that_it_consumed(
-    world: World, a1: "DynamoDBClient", table: str, clock: ManualClock, seed: int
+    stack: ServiceStack, a1: "DynamoDBClient", table: str, clock: ManualClock, seed: int
 ) -> None:
     chance = random.Random(seed)
     for number in range(150):
-        limits = world.gate.limits = PartitionLimits(now=clock)
+        limits = stack.gate.limits = PartitionLimits(now=clock)
         answer = any_write(chance, a1, table)
         charged: dict[str | None, float] = {}
         for (index, _), (_, units) in spent(limits).items():

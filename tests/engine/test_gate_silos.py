@@ -13,23 +13,23 @@ from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId, tenant_of_key
 from tests.isolation.silo_sessions import TENANT, Silos, key, silos
-from tests.stack import World
+from tests.stack import ServiceStack
 
 EXCEEDED = "ProvisionedThroughputExceededException"
 ROLES = ("service-base", "control-plane", "stream-worker", "suspender", "provisioner")
 
 
 @pytest.fixture(scope="module")
-def beside(world: World) -> Iterator[Silos]:
-    with silos(world) as made:
+def beside(stack: ServiceStack) -> Iterator[Silos]:
+    with silos(stack) as made:
         yield made
 
 
 @pytest.fixture
-def limits(world: World) -> Iterator[PartitionLimits]:
-    world.gate.limits = PartitionLimits(group_of=tenant_of_key, now=lambda: 1000.0)
-    yield world.gate.limits
-    world.gate.limits = None
+def limits(stack: ServiceStack) -> Iterator[PartitionLimits]:
+    stack.gate.limits = PartitionLimits(group_of=tenant_of_key, now=lambda: 1000.0)
+    yield stack.gate.limits
+    stack.gate.limits = None
 
 
 def code(act: Callable[[], Any]) -> str:
@@ -60,8 +60,10 @@ def test_a_silo_is_the_table_that_the_definition_says_and_is_gone_when_removed(b
     assert made.differences() == ["it does not exist"]
 
 
-def test_the_migrator_neither_changes_nor_removes_the_pool_nor_a_table_besides(beside: Silos, world: World) -> None:
-    client, engine = beside.admin(beside.pool).client, world.engine_client()
+def test_the_migrator_neither_changes_nor_removes_the_pool_nor_a_table_besides(
+    beside: Silos, stack: ServiceStack
+) -> None:
+    client, engine = beside.admin(beside.pool).client, stack.engine_client()
     before = engine.describe_table(TableName=beside.pool)["Table"]
     for table in (beside.pool, f"{beside.pool}-silo", f"{beside.pool}-silos-x", f"x{beside.pool}-silo-x"):
         assert {name: code(act) for name, act in changes(client, table).items()} == dict.fromkeys(
@@ -86,12 +88,12 @@ async def test_a_tenant_does_not_change_its_own_silo(beside: Silos, writes: bool
 
 
 async def test_the_migrator_scans_a_silo_in_segments_and_reads_no_item_of_it_by_its_key(
-    beside: Silos, world: World
+    beside: Silos, stack: ServiceStack
 ) -> None:
     silo, names = beside.of(TENANT), [f"segment-{number}" for number in range(20)]
     for name in names:
-        world.engine_client().put_item(TableName=silo, Item=key(TENANT, name))
-    client = world.role_client("migrator")
+        stack.engine_client().put_item(TableName=silo, Item=key(TENANT, name))
+    client = stack.role_boto_client("migrator")
     segments = [client.scan(TableName=silo, Segment=one, TotalSegments=4)["Items"] for one in range(4)]
     found = [item["PK"]["S"].rpartition("#")[2] for items in segments for item in items]
     assert sorted(one for one in found if one.startswith("segment-")) == sorted(names)
@@ -137,15 +139,15 @@ async def test_a_transaction_over_both_tables_is_charged_to_each_and_cancelled_w
 
 
 async def test_a_silo_that_goes_behind_the_gates_back_does_not_lift_the_limits_of_the_pool(
-    beside: Silos, world: World, limits: PartitionLimits
+    beside: Silos, stack: ServiceStack, limits: PartitionLimits
 ) -> None:
     gone, item = TenantId("gone"), key(TENANT, "still-limited")
     beside.admin(beside.of(gone)).create()
     pool = await beside.client(TableAccess.POOL)
     pool.put_item(TableName=beside.pool, Item=item)
-    world.gate.limits = None
+    stack.gate.limits = None
     (await beside.client(TableAccess.SILO, gone)).put_item(TableName=beside.of(gone), Item=key(gone))
-    world.engine_client().delete_table(TableName=beside.of(gone))
-    world.gate.limits = limits
+    stack.engine_client().delete_table(TableName=beside.of(gone))
+    stack.gate.limits = limits
     exhaust(limits, beside.pool, item["PK"]["S"])
     assert code(lambda: pool.put_item(TableName=beside.pool, Item=item)) == EXCEEDED

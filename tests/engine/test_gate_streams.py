@@ -11,15 +11,15 @@ from botocore.exceptions import ClientError
 from keyfence.local import gate_access
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import parse_tenant_id
-from tests.stack import World
+from tests.stack import ServiceStack
 
 
-def streams(world: World, credentials: Credentials) -> Any:
+def streams(stack: ServiceStack, credentials: Credentials) -> Any:
     """Without boto3's own checks: dynoxide's shard ids are shorter than AWS's."""
     return boto3.Session().client(
         "dynamodbstreams",
         region_name="us-east-1",
-        endpoint_url=world.gate.url,
+        endpoint_url=stack.gate.url,
         aws_access_key_id=credentials.access_key,
         aws_secret_access_key=credentials.secret_key,
         aws_session_token=credentials.token,
@@ -28,14 +28,14 @@ def streams(world: World, credentials: Credentials) -> Any:
 
 
 @pytest.fixture
-def worker(world: World) -> Any:
-    return streams(world, gate_access.role_session(world.gate.sessions, "stream-worker").credentials)
+def worker(stack: ServiceStack) -> Any:
+    return streams(stack, gate_access.role_session(stack.gate.sessions, "stream-worker").credentials)
 
 
-def test_the_worker_reads_what_a_tenant_wrote(world: World, worker: Any) -> None:
+def test_the_worker_reads_what_a_tenant_wrote(stack: ServiceStack, worker: Any) -> None:
     key = {"PK": {"S": "TENANT#acme#STREAMED"}, "SK": {"S": "S"}}
-    world.client(parse_tenant_id("acme")).put_item(TableName=world.settings.table, Item=key)
-    arn = worker.list_streams(TableName=world.settings.table)["Streams"][0]["StreamArn"]
+    stack.boto_client(parse_tenant_id("acme")).put_item(TableName=stack.settings.table, Item=key)
+    arn = worker.list_streams(TableName=stack.settings.table)["Streams"][0]["StreamArn"]
     shards = worker.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
     found = []
     for shard in shards:
@@ -46,16 +46,16 @@ def test_the_worker_reads_what_a_tenant_wrote(world: World, worker: Any) -> None
     assert key in [record["dynamodb"]["Keys"] for record in found]
 
 
-def test_a_tenant_learns_nothing_of_the_stream(world: World, worker: Any) -> None:
+def test_a_tenant_learns_nothing_of_the_stream(stack: ServiceStack, worker: Any) -> None:
     tenant = streams(
-        world, gate_access.tenant_session(world.gate.sessions, parse_tenant_id("acme"), writes=True).credentials
+        stack, gate_access.tenant_session(stack.gate.sessions, parse_tenant_id("acme"), writes=True).credentials
     )
-    arn = worker.list_streams(TableName=world.settings.table)["Streams"][0]["StreamArn"]
+    arn = worker.list_streams(TableName=stack.settings.table)["Streams"][0]["StreamArn"]
     shard = worker.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
     position = {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"}
     stolen = worker.get_shard_iterator(**position)["ShardIterator"]
     attempts: list[Callable[[], Any]] = [
-        lambda: tenant.list_streams(TableName=world.settings.table),
+        lambda: tenant.list_streams(TableName=stack.settings.table),
         lambda: tenant.describe_stream(StreamArn=arn),
         lambda: tenant.get_shard_iterator(**position),
         lambda: tenant.get_records(ShardIterator=stolen),

@@ -31,7 +31,7 @@ from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
 from tests.fakes.shard_maps import even_shards
-from tests.stack import World
+from tests.stack import ServiceStack
 
 pytestmark = pytest.mark.one_engine
 
@@ -49,21 +49,21 @@ _hours = itertools.count()
 class Server:
     """The parts of a server that deal with hot partitions."""
 
-    world: World
+    stack: ServiceStack
     clock: ManualClock
     observer: PartitionObserver = field(init=False)
     publisher: TrafficPublisher = field(init=False)
 
     def __post_init__(self) -> None:
         self.observer = PartitionObserver(TrafficWindow(self.clock))
-        control = self.world.tables.for_control_plane(writes=True)
+        control = self.stack.tables.for_control_plane(writes=True)
         register = TenantRepository(control, NAME, self.clock.datetime)
         fleet = FleetTraffic(control, self.clock.datetime)
         autopilot = Autopilot(tenants=register, collections=COLLECTIONS, now=self.clock.datetime)
         self.publisher = TrafficPublisher(HotPartitionFinder(self.observer.window, MATCHER), fleet, autopilot)
 
     def table(self, tenant: TenantId, shards: ShardMap = UNSHARDED) -> Table:
-        tables = replace(self.world.tables, observer=self.observer)
+        tables = replace(self.stack.tables, observer=self.observer)
         made = tables.for_tenant(TenantLocation(tenant=tenant, shards=shards), writes=True)
         return replace(made, caller=replace(made.caller, retry_policy=RetryPolicy(attempts=2, first_pause=0.0)))
 
@@ -99,20 +99,20 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def limits(world: World, clock: ManualClock) -> Iterator[PartitionLimits]:
-    world.gate.limits = PartitionLimits(now=clock)
-    yield world.gate.limits
-    world.gate.limits = None
+def limits(stack: ServiceStack, clock: ManualClock) -> Iterator[PartitionLimits]:
+    stack.gate.limits = PartitionLimits(now=clock)
+    yield stack.gate.limits
+    stack.gate.limits = None
 
 
 @pytest.fixture
-def server(world: World, clock: ManualClock, limits: PartitionLimits) -> Server:
+def server(stack: ServiceStack, clock: ManualClock, limits: PartitionLimits) -> Server:
     """Asked for after the limits, so that whoever has a server has limits."""
-    return Server(world, clock)
+    return Server(stack, clock)
 
 
-async def hottest(world: World, clock: ManualClock, *tenants: TenantId, first: int = 100) -> list[HotPartition]:
-    control = world.tables.for_control_plane(writes=False)
+async def hottest(stack: ServiceStack, clock: ManualClock, *tenants: TenantId, first: int = 100) -> list[HotPartition]:
+    control = stack.tables.for_control_plane(writes=False)
     found = await HotPartitions(control, FleetTraffic(control, clock.datetime), COLLECTIONS).hottest(first=first)
     return [one for one in found if one.load.partition.tenant in tenants]
 
@@ -123,63 +123,63 @@ def turned_away(limits: PartitionLimits, partition: str) -> int:
     return int(found["throttles"])
 
 
-async def kinds(world: World, tenant: TenantId) -> list[str]:
-    page = await world.tables.for_control_plane(writes=False).page(events_of_tenant, first=20, tenant=tenant)
+async def kinds(stack: ServiceStack, tenant: TenantId) -> list[str]:
+    page = await stack.tables.for_control_plane(writes=False).page(events_of_tenant, first=20, tenant=tenant)
     return [one.kind for one in page.items if one.kind.startswith("shards.")]
 
 
 async def test_a_hot_collection_is_listed_with_its_units_throttles_and_shards_and_a_quiet_tenant_is_not(
-    world: World, tenant: TenantId, clock: ManualClock, limits: PartitionLimits, server: Server
+    stack: ServiceStack, tenant: TenantId, clock: ManualClock, limits: PartitionLimits, server: Server
 ) -> None:
-    neighbour = await world.new_tenant(f"{tenant}1")
+    neighbour = await stack.new_tenant(f"{tenant}1")
     await server.create_stores(neighbour, 5)
     await server.create_stores(tenant, 400)
     await server.publish()
-    (hot,) = await hottest(world, clock, tenant, neighbour)
+    (hot,) = await hottest(stack, clock, tenant, neighbour)
     place = hot.load.partition
     assert (place.tenant, place.index_name, place.key) == (tenant, "GSI3", f"TENANT#{tenant}#GEO#00")
     assert (hot.load.collection, hot.load.write, hot.load.read) == ("stores", 400 * UNITS / STEP_SECONDS, 0.0)
     assert hot.load.throttled == turned_away(limits, place.key) > 300
     assert hot.recommended_shards == 3
-    assert (await kinds(world, tenant), await kinds(world, neighbour)) == (["shards.advised"], [])
+    assert (await kinds(stack, tenant), await kinds(stack, neighbour)) == (["shards.advised"], [])
 
 
 async def test_the_shards_of_a_collection_are_added_up(
-    world: World, tenant: TenantId, clock: ManualClock, server: Server
+    stack: ServiceStack, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
     await server.create_stores(tenant, 400, even_shards({"stores": 2}))
     await server.publish()
-    one, other = await hottest(world, clock, tenant)
+    one, other = await hottest(stack, clock, tenant)
     assert one.load.write + other.load.write == 400 * UNITS / STEP_SECONDS
     assert one.load.write < 0.6 * 400 * UNITS / STEP_SECONDS
     assert (one.recommended_shards, other.recommended_shards) == (3, 3)
 
 
 async def test_servers_are_added_up_and_a_quiet_server_drops_out(
-    world: World, tenant: TenantId, clock: ManualClock, server: Server
+    stack: ServiceStack, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
-    other = Server(world, clock)
+    other = Server(stack, clock)
     await server.create_stores(tenant, 100)
     await other.create_stores(tenant, 200)
     for one in (server, other, server):
         await one.publish()
-    (hot,) = await hottest(world, clock, tenant)
+    (hot,) = await hottest(stack, clock, tenant)
     assert (hot.load.write, hot.recommended_shards) == (300 * UNITS / STEP_SECONDS, 2)
     clock.now += WINDOW_SECONDS - STEP_SECONDS
     await other.create_stores(tenant, 50)
     await other.publish()
-    (hot,) = await hottest(world, clock, tenant)
+    (hot,) = await hottest(stack, clock, tenant)
     assert hot.load.write == 300 * UNITS / STEP_SECONDS, "the window still holds it"
     clock.now += STEP_SECONDS
     await server.publish()
-    (hot,) = await hottest(world, clock, tenant)
+    (hot,) = await hottest(stack, clock, tenant)
     assert hot.load.write == 50 * UNITS / STEP_SECONDS
 
 
 async def test_the_autopilot_starts_a_reshard_when_the_need_lasts_within_the_limit_of_the_tier(
-    world: World, tenant: TenantId, clock: ManualClock, server: Server
+    stack: ServiceStack, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
-    register = TenantRepository(world.tables.for_control_plane(writes=True), NAME, clock.datetime)
+    register = TenantRepository(stack.tables.for_control_plane(writes=True), NAME, clock.datetime)
     server.publisher.autopilot = Autopilot(
         tenants=register,
         collections=COLLECTIONS,
@@ -200,31 +200,31 @@ async def test_the_autopilot_starts_a_reshard_when_the_need_lasts_within_the_lim
 
 
 async def test_nothing_is_written_or_read_while_nothing_is_hot(
-    world: World, tenant: TenantId, clock: ManualClock, server: Server
+    stack: ServiceStack, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
     await server.create_stores(tenant, 5)
-    world.calls()
+    stack.take_calls()
     await server.publish()
-    assert world.calls() == []
+    assert stack.take_calls() == []
 
 
 async def test_a_server_deletes_what_it_published_when_it_stops(
-    world: World, tenant: TenantId, clock: ManualClock, server: Server
+    stack: ServiceStack, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
     await server.create_stores(tenant, 50)
     await server.publish()
-    assert len(await hottest(world, clock, tenant)) == 1
+    assert len(await hottest(stack, clock, tenant)) == 1
     await server.publisher.stop()
-    assert await hottest(world, clock, tenant) == []
+    assert await hottest(stack, clock, tenant) == []
 
 
 async def test_the_hottest_partitions_are_listed_in_order(
-    world: World, tenant: TenantId, clock: ManualClock, server: Server
+    stack: ServiceStack, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
-    neighbour = await world.new_tenant(f"{tenant}1")
+    neighbour = await stack.new_tenant(f"{tenant}1")
     await server.create_stores(tenant, 50)
     await server.create_stores(neighbour, 75)
     await server.publish()
-    assert [one.load.partition.tenant for one in await hottest(world, clock, tenant, neighbour)] == [neighbour, tenant]
-    (first,) = await hottest(world, clock, tenant, neighbour, first=1)
+    assert [one.load.partition.tenant for one in await hottest(stack, clock, tenant, neighbour)] == [neighbour, tenant]
+    (first,) = await hottest(stack, clock, tenant, neighbour, first=1)
     assert first.load.partition.tenant == neighbour

@@ -20,7 +20,7 @@ from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence_iam.tenant import TenantId, parse_tenant_id
 from tests.fakes.tenant_identity_provider import TenantIdentityProvider
-from tests.stack import World
+from tests.stack import ServiceStack
 
 _numbers = itertools.count(1)
 
@@ -37,16 +37,16 @@ class Overtaken(TenantRepository):
         return await super().find_issuer(issuer)
 
 
-def register_of(world: World) -> TenantRepository:
-    return TenantRepository(world.tables.for_control_plane(writes=True), "an-operator")
+def register_of(stack: ServiceStack) -> TenantRepository:
+    return TenantRepository(stack.tables.for_control_plane(writes=True), "an-operator")
 
 
-def reader(world: World) -> TenantRepository:
-    return TenantRepository(world.tables.for_control_plane(writes=False), "")
+def reader(stack: ServiceStack) -> TenantRepository:
+    return TenantRepository(stack.tables.for_control_plane(writes=False), "")
 
 
 async def claimed(
-    world: World, id: str | None = None, issuer: str | None = None
+    stack: ServiceStack, id: str | None = None, issuer: str | None = None
 ) -> tuple[TenantId, TenantIdentityProvider]:
     name = parse_tenant_id(id or f"owner-{next(_numbers)}")
     provider = TenantIdentityProvider(issuer=issuer or f"https://id.example/{name}")
@@ -60,118 +60,118 @@ async def claimed(
         created_at=now,
         updated_at=now,
     )
-    await register_of(world).claim(tenant, new_tenant_issuer(name, provider.issuer, provider.jwks(), None, now), {})
+    await register_of(stack).claim(tenant, new_tenant_issuer(name, provider.issuer, provider.jwks(), None, now), {})
     return name, provider
 
 
-async def kept(world: World, issuer: str) -> TenantIssuer:
-    identity = await reader(world).find_issuer(issuer)
+async def kept(stack: ServiceStack, issuer: str) -> TenantIssuer:
+    identity = await reader(stack).find_issuer(issuer)
     assert identity is not None
     return identity
 
 
-async def events(world: World, id: TenantId) -> list[tuple[str, str, object]]:
-    page = await register_of(world).events(id, first=50, after=None)
+async def events(stack: ServiceStack, id: TenantId) -> list[tuple[str, str, object]]:
+    page = await register_of(stack).events(id, first=50, after=None)
     return [(edge.node.kind, edge.node.by, json.loads(edge.node.detail)) for edge in page.edges]
 
 
-async def test_neighbours_with_a_common_beginning_are_found_each_by_its_own_issuer(world: World) -> None:
-    (a1, first), (a10, tenth) = await claimed(world, "a1"), await claimed(world, "a10")
-    assert (await kept(world, first.issuer)).tenant == a1
-    assert (await kept(world, tenth.issuer)).tenant == a10
+async def test_neighbours_with_a_common_beginning_are_found_each_by_its_own_issuer(stack: ServiceStack) -> None:
+    (a1, first), (a10, tenth) = await claimed(stack, "a1"), await claimed(stack, "a10")
+    assert (await kept(stack, first.issuer)).tenant == a1
+    assert (await kept(stack, tenth.issuer)).tenant == a10
     for other in ("https://id.example/a", f"{first.issuer}/", first.issuer.upper(), f"{tenth.issuer}0"):
-        assert await reader(world).find_issuer(other) is None
+        assert await reader(stack).find_issuer(other) is None
 
 
-async def test_an_issuer_belongs_to_the_first_who_claims_it(world: World) -> None:
-    first, provider = await claimed(world)
+async def test_an_issuer_belongs_to_the_first_who_claims_it(stack: ServiceStack) -> None:
+    first, provider = await claimed(stack)
     with pytest.raises(Conflict, match="issuer"):
-        await claimed(world, issuer=provider.issuer)
-    assert (await kept(world, provider.issuer)).tenant == first
+        await claimed(stack, issuer=provider.issuer)
+    assert (await kept(stack, provider.issuer)).tenant == first
 
 
-async def test_one_reads_an_identity_with_one_call(world: World) -> None:
-    _, provider = await claimed(world)
-    world.calls()
-    await kept(world, provider.issuer)
-    assert [call.operation for call in world.calls()] == ["GetItem"]
+async def test_one_reads_an_identity_with_one_call(stack: ServiceStack) -> None:
+    _, provider = await claimed(stack)
+    stack.take_calls()
+    await kept(stack, provider.issuer)
+    assert [call.operation for call in stack.take_calls()] == ["GetItem"]
 
 
-async def test_other_keys_replace_the_first_ones_and_leave_an_event(world: World) -> None:
-    id, provider = await claimed(world)
-    before, new = await kept(world, provider.issuer), TenantIdentityProvider(issuer=provider.issuer)
+async def test_other_keys_replace_the_first_ones_and_leave_an_event(stack: ServiceStack) -> None:
+    id, provider = await claimed(stack)
+    before, new = await kept(stack, provider.issuer), TenantIdentityProvider(issuer=provider.issuer)
     heard: list[Tenant] = []
-    tenant = await IssuerKeyRotation(register_of(world), heard.append)(id, new.jwks(), None)
-    after = await kept(world, provider.issuer)
+    tenant = await IssuerKeyRotation(register_of(stack), heard.append)(id, new.jwks(), None)
+    after = await kept(stack, provider.issuer)
     assert json.loads(after.jwks or "") == new.jwks()
     assert (after.version, after.tenant, after.created_at) == (2, id, before.created_at)
     assert heard == [tenant]
     kid = json.loads(after.jwks or "")["keys"][0]["kid"]
     detail = {"issuer": provider.issuer, "kids": [kid]}
-    assert ("tenant.identity", "an-operator", detail) in await events(world, id)
+    assert ("tenant.identity", "an-operator", detail) in await events(stack, id)
 
 
-async def test_an_address_replaces_keys_and_keys_replace_an_address(world: World) -> None:
-    id, provider = await claimed(world)
-    rotate = IssuerKeyRotation(register_of(world))
+async def test_an_address_replaces_keys_and_keys_replace_an_address(stack: ServiceStack) -> None:
+    id, provider = await claimed(stack)
+    rotate = IssuerKeyRotation(register_of(stack))
     await rotate(id, None, "https://id.example/jwks")
-    moved = await kept(world, provider.issuer)
+    moved = await kept(stack, provider.issuer)
     assert (moved.jwks, moved.jwks_uri) == (None, "https://id.example/jwks")
     await rotate(id, provider.jwks(), None)
-    back = await kept(world, provider.issuer)
+    back = await kept(stack, provider.issuer)
     assert (json.loads(back.jwks or ""), back.jwks_uri) == (provider.jwks(), None)
 
 
-async def test_the_same_keys_again_are_no_change(world: World) -> None:
-    id, provider = await claimed(world)
-    await IssuerKeyRotation(register_of(world))(id, provider.jwks(), None)
-    assert (await kept(world, provider.issuer)).version == 1
-    assert [kind for kind, _, _ in await events(world, id)] == ["tenant.claimed"]
+async def test_the_same_keys_again_are_no_change(stack: ServiceStack) -> None:
+    id, provider = await claimed(stack)
+    await IssuerKeyRotation(register_of(stack))(id, provider.jwks(), None)
+    assert (await kept(stack, provider.issuer)).version == 1
+    assert [kind for kind, _, _ in await events(stack, id)] == ["tenant.claimed"]
 
 
-async def test_rotations_at_once_all_happen_one_after_the_other(world: World) -> None:
-    id, provider = await claimed(world)
+async def test_rotations_at_once_all_happen_one_after_the_other(stack: ServiceStack) -> None:
+    id, provider = await claimed(stack)
     new = [TenantIdentityProvider(issuer=provider.issuer) for _ in range(5)]
-    await asyncio.gather(*(IssuerKeyRotation(register_of(world))(id, one.jwks(), None) for one in new))
-    last = await kept(world, provider.issuer)
+    await asyncio.gather(*(IssuerKeyRotation(register_of(stack))(id, one.jwks(), None) for one in new))
+    last = await kept(stack, provider.issuer)
     assert last.version == 6
     assert json.loads(last.jwks or "") in [one.jwks() for one in new]
-    assert [kind for kind, _, _ in await events(world, id)].count("tenant.identity") == 5
+    assert [kind for kind, _, _ in await events(stack, id)].count("tenant.identity") == 5
 
 
-async def test_hostile_keys_change_nothing(world: World) -> None:
-    id, provider = await claimed(world)
+async def test_hostile_keys_change_nothing(stack: ServiceStack) -> None:
+    id, provider = await claimed(stack)
     with pytest.raises(BadInput):
-        await IssuerKeyRotation(register_of(world))(id, {"keys": [{"kty": "oct", "kid": "k1", "k": "c2VjcmV0"}]}, None)
-    assert (await kept(world, provider.issuer)).version == 1
+        await IssuerKeyRotation(register_of(stack))(id, {"keys": [{"kty": "oct", "kid": "k1", "k": "c2VjcmV0"}]}, None)
+    assert (await kept(stack, provider.issuer)).version == 1
 
 
-async def test_a_tenant_without_an_issuer_of_its_own_gets_no_keys(world: World) -> None:
+async def test_a_tenant_without_an_issuer_of_its_own_gets_no_keys(stack: ServiceStack) -> None:
     with pytest.raises(Conflict, match="settings"):
-        await IssuerKeyRotation(register_of(world))(await world.new_tenant(), None, "https://id.example/jwks")
+        await IssuerKeyRotation(register_of(stack))(await stack.new_tenant(), None, "https://id.example/jwks")
 
 
-async def test_keys_of_an_unknown_tenant_cannot_be_set(world: World) -> None:
+async def test_keys_of_an_unknown_tenant_cannot_be_set(stack: ServiceStack) -> None:
     with pytest.raises(NotFound):
-        await IssuerKeyRotation(register_of(world))(parse_tenant_id("nobody-here"), None, "https://id.example/jwks")
+        await IssuerKeyRotation(register_of(stack))(parse_tenant_id("nobody-here"), None, "https://id.example/jwks")
 
 
-async def test_a_freed_issuer_is_not_given_keys_by_the_tenant_that_had_it(world: World) -> None:
-    id, provider = await claimed(world)
-    control = world.tables.for_control_plane(writes=True)
+async def test_a_freed_issuer_is_not_given_keys_by_the_tenant_that_had_it(stack: ServiceStack) -> None:
+    id, provider = await claimed(stack)
+    control = stack.tables.for_control_plane(writes=True)
     await control.write(delete(issuers, {"digest": issuer_digest(provider.issuer)}))
     with pytest.raises(Conflict):
-        await IssuerKeyRotation(register_of(world))(id, None, "https://id.example/jwks")
+        await IssuerKeyRotation(register_of(stack))(id, None, "https://id.example/jwks")
     heir, now = parse_tenant_id(f"{id}-heir"), datetime.now(UTC)
     await control.write(put(issuers, new_tenant_issuer(heir, provider.issuer, provider.jwks(), None, now)))
     with pytest.raises(Conflict):
-        await IssuerKeyRotation(register_of(world))(id, None, "https://id.example/jwks")
-    assert (await kept(world, provider.issuer)).tenant == heir
+        await IssuerKeyRotation(register_of(stack))(id, None, "https://id.example/jwks")
+    assert (await kept(stack, provider.issuer)).tenant == heir
 
 
-async def test_a_tenant_that_begins_to_leave_meanwhile_gets_no_keys(world: World) -> None:
-    id, provider = await claimed(world)
-    register = register_of(world)
+async def test_a_tenant_that_begins_to_leave_meanwhile_gets_no_keys(stack: ServiceStack) -> None:
+    id, provider = await claimed(stack)
+    register = register_of(stack)
 
     async def leave() -> None:
         await register.change(id, "tenant.offboarding", partial(replace, status=TenantStatus.OFFBOARDING), detail={})
@@ -179,5 +179,5 @@ async def test_a_tenant_that_begins_to_leave_meanwhile_gets_no_keys(world: World
     hurried = Overtaken(register.table, register.by, meanwhile=[leave])
     with pytest.raises(Conflict, match="OFFBOARDING"):
         await IssuerKeyRotation(hurried)(id, None, "https://id.example/jwks")
-    assert (await kept(world, provider.issuer)).version == 1
-    assert "tenant.identity" not in [kind for kind, _, _ in await events(world, id)]
+    assert (await kept(stack, provider.issuer)).version == 1
+    assert "tenant.identity" not in [kind for kind, _, _ in await events(stack, id)]

@@ -16,7 +16,7 @@ from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence_iam.tenant import parse_tenant_id
 from tests import tier
 from tests.data.operator_requests import TenantApplicant
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 MANY = tier.size(default=50, full=1_000)
 AT_ONCE = 8
@@ -27,11 +27,11 @@ VIEWER = "{ viewer { tenant { id } user { email } } }"
 
 
 @pytest.fixture
-def hurried(world: World) -> Iterator[World]:
+def hurried(stack: ServiceStack) -> Iterator[ServiceStack]:
     """A server whose STS may be asked as often as it likes."""
-    settings = world.settings.model_copy(update={"sts_calls_per_second": 10_000.0})
-    connections = aws_access(settings, world.gate.sessions).connect()
-    yield replace(world, vending=connections.sessions, application=Service(connections).app)
+    settings = stack.settings.model_copy(update={"sts_calls_per_second": 10_000.0})
+    connections = aws_access(settings, stack.gate.sessions).connect()
+    yield replace(stack, vending=connections.sessions, application=Service(connections).app)
     connections.close()
 
 
@@ -45,11 +45,11 @@ async def in_turn(work: Callable[[TenantApplicant], Awaitable[None]], newcomers:
     await asyncio.gather(*map(one, newcomers))
 
 
-async def listed(operator: Session, first: int, **arguments: Any) -> list[dict[str, str]]:
+async def listed(operator: ApiClient, first: int, **arguments: Any) -> list[dict[str, str]]:
     found: list[dict[str, str]] = []
     after = None
     while True:
-        page = (await operator.ask(LIST, first=first, after=after, **arguments))["tenants"]
+        page = (await operator.data(LIST, first=first, after=after, **arguments))["tenants"]
         found += [edge["node"] for edge in page["edges"]]
         after = page["pageInfo"]["endCursor"]
         if not page["pageInfo"]["hasNextPage"]:
@@ -57,7 +57,7 @@ async def listed(operator: Session, first: int, **arguments: Any) -> list[dict[s
 
 
 @pytest.mark.one_engine
-async def test_many_tenants_come_are_listed_and_log_in(hurried: World) -> None:
+async def test_many_tenants_come_are_listed_and_log_in(hurried: ServiceStack) -> None:
     crowd = [TenantApplicant.named(f"crowd-{number}") for number in range(MANY)]
     owners: dict[str, str] = {}
 
@@ -65,12 +65,12 @@ async def test_many_tenants_come_are_listed_and_log_in(hurried: World) -> None:
         owners[newcomer.id] = (await newcomer.onboard(hurried))["owner"]["id"]
 
     async def log_in(newcomer: TenantApplicant) -> None:
-        seen = (await newcomer.session(hurried, user=owners[newcomer.id]).ask(VIEWER))["viewer"]
+        seen = (await newcomer.session(hurried, user=owners[newcomer.id]).data(VIEWER))["viewer"]
         assert seen == {"tenant": {"id": newcomer.id}, "user": {"email": f"owner@{newcomer.id}.example"}}
 
     await in_turn(come, crowd)
     ours = {newcomer.id for newcomer in crowd}
-    found = [one for one in await listed(hurried.operator(), 100) if one["id"] in ours]
+    found = [one for one in await listed(hurried.operator_client(), 100) if one["id"] in ours]
     assert sorted(one["id"] for one in found) == sorted(newcomer.id for newcomer in crowd)
     assert [one["createdAt"] for one in found] == sorted((one["createdAt"] for one in found), reverse=True)
     await in_turn(log_in, crowd)
@@ -89,18 +89,18 @@ def entered(number: int, month: datetime) -> Tenant:
 
 
 @pytest.mark.parametrize("size", [1, 7, 100])
-async def test_a_list_goes_on_over_months_with_and_without_tenants(world: World, size: int) -> None:
+async def test_a_list_goes_on_over_months_with_and_without_tenants(stack: ServiceStack, size: int) -> None:
     """Every page ends somewhere else: inside a month, at its end, before a month in which nobody came."""
     months = [datetime(2026, month, 3, tzinfo=UTC) for month in (1, 2, 5, 6)]
-    register = TenantRepository(world.tables.for_control_plane(writes=True), "somebody")
+    register = TenantRepository(stack.tables.for_control_plane(writes=True), "somebody")
     made = [entered(number, month) for month in months for number in range(4)]
     for tenant in made:
         if await register.find(tenant.id) is None:
             await register.enter(tenant)
     wanted = [tenant.id for tenant in sorted(made, key=lambda one: one.created_at, reverse=True)]
     ours = set(wanted)
-    everybody = [one["id"] for one in await listed(world.operator(), size) if one["id"] in ours]
+    everybody = [one["id"] for one in await listed(stack.operator_client(), size) if one["id"] in ours]
     assert everybody == wanted
     suspended = {tenant.id for tenant in made if tenant.status is TenantStatus.SUSPENDED}
-    found = [one["id"] for one in await listed(world.operator(), size, status="SUSPENDED") if one["id"] in ours]
+    found = [one["id"] for one in await listed(stack.operator_client(), size, status="SUSPENDED") if one["id"] in ours]
     assert found == [id for id in wanted if id in suspended]

@@ -16,12 +16,12 @@ from keyfence.errors import Conflict, NotFound
 from keyfence.store.embedded_edges import MAX_EMBEDDED_EDGES, EmbeddedEdges
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId
-from tests.stack import World
+from tests.stack import ServiceStack
 
 
 @pytest.fixture
-def table(world: World, tenant: TenantId) -> Table:
-    return world.table(tenant)
+def table(stack: ServiceStack, tenant: TenantId) -> Table:
+    return stack.table(tenant)
 
 
 async def people(table: Table, count: int) -> list[User]:

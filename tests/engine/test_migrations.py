@@ -21,23 +21,24 @@ from keyfence.store.dynamodb.flow_control import Pacer
 from keyfence.store.keys import Fence
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.engine.offboarding_run import OPERATOR, Time, all_items, fill, items_of, migrator, put_items
+from tests.engine.offboarding_run import OPERATOR, START, all_items, fill, items_of, migrator, put_items
 from tests.engine.rekey_run import means, right_items
-from tests.stack import World
+from tests.fakes.clock import ManualClock
+from tests.stack import ServiceStack
 
 COUNT = 40
 LEASE = timedelta(seconds=0.6)
 
 
 @pytest.fixture
-def by(world: World) -> Iterator[MigratorAccess]:
-    with migrator(world) as made:
+def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with migrator(stack) as made:
         yield made
 
 
 @pytest.fixture
 def given(by: MigratorAccess) -> JobResources:
-    return means(by, Time(), page_size=3)
+    return means(by, ManualClock.at(START), page_size=3)
 
 
 class Seen:
@@ -63,13 +64,13 @@ def once_over(step: Seen, tenant: TenantId) -> ScanPass:
 
 
 async def test_every_item_of_the_tenant_is_given_once_and_none_of_the_neighbours(
-    world: World, given: JobResources, tenant: TenantId
+    stack: ServiceStack, given: JobResources, tenant: TenantId
 ) -> None:
-    neighbour = await world.new_tenant(f"{tenant}x")
-    fill(world, tenant, COUNT)
-    fill(world, neighbour, 5)
+    neighbour = await stack.new_tenant(f"{tenant}x")
+    fill(stack, tenant, COUNT)
+    fill(stack, neighbour, 5)
     (stray,) = right_items(neighbour, 1)
-    put_items(world, [{**stray, "GSI1PK": {"S": f"TENANT#{tenant}#EMAIL#a"}}])
+    put_items(stack, [{**stray, "GSI1PK": {"S": f"TENANT#{tenant}#EMAIL#a"}}])
     seen = Seen()
 
     async def program(run: JobRun) -> None:
@@ -80,15 +81,15 @@ async def test_every_item_of_the_tenant_is_given_once_and_none_of_the_neighbours
         assert again == done, "what was done is known, and not done again"
 
     ended = await run_job(given, (await begun(given, tenant)).id, program)
-    assert seen.keys == Counter((item["PK"]["S"], item["SK"]["S"]) for item in items_of(all_items(world), tenant))
+    assert seen.keys == Counter((item["PK"]["S"], item["SK"]["S"]) for item in items_of(all_items(stack), tenant))
     assert (ended.phase, ended.items_changed, ended.items_total, ended.worker) == ("FINISHED", COUNT, COUNT, None)
     assert await given.store.get(ended.id) == ended
 
 
 async def test_it_stops_between_pages_and_goes_on_from_there(
-    world: World, given: JobResources, tenant: TenantId
+    stack: ServiceStack, given: JobResources, tenant: TenantId
 ) -> None:
-    fill(world, tenant, COUNT)
+    fill(stack, tenant, COUNT)
     seen, runs = Seen(), 0
 
     async def program(run: JobRun) -> None:
@@ -110,8 +111,10 @@ async def _one_page(given: JobResources, migration: Job, program: object) -> Job
 
 
 @pytest.mark.one_engine
-async def test_who_is_cancelled_keeps_the_pages_in_hand(world: World, given: JobResources, tenant: TenantId) -> None:
-    fill(world, tenant, COUNT)
+async def test_who_is_cancelled_keeps_the_pages_in_hand(
+    stack: ServiceStack, given: JobResources, tenant: TenantId
+) -> None:
+    fill(stack, tenant, COUNT)
     seen, reached = Seen(), asyncio.Event()
 
     async def slow(items: Sequence[Item]) -> PassResult:
@@ -137,10 +140,10 @@ async def test_who_is_cancelled_keeps_the_pages_in_hand(world: World, given: Job
 
 @pytest.mark.one_engine
 async def test_a_segment_that_fails_loses_nothing_of_the_others(
-    world: World, given: JobResources, tenant: TenantId
+    stack: ServiceStack, given: JobResources, tenant: TenantId
 ) -> None:
-    fill(world, tenant, COUNT)
-    seen, bad = Seen(), {items_of(all_items(world), tenant)[7]["PK"]["S"]}
+    fill(stack, tenant, COUNT)
+    seen, bad = Seen(), {items_of(all_items(stack), tenant)[7]["PK"]["S"]}
 
     async def step(items: Sequence[Item]) -> PassResult:
         if any(item["PK"]["S"] in bad for item in items):
@@ -161,10 +164,10 @@ async def test_a_segment_that_fails_loses_nothing_of_the_others(
 
 @pytest.mark.one_engine
 async def test_one_worker_at_a_time_and_the_one_who_was_too_slow_keeps_nothing(
-    world: World, by: MigratorAccess, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, tenant: TenantId
 ) -> None:
-    fill(world, tenant, COUNT)
-    time, seen = Time(), Seen()
+    fill(stack, tenant, COUNT)
+    time, seen = ManualClock.at(START), Seen()
     first, second = means(by, time, page_size=3), means(by, time, page_size=3)
     migration = await begun(first, tenant, segments=1)
 
@@ -190,9 +193,9 @@ async def test_one_worker_at_a_time_and_the_one_who_was_too_slow_keeps_nothing(
 
 @pytest.mark.one_engine
 async def test_rounds_go_on_until_nothing_is_wrong_and_not_for_ever(
-    world: World, given: JobResources, tenant: TenantId
+    stack: ServiceStack, given: JobResources, tenant: TenantId
 ) -> None:
-    fill(world, tenant, 1)
+    fill(stack, tenant, 1)
     wrong = iter([3, 2, 0, 1, 1, 1, 1, 7, 0])
     happened: list[str] = []
 
@@ -219,8 +222,10 @@ async def test_rounds_go_on_until_nothing_is_wrong_and_not_for_ever(
 
 
 @pytest.mark.one_engine
-async def test_units_of_all_segments_wait_in_one_line(world: World, by: MigratorAccess, tenant: TenantId) -> None:
-    fill(world, tenant, COUNT)
+async def test_units_of_all_segments_wait_in_one_line(
+    stack: ServiceStack, by: MigratorAccess, tenant: TenantId
+) -> None:
+    fill(stack, tenant, COUNT)
     waited: list[float] = []
 
     async def step(items: Sequence[Item]) -> PassResult:
@@ -234,7 +239,7 @@ async def test_units_of_all_segments_wait_in_one_line(world: World, by: Migrator
         run.pacer = Line(run.pacer.per_second)
         await run_pass(run, ScanPass(name="SPENDING", process=step, fence=Fence.for_tenant(tenant)))
 
-    given = means(by, Time(), units_per_second=8.0)
+    given = means(by, ManualClock.at(START), units_per_second=8.0)
     ended = await run_job(given, (await begun(given, tenant, 4)).id, program)
     assert ended.items_changed == COUNT
     assert waited.count(100.0) >= COUNT / 2, "a second's worth of 8 units is 2 items of each of 4 segments"
@@ -242,7 +247,7 @@ async def test_units_of_all_segments_wait_in_one_line(world: World, by: Migrator
 
 @pytest.mark.one_engine
 async def test_a_wait_holds_the_lease(given: JobResources, by: MigratorAccess, tenant: TenantId) -> None:
-    time = Time()
+    time = ManualClock.at(START)
     waiting, other = means(by, time), means(by, time)
     migration = await begun(waiting, tenant)
 
@@ -255,7 +260,7 @@ async def test_a_wait_holds_the_lease(given: JobResources, by: MigratorAccess, t
 
     ended = await run_job(waiting, migration.id, program)
     assert sum(time.slept) == 120
-    assert ended.finished_at == time.now()
+    assert ended.finished_at == time.datetime()
 
 
 @pytest.mark.one_engine
@@ -301,9 +306,9 @@ def _hasty(by: MigratorAccess) -> JobResources:
 
 
 @pytest.mark.one_engine
-async def test_many_items_in_seven_segments(world: World, given: JobResources, tenant: TenantId) -> None:
+async def test_many_items_in_seven_segments(stack: ServiceStack, given: JobResources, tenant: TenantId) -> None:
     items = tier.size(default=300, full=2_000)
-    fill(world, tenant, items, indexed=0)
+    fill(stack, tenant, items, indexed=0)
     seen, alone = Seen(), Seen()
     digests = []
 

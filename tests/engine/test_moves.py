@@ -22,37 +22,37 @@ from tests import tier
 from tests.engine.move_run import MoveRun, moving_in, places, populated, without_waiting
 from tests.engine.reshard_run import SETTLE
 from tests.failures.crashing_client import Crash
-from tests.stack import World
+from tests.stack import ServiceStack
 
 
 @pytest.fixture
-def mover(world: World) -> Iterator[MoveRun]:
-    with moving_in(world) as made:
+def mover(stack: ServiceStack) -> Iterator[MoveRun]:
+    with moving_in(stack) as made:
         yield made
 
 
-async def emails(world: World, mover: MoveRun, tenant: TenantId) -> list[str]:
-    table = world.tables.for_tenant(location_of(await mover.get(tenant)), writes=False)
+async def emails(stack: ServiceStack, mover: MoveRun, tenant: TenantId) -> list[str]:
+    table = stack.tables.for_tenant(location_of(await mover.get(tenant)), writes=False)
     return [user.email for user in (await UserRepository(table).newest(first=100, after=None)).items]
 
 
 async def test_a_tenant_goes_and_comes_back_with_all_it_has_and_its_neighbours_stay(
-    world: World, mover: MoveRun
+    stack: ServiceStack, mover: MoveRun
 ) -> None:
-    tenant, neighbour = await populated(world, "moving"), await populated(world, "moving-1")
-    before, others = places(world, tenant)[0], places(world, neighbour)
-    listed = await emails(world, mover, tenant)
+    tenant, neighbour = await populated(stack, "moving"), await populated(stack, "moving-1")
+    before, others = places(stack, tenant)[0], places(stack, neighbour)
+    listed = await emails(stack, mover, tenant)
     gone = await mover.move(tenant, Placement.SILO)
-    assert places(world, tenant) == ({}, before)
+    assert places(stack, tenant) == ({}, before)
     assert (gone.phase, gone.items_changed, gone.items_total) == ("FINISHED", len(before), len(before))
     found = await mover.get(tenant)
     assert (found.placement, found.move) == (Placement.SILO, None)
-    assert await emails(world, mover, tenant) == listed
+    assert await emails(stack, mover, tenant) == listed
     back = await mover.move(tenant, Placement.POOL)
-    assert places(world, tenant) == (before, {})
+    assert places(stack, tenant) == (before, {})
     assert back.items_changed == len(before)
-    assert await emails(world, mover, tenant) == listed
-    assert places(world, neighbour) == others
+    assert await emails(stack, mover, tenant) == listed
+    assert places(stack, neighbour) == others
     kinds = [one.node.kind for one in (await mover.register.events(tenant, first=50, after=None)).edges]
     assert kinds[:6] == [
         "tenant.moved",
@@ -65,19 +65,21 @@ async def test_a_tenant_goes_and_comes_back_with_all_it_has_and_its_neighbours_s
 
 
 @pytest.mark.one_engine
-async def test_a_cursor_taken_before_the_move_goes_on_after_it(world: World, mover: MoveRun) -> None:
-    tenant = await populated(world, "cursors")
-    listed = await emails(world, mover, tenant)
-    first = await UserRepository(world.table(tenant, writes=False)).newest(first=5, after=None)
+async def test_a_cursor_taken_before_the_move_goes_on_after_it(stack: ServiceStack, mover: MoveRun) -> None:
+    tenant = await populated(stack, "cursors")
+    listed = await emails(stack, mover, tenant)
+    first = await UserRepository(stack.table(tenant, writes=False)).newest(first=5, after=None)
     await mover.move(tenant, Placement.SILO)
-    table = world.tables.for_tenant(location_of(await mover.get(tenant)), writes=False)
+    table = stack.tables.for_tenant(location_of(await mover.get(tenant)), writes=False)
     rest = await UserRepository(table).newest(first=50, after=first.edges[-1].cursor())
     assert [user.email for user in (*first.items, *rest.items)] == listed
 
 
 @pytest.mark.one_engine
-async def test_what_is_there_already_is_not_moved_and_only_an_active_tenant_is(world: World, mover: MoveRun) -> None:
-    tenant = await populated(world, "stays", 1)
+async def test_what_is_there_already_is_not_moved_and_only_an_active_tenant_is(
+    stack: ServiceStack, mover: MoveRun
+) -> None:
+    tenant = await populated(stack, "stays", 1)
     with pytest.raises(Conflict, match="already"):
         await mover.begin(tenant, Placement.POOL)
     first = await mover.begin(tenant, Placement.SILO)
@@ -94,10 +96,10 @@ async def test_what_is_there_already_is_not_moved_and_only_an_active_tenant_is(w
     ),
 )
 async def test_a_move_can_be_called_off_until_what_was_left_behind_is_cleared(
-    world: World, mover: MoveRun, at: MovePhase
+    stack: ServiceStack, mover: MoveRun, at: MovePhase
 ) -> None:
-    tenant = await populated(world, f"back-{at.lower()}")
-    before = places(world, tenant)[0]
+    tenant = await populated(stack, f"back-{at.lower()}")
+    before = places(stack, tenant)[0]
     made = await mover.begin(tenant, Placement.SILO)
     event = {MovePhase.PLAN: "before tenant.move_dual_write", MovePhase.DUAL: "after tenant.move_dual_write"}
     event |= {MovePhase.BACKFILL: "after tenant.move_backfill", MovePhase.SHADOW: "after tenant.move_shadow_read"}
@@ -110,12 +112,12 @@ async def test_a_move_can_be_called_off_until_what_was_left_behind_is_cleared(
     await mover.run(made)
     found = await mover.get(tenant)
     assert (found.placement, found.move) == (Placement.POOL, None)
-    assert places(world, tenant) == (before, {})
+    assert places(stack, tenant) == (before, {})
 
 
 @pytest.mark.one_engine
-async def test_one_that_has_arrived_is_not_called_off(world: World, mover: MoveRun) -> None:
-    tenant = await populated(world, "arrived")
+async def test_one_that_has_arrived_is_not_called_off(stack: ServiceStack, mover: MoveRun) -> None:
+    tenant = await populated(stack, "arrived")
     made = await mover.begin(tenant, Placement.SILO)
     await _torn(mover, made, "after tenant.move_clearing")
     with pytest.raises(Conflict, match="has already arrived"):
@@ -135,14 +137,14 @@ async def _torn(mover: MoveRun, made: Job, where: str) -> None:
 
 @pytest.mark.full("a crash at every step")
 @pytest.mark.one_engine
-async def test_a_worker_may_die_at_any_seam(world: World, mover: MoveRun) -> None:
+async def test_a_worker_may_die_at_any_seam(stack: ServiceStack, mover: MoveRun) -> None:
     seams = list[str]()
-    tenant = await populated(world, "torn-count")
+    tenant = await populated(stack, "torn-count")
     await mover.run(await mover.begin(tenant, Placement.SILO), failpoint=seams.append)
     assert len(seams) > 20
     for number, to in enumerate((Placement.SILO, Placement.POOL)):
-        torn = await populated(world, f"torn-{number}")
-        before = places(world, torn)[0]
+        torn = await populated(stack, f"torn-{number}")
+        before = places(stack, torn)[0]
         if to is Placement.POOL:
             await mover.move(torn, Placement.SILO)
         made, deaths, left = await mover.begin(torn, to), 0, iter(range(10_000))
@@ -151,7 +153,7 @@ async def test_a_worker_may_die_at_any_seam(world: World, mover: MoveRun) -> Non
             died = await _dies_at(mover, made, next(left))
             deaths += died
         assert deaths > 15
-        assert places(world, torn) == (({}, before) if to is Placement.SILO else (before, {}))
+        assert places(stack, torn) == (({}, before) if to is Placement.SILO else (before, {}))
         assert (await mover.get(torn)).move is None
 
 
@@ -174,9 +176,9 @@ async def _dies_at(mover: MoveRun, made: Job, nth: int) -> bool:
 @pytest.mark.one_engine
 @pytest.mark.parametrize("to", Placement)
 async def test_nothing_is_taken_further_before_every_server_knows_of_the_step_before(
-    world: World, mover: MoveRun, to: Placement
+    stack: ServiceStack, mover: MoveRun, to: Placement
 ) -> None:
-    tenant = await populated(world, f"waits-{to.lower()}", 3)
+    tenant = await populated(stack, f"waits-{to.lower()}", 3)
     if to is Placement.POOL:
         await mover.move(tenant, Placement.SILO)
     at = dict(await _timed(mover, await mover.begin(tenant, to)))
@@ -187,8 +189,10 @@ async def test_nothing_is_taken_further_before_every_server_knows_of_the_step_be
 
 
 @pytest.mark.one_engine
-async def test_nothing_is_taken_back_before_every_server_knows_of_the_step_before(world: World, mover: MoveRun) -> None:
-    tenant = await populated(world, "waits-back", 3)
+async def test_nothing_is_taken_back_before_every_server_knows_of_the_step_before(
+    stack: ServiceStack, mover: MoveRun
+) -> None:
+    tenant = await populated(stack, "waits-back", 3)
     made = await mover.begin(tenant, Placement.SILO)
     await _torn(mover, made, "after tenant.move_switched")
     await mover.begin(tenant, Placement.POOL)
@@ -216,34 +220,36 @@ async def _timed(mover: MoveRun, made: Job) -> list[tuple[str, float]]:
 
 
 @pytest.mark.one_engine
-async def test_a_difference_that_nobody_told_of_sends_the_move_back_to_copying(world: World, mover: MoveRun) -> None:
-    tenant = await populated(world, "spoilt")
+async def test_a_difference_that_nobody_told_of_sends_the_move_back_to_copying(
+    stack: ServiceStack, mover: MoveRun
+) -> None:
+    tenant = await populated(stack, "spoilt")
     made, phases = await mover.begin(tenant, Placement.SILO), list[str]()
 
     def failpoint(name: str) -> None:
         phases.append(name)
         if name == "after tenant.move_shadow_read" and phases.count(name) == 1:
-            _spoil(world, tenant)
+            _spoil(stack, tenant)
 
     await mover.run(made, failpoint=failpoint)
     assert phases.count("after tenant.move_backfill") == 2
     assert (await mover.get(tenant)).placement is Placement.SILO
-    assert {one["name"]["S"] for one in places(world, tenant)[1].values() if one["SK"]["S"] == "PROFILE"} == {"A"}
+    assert {one["name"]["S"] for one in places(stack, tenant)[1].values() if one["SK"]["S"] == "PROFILE"} == {"A"}
 
 
-def _spoil(world: World, tenant: TenantId) -> None:
+def _spoil(stack: ServiceStack, tenant: TenantId) -> None:
     """One item of the copy is not what it should be."""
-    silo = places(world, tenant)[1]
+    silo = places(stack, tenant)[1]
     key = next(key for key in silo if key[1] == "PROFILE")
     item = {**silo[key], "name": {"S": "Somebody else"}}
-    world.engine_client().put_item(TableName=f"{world.settings.table}-silo-{tenant}", Item=item)
+    stack.engine_client().put_item(TableName=f"{stack.settings.table}-silo-{tenant}", Item=item)
 
 
 @pytest.mark.one_engine
-async def test_what_has_expired_in_one_table_alone_does_not_hold_up_a_move(world: World, mover: MoveRun) -> None:
-    tenant = await populated(world, "expired", 3)
+async def test_what_has_expired_in_one_table_alone_does_not_hold_up_a_move(stack: ServiceStack, mover: MoveRun) -> None:
+    tenant = await populated(stack, "expired", 3)
     made = await mover.begin(tenant, Placement.SILO)
-    pool, client = world.settings.table, world.engine_client()
+    pool, client = stack.settings.table, stack.engine_client()
     old = {"PK": {"S": f"TENANT#{tenant}#OLD"}, "SK": {"S": "A"}, "ttl": {"N": "1000"}, "version": {"N": "1"}}
 
     def failpoint(name: str) -> None:
@@ -256,8 +262,8 @@ async def test_what_has_expired_in_one_table_alone_does_not_hold_up_a_move(world
 
 
 @pytest.mark.one_engine
-async def test_answers_that_differ_send_the_move_back_to_copying(world: World, mover: MoveRun) -> None:
-    tenant = await populated(world, "differs")
+async def test_answers_that_differ_send_the_move_back_to_copying(stack: ServiceStack, mover: MoveRun) -> None:
+    tenant = await populated(stack, "differs")
     made = await mover.begin(tenant, Placement.SILO)
     told, phases = False, list[str]()
 
@@ -289,12 +295,12 @@ async def test_answers_that_differ_send_the_move_back_to_copying(world: World, m
 
 @pytest.mark.one_engine
 async def test_a_server_that_does_not_know_of_the_move_is_refused_by_what_it_holds(
-    world: World, mover: MoveRun
+    stack: ServiceStack, mover: MoveRun
 ) -> None:
     """So the wait is what it takes: who went on by an old home would write where nobody reads."""
-    tenant = await populated(world, "stale", 1)
+    tenant = await populated(stack, "stale", 1)
     await mover.move(tenant, Placement.SILO)
-    stale = world.tables.for_tenant(TenantLocation(tenant=tenant, valid_until=0.0), writes=True)
+    stale = stack.tables.for_tenant(TenantLocation(tenant=tenant, valid_until=0.0), writes=True)
     with pytest.raises(Exception, match="items may be elsewhere"):
         await UserRepository(stale).create(email="late@x.example", name="A", role=Role.MEMBER)
-    assert places(world, tenant)[0] == {}
+    assert places(stack, tenant)[0] == {}

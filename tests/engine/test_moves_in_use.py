@@ -8,20 +8,20 @@ import pytest
 from keyfence.tenancy.tenant import Placement
 from tests.engine.concurrent_load import AGES, GRACE, PAGES, ConcurrentLoad
 from tests.engine.move_run import moving_in, places, populated
-from tests.stack import World
+from tests.stack import ServiceStack
 
 LONGEST_CALL = 1.0
 
 
 @pytest.mark.full("live traffic; test_moving.py stands for it")
 @pytest.mark.one_engine
-async def test_nothing_is_lost_repeated_or_missed_while_a_busy_tenant_moves_there_and_back(world: World) -> None:
-    tenant = await populated(world, "busy", 5)
-    bustle = ConcurrentLoad.over(world, tenant)
+async def test_nothing_is_lost_repeated_or_missed_while_a_busy_tenant_moves_there_and_back(stack: ServiceStack) -> None:
+    tenant = await populated(stack, "busy", 5)
+    bustle = ConcurrentLoad.over(stack, tenant)
     bustle.acknowledged = set(await bustle.final())
     bustle.numbers = itertools.count(100)
     settings = {"tenant_cache_seconds": max(AGES), "tenant_use_seconds": GRACE, "read_timeout": LONGEST_CALL}
-    with moving_in(world, **settings) as mover:
+    with moving_in(stack, **settings) as mover:
         async with bustle.going_on():
             for to in (Placement.SILO, Placement.POOL):
                 await mover.move(tenant, to, sleep=asyncio.sleep)
@@ -33,4 +33,4 @@ async def test_nothing_is_lost_repeated_or_missed_while_a_busy_tenant_moves_ther
     assert len(final) == len(set(final))
     assert bustle.acknowledged <= set(final)
     assert set(final) <= bustle.acknowledged | bustle.begun
-    assert not places(world, tenant)[1]
+    assert not places(stack, tenant)[1]

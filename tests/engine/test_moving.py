@@ -28,7 +28,7 @@ from keyfence_iam.sts.session_spec import TableAccess as Reach
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
 from tests.data.orders import PEN, Shop
 from tests.engine.moving_tenant import MovingTenant
-from tests.stack import World
+from tests.stack import ServiceStack
 
 POOL, SILO = (None, Placement.POOL), (None, Placement.SILO)
 DUAL, SWITCHED = (MovePhase.DUAL, Placement.POOL), (MovePhase.SWITCHED, Placement.POOL)
@@ -37,8 +37,8 @@ ROUNDS = 3
 
 
 @pytest.fixture
-async def moving(world: World) -> MovingTenant:
-    return await MovingTenant.begun(world)
+async def moving(stack: ServiceStack) -> MovingTenant:
+    return await MovingTenant.begun(stack)
 
 
 async def busy(table: Table, user: Any, hand: int) -> None:
@@ -104,7 +104,7 @@ async def test_an_older_copy_that_a_change_does_not_fit_is_replaced(moving: Movi
     user = await UserRepository(table).create(email="u@x.example", name="U", role=Role.OWNER)
     group = await GroupRepository(table).create(name="G", description=None)
     for partition, sort in moving.items(moving.silo):
-        moving.world.engine_client().update_item(
+        moving.stack.engine_client().update_item(
             TableName=moving.silo,
             Key={"PK": {"S": partition}, "SK": {"S": sort}},
             UpdateExpression="REMOVE embeddedEdges",
@@ -127,8 +127,8 @@ async def test_an_order_of_44_items_is_placed_in_both_tables_and_a_larger_one_ha
 class PoolOnly:
     """Credentials that reach the pool, whatever was asked for."""
 
-    def __init__(self, world: World) -> None:
-        self.given = world.tables.credentials
+    def __init__(self, stack: ServiceStack) -> None:
+        self.given = stack.tables.credentials
 
     def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: Reach) -> CredentialSource:
         return self.given.for_tenant(tenant, writes=writes, table_access=Reach.POOL)
@@ -148,16 +148,16 @@ async def refused(table: Table, *error: type[KeyfenceError]) -> None:
 async def test_a_write_that_the_other_table_denies_changes_nothing(moving: MovingTenant) -> None:
     await CounterRepository(await moving.table(*DUAL)).add("door", COUNTED)
     before = moving.both()
-    narrow = replace(moving.world.tables, credentials=PoolOnly(moving.world))
+    narrow = replace(moving.stack.tables, credentials=PoolOnly(moving.stack))
     await refused(narrow.for_tenant(await moving.home(*DUAL), writes=True), Forbidden)
     assert moving.both() == before
 
 
 @pytest.fixture
-def limits(world: World) -> Iterator[PartitionLimits]:
-    world.gate.limits = PartitionLimits(now=lambda: 1000.0)
-    yield world.gate.limits
-    world.gate.limits = None
+def limits(stack: ServiceStack) -> Iterator[PartitionLimits]:
+    stack.gate.limits = PartitionLimits(now=lambda: 1000.0)
+    yield stack.gate.limits
+    stack.gate.limits = None
 
 
 async def test_a_write_that_the_other_table_is_too_busy_for_changes_nothing(
@@ -175,8 +175,8 @@ async def test_a_write_that_the_other_table_is_too_busy_for_changes_nothing(
     assert moving.both() == before
 
 
-async def test_a_write_where_there_is_no_other_table_changes_nothing(world: World) -> None:
-    lost = MovingTenant(world, await world.new_tenant())
+async def test_a_write_where_there_is_no_other_table_changes_nothing(stack: ServiceStack) -> None:
+    lost = MovingTenant(stack, await stack.new_tenant())
     await refused(await lost.table(*DUAL), Forbidden, Internal)
     assert lost.items(lost.pool) == {}
 
@@ -201,8 +201,8 @@ async def test_who_has_arrived_reaches_the_silo_alone(moving: MovingTenant) -> N
     stray = replace(table, caller=replace(table.caller, table=moving.pool))
     with pytest.raises(Forbidden):
         await UserRepository(stray).newest(first=1, after=None)
-    neighbour = TenantLocation(tenant=await moving.world.new_tenant(), read_from=Reach.SILO)
-    elsewhere = moving.world.tables.for_tenant(neighbour, writes=True)
+    neighbour = TenantLocation(tenant=await moving.stack.new_tenant(), read_from=Reach.SILO)
+    elsewhere = moving.stack.tables.for_tenant(neighbour, writes=True)
     foreign = replace(elsewhere, caller=replace(elsewhere.caller, table=moving.silo))
     with pytest.raises(Forbidden):
         await UserRepository(foreign).newest(first=1, after=None)

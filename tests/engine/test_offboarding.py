@@ -33,8 +33,8 @@ from keyfence_iam.tenant import TenantId
 from tests.engine.offboarding_run import (
     KEY,
     OPERATOR,
+    START,
     Offboarder,
-    Time,
     all_items,
     begin,
     fill,
@@ -46,21 +46,22 @@ from tests.engine.offboarding_run import (
     watched,
     with_client,
 )
+from tests.fakes.clock import ManualClock
 from tests.fakes.tenant_identity_provider import TenantIdentityProvider
-from tests.stack import Recorder, World
+from tests.stack import RecordingClient, ServiceStack
 
 ISSUER = "https://id.leaving.example"
 
 
 @pytest.fixture(scope="module")
-def by(world: World) -> Iterator[MigratorAccess]:
-    with migrator(world) as made:
+def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with migrator(stack) as made:
         yield made
 
 
 @pytest.fixture
-def time() -> Time:
-    return Time()
+def time() -> ManualClock:
+    return ManualClock.at(START)
 
 
 def lines(exports: Path, job: OffboardingState) -> list[Any]:
@@ -73,24 +74,24 @@ def sorted_items(items: list[Any]) -> list[Any]:
 
 
 async def test_every_item_is_in_the_export_and_none_in_the_table(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    fill(world, tenant, 60)
-    given = items_of(all_items(world), tenant)
+    fill(stack, tenant, 60)
+    given = items_of(all_items(stack), tenant)
     job = await offboard(offboarder(by, tmp_path, time, page_size=25), tenant)
     assert sorted_items(lines(tmp_path, job)) == orjson.loads(orjson.dumps(given, default=_base64))
     assert (job.phase, job.exported, job.purged, job.strays, job.round) == (OffboardingPhase.FINISHED, 60, 60, 0, 2)
     for index in (None, "GSI1", "GSI2", "GSI3"):
-        assert items_of(all_items(world, index), tenant) == []
+        assert items_of(all_items(stack, index), tenant) == []
 
 
 async def test_pages_without_any_of_its_items_are_not_the_end(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    fill(world, await world.new_tenant(), 10, indexed=0)
-    fill(world, tenant, 3, indexed=0)
+    fill(stack, await stack.new_tenant(), 10, indexed=0)
+    fill(stack, tenant, 3, indexed=0)
     job = await offboard(offboarder(by, tmp_path, time, page_size=2), tenant)
-    assert (job.exported, items_of(all_items(world), tenant)) == (3, [])
+    assert (job.exported, items_of(all_items(stack), tenant)) == (3, [])
 
 
 def _base64(value: object) -> str:
@@ -100,36 +101,36 @@ def _base64(value: object) -> str:
 
 @pytest.mark.parametrize(("leaver", "neighbour"), [("a1", "a10"), ("b10", "b1"), ("c-1", "c-1-1")])
 async def test_a_neighbour_with_the_same_beginning_keeps_every_byte(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, leaver: str, neighbour: str
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, leaver: str, neighbour: str
 ) -> None:
-    gone, stays = await world.new_tenant(leaver), await world.new_tenant(neighbour)
-    fill(world, gone, 12)
-    fill(world, stays, 12)
-    before = {index: items_of(all_items(world, index), stays) for index in (None, "GSI1", "GSI2", "GSI3")}
+    gone, stays = await stack.new_tenant(leaver), await stack.new_tenant(neighbour)
+    fill(stack, gone, 12)
+    fill(stack, stays, 12)
+    before = {index: items_of(all_items(stack, index), stays) for index in (None, "GSI1", "GSI2", "GSI3")}
     job = await offboard(offboarder(by, tmp_path, time), gone)
     assert {item["PK"]["S"].split("#")[1] for item in lines(tmp_path, job)} == {leaver}
-    assert {index: items_of(all_items(world, index), stays) for index in before} == before
+    assert {index: items_of(all_items(stack, index), stays) for index in before} == before
     assert len(before[None]) == 12
 
 
 async def test_no_word_that_only_the_tenant_had_is_left_in_the_engine(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    fill(world, tenant, 9, text="Zephyrine zephyrine@leaving.example")
-    operator = world.operator()
-    await operator.ask('mutation($id: ID!) { renameTenant(id: $id, name: "Zephyrine & Sons") { id } }', id=tenant)
-    await operator.ask('mutation($id: ID!) { suspendTenant(id: $id, reason: "Zephyrine asked") { id } }', id=tenant)
-    assert b"Zephyrine" in _bytes(world)
+    fill(stack, tenant, 9, text="Zephyrine zephyrine@leaving.example")
+    operator = stack.operator_client()
+    await operator.data('mutation($id: ID!) { renameTenant(id: $id, name: "Zephyrine & Sons") { id } }', id=tenant)
+    await operator.data('mutation($id: ID!) { suspendTenant(id: $id, reason: "Zephyrine asked") { id } }', id=tenant)
+    assert b"Zephyrine" in _bytes(stack)
     await offboard(offboarder(by, tmp_path, time), tenant)
-    assert b"ephyrine" not in _bytes(world)
+    assert b"ephyrine" not in _bytes(stack)
 
 
-def _bytes(world: World) -> bytes:
-    return repr([all_items(world, index) for index in (None, "GSI1", "GSI2", "GSI3")]).encode()
+def _bytes(stack: ServiceStack) -> bytes:
+    return repr([all_items(stack, index) for index in (None, "GSI1", "GSI2", "GSI3")]).encode()
 
 
 async def test_confirm_has_to_be_the_id_and_nothing_happens_otherwise(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     given = offboarder(by, tmp_path, time)
     before = await given.register.get(tenant)
@@ -144,16 +145,16 @@ async def test_confirm_has_to_be_the_id_and_nothing_happens_otherwise(
 
 
 async def test_the_tenant_is_shut_out_before_anything_is_read(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     """Also for credentials that are out already, and before the job has a worker."""
-    fill(world, tenant, 3)
-    session, client = world.session(tenant), world.client(tenant)
-    await session.ask("{ users(first: 1) { edges { node { id } } } }")
+    fill(stack, tenant, 3)
+    session, client = stack.api_client(tenant), stack.boto_client(tenant)
+    await session.data("{ users(first: 1) { edges { node { id } } } }")
     given = offboarder(by, tmp_path, time)
     await begin(given, tenant)
     with pytest.raises(client.exceptions.ClientError) as denial:
-        client.get_item(TableName=world.settings.table, Key={"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}})
+        client.get_item(TableName=stack.settings.table, Key={"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}})
     assert denial.value.response["Error"]["Code"] == "AccessDeniedException"
     phases: list[tuple[OffboardingPhase, list[float]]] = []
     await watched(given, lambda job: phases.append((job.phase, list(time.slept)))).run(tenant)
@@ -162,10 +163,10 @@ async def test_the_tenant_is_shut_out_before_anything_is_read(
 
 
 async def test_items_are_purged_as_the_tenant_and_never_with_the_migrators_own_rights(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    fill(world, tenant, 30)
-    recorder = Recorder(by.tables.client)
+    fill(stack, tenant, 30)
+    recorder = RecordingClient(by.tables.client)
     await offboard(offboarder(with_client(by, recorder), tmp_path, time), tenant)
     scans = {call.credentials for call in recorder.calls if call.operation == "Scan"}
     purges = {call.credentials for call in recorder.calls if call.operation == "BatchWriteItem"}
@@ -173,37 +174,37 @@ async def test_items_are_purged_as_the_tenant_and_never_with_the_migrators_own_r
     assert not scans & purges
     (as_tenant,) = purges
     other = {"PK": {"S": "TENANT#somebody-else#A"}, "SK": {"S": "B"}}
-    with pytest.raises(world.engine_client().exceptions.ClientError, match="AccessDenied"):
-        world.client_of(as_tenant).delete_item(TableName=world.settings.table, Key=other)
-    with pytest.raises(world.engine_client().exceptions.ClientError, match="AccessDenied"):
-        world.role_client(MIGRATOR).delete_item(TableName=world.settings.table, Key=other)
+    with pytest.raises(stack.engine_client().exceptions.ClientError, match="AccessDenied"):
+        stack.boto_client_with(as_tenant).delete_item(TableName=stack.settings.table, Key=other)
+    with pytest.raises(stack.engine_client().exceptions.ClientError, match="AccessDenied"):
+        stack.role_boto_client(MIGRATOR).delete_item(TableName=stack.settings.table, Key=other)
 
 
 async def test_what_turns_up_meanwhile_is_exported_and_purged_too(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     """In another round, behind what is in the file already."""
-    fill(world, tenant, 5)
+    fill(stack, tenant, 5)
 
     def late(job: OffboardingState) -> None:
         if job.phase is OffboardingPhase.PURGING and job.purged + job.found == job.exported and job.round < 3:
-            put_items(world, [{"PK": {"S": f"TENANT#{tenant}#LATE#{job.round}"}, "SK": {"S": "A"}}])
+            put_items(stack, [{"PK": {"S": f"TENANT#{tenant}#LATE#{job.round}"}, "SK": {"S": "A"}}])
 
     job = await offboard(offboarder(by, tmp_path, time, on_state=late), tenant)
     exported = lines(tmp_path, job)
     assert [item["PK"]["S"] for item in exported[5:]] == [f"TENANT#{tenant}#LATE#{at}" for at in (1, 2)]
     assert (job.exported, job.purged, job.round) == (7, 7, 4)
-    assert items_of(all_items(world), tenant) == []
+    assert items_of(all_items(stack), tenant) == []
 
 
 async def test_a_tenant_that_is_still_written_is_not_certified(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     def stubborn(job: OffboardingState) -> None:
         if job.phase is OffboardingPhase.PURGING:
-            put_items(world, [{"PK": {"S": f"TENANT#{tenant}#LATE#{job.round}"}, "SK": {"S": "A"}}])
+            put_items(stack, [{"PK": {"S": f"TENANT#{tenant}#LATE#{job.round}"}, "SK": {"S": "A"}}])
 
-    fill(world, tenant, 1)
+    fill(stack, tenant, 1)
     given = offboarder(by, tmp_path, time)
     with pytest.raises(Conflict, match="keep coming"):
         await offboard(watched(given, stubborn), tenant)
@@ -213,20 +214,20 @@ async def test_a_tenant_that_is_still_written_is_not_certified(
 
 
 async def test_an_item_of_somebody_else_that_points_at_the_tenant_keeps_it_from_being_certified(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    other = await world.new_tenant()
+    other = await stack.new_tenant()
     keys: list[Any] = [{"PK": {"S": f"TENANT#{other}#{at}"}, "SK": {"S": "A"}} for at in range(2)]
-    fill(world, tenant, 2)
-    put_items(world, [key | {"GSI2PK": {"S": f"TENANT#{tenant}#L"}, "GSI2SK": {"S": "1"}} for key in keys])
+    fill(stack, tenant, 2)
+    put_items(stack, [key | {"GSI2PK": {"S": f"TENANT#{tenant}#L"}, "GSI2SK": {"S": "1"}} for key in keys])
     given = offboarder(by, tmp_path, time, page_size=1)
     for _ in range(2):
         with pytest.raises(Conflict, match="2 items of others"):
             await offboard(given, tenant)
-        assert items_of(all_items(world), tenant) == []
-        assert len(items_of(all_items(world), other)) == 2, "they are not this tenant's to purge"
+        assert items_of(all_items(stack), tenant) == []
+        assert len(items_of(all_items(stack), other)) == 2, "they are not this tenant's to purge"
     for key in keys:
-        world.engine_client().delete_item(TableName=world.settings.table, Key=key)
+        stack.engine_client().delete_item(TableName=stack.settings.table, Key=key)
     assert (await given.run(tenant)).phase is OffboardingPhase.FINISHED
 
 
@@ -251,9 +252,9 @@ class Lagging:
 
 @pytest.mark.parametrize("index", ["GSI1", "GSI2", "GSI3"])
 async def test_what_any_index_still_shows_is_waited_for(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId, index: str
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId, index: str
 ) -> None:
-    fill(world, tenant, 2)
+    fill(stack, tenant, 2)
     lagging = Lagging(by.tables.client, index, {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 2)
     job = await offboard(offboarder(with_client(by, lagging), tmp_path, time), tenant)
     assert (job.phase, job.exported, job.round) == (OffboardingPhase.FINISHED, 2, 4)
@@ -261,7 +262,7 @@ async def test_what_any_index_still_shows_is_waited_for(
 
 
 async def test_an_index_that_never_lets_go_keeps_it_from_being_certified(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     lagging = Lagging(by.tables.client, "GSI2", {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 1000)
     given = offboarder(with_client(by, lagging), tmp_path, time)
@@ -271,9 +272,9 @@ async def test_an_index_that_never_lets_go_keeps_it_from_being_certified(
 
 
 async def test_counts_that_differ_are_not_certified(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    fill(world, tenant, 5)
+    fill(stack, tenant, 5)
     given = offboarder(by, tmp_path, time)
     job = await stopped_at(given, tenant, OffboardingPhase.CERTIFYING)
     assert job.purged == 5
@@ -284,17 +285,19 @@ async def test_counts_that_differ_are_not_certified(
 
 
 async def test_a_key_outside_the_fence_is_never_purged(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     own, other = ({"PK": {"S": f"TENANT#{one}#A"}, "SK": {"S": "B"}} for one in (tenant, f"{tenant}0"))
-    put_items(world, [own, other])
+    put_items(stack, [own, other])
     with pytest.raises(Forbidden):
         await delete_items(by.tenant(tenant), [own, other])
     assert by.tenant(tenant).fence == Fence.for_tenant(tenant)
-    assert items_of(all_items(world), tenant) == [own]
+    assert items_of(all_items(stack), tenant) == [own]
 
 
-async def test_what_is_left_of_it_is_that_it_was(world: World, by: MigratorAccess, time: Time, tmp_path: Path) -> None:
+async def test_what_is_left_of_it_is_that_it_was(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path
+) -> None:
     given, keys = offboarder(by, tmp_path, time), TenantIdentityProvider(issuer=ISSUER)
     wanted = OnboardingRequest(
         id=TenantId("leaver"),
@@ -306,7 +309,7 @@ async def test_what_is_left_of_it_is_that_it_was(world: World, by: MigratorAcces
         jwks=keys.jwks(),
     )
     factory = AdminContextFactory(
-        settings=world.settings, tables=world.tables, publish_suspensions=world.connections.publish_suspensions
+        settings=stack.settings, tables=stack.tables, publish_suspensions=stack.connections.publish_suspensions
     )
     onboard = factory.onboarding(given.register)
     await onboard(wanted)
@@ -329,12 +332,12 @@ async def test_what_is_left_of_it_is_that_it_was(world: World, by: MigratorAcces
 
 
 async def test_an_issuer_that_another_tenant_claimed_since_is_not_freed(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     """A tenant of the settings' issuer has no identity item; somebody else's must not be taken for it."""
     given, issuer = offboarder(by, tmp_path, time), "https://id.somebody.example"
-    owner = await world.new_tenant()
-    identity = new_tenant_issuer(owner, issuer, TenantIdentityProvider(issuer=issuer).jwks(), None, time.now())
+    owner = await stack.new_tenant()
+    identity = new_tenant_issuer(owner, issuer, TenantIdentityProvider(issuer=issuer).jwks(), None, time.datetime())
     await given.register.claim(
         replace(await given.register.get(tenant), id=TenantId("claimer"), issuer=issuer), identity, {}
     )
@@ -344,9 +347,9 @@ async def test_an_issuer_that_another_tenant_claimed_since_is_not_freed(
 
 
 async def test_asked_again_it_answers_with_the_same_certificate(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    fill(world, tenant, 4)
+    fill(stack, tenant, 4)
     given = offboarder(by, tmp_path, time)
     first = await offboard(given, tenant)
     again = await begin(given, tenant)
@@ -358,21 +361,21 @@ async def test_asked_again_it_answers_with_the_same_certificate(
 
 
 async def test_the_certificate_speaks_of_this_export_and_is_signed(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    fill(world, tenant, 20)
+    fill(stack, tenant, 20)
     job = await offboard(offboarder(by, tmp_path, time, page_size=7), tenant)
     beside = certificate_file(tmp_path, job.export)
     assert beside.read_text() == job.certificate
     claims = verify_certificate(beside.read_bytes(), KEY.verifier)
     assert (claims["tenant"], claims["exported"], claims["purged"]) == (tenant, 20, 20)
-    assert (claims["operator"], claims["table"]) == (OPERATOR, world.settings.table)
+    assert (claims["operator"], claims["table"]) == (OPERATOR, stack.settings.table)
     assert (claims["startedAt"], claims["finishedAt"]) == ("2026-11-16T08:00:00.000000Z", "2026-11-16T08:00:19.000000Z")
     compare_export(claims, tmp_path / job.export)
 
 
 async def test_a_tenant_without_items_leaves_an_empty_export(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     job = await offboard(offboarder(by, tmp_path, time), tenant)
     assert (job.exported, (tmp_path / job.export).read_bytes()) == (0, b"")
@@ -380,9 +383,9 @@ async def test_a_tenant_without_items_leaves_an_empty_export(
 
 
 async def test_a_second_worker_is_refused_and_told_until_when(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    fill(world, tenant, 2)
+    fill(stack, tenant, 2)
     given = offboarder(by, tmp_path, time)
     await begin(given, tenant)
     first = given.store()
@@ -397,7 +400,7 @@ async def test_a_second_worker_is_refused_and_told_until_when(
 
 
 async def test_a_worker_that_lost_its_lease_leaves_that_of_the_other(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     given = offboarder(by, tmp_path, time)
     await begin(given, tenant)
@@ -413,9 +416,9 @@ async def test_a_worker_that_lost_its_lease_leaves_that_of_the_other(
 
 
 async def test_a_worker_that_is_told_to_stop_leaves_its_lease_to_the_next(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    fill(world, tenant, 10)
+    fill(stack, tenant, 10)
     given = offboarder(by, tmp_path, time, page_size=3)
     await begin(given, tenant)
     seen: list[OffboardingState] = []
@@ -446,9 +449,15 @@ async def stopped_at(given: Offboarder, tenant: TenantId, phase: OffboardingPhas
 @pytest.mark.parametrize("phase", [OffboardingPhase.EXPORTING, OffboardingPhase.VERIFYING_EXPORT])
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"x" * 5000)])
 async def test_an_export_that_is_bad_before_anything_was_purged_is_made_again(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId, phase: OffboardingPhase, damage: Any
+    stack: ServiceStack,
+    by: MigratorAccess,
+    time: ManualClock,
+    tmp_path: Path,
+    tenant: TenantId,
+    phase: OffboardingPhase,
+    damage: Any,
 ) -> None:
-    fill(world, tenant, 40)
+    fill(stack, tenant, 40)
     given = offboarder(by, tmp_path, time, page_size=30)
     job = await stopped_at(given, tenant, phase)
     damage(tmp_path / job.export)
@@ -458,9 +467,9 @@ async def test_an_export_that_is_bad_before_anything_was_purged_is_made_again(
 
 
 async def test_a_disk_that_damages_everything_is_not_tried_for_ever(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    fill(world, tenant, 5)
+    fill(stack, tenant, 5)
     tries: list[str] = []
 
     def damage(name: str) -> None:
@@ -472,13 +481,13 @@ async def test_a_disk_that_damages_everything_is_not_tried_for_ever(
     with pytest.raises(ExportDamaged):
         await offboard(offboarder(by, tmp_path, time, failpoint=damage), tenant)
     assert len(tries) == 2
-    assert len(items_of(all_items(world), tenant)) == 5
+    assert len(items_of(all_items(stack), tenant)) == 5
 
 
 async def test_an_export_that_is_bad_after_something_was_purged_stops_it_until_it_is_restored(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    fill(world, tenant, 40)
+    fill(stack, tenant, 40)
     given = offboarder(by, tmp_path, time, page_size=30)
     job = await stopped_at(given, tenant, OffboardingPhase.PURGING)
     path = tmp_path / job.export
@@ -487,16 +496,16 @@ async def test_an_export_that_is_bad_after_something_was_purged_stops_it_until_i
         path.write_bytes(bad)
         with pytest.raises(ExportDamaged):
             await given.run(tenant)
-        assert len(items_of(all_items(world), tenant)) == 40 - job.purged, "nothing more is purged"
+        assert len(items_of(all_items(stack), tenant)) == 40 - job.purged, "nothing more is purged"
     path.write_bytes(whole)
     done = await given.run(tenant)
     assert (done.exported, done.purged, done.round) == (40, 40, 2)
 
 
 async def test_a_worker_elsewhere_begins_anew_or_stops_but_never_loses_anything(
-    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    fill(world, tenant, 40)
+    fill(stack, tenant, 40)
     here, there = (
         offboarder(by, tmp_path / "here", time, page_size=30),
         offboarder(by, tmp_path / "there", time, page_size=30),

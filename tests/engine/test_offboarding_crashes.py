@@ -19,9 +19,9 @@ from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.engine.offboarding_run import (
     KEY,
+    START,
     CrashingProcess,
     Offboarder,
-    Time,
     all_items,
     begin,
     delete_items,
@@ -33,7 +33,8 @@ from tests.engine.offboarding_run import (
     without_iam,
 )
 from tests.failures.crashing_client import Crash
-from tests.stack import World
+from tests.fakes.clock import ManualClock
+from tests.stack import ServiceStack
 
 pytestmark = pytest.mark.one_engine
 
@@ -45,8 +46,8 @@ CALLS = ("Scan", "BatchWriteItem", "TransactWriteItems", "GetItem", "Query")
 
 
 @pytest.fixture(scope="module")
-def by(world: World) -> Iterator[MigratorAccess]:
-    with migrator(world) as made:
+def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with migrator(stack) as made:
         yield made
 
 
@@ -69,8 +70,8 @@ async def state(given: Offboarder, tenant: TenantId) -> tuple[object, ...]:
     return found.status, found.name == tenant, *counted, job.worker, happened
 
 
-async def ended(world: World, given: Offboarder, tenant: TenantId, exports: Path, content: bytes) -> None:
-    assert items_of(all_items(world), tenant) == []
+async def ended(stack: ServiceStack, given: Offboarder, tenant: TenantId, exports: Path, content: bytes) -> None:
+    assert items_of(all_items(stack), tenant) == []
     assert await state(given, tenant) == (
         TenantStatus.OFFBOARDED,
         True,
@@ -90,16 +91,16 @@ async def ended(world: World, given: Offboarder, tenant: TenantId, exports: Path
 
 @pytest.mark.parametrize("part", tier.cases(range(PARTS), default=[0], reason="a crash at every call"))
 async def test_a_worker_may_die_at_any_call_and_at_any_seam(
-    world: World, by: MigratorAccess, tmp_path: Path, part: int
+    stack: ServiceStack, by: MigratorAccess, tmp_path: Path, part: int
 ) -> None:
-    neighbour = await world.new_tenant(f"torn{part}")
-    fill(world, neighbour, COUNT)
-    delete_items(world, keep=neighbour)
-    before = items_of(all_items(world), neighbour)
+    neighbour = await stack.new_tenant(f"torn{part}")
+    fill(stack, neighbour, COUNT)
+    delete_items(stack, keep=neighbour)
+    before = items_of(all_items(stack), neighbour)
     died: set[str] = set()
     for at in range(part, 1000, PARTS):
-        tenant, time, exports = await world.new_tenant(f"torn{part}-{at}"), Time(), tmp_path / str(at)
-        fill(world, tenant, COUNT)
+        tenant, time, exports = await stack.new_tenant(f"torn{part}-{at}"), ManualClock.at(START), tmp_path / str(at)
+        fill(stack, tenant, COUNT)
         healthy = without_iam(offboarder(by, exports, time, page_size=PAGE))
         content = await expected(healthy, state_of((await begin(healthy, tenant)).job))
         process = CrashingProcess(by.tables.client, at)
@@ -113,8 +114,8 @@ async def test_a_worker_may_die_at_any_call_and_at_any_seam(
                     await healthy.run(tenant)
                 await time.sleep(61)
             await healthy.run(tenant)
-        await ended(world, healthy, tenant, exports, content)
-        delete_items(world, keep=neighbour)
+        await ended(stack, healthy, tenant, exports, content)
+        delete_items(stack, keep=neighbour)
         if not process.crashed:
             assert set(process.places) >= {
                 f"{when} {phase}" for when in ("before", "after", "saved") for phase in PHASES
@@ -122,7 +123,7 @@ async def test_a_worker_may_die_at_any_call_and_at_any_seam(
             assert set(process.places) >= {f"{when} {what}" for when in ("asking", "answered") for what in CALLS}
             break
     assert len(died) > 10
-    assert items_of(all_items(world), neighbour) == before
+    assert items_of(all_items(stack), neighbour) == before
 
 
 async def lease_is_free(given: Offboarder, tenant: TenantId) -> bool:
@@ -131,10 +132,10 @@ async def lease_is_free(given: Offboarder, tenant: TenantId) -> bool:
 
 
 @pytest.mark.full("a crash at every call")
-async def test_a_beginning_may_die_at_any_call(world: World, by: MigratorAccess, tmp_path: Path) -> None:
+async def test_a_beginning_may_die_at_any_call(stack: ServiceStack, by: MigratorAccess, tmp_path: Path) -> None:
     for at in range(1000):
-        tenant, time, exports = await world.new_tenant(f"begun-{at}"), Time(), tmp_path / str(at)
-        fill(world, tenant, COUNT)
+        tenant, time, exports = await stack.new_tenant(f"begun-{at}"), ManualClock.at(START), tmp_path / str(at)
+        fill(stack, tenant, COUNT)
         healthy, process = offboarder(by, exports, time), CrashingProcess(by.tables.client, at)
         with suppress(Crash):
             await begin(offboarder(with_client(by, process), exports, time), tenant)
@@ -149,11 +150,11 @@ async def test_a_beginning_may_die_at_any_call(world: World, by: MigratorAccess,
 
 @pytest.mark.full("a crash at every call")
 async def test_many_who_die_one_after_the_other_still_get_it_done(
-    world: World, by: MigratorAccess, tmp_path: Path
+    stack: ServiceStack, by: MigratorAccess, tmp_path: Path
 ) -> None:
     """Each lives for a few calls only."""
-    tenant, time = await world.new_tenant(), Time()
-    fill(world, tenant, COUNT)
+    tenant, time = await stack.new_tenant(), ManualClock.at(START)
+    fill(stack, tenant, COUNT)
     healthy = offboarder(by, tmp_path, time, page_size=PAGE)
     content = await expected(healthy, state_of((await begin(healthy, tenant)).job))
     for _ in range(200):
@@ -164,4 +165,4 @@ async def test_many_who_die_one_after_the_other_still_get_it_done(
         if not process.crashed:
             break
         await time.sleep(61)
-    await ended(world, healthy, tenant, tmp_path, content)
+    await ended(stack, healthy, tenant, tmp_path, content)

@@ -16,44 +16,45 @@ from keyfence.tenancy.tenant import TenantStatus
 from keyfence_iam.gate.faults import Fault, FaultKind
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.engine.offboarding_run import KEY, Time, all_items, begin, fill, items_of, migrator, offboarder
-from tests.stack import World
+from tests.engine.offboarding_run import KEY, START, all_items, begin, fill, items_of, migrator, offboarder
+from tests.fakes.clock import ManualClock
+from tests.stack import ServiceStack
 
 OPERATIONS = ("Scan", "BatchWriteItem", "TransactWriteItems", "GetItem")
 KINDS: tuple[FaultKind, ...] = ("throttle", "error", "lost_request", "lost_response")
 
 
 @pytest.fixture
-def by(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[MigratorAccess]:
+def by(stack: ServiceStack, monkeypatch: pytest.MonkeyPatch) -> Iterator[MigratorAccess]:
     monkeypatch.setattr(patience, "BATCH_RETRIES", RetryPolicy(attempts=8, first_pause=0.001, longest_pause=0.01))
-    with migrator(world) as made:
+    with migrator(stack) as made:
         yield made
-    world.gate.faults = ()
+    stack.gate.faults = ()
 
 
 @pytest.mark.parametrize("kind", tier.cases(KINDS, default=["lost_response"], reason="every kind of fault"))
 @pytest.mark.one_engine
 async def test_every_third_call_of_each_kind_may_fail(
-    world: World, by: MigratorAccess, tmp_path: Path, tenant: TenantId, kind: FaultKind
+    stack: ServiceStack, by: MigratorAccess, tmp_path: Path, tenant: TenantId, kind: FaultKind
 ) -> None:
-    fill(world, tenant, 40)
-    given = offboarder(by, tmp_path, Time(), page_size=15)
-    world.gate.faults = [Fault(kind=kind, operation=one, every=3) for one in OPERATIONS]
+    fill(stack, tenant, 40)
+    given = offboarder(by, tmp_path, ManualClock.at(START), page_size=15)
+    stack.gate.faults = [Fault(kind=kind, operation=one, every=3) for one in OPERATIONS]
     await begin(given, tenant)
     job = await given.run(tenant)
-    world.gate.faults = ()
+    stack.gate.faults = ()
     assert (job.phase, job.exported, job.purged, job.round) == (OffboardingPhase.FINISHED, 40, 40, 2)
-    assert items_of(all_items(world), tenant) == []
+    assert items_of(all_items(stack), tenant) == []
     compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
     happened = [one.kind async for one in given.register.table.iterate_shards(events_of_tenant, tenant=tenant)]
     assert happened == ["tenant.offboarded", "tenant.offboarding", "tenant.entered"]
 
 
 async def test_a_fence_that_cannot_be_shut_keeps_everything_where_it_is(
-    world: World, by: MigratorAccess, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, by: MigratorAccess, tmp_path: Path, tenant: TenantId
 ) -> None:
-    fill(world, tenant, 4)
-    given = offboarder(by, tmp_path, Time())
+    fill(stack, tenant, 4)
+    given = offboarder(by, tmp_path, ManualClock.at(START))
 
     class Unreachable(Exception):
         """IAM is away."""
@@ -66,7 +67,7 @@ async def test_a_fence_that_cannot_be_shut_keeps_everything_where_it_is(
         await begin(broken, tenant)
     with pytest.raises(Unreachable):
         await broken.run(tenant)
-    assert len(items_of(all_items(world), tenant)) == 4
+    assert len(items_of(all_items(stack), tenant)) == 4
     assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
     await begin(given, tenant)
     assert (await given.run(tenant)).exported == 4

@@ -10,7 +10,7 @@ from keyfence.jobs.offboard.certificate import compare_export, verify_certificat
 from tests import tier
 from tests.engine.offboarding_run import (
     KEY,
-    Time,
+    START,
     all_items,
     fill,
     items_of,
@@ -19,29 +19,30 @@ from tests.engine.offboarding_run import (
     offboarder,
     with_client,
 )
-from tests.stack import Recorder, World
+from tests.fakes.clock import ManualClock
+from tests.stack import RecordingClient, ServiceStack
 
 COUNT = tier.size(default=500, full=10_000)
 
 
 @pytest.fixture
-def by(world: World) -> Iterator[MigratorAccess]:
-    with migrator(world) as made:
+def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with migrator(stack) as made:
         yield made
 
 
 @pytest.mark.one_engine
-async def test_many_items_leave(world: World, by: MigratorAccess, tmp_path: Path) -> None:
-    tenant, neighbour = await world.new_tenant("large"), await world.new_tenant("large1")
-    fill(world, tenant, COUNT, indexed=COUNT // 20)
-    fill(world, neighbour, COUNT // 10, indexed=COUNT // 100)
-    before = items_of(all_items(world), neighbour)
-    recorder = Recorder(by.tables.client)
-    given = offboarder(with_client(by, recorder), tmp_path, Time(), page_size=COUNT // 10)
+async def test_many_items_leave(stack: ServiceStack, by: MigratorAccess, tmp_path: Path) -> None:
+    tenant, neighbour = await stack.new_tenant("large"), await stack.new_tenant("large1")
+    fill(stack, tenant, COUNT, indexed=COUNT // 20)
+    fill(stack, neighbour, COUNT // 10, indexed=COUNT // 100)
+    before = items_of(all_items(stack), neighbour)
+    recorder = RecordingClient(by.tables.client)
+    given = offboarder(with_client(by, recorder), tmp_path, ManualClock.at(START), page_size=COUNT // 10)
     job = await offboard(given, tenant)
     assert (job.exported, job.purged, job.round) == (COUNT, COUNT, 2)
     compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
-    scanned = all_items(world)
+    scanned = all_items(stack)
     assert items_of(scanned, tenant) == []
     assert items_of(scanned, neighbour) == before
     assert "the word of large " not in repr(scanned)

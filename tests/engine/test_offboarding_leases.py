@@ -18,9 +18,10 @@ from keyfence.jobs.offboard.export_file import ExportDigest, ExportFile
 from keyfence.jobs.offboard.state import OffboardingPhase, OffboardingState
 from keyfence.tenancy.tenant import TenantStatus
 from keyfence_iam.tenant import TenantId
-from tests.engine.offboarding_run import Offboarder, Time, all_items, begin, fill, items_of, migrator, offboarder
+from tests.engine.offboarding_run import START, Offboarder, all_items, begin, fill, items_of, migrator, offboarder
 from tests.engine.test_offboarding_silos import own, placed
-from tests.stack import World
+from tests.fakes.clock import ManualClock
+from tests.stack import ServiceStack
 
 pytestmark = pytest.mark.one_engine
 
@@ -29,14 +30,14 @@ LEASE = timedelta(seconds=0.6)
 
 
 @pytest.fixture
-def by(world: World) -> Iterator[MigratorAccess]:
-    with migrator(world) as made:
+def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with migrator(stack) as made:
         yield made
 
 
 @pytest.fixture
 def given(by: MigratorAccess, tmp_path: Path) -> Offboarder:
-    return offboarder(by, tmp_path, Time())
+    return offboarder(by, tmp_path, ManualClock.at(START))
 
 
 def hasty(by: MigratorAccess) -> JobStore:
@@ -49,9 +50,9 @@ def certificates(exports: Path) -> list[Path]:
 
 
 async def test_a_verification_that_takes_longer_than_the_lease_keeps_it(
-    world: World, by: MigratorAccess, given: Offboarder, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
+    stack: ServiceStack, by: MigratorAccess, given: Offboarder, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill(world, tenant, COUNT)
+    fill(stack, tenant, COUNT)
     await begin(given, tenant)
     verify, refused = export_pass.verify_export, list[Conflict]()
 
@@ -89,9 +90,9 @@ LOST = [
 
 @pytest.mark.parametrize("phase", LOST)
 async def test_a_worker_that_lost_its_lease_publishes_purges_and_drops_nothing(
-    world: World, by: MigratorAccess, given: Offboarder, tmp_path: Path, phase: OffboardingPhase
+    stack: ServiceStack, by: MigratorAccess, given: Offboarder, tmp_path: Path, phase: OffboardingPhase
 ) -> None:
-    tenant = await placed(world, by, given, f"lost-{phase.lower().replace('_', '-')}", COUNT)
+    tenant = await placed(stack, by, given, f"lost-{phase.lower().replace('_', '-')}", COUNT)
     await begin(given, tenant)
     store, published = hasty(by), list[object]()
 
@@ -112,7 +113,7 @@ async def test_a_worker_that_lost_its_lease_publishes_purges_and_drops_nothing(
     quiet = replace(given, publish_suspensions=publish)
     with pytest.raises(Throttled, match="another worker may have taken over"):
         await quiet.run(tenant, store, failpoint=lose_lease)
-    silo, found = own(world, tenant), await given.register.get(tenant)
+    silo, found = own(stack, tenant), await given.register.get(tenant)
     assert found.status is TenantStatus.OFFBOARDING
     assert published == []
     assert not certificates(tmp_path) or phase is OffboardingPhase.FINISHING
@@ -123,4 +124,4 @@ async def test_a_worker_that_lost_its_lease_publishes_purges_and_drops_nothing(
     await asyncio.sleep(LEASE.total_seconds())
     done = await given.run(tenant, hasty(by))
     assert (done.phase, done.exported, done.purged) == (OffboardingPhase.FINISHED, COUNT, COUNT)
-    assert (own(world, tenant), items_of(all_items(world), tenant)) == (None, [])
+    assert (own(stack, tenant), items_of(all_items(stack), tenant)) == (None, [])

@@ -19,23 +19,25 @@ from keyfence.store.pagination import Page
 from keyfence.store.writes import Write
 from keyfence_iam.tenant import TenantId
 from tests.data.orders import INK, PEN, YEN, Shop
-from tests.stack import World
+from tests.stack import ServiceStack
 
 ALONG = (OrderStatus.CONFIRMED, OrderStatus.PROCESSING, OrderStatus.SHIPPED, OrderStatus.DELIVERED)
 
 
 @pytest.fixture
-async def shop(world: World, tenant: TenantId) -> Shop:
-    return await Shop.opened(world.table(tenant))
+async def shop(stack: ServiceStack, tenant: TenantId) -> Shop:
+    return await Shop.opened(stack.table(tenant))
 
 
-async def test_an_order_is_placed_in_one_transaction_and_comes_back_in_one_query(shop: Shop, world: World) -> None:
-    world.calls()
+async def test_an_order_is_placed_in_one_transaction_and_comes_back_in_one_query(
+    shop: Shop, stack: ServiceStack
+) -> None:
+    stack.take_calls()
     order = await shop.place(RequestedLine(PEN, 3), RequestedLine(INK, 10_000), RequestedLine(PEN, 2))
-    assert [call.operation for call in world.calls()] == ["TransactWriteItems"]
+    assert [call.operation for call in stack.take_calls()] == ["TransactWriteItems"]
     assert (order.totals.total, order.totals.currency, order.totals.item_count) == (Decimal("705.5"), "EUR", 3)
     assert (found := await shop.orders.find_with_items(order.id)) is not None
-    assert [call.operation for call in world.calls()] == ["Query"]
+    assert [call.operation for call in stack.take_calls()] == ["Query"]
     assert found[0] == order
     assert [(item.position, item.sku, item.quantity, item.unit_price) for item in found[1]] == [
         (1, "PEN", 3, Decimal("1.10")),
@@ -246,13 +248,13 @@ async def test_every_list_of_orders_pages_to_the_end(shop: Shop, size: int) -> N
         assert found == (made if name in {"open", "region"} else made[::-1]), name
 
 
-async def test_lines_and_histories_of_many_orders_come_in_one_batch_each(shop: Shop, world: World) -> None:
+async def test_lines_and_histories_of_many_orders_come_in_one_batch_each(shop: Shop, stack: ServiceStack) -> None:
     made = [await shop.place(*[RequestedLine(PEN, n)] * n) for n in (1, 2, 3)]
     moved = await shop.orders.transition(made[0].id, OrderStatus.CONFIRMED)
-    world.calls()
+    stack.take_calls()
     items = await shop.parts.items_of([moved, *made[1:]])
     histories = await shop.parts.histories_of([moved, *made[1:]])
-    assert [call.operation for call in world.calls()] == ["BatchGetItem", "BatchGetItem"]
+    assert [call.operation for call in stack.take_calls()] == ["BatchGetItem", "BatchGetItem"]
     assert [[item.quantity for item in some] for some in items] == [[1], [2, 2], [3, 3, 3]]
     assert [[event.kind for event in some] for some in histories] == [
         ["placed", "transitioned"],
@@ -269,10 +271,10 @@ async def test_an_unknown_order_is_not_found(shop: Shop) -> None:
         await shop.orders.transition(nobody, OrderStatus.CONFIRMED)
 
 
-async def test_a_neighbours_orders_are_not_there(world: World) -> None:
-    longer = await Shop.opened(world.table(await world.new_tenant("shopcorp")))
+async def test_a_neighbours_orders_are_not_there(stack: ServiceStack) -> None:
+    longer = await Shop.opened(stack.table(await stack.new_tenant("shopcorp")))
     order = await longer.place(key="k")
-    table = world.table(await world.new_tenant("shop"))
+    table = stack.table(await stack.new_tenant("shop"))
     neighbour = replace(longer, table=table)
     assert await neighbour.orders.find(order.id) is None
     assert not any((await neighbour.lists()).values())

@@ -15,14 +15,14 @@ from keyfence.errors import Conflict, KeyfenceError, NotFound
 from keyfence.store.expressions import Condition, UpdateExpression
 from keyfence_iam.tenant import TenantId
 from tests.data.orders import PEN, Shop
-from tests.stack import World
+from tests.stack import ServiceStack
 
 A_DAY = 24 * 60 * 60
 
 
 @pytest.fixture
-async def shop(world: World, tenant: TenantId) -> Shop:
-    return await Shop.opened(world.table(tenant))
+async def shop(stack: ServiceStack, tenant: TenantId) -> Shop:
+    return await Shop.opened(stack.table(tenant))
 
 
 async def marks(shop: Shop, order: Order) -> set[int | None]:

@@ -13,12 +13,12 @@ from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store.ids import new_id
 from keyfence_iam.tenant import TenantId
 from tests.data.orders import Shop
-from tests.stack import World
+from tests.stack import ServiceStack
 
 
 @pytest.fixture
-async def shop(world: World, tenant: TenantId) -> Shop:
-    return await Shop.opened(world.table(tenant))
+async def shop(stack: ServiceStack, tenant: TenantId) -> Shop:
+    return await Shop.opened(stack.table(tenant))
 
 
 async def flagged(shop: Shop, count: int) -> list[Order]:

@@ -22,14 +22,14 @@ from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store import timestamps
 from keyfence.store.writes import ActivityNote, StaleWrite, update_model
 from keyfence_iam.tenant import TenantId
-from tests.stack import World
+from tests.stack import ServiceStack
 
 PENS, INKS = ("office", "pens"), ("office", "inks")
 
 
 @pytest.fixture
-async def shop(world: World, tenant: TenantId) -> ProductRepository:
-    table = world.table(tenant)
+async def shop(stack: ServiceStack, tenant: TenantId) -> ProductRepository:
+    table = stack.table(tenant)
     for path in (PENS[:1], PENS, INKS):
         await CategoryRepository(table).create(path)
     return ProductRepository(table, "clerk")
@@ -85,12 +85,12 @@ async def test_products_of_a_category_come_by_price_between_bounds_that_are_incl
     assert refusal.value.extensions == {"field": "maxPrice"}
 
 
-async def test_a_price_range_is_one_query(shop: ProductRepository, world: World) -> None:
+async def test_a_price_range_is_one_query(shop: ProductRepository, stack: ServiceStack) -> None:
     await made(shop)
-    world.calls()
+    stack.take_calls()
     await shop.in_category(PENS, lowest=Decimal(1), highest=Decimal(2), first=10, after=None)
     await shop.find_by_sku("A-1")
-    assert [call.operation for call in world.calls()] == ["Query", "GetItem"]
+    assert [call.operation for call in stack.take_calls()] == ["Query", "GetItem"]
 
 
 @pytest.mark.parametrize("size", [1, 7, 100])
@@ -139,11 +139,11 @@ async def test_every_revision_is_kept_newest_first_and_nothing_else_is_among_the
     assert await shop.find_by_sku(pen.sku) == sku_claim(latest)
 
 
-async def test_a_revision_that_changes_nothing_writes_nothing(shop: ProductRepository, world: World) -> None:
+async def test_a_revision_that_changes_nothing_writes_nothing(shop: ProductRepository, stack: ServiceStack) -> None:
     pen = await made(shop)
-    world.calls()
+    stack.take_calls()
     assert await shop.revise(pen.id, name="Pen", price=Decimal("1.1"), category=PENS) == pen
-    assert [call.operation for call in world.calls()] == ["GetItem"]
+    assert [call.operation for call in stack.take_calls()] == ["GetItem"]
 
 
 async def test_of_concurrent_revisions_with_one_expected_version_exactly_one_wins(shop: ProductRepository) -> None:
@@ -207,9 +207,9 @@ async def test_what_is_not_there_is_not_found(shop: ProductRepository) -> None:
         await shop.revise(nobody, name="X")
 
 
-async def test_a_neighbours_products_are_not_there(world: World, shop: ProductRepository) -> None:
+async def test_a_neighbours_products_are_not_there(stack: ServiceStack, shop: ProductRepository) -> None:
     pen = await made(shop)
-    other = ProductRepository(world.table(await world.new_tenant()), "stranger")
+    other = ProductRepository(stack.table(await stack.new_tenant()), "stranger")
     assert await other.find(pen.id) is None
     assert await other.find_by_sku(pen.sku) is None
     assert (await other.in_category(PENS, first=10, after=None)).items == ()

@@ -27,7 +27,7 @@ from tests.catalogue.large_tenant import LargeTenant
 from tests.catalogue.measure import fill
 from tests.engine.offboarding_run import migrator
 from tests.engine.reshard_run import QUERIES, SETTLE, ReshardRun, items_by_shard, items_of, listed
-from tests.stack import World
+from tests.stack import ServiceStack
 
 SMALL, LARGE = 3, 40
 COLLECTIONS = load_domains().entities.collections
@@ -40,7 +40,7 @@ BOTH_TIERS = ("customers", "counters")
 class Lot:
     """A tenant that has of everything, and its neighbour by name, which is not to notice anything."""
 
-    world: World
+    stack: ServiceStack
     crowd: LargeTenant
     tenant: TenantId
     neighbour: TenantId
@@ -48,7 +48,7 @@ class Lot:
     before: list[Any] = field(default_factory=list)
 
     async def table(self) -> Table:
-        return await self.resharder.table(self.world, self.tenant)
+        return await self.resharder.table(self.stack, self.tenant)
 
     async def seen(self, collection: str, first: int = 100) -> list[Any]:
         return await listed(await self.table(), self.crowd, collection, first)
@@ -67,28 +67,28 @@ class Lot:
         await asyncio.gather(*(table.write(put(entity, model)) for model in fresh[:12]))
 
     def slots(self, collection: str) -> dict[int, int]:
-        return items_by_shard(items_of(self.world, self.tenant), collection, ENTITIES)
+        return items_by_shard(items_of(self.stack, self.tenant), collection, ENTITIES)
 
 
 @pytest.fixture(scope="module")
-def by(world: World) -> Iterator[MigratorAccess]:
-    with migrator(world) as made:
+def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with migrator(stack) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def lots(world: World) -> dict[int, Lot]:
+def lots(stack: ServiceStack) -> dict[int, Lot]:
     """By size, each made when it is first wanted and used by all tests: a collection does not touch another."""
     return {}
 
 
-async def lot(world: World, by: MigratorAccess, lots: dict[int, Lot], size: int) -> Lot:
+async def lot(stack: ServiceStack, by: MigratorAccess, lots: dict[int, Lot], size: int) -> Lot:
     if size not in lots:
         crowd, resharder = LargeTenant.of(size), ReshardRun(by=by)
-        tenant, neighbour = await world.new_tenant(f"acme{size}"), await world.new_tenant(f"acme{size}corp")
+        tenant, neighbour = await stack.new_tenant(f"acme{size}"), await stack.new_tenant(f"acme{size}corp")
         for one in (tenant, neighbour):
-            await fill(world, one, crowd)
-        lots[size] = Lot(world, crowd, tenant, neighbour, resharder, items_of(world, neighbour))
+            await fill(stack, one, crowd)
+        lots[size] = Lot(stack, crowd, tenant, neighbour, resharder, items_of(stack, neighbour))
     return lots[size]
 
 
@@ -102,24 +102,24 @@ def test_every_sharded_collection_has_a_list_or_a_sum() -> None:
     tier.cases(COLLECTIONS.shards, default=BOTH_TIERS, reason="every collection"),
 )
 async def test_a_collection_is_the_same_before_while_and_after_its_slots_change(
-    world: World, by: MigratorAccess, lots: dict[int, Lot], collection: str
+    stack: ServiceStack, by: MigratorAccess, lots: dict[int, Lot], collection: str
 ) -> None:
-    one = await lot(world, by, lots, SMALL)
+    one = await lot(stack, by, lots, SMALL)
     for shards, rebalance in ((8, False), (8, True), (3, False)):
         await _changed(one, collection, shards, rebalance=rebalance)
-    assert items_of(world, one.neighbour) == one.before
+    assert items_of(stack, one.neighbour) == one.before
 
 
 @pytest.mark.full("large collections")
 @pytest.mark.one_engine
 @pytest.mark.parametrize("collection", ["orders_by_region", "activity"])
 async def test_a_large_collection_is_the_same_however_often_its_slots_change(
-    world: World, by: MigratorAccess, lots: dict[int, Lot], collection: str
+    stack: ServiceStack, by: MigratorAccess, lots: dict[int, Lot], collection: str
 ) -> None:
-    one = await lot(world, by, lots, LARGE)
+    one = await lot(stack, by, lots, LARGE)
     for shards, rebalance in ((4, False), (32, False), (5, False), (5, True), (7, False), (1, False)):
         await _changed(one, collection, shards, rebalance=rebalance)
-    assert items_of(world, one.neighbour) == one.before
+    assert items_of(stack, one.neighbour) == one.before
 
 
 async def _changed(one: Lot, collection: str, shards: int, *, rebalance: bool) -> None:
@@ -152,16 +152,16 @@ async def _changed(one: Lot, collection: str, shards: int, *, rebalance: bool) -
 
 @pytest.mark.one_engine
 async def test_after_rebalancing_every_item_is_where_its_id_says(
-    world: World, by: MigratorAccess, lots: dict[int, Lot]
+    stack: ServiceStack, by: MigratorAccess, lots: dict[int, Lot]
 ) -> None:
-    one = await lot(world, by, lots, SMALL)
+    one = await lot(stack, by, lots, SMALL)
     before = one.slots("stores")
     await one.resharder.reshard(one.tenant, "stores", 16)
     assert one.slots("stores") == before, "growing moves nothing"
-    own = [item for item in items_of(world, one.tenant) if item["type"]["S"] == "Store"]
+    own = [item for item in items_of(stack, one.tenant) if item["type"]["S"] == "Store"]
     moved = sum(shard_of(item["id"]["S"], 16) != int(item["GSI3PK"]["S"][-2:], 16) for item in own)
     migration = await one.resharder.reshard(one.tenant, "stores", 16, rebalance=True)
-    own = [item for item in items_of(world, one.tenant) if item["type"]["S"] == "Store"]
+    own = [item for item in items_of(stack, one.tenant) if item["type"]["S"] == "Store"]
     assert [int(item["GSI3PK"]["S"][-2:], 16) for item in own] == [shard_of(item["id"]["S"], 16) for item in own]
     assert (migration.items_changed, migration.items_total) == (moved, moved)
     assert moved
@@ -177,7 +177,7 @@ async def test_after_rebalancing_every_item_is_where_its_id_says(
     ],
 )
 async def test_what_cannot_be_is_refused_and_nothing_is_written(
-    world: World, tenant: TenantId, by: MigratorAccess, collection: str, shards: int, words: str
+    stack: ServiceStack, tenant: TenantId, by: MigratorAccess, collection: str, shards: int, words: str
 ) -> None:
     resharder = ReshardRun(by=by)
     before = await resharder.register.get(tenant)
@@ -269,10 +269,10 @@ async def test_nothing_moves_and_nothing_is_published_before_every_server_knows(
 
 @pytest.mark.one_engine
 async def test_a_mover_works_for_longer_than_what_a_server_knows_lasts(
-    world: World, by: MigratorAccess, lots: dict[int, Lot]
+    stack: ServiceStack, by: MigratorAccess, lots: dict[int, Lot]
 ) -> None:
     """Its lease is kept, and lasts for many calls."""
-    one, ticks = await lot(world, by, lots, SMALL), count(step=LEASE.total_seconds() / 200)
+    one, ticks = await lot(stack, by, lots, SMALL), count(step=LEASE.total_seconds() / 200)
     slow = ReshardRun(by=replace(by, tables=replace(by.tables, clock=lambda: next(ticks))))
     await slow.reshard(one.tenant, "group_members", 16)
     migration = await slow.reshard(one.tenant, "group_members", 16, rebalance=True)

@@ -14,21 +14,23 @@ from keyfence.store.shards import ShardMap
 from keyfence.tenancy.cache import location_of
 from tests.engine.offboarding_run import migrator
 from tests.engine.reshard_run import ReshardRun
-from tests.stack import World
+from tests.stack import ServiceStack
 
 pytestmark = pytest.mark.one_engine
 
 
 @pytest.fixture(scope="module")
-def by(world: World) -> Iterator[MigratorAccess]:
-    with migrator(world) as made:
+def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with migrator(stack) as made:
         yield made
 
 
-async def test_what_changes_without_a_new_version_meanwhile_is_no_damage(world: World, by: MigratorAccess) -> None:
-    tenant, resharder = await world.new_tenant("contended"), ReshardRun(by=by)
+async def test_what_changes_without_a_new_version_meanwhile_is_no_damage(
+    stack: ServiceStack, by: MigratorAccess
+) -> None:
+    tenant, resharder = await stack.new_tenant("contended"), ReshardRun(by=by)
     await resharder.reshard(tenant, "users", 8)
-    table = world.table(tenant, shards=ShardMap((await resharder.register.get(tenant)).shards))
+    table = stack.table(tenant, shards=ShardMap((await resharder.register.get(tenant)).shards))
     ids = [
         (await UserRepository(table).create(email=f"{number}@x.example", name="A", role=Role.MEMBER)).id
         for number in range(12)
@@ -48,7 +50,7 @@ async def test_what_changes_without_a_new_version_meanwhile_is_no_damage(world: 
     await others
     tenant_now = await resharder.register.get(tenant)
     assert (counts_of(tenant_now, "users").read_shards, put > 3) == (1, True)
-    listed = await UserRepository(world.tables.for_tenant(location_of(tenant_now), writes=True)).newest(
+    listed = await UserRepository(stack.tables.for_tenant(location_of(tenant_now), writes=True)).newest(
         first=50, after=None
     )
     assert sorted(user.id for user in listed.items) == sorted(ids)

@@ -31,7 +31,7 @@ from tests.engine.offboarding_run import START, CrashingProcess, delete_items, m
 from tests.engine.reshard_run import ReshardRun, items_by_shard, items_of
 from tests.failures.crashing_client import Crash
 from tests.fakes.shard_maps import even_shards
-from tests.stack import World
+from tests.stack import ServiceStack
 
 pytestmark = pytest.mark.one_engine
 
@@ -54,12 +54,12 @@ PASSES = {f"{when} {name}-1" for when in ("before", "processed", "saved") for na
 
 
 @pytest.fixture(scope="module")
-def by(world: World) -> Iterator[MigratorAccess]:
-    with migrator(world) as made:
+def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with migrator(stack) as made:
         yield made
 
 
-def filled(world: World, tenant: TenantId, collection: str, shards: int) -> None:
+def filled(stack: ServiceStack, tenant: TenantId, collection: str, shards: int) -> None:
     """Some of one collection, in slots by this count; what is to be rebalanced was there before there were any."""
     own: Entity[Any] | None = OWN.get(collection)
     models: list[Any] = [model for entity, model in THINGS if entity is own]
@@ -70,12 +70,12 @@ def filled(world: World, tenant: TenantId, collection: str, shards: int) -> None
         ]
     fence, shard_map = Fence.for_tenant(tenant), even_shards({collection: shards})
     items = [(own or counters).to_item(model, fence, shard_map) for model in models]
-    put_items(world, list({(item["PK"]["S"], item["SK"]["S"]): item for item in items}.values()))
+    put_items(stack, list({(item["PK"]["S"], item["SK"]["S"]): item for item in items}.values()))
 
 
-async def begun(world: World, by: MigratorAccess, tenant: TenantId, collection: str, way: str) -> Job:
+async def begun(stack: ServiceStack, by: MigratorAccess, tenant: TenantId, collection: str, way: str) -> Job:
     before, after, rebalance = WAYS[way]
-    filled(world, tenant, collection, 1 if rebalance else before)
+    filled(stack, tenant, collection, 1 if rebalance else before)
     counts = ShardCounts(read_shards=before, write_shards=before, former_write_shards=(1,))
     resharder = ReshardRun(by=by)
     await resharder.register.change(
@@ -84,9 +84,9 @@ async def begun(world: World, by: MigratorAccess, tenant: TenantId, collection: 
     return await resharder.begin(tenant, collection, after, rebalance=rebalance)
 
 
-def content(world: World, tenant: TenantId, collection: str) -> tuple[Any, ...]:
+def content(stack: ServiceStack, tenant: TenantId, collection: str) -> tuple[Any, ...]:
     """What a tenant has, with where it lies, without whose it is; of a number only the sum and the slots."""
-    items = items_of(world, tenant)
+    items = items_of(stack, tenant)
     if collection == "counters":
         return sum(int(item["total"]["N"]) for item in items), sorted(items_by_shard(items, collection, ENTITIES))
     prefix = Fence.for_tenant(tenant).prefix
@@ -106,24 +106,24 @@ async def state(resharder: ReshardRun, tenant: TenantId, collection: str, migrat
     ("way", "collection"), tier.cases(CASES, default=[("shrink", "customers")], reason="a crash at every call")
 )
 async def test_a_worker_may_die_at_any_call_and_at_any_seam(
-    world: World, by: MigratorAccess, collection: str, way: str
+    stack: ServiceStack, by: MigratorAccess, collection: str, way: str
 ) -> None:
-    whole, healthy, watched = await world.new_tenant(), ReshardRun(by=by), CrashingProcess(by.tables.client)
-    migration = await begun(world, by, whole, collection, way)
+    whole, healthy, watched = await stack.new_tenant(), ReshardRun(by=by), CrashingProcess(by.tables.client)
+    migration = await begun(stack, by, whole, collection, way)
     await ReshardRun(by=with_client(by, watched)).run(migration, page_size=PAGE, failpoint=watched.place)
-    end = content(world, whole, collection), await state(healthy, whole, collection, migration)
+    end = content(stack, whole, collection), await state(healthy, whole, collection, migration)
     assert set(watched.places) >= (SEAMS if way == "grow" else SEAMS | PASSES)
-    delete_items(world)
+    delete_items(stack)
     for at in _places(watched.places):
-        tenant, mortal, resharder = await world.new_tenant(), CrashingProcess(by.tables.client, at), ReshardRun(by=by)
-        migration = await begun(world, by, tenant, collection, way)
+        tenant, mortal, resharder = await stack.new_tenant(), CrashingProcess(by.tables.client, at), ReshardRun(by=by)
+        migration = await begun(stack, by, tenant, collection, way)
         torn = ReshardRun(by=with_client(by, mortal), time=resharder.time)
         with suppress(Crash):
             await torn.run(migration, page_size=PAGE, failpoint=mortal.place)
         assert mortal.crashed
         await _taken_over(resharder, migration)
-        assert (content(world, tenant, collection), await state(resharder, tenant, collection, migration)) == end
-        delete_items(world)
+        assert (content(stack, tenant, collection), await state(resharder, tenant, collection, migration)) == end
+        delete_items(stack)
 
 
 def _places(passed: list[str]) -> list[int]:
@@ -152,19 +152,19 @@ async def _taken_over(resharder: ReshardRun, migration: Job) -> None:
     ),
 )
 async def test_a_process_that_is_killed_while_it_moves_items_is_followed_by_one_that_finishes(
-    world: World, by: MigratorAccess, collection: str, way: str
+    stack: ServiceStack, by: MigratorAccess, collection: str, way: str
 ) -> None:
-    well, tenant = await world.new_tenant(), await world.new_tenant()
+    well, tenant = await stack.new_tenant(), await stack.new_tenant()
     resharder = ReshardRun(by=by)
-    migration = await begun(world, by, well, collection, way)
+    migration = await begun(stack, by, well, collection, way)
     calls = CrashingProcess(by.tables.client)
     await ReshardRun(by=with_client(by, calls)).run(migration, page_size=PAGE)
-    end = content(world, well, collection), await state(resharder, well, collection, migration)
-    migration = await begun(world, by, tenant, collection, way)
+    end = content(stack, well, collection), await state(resharder, well, collection, migration)
+    migration = await begun(stack, by, tenant, collection, way)
     given = {
-        "table": world.settings.table,
-        "gate": world.gate.url,
-        "key": world.gate_key.hex(),
+        "table": stack.settings.table,
+        "gate": stack.gate.url,
+        "key": stack.gate_key.hex(),
         "job": migration.id,
         "page": PAGE,
         "at": _amid(calls.places),
@@ -174,7 +174,7 @@ async def test_a_process_that_is_killed_while_it_moves_items_is_followed_by_one_
     assert await process.wait() == -signal.SIGKILL
     assert (await resharder.counts(tenant, collection)).job_id == migration.id
     await resharder.run(migration, page_size=PAGE)
-    assert (content(world, tenant, collection), await state(resharder, tenant, collection, migration)) == end
+    assert (content(stack, tenant, collection), await state(resharder, tenant, collection, migration)) == end
 
 
 def _amid(places: list[str]) -> int:

@@ -24,7 +24,7 @@ from keyfence.tenancy.cache import TenantCache
 from keyfence_iam.tenant import TenantId
 from tests.engine.offboarding_run import migrator
 from tests.engine.reshard_run import ReshardRun
-from tests.stack import World
+from tests.stack import ServiceStack
 
 pytestmark = [pytest.mark.one_engine, pytest.mark.full("live traffic; test_resharding_contended.py stands for it")]
 
@@ -36,9 +36,9 @@ SEEN = ActivityNote("thing.seen")
 
 
 @pytest.fixture(scope="module")
-def by(world: World) -> Iterator[MigratorAccess]:
+def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
     settings = {"tenant_cache_seconds": MAX_AGE, "tenant_use_seconds": GRACE, "read_timeout": LONGEST_CALL}
-    with migrator(world, **settings) as made:
+    with migrator(stack, **settings) as made:
         yield made
 
 
@@ -46,16 +46,16 @@ def by(world: World) -> Iterator[MigratorAccess]:
 class Servers:
     """Three, each with what it read of the tenant at another time; whoever calls meets one after the other."""
 
-    world: World
+    stack: ServiceStack
     tenant: TenantId
     registries: list[TenantCache] = field(default_factory=list)
     turns: "count[int]" = field(default_factory=count)
 
     @classmethod
-    async def started(cls, world: World, tenant: TenantId) -> "Servers":
-        made = cls(world, tenant)
+    async def started(cls, stack: ServiceStack, tenant: TenantId) -> "Servers":
+        made = cls(stack, tenant)
         for _ in range(3):
-            control = world.tables.for_control_plane(writes=False)
+            control = stack.tables.for_control_plane(writes=False)
             made.registries.append(TenantCache(control, max_age=MAX_AGE, max_use=GRACE))
             await made.registries[-1].served(tenant)
             await asyncio.sleep(MAX_AGE / 3)
@@ -63,7 +63,7 @@ class Servers:
 
     async def table(self) -> Table:
         registry = self.registries[next(self.turns) % 3]
-        return self.world.tables.for_tenant(registry.location(await registry.served(self.tenant)), writes=True)
+        return self.stack.tables.for_tenant(registry.location(await registry.served(self.tenant)), writes=True)
 
 
 Make = Callable[[Table], Awaitable[str]]
@@ -157,9 +157,9 @@ async def changed(by: MigratorAccess, tenant: TenantId, collection: str) -> int:
 
 @pytest.mark.parametrize("collection", LISTS)
 async def test_a_list_is_whole_for_everybody_while_its_slots_change(
-    world: World, tenant: TenantId, by: MigratorAccess, collection: str
+    stack: ServiceStack, tenant: TenantId, by: MigratorAccess, collection: str
 ) -> None:
-    crew = Crew(await Servers.started(world, tenant), *LISTS[collection])
+    crew = Crew(await Servers.started(stack, tenant), *LISTS[collection])
     await asyncio.gather(*(crew.one() for _ in range(FIRST)))
     start = await crew.page(9, None)
     rest = await crew.walk(50, start.edges[-1].cursor())
@@ -210,9 +210,9 @@ class Count:
 
 
 async def test_a_sum_is_right_at_every_moment_while_its_slots_change(
-    world: World, tenant: TenantId, by: MigratorAccess
+    stack: ServiceStack, tenant: TenantId, by: MigratorAccess
 ) -> None:
-    counted = Count(await Servers.started(world, tenant))
+    counted = Count(await Servers.started(stack, tenant))
     async with asyncio.TaskGroup() as tasks:
         for _ in range(WRITERS):
             tasks.create_task(counted.add())

@@ -12,7 +12,7 @@ from keyfence.errors import BadInput
 from keyfence.store.writes import ActivityNote, retry_if_stale
 from keyfence_iam.tenant import TenantId
 from tests.fakes.shard_maps import even_shards
-from tests.stack import World
+from tests.stack import ServiceStack
 
 NOVEMBER, DECEMBER = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)
 
@@ -29,8 +29,8 @@ def shown(found: tuple[MonthlySales, ...]) -> list[tuple[str, int]]:
 
 
 @pytest.fixture
-def sales(world: World, tenant: TenantId) -> SalesRepository:
-    return SalesRepository(world.table(tenant))
+def sales(stack: ServiceStack, tenant: TenantId) -> SalesRepository:
+    return SalesRepository(stack.table(tenant))
 
 
 async def test_what_sold_most_comes_first_and_what_was_taken_back_is_gone(sales: SalesRepository) -> None:
@@ -61,13 +61,15 @@ async def test_those_who_sell_the_same_products_at_once_are_all_counted(sales: S
     assert [number for _, number in found] == sorted(wanted.values(), reverse=True)
 
 
-async def test_the_best_of_all_slots_are_the_best(world: World, tenant: TenantId) -> None:
-    wide = SalesRepository(world.table(tenant, shards=even_shards({"top_products": 4})))
+async def test_the_best_of_all_slots_are_the_best(stack: ServiceStack, tenant: TenantId) -> None:
+    wide = SalesRepository(stack.table(tenant, shards=even_shards({"top_products": 4})))
     numbers = {f"p{number:02}": number * 7 % 31 + 1 for number in range(30)}
     await sell(wide, {ProductMonth(NOVEMBER, product): number for product, number in numbers.items()})
-    world.calls()
+    stack.take_calls()
     found = shown(tuple(await wide.top("2026-11", first=7)))
-    assert [call.operation for call in world.calls()] == ["Query"] * (4 + 1), "one slot has more than its share of them"
+    assert [call.operation for call in stack.take_calls()] == ["Query"] * (4 + 1), (
+        "one slot has more than its share of them"
+    )
     assert found == sorted(numbers.items(), key=lambda one: (one[1], one[0]), reverse=True)[:7]
 
 

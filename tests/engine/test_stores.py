@@ -9,7 +9,7 @@ from keyfence.domains.stores.geohash import CELLS, Circle
 from keyfence.domains.stores.repository import StoreRepository
 from keyfence.errors import BadInput
 from keyfence_iam.tenant import TenantId
-from tests.stack import World
+from tests.stack import ServiceStack
 
 PLACES = {
     "cell border": (0.0, 0.0),
@@ -33,8 +33,10 @@ def scattered(centre: tuple[float, float], count: int, seed: int) -> list[tuple[
 
 
 @pytest.mark.parametrize("where", PLACES)
-async def test_a_search_finds_what_measuring_everything_finds(world: World, tenant: TenantId, where: str) -> None:
-    stores = StoreRepository(world.table(tenant))
+async def test_a_search_finds_what_measuring_everything_finds(
+    stack: ServiceStack, tenant: TenantId, where: str
+) -> None:
+    stores = StoreRepository(stack.table(tenant))
     made = [
         await stores.create(name=f"S{number}", latitude=latitude, longitude=longitude)
         for number, (latitude, longitude) in enumerate(scattered(PLACES[where], 30, len(where)))
@@ -48,20 +50,20 @@ async def test_a_search_finds_what_measuring_everything_finds(world: World, tena
         assert [one.store.id for one in await stores.near(circle, first=5)] == [id for _, id in expected[:5]]
 
 
-async def test_a_search_costs_a_query_for_each_stretch(world: World, tenant: TenantId) -> None:
-    stores = StoreRepository(world.table(tenant, writes=False))
-    world.calls()
+async def test_a_search_costs_a_query_for_each_stretch(stack: ServiceStack, tenant: TenantId) -> None:
+    stores = StoreRepository(stack.table(tenant, writes=False))
+    stack.take_calls()
     await stores.near(Circle(latitude=52.52, longitude=13.405, radius_km=25), first=20)
-    calls = world.calls()
+    calls = stack.take_calls()
     assert {call.operation for call in calls} == {"Query"}
     assert 1 <= len(calls) <= CELLS
 
 
 async def test_beyond_its_candidates_a_search_asks_for_a_smaller_circle(
-    world: World, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
+    stack: ServiceStack, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(repository, "MAX_CANDIDATES", 10)
-    stores = StoreRepository(world.table(tenant))
+    stores = StoreRepository(stack.table(tenant))
     for number in range(10):
         await stores.create(name=f"S{number}", latitude=52.5 + number * 0.0001, longitude=13.4)
     assert len(await stores.near(Circle(latitude=52.5, longitude=13.4, radius_km=500), first=100)) == 10
@@ -72,6 +74,6 @@ async def test_beyond_its_candidates_a_search_asks_for_a_smaller_circle(
     assert refused.value.extensions == {"field": "radiusKm"}
 
 
-async def test_a_neighbours_stores_are_not_near(world: World, tenant: TenantId) -> None:
-    await StoreRepository(world.table(await world.new_tenant())).create(name="Theirs", latitude=1, longitude=1)
-    assert await StoreRepository(world.table(tenant)).near(Circle(latitude=1, longitude=1, radius_km=9), first=9) == []
+async def test_a_neighbours_stores_are_not_near(stack: ServiceStack, tenant: TenantId) -> None:
+    await StoreRepository(stack.table(await stack.new_tenant())).create(name="Theirs", latitude=1, longitude=1)
+    assert await StoreRepository(stack.table(tenant)).near(Circle(latitude=1, longitude=1, radius_km=9), first=9) == []

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from keyfence.local.engines import moto_patches
 from keyfence.local.engines.moto_patches import REMEMBERED_SECONDS, Tokens
 from keyfence_iam.tenant import TenantId
-from tests.stack import World
+from tests.stack import ServiceStack
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 class Counting:
     """A counter of one tenant, whose additions are transactions with tokens."""
 
-    def __init__(self, world: World, tenant: TenantId) -> None:
-        self.client: DynamoDBClient = world.client(tenant)
-        self.table = world.settings.table
+    def __init__(self, stack: ServiceStack, tenant: TenantId) -> None:
+        self.client: DynamoDBClient = stack.boto_client(tenant)
+        self.table = stack.settings.table
         self.key: Any = {"PK": {"S": f"TENANT#{tenant}#COUNT"}, "SK": {"S": "X"}}
 
     def add(self, token: str, by: int = 1, when: str = "attribute_not_exists(shut)") -> None:
@@ -40,8 +40,8 @@ class Counting:
 
 
 @pytest.fixture
-def counting(world: World, tenant: TenantId) -> Counting:
-    return Counting(world, tenant)
+def counting(stack: ServiceStack, tenant: TenantId) -> Counting:
+    return Counting(stack, tenant)
 
 
 def token() -> str:

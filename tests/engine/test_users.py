@@ -11,12 +11,12 @@ from keyfence.domains.users.model import MAX_SETTINGS, User, UserId
 from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import BadInput, Conflict, NotFound, QuotaExceeded
 from keyfence_iam.tenant import TenantId
-from tests.stack import World
+from tests.stack import ServiceStack
 
 
 @pytest.fixture
-def users(world: World, tenant: TenantId) -> UserRepository:
-    return UserRepository(world.table(tenant))
+def users(stack: ServiceStack, tenant: TenantId) -> UserRepository:
+    return UserRepository(stack.table(tenant))
 
 
 def anybody(_: User) -> None:
@@ -75,11 +75,11 @@ async def test_an_email_of_somebody_else_cannot_be_taken_over(users: UserReposit
     assert (await users.get(user.id)).version == 1
 
 
-async def test_an_update_that_changes_nothing_writes_nothing(users: UserRepository, world: World) -> None:
+async def test_an_update_that_changes_nothing_writes_nothing(users: UserRepository, stack: ServiceStack) -> None:
     user = await ada(users)
-    world.calls()
+    stack.take_calls()
     assert (await users.update(user.id, authorize=anybody, name="Ada")).version == 1
-    assert [call.operation for call in world.calls()] == ["GetItem"]
+    assert [call.operation for call in stack.take_calls()] == ["GetItem"]
 
 
 async def test_a_deleted_user_is_gone_with_settings_and_claim_and_the_email_is_free(users: UserRepository) -> None:
@@ -147,15 +147,15 @@ async def test_newest_users_page_to_the_end_newest_first(users: UserRepository, 
     assert found == [user.id for user in reversed(made)]
 
 
-async def test_one_email_may_be_in_two_tenants(world: World) -> None:
+async def test_one_email_may_be_in_two_tenants(stack: ServiceStack) -> None:
     for _ in range(2):
-        await ada(UserRepository(world.table(await world.new_tenant())))
+        await ada(UserRepository(stack.table(await stack.new_tenant())))
 
 
-async def test_a_neighbours_users_are_not_there(world: World) -> None:
-    short, longer = await world.new_tenant("acme"), await world.new_tenant("acmecorp")
-    user = await ada(UserRepository(world.table(longer)))
-    neighbour = UserRepository(world.table(short))
+async def test_a_neighbours_users_are_not_there(stack: ServiceStack) -> None:
+    short, longer = await stack.new_tenant("acme"), await stack.new_tenant("acmecorp")
+    user = await ada(UserRepository(stack.table(longer)))
+    neighbour = UserRepository(stack.table(short))
     assert await neighbour.find(user.id) is None
     assert await neighbour.find_by_email(user.email) is None
     assert (await neighbour.newest(first=10, after=None)).items == ()
@@ -239,8 +239,8 @@ async def test_a_taken_email_is_told_before_a_full_tenant(users: UserRepository)
         await ada(limited)
 
 
-async def test_a_neighbours_users_are_not_counted(world: World) -> None:
-    short, longer = await world.new_tenant("tally"), await world.new_tenant("tally-1")
-    await ada(UserRepository(world.table(longer), quota=1))
-    await ada(UserRepository(world.table(short), quota=1))
-    assert [await number(UserRepository(world.table(one))) for one in (short, longer)] == [1, 1]
+async def test_a_neighbours_users_are_not_counted(stack: ServiceStack) -> None:
+    short, longer = await stack.new_tenant("tally"), await stack.new_tenant("tally-1")
+    await ada(UserRepository(stack.table(longer), quota=1))
+    await ada(UserRepository(stack.table(short), quota=1))
+    assert [await number(UserRepository(stack.table(one))) for one in (short, longer)] == [1, 1]

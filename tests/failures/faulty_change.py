@@ -15,7 +15,7 @@ from keyfence.store.tenant_location import TenantLocation
 from keyfence_iam.gate.faults import Fault, FaultKind
 from tests import tier
 from tests.failures.tenant_snapshot import Snapshot, TenantItems
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 KINDS: list[FaultKind] = [kind for kind in get_args(FaultKind) if kind != "latency"]
 WRITE_OPERATIONS = {"TransactWriteItems", "BatchWriteItem", "PutItem", "UpdateItem", "DeleteItem"}
@@ -63,25 +63,25 @@ class FaultOutcome:
 class FaultyChange:
     """A mutation, and the items of its tenant before it."""
 
-    world: World
-    session: Session
+    stack: ServiceStack
+    session: ApiClient
     mutation: str
     variables: Mapping[str, Any]
     shelf: TenantItems
     before: Snapshot
 
     @classmethod
-    def by(cls, world: World, session: Session, mutation: str, **variables: Any) -> "FaultyChange":
-        shelf = TenantItems.of(world, session.tenant)
-        return cls(world, session, mutation, variables, shelf, shelf.snapshot())
+    def by(cls, stack: ServiceStack, session: ApiClient, mutation: str, **variables: Any) -> "FaultyChange":
+        shelf = TenantItems.of(stack, session.tenant)
+        return cls(stack, session, mutation, variables, shelf, shelf.snapshot())
 
     async def without_faults(self) -> tuple[Answer, Snapshot, int]:
         """Runs it without faults. Returns the response, the items afterwards, and the number of writes."""
         self.shelf.restore(self.before)
-        self.world.calls()
+        self.stack.take_calls()
         answer = await self._ask(self.session)
         assert "errors" not in answer, answer
-        calls = [call.operation for call in self.world.calls()]
+        calls = [call.operation for call in self.stack.take_calls()]
         assert WRITE_OPERATIONS.intersection(calls) == {"TransactWriteItems"}
         return answer, self.shelf.snapshot(), calls.count("TransactWriteItems")
 
@@ -90,9 +90,11 @@ class FaultyChange:
         _, _, writes = await self.without_faults()
         for nth in range(1, writes + 1):
             self.shelf.restore(self.before)
-            self.world.calls()
+            self.stack.take_calls()
             answer = await self._struck(self.session, nth, *KINDS)
-            assert [call.operation for call in self.world.calls()].count("TransactWriteItems") == writes + len(KINDS)
+            assert [call.operation for call in self.stack.take_calls()].count("TransactWriteItems") == writes + len(
+                KINDS
+            )
             yield answer, self.shelf.snapshot()
 
     async def failed_and_repeated(self, kind: FaultKind) -> AsyncIterator[FaultOutcome]:
@@ -107,21 +109,21 @@ class FaultyChange:
             yield FaultOutcome(nth, failed, half, await self._ask(hasty), self.shelf.snapshot())
             nth += 1
 
-    def _hasty(self) -> Session:
-        tables = self.world.tables
+    def _hasty(self) -> ApiClient:
+        tables = self.stack.tables
         hasty = NoRetryTables(
             client=tables.client, name=tables.name, cursors=tables.cursors, credentials=tables.credentials
         )
-        return replace(self.session, application=self.world.serve(tables=hasty))
+        return replace(self.session, application=self.stack.serve(tables=hasty))
 
-    async def _struck(self, session: Session, nth: int, *kinds: FaultKind) -> Answer:
-        self.world.gate.faults = [
+    async def _struck(self, session: ApiClient, nth: int, *kinds: FaultKind) -> Answer:
+        self.stack.gate.faults = [
             Fault(kind=kind, operation="TransactWriteItems", nth=at) for at, kind in enumerate(kinds, start=nth)
         ]
         try:
             return await self._ask(session)
         finally:
-            self.world.gate.faults = ()
+            self.stack.gate.faults = ()
 
-    async def _ask(self, session: Session) -> Answer:
-        return await session.answer(self.mutation, **self.variables)
+    async def _ask(self, session: ApiClient) -> Answer:
+        return await session.execute(self.mutation, **self.variables)

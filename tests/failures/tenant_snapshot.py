@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from keyfence.store.keys import Fence
 from keyfence_iam.tenant import TenantId
-from tests.stack import World
+from tests.stack import ServiceStack
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -57,8 +57,8 @@ class TenantItems:
     tenant: TenantId
 
     @classmethod
-    def of(cls, world: World, tenant: TenantId) -> "TenantItems":
-        return cls(world.engine_client(), world.settings.table, tenant)
+    def of(cls, stack: ServiceStack, tenant: TenantId) -> "TenantItems":
+        return cls(stack.engine_client(), stack.settings.table, tenant)
 
     def snapshot(self) -> Snapshot:
         pages = self.engine.get_paginator("scan").paginate(

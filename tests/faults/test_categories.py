@@ -8,7 +8,7 @@ from keyfence_iam.gate.faults import FaultKind
 from tests.api.test_categories import MOVE, PRODUCT, grow
 from tests.failures.faulty_change import ERROR_CODES, FaultyChange, error_code, every_kind
 from tests.failures.tenant_snapshot import Snapshot
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 PATHS = [["a"], ["a", "b"], ["a", "b", "c"], ["ab"], ["z"]]
 STOCK = [["a"], ["a"], ["a"], ["a", "b", "c"], ["z"]]
@@ -20,11 +20,11 @@ def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(category_products, "MOVE_BATCH", 2)
 
 
-async def moving(world: World, owner: Session) -> FaultyChange:
+async def moving(stack: ServiceStack, owner: ApiClient) -> FaultyChange:
     await grow(owner, *PATHS)
     for number, path in enumerate(STOCK):
-        await owner.ask(PRODUCT, path=path, sku=f"P{number}")
-    return FaultyChange.by(world, owner, MOVE, path=["a"], to=["z", "q"])
+        await owner.data(PRODUCT, path=path, sku=f"P{number}")
+    return FaultyChange.by(stack, owner, MOVE, path=["a"], to=["z", "q"])
 
 
 def shown(kept: Snapshot) -> int:
@@ -40,9 +40,9 @@ def counted(kept: Snapshot) -> int:
 @pytest.mark.one_engine
 @every_kind
 async def test_a_move_that_failed_is_finished_by_a_second_request(
-    world: World, owner: Session, kind: FaultKind
+    stack: ServiceStack, owner: ApiClient, kind: FaultKind
 ) -> None:
-    change = await moving(world, owner)
+    change = await moving(stack, owner)
     made, whole, writes = await change.without_faults()
     endings = [ending async for ending in change.failed_and_repeated(kind)]
     assert [error_code(ending.failed) for ending in endings] == [ERROR_CODES[kind]] * writes
@@ -56,8 +56,8 @@ async def test_a_move_that_failed_is_finished_by_a_second_request(
 
 
 @pytest.mark.one_engine
-async def test_transient_faults_at_any_write_of_a_move_are_retried(world: World, owner: Session) -> None:
-    change = await moving(world, owner)
+async def test_transient_faults_at_any_write_of_a_move_are_retried(stack: ServiceStack, owner: ApiClient) -> None:
+    change = await moving(stack, owner)
     made, whole, _ = await change.without_faults()
     async for answer, kept in change.with_retries():
         assert answer == made

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from keyfence.auth.principal import Role
 from tests.isolation.root_fields import RootFieldCall
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 EVERYTHING = """{
   users(first: 20) { edges { cursor node { id email name role version settings { name value } } } }
@@ -44,7 +44,7 @@ LISTS = (
 class Neighbour:
     """A tenant with an item in every list, and the values with which a stranger can try to name them."""
 
-    session: Session
+    session: ApiClient
     values: Mapping[str, tuple[str, ...]]
     secrets: tuple[str, ...]
 
@@ -59,32 +59,32 @@ class Neighbour:
         return self.values[name]
 
 
-async def create_neighbour(world: World) -> Neighbour:
+async def create_neighbour(stack: ServiceStack) -> Neighbour:
     """Creates the tenant through the API. For a new root field add its values here: the tests fail without them."""
-    session = world.session(await world.new_tenant())
-    user = await session.ask(
+    session = stack.api_client(await stack.new_tenant())
+    user = await session.data(
         'mutation { createUser(input: {email: "only-there@neighbour.example", name: "Secretive One"}) { id } }'
     )
-    loner = await session.ask('mutation { createUser(input: {email: "l@neighbour.example", name: "L"}) { id } }')
-    group = await session.ask(
+    loner = await session.data('mutation { createUser(input: {email: "l@neighbour.example", name: "L"}) { id } }')
+    group = await session.data(
         'mutation { createGroup(input: {name: "Hidden Circle", description: "Unspoken"}) { id } }'
     )
     ids = {"u": user["createUser"]["id"], "g": group["createGroup"]["id"]}
-    await session.ask("mutation($u: ID!, $g: ID!) { addMember(userId: $u, groupId: $g) { role } }", **ids)
-    await world.session(session.tenant, Role.MEMBER, user=ids["u"]).ask(
+    await session.data("mutation($u: ID!, $g: ID!) { addMember(userId: $u, groupId: $g) { role } }", **ids)
+    await stack.api_client(session.tenant, Role.MEMBER, user=ids["u"]).data(
         'mutation($u: ID!) { putSetting(userId: $u, name: "hue", value: "Ultraviolet") { name } }', u=ids["u"]
     )
-    store = await session.ask(
+    store = await session.data(
         'mutation { createStore(input: {name: "Secretive One", latitude: 1.5, longitude: 1.5}) { id } }'
     )
-    await session.ask('mutation { createCategory(path: ["Hidden Shelf"]) { path } }')
-    product = await session.ask(
+    await session.data('mutation { createCategory(path: ["Hidden Shelf"]) { path } }')
+    product = await session.data(
         'mutation { createProduct(input: {sku: "HIDDEN-1", name: "Secretive One", price: "9.5",'
         ' category: ["Hidden Shelf"]}) { id } }'
     )
     things = (ids["u"], ids["g"], loner["createUser"]["id"], store["createStore"]["id"], product["createProduct"]["id"])
     customer, orders = await _ordered(session, things[-1])
-    shown = await session.ask(EVERYTHING)
+    shown = await session.data(EVERYTHING)
     return Neighbour(
         session,
         {
@@ -114,14 +114,14 @@ async def create_neighbour(world: World) -> Neighbour:
     )
 
 
-async def _ordered(session: Session, product: str) -> tuple[str, tuple[str, ...]]:
+async def _ordered(session: ApiClient, product: str) -> tuple[str, tuple[str, ...]]:
     """Creates a customer with an open order, one in review, and a deleted one."""
-    made = await session.ask(
+    made = await session.data(
         'mutation { createCustomer(input: {name: "Secretive One", email: "c@neighbour.example"}) { id } }'
     )
     customer: str = made["createCustomer"]["id"]
     line = {"productId": product, "quantity": 1}
-    placed = await session.ask(PLACE, input={"customerId": customer, "region": "Hidden Region", "items": [line]})
+    placed = await session.data(PLACE, input={"customerId": customer, "region": "Hidden Region", "items": [line]})
     ids = {name: order["id"] for name, order in placed.items()}
-    await session.ask(SET_APART, flagged=ids["flagged"], deleted=ids["deleted"])
+    await session.data(SET_APART, flagged=ids["flagged"], deleted=ids["deleted"])
     return customer, tuple(ids.values())

@@ -14,7 +14,7 @@ from keyfence_iam.deployment import silo_table
 from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.session_spec import SessionSpec, TableAccess, migration_session, tenant_session
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
-from tests.stack import World
+from tests.stack import ServiceStack
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -32,12 +32,12 @@ def key(tenant: TenantId, name: str = "1") -> dict[str, Any]:
 class Silos:
     """The silo tables next to the shared table. `mover` is the session cache of the migrator."""
 
-    world: World
+    stack: ServiceStack
     mover: SessionCache
 
     @property
     def pool(self) -> str:
-        return self.world.tables.name
+        return self.stack.tables.name
 
     def of(self, tenant: TenantId) -> str:
         return silo_table(self.pool, tenant)
@@ -53,35 +53,35 @@ class Silos:
     async def client(
         self, placement: TableAccess, tenant: TenantId = TENANT, *, writes: bool = True
     ) -> "DynamoDBClient":
-        return await self._client(self.world.vending, tenant_session(tenant, writes=writes, table_access=placement))
+        return await self._client(self.stack.vending, tenant_session(tenant, writes=writes, table_access=placement))
 
     async def migration_client(self, placement: TableAccess, tenant: TenantId = TENANT) -> "DynamoDBClient":
         return await self._client(self.mover, migration_session(tenant, table_access=placement))
 
     def items(self) -> dict[str, list[dict[str, Any]]]:
         """Returns all items of all tables from the engine."""
-        engine = self.world.engine_client()
+        engine = self.stack.engine_client()
         return {table: engine.scan(TableName=table)["Items"] for table in self.tables}
 
     def admin(self, table: str, role: str = "migrator") -> TableAdmin:
         """Returns the admin of a table with the rights of this role."""
-        settings = self.world.settings
+        settings = self.stack.settings
         wire = ConnectionOptions(region=settings.region, endpoint_url=settings.endpoint_url)
         return TableAdmin.connect(
             wire,
             table,
-            self.world.tables.entities.projections,
-            gate_access.role_session(self.world.gate.sessions, role).credentials,
+            self.stack.tables.entities.projections,
+            gate_access.role_session(self.stack.gate.sessions, role).credentials,
         )
 
     async def _client(self, sessions: SessionCache, spec: SessionSpec) -> "DynamoDBClient":
-        return self.world.client_of(await sessions.credentials(spec))
+        return self.stack.boto_client_with(await sessions.credentials(spec))
 
 
 @contextmanager
-def silos(world: World) -> Iterator[Silos]:
-    mover = aws_access(world.settings, world.gate.sessions).open_sessions("migrator")
-    made = Silos(world, mover)
+def silos(stack: ServiceStack) -> Iterator[Silos]:
+    mover = aws_access(stack.settings, stack.gate.sessions).open_sessions("migrator")
+    made = Silos(stack, mover)
     for tenant in (TENANT, *NEIGHBOURS):
         made.admin(made.of(tenant)).create()
     yield made

@@ -9,7 +9,7 @@ import pytest
 
 from tests.isolation.neighbour_tenant import EVERYTHING, Neighbour, create_neighbour
 from tests.isolation.root_fields import RootFieldCall, node_types, root_field_calls
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 pytestmark = pytest.mark.one_engine  # hundreds of requests, whose answers do not depend on the engine
 
@@ -39,27 +39,27 @@ def _as_shape(answer: Mapping[str, Any], sent: Mapping[str, str]) -> str:
 
 
 @pytest.mark.parametrize("operation", ["query", "mutation"])
-async def test_a_neighbours_values_get_the_same_response_as_unknown_values(world: World, operation: str) -> None:
+async def test_a_neighbours_values_get_the_same_response_as_unknown_values(stack: ServiceStack, operation: str) -> None:
     """One neighbour is enough for all fields: the test also asserts that no call of a stranger changes it."""
-    neighbour = await create_neighbour(world)
-    before = _without_cursors(await neighbour.session.ask(EVERYTHING))
+    neighbour = await create_neighbour(stack)
+    before = _without_cursors(await neighbour.session.data(EVERYTHING))
     mismatches = []
     for question in _of(operation):
-        stranger = world.session(await world.new_tenant())
+        stranger = stack.api_client(await stack.new_tenant())
         mismatches += [f"{question}: {found}" async for found in _mismatches(question, neighbour, stranger)]
-        if _without_cursors(await neighbour.session.ask(EVERYTHING)) != before:
+        if _without_cursors(await neighbour.session.data(EVERYTHING)) != before:
             mismatches.append(f"{question}: changed the neighbour")
     assert mismatches == []
 
 
 @pytest.mark.parametrize("operation", ["query", "mutation"])
-async def test_the_owner_of_the_values_gets_data_for_at_least_one_of_them(world: World, operation: str) -> None:
+async def test_the_owner_of_the_values_gets_data_for_at_least_one_of_them(stack: ServiceStack, operation: str) -> None:
     """Proves that the other test can fail: a field that nobody can call would pass it."""
-    neighbour = await create_neighbour(world)
+    neighbour = await create_neighbour(stack)
     unanswered = []
     for question in _of(operation):
         if operation == "mutation":
-            neighbour = await create_neighbour(world)
+            neighbour = await create_neighbour(stack)
         if not await _is_answered(question, neighbour):
             unanswered.append(str(question))
     assert unanswered == []
@@ -69,11 +69,11 @@ def _of(operation: str) -> list[RootFieldCall]:
     return [question for question in QUESTIONS if question.operation == operation]
 
 
-async def _mismatches(question: RootFieldCall, neighbour: Neighbour, stranger: Session) -> AsyncIterator[str]:
+async def _mismatches(question: RootFieldCall, neighbour: Neighbour, stranger: ApiClient) -> AsyncIterator[str]:
     for given in neighbour.assignments(question):
-        theirs = await stranger.answer(question.document, **question.variables(given))
+        theirs = await stranger.execute(question.document, **question.variables(given))
         missing = {name: _nowhere(value) for name, value in given.items()}
-        nobodys = await stranger.answer(question.document, **question.variables(missing))
+        nobodys = await stranger.execute(question.document, **question.variables(missing))
         if _as_shape(theirs, given) != _as_shape(nobodys, missing):
             yield f"{theirs} is not like {nobodys}"
         if question.names_things and not _is_unknown(theirs):
@@ -84,7 +84,7 @@ async def _mismatches(question: RootFieldCall, neighbour: Neighbour, stranger: S
 
 async def _is_answered(question: RootFieldCall, neighbour: Neighbour) -> bool:
     for given in neighbour.assignments(question):
-        answer = await neighbour.session.answer(question.document, **question.variables(given))
+        answer = await neighbour.session.execute(question.document, **question.variables(given))
         if "errors" not in answer and list(answer["data"].values()) not in ([None], [False]):
             return True
     return False
@@ -107,24 +107,24 @@ INNER_LISTS = [
 
 
 @pytest.mark.parametrize(("noun", "field"), INNER_LISTS)
-async def test_a_neighbours_cursor_is_rejected_by_nested_lists(world: World, noun: str, field: str) -> None:
+async def test_a_neighbours_cursor_is_rejected_by_nested_lists(stack: ServiceStack, noun: str, field: str) -> None:
     part = f"... on {noun} {{ {field}(first: 1, after: $after) {{ edges {{ cursor }} }} }}"
     ask = f"query($id: ID!, $after: String) {{ node(id: $id) {{ {part} }} }}"
-    own, neighbour = await create_neighbour(world), await create_neighbour(world)
+    own, neighbour = await create_neighbour(stack), await create_neighbour(stack)
     cursors = {id: await _cursors(neighbour, ask, field, id) for id in neighbour.values["id"]}
     cursor = next(iter(found for some in cursors.values() for found in some), None)
     assert cursor, f"give the neighbour something in {noun}.{field}"
     for id in own.values["id"]:
-        found = (await own.session.ask("query($id: ID!) { node(id: $id) { __typename } }", id=id))["node"]
+        found = (await own.session.data("query($id: ID!) { node(id: $id) { __typename } }", id=id))["node"]
         if found and found["__typename"] == noun:
-            theirs = await own.session.answer(ask, id=id, after=cursor)
-            nobodys = await own.session.answer(ask, id=id, after=_nowhere(cursor))
+            theirs = await own.session.execute(ask, id=id, after=cursor)
+            nobodys = await own.session.execute(ask, id=id, after=_nowhere(cursor))
             assert _as_shape(theirs, {"after": cursor}) == _as_shape(nobodys, {"after": _nowhere(cursor)})
             assert [error["extensions"]["code"] for error in theirs["errors"]] == ["BAD_USER_INPUT"]
 
 
 async def _cursors(neighbour: Neighbour, ask: str, field: str, id: str) -> list[str]:
-    node = (await neighbour.session.ask(ask, id=id))["node"]
+    node = (await neighbour.session.data(ask, id=id))["node"]
     return [edge["cursor"] for edge in (node or {}).get(field, {}).get("edges", ())]
 
 

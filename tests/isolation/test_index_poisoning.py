@@ -12,7 +12,7 @@ from keyfence.store.entity import Query, key_names
 from keyfence.store.keys import Fence
 from keyfence_iam.tenant import session_key_prefix
 from tests.isolation.catalogue_calls import example_key, example_values
-from tests.stack import World
+from tests.stack import ServiceStack
 
 INDEXED = {
     str(named): named.pattern
@@ -32,19 +32,19 @@ def _planted(pattern: Query[Any], attacker: Fence, victim: Fence) -> Item:
 
 @pytest.mark.parametrize("name", INDEXED)
 async def test_an_item_that_a_hostile_session_writes_into_an_index_is_dropped_and_counted(
-    world: World, name: str
+    stack: ServiceStack, name: str
 ) -> None:
-    pattern, victim, attacker = INDEXED[name], await world.new_tenant(), await world.new_tenant()
+    pattern, victim, attacker = INDEXED[name], await stack.new_tenant(), await stack.new_tenant()
     planted = _planted(pattern, Fence.for_tenant(attacker), Fence.for_tenant(victim))
-    world.client(attacker).put_item(TableName=world.tables.name, Item=planted)
+    stack.boto_client(attacker).put_item(TableName=stack.tables.name, Item=planted)
     seen: list[str] = []
-    table = replace(world.table(victim, writes=False), on_foreign_item=lambda: seen.append("foreign"))
+    table = replace(stack.table(victim, writes=False), on_foreign_item=lambda: seen.append("foreign"))
     page = await table.page(pattern, first=10, after=None, between=None, **example_values(pattern.key))
     assert page.items == ()
     assert seen == ["foreign"]
     partition = key_names(pattern.index).partition
-    shown = world.client(victim, read_only=True).query(
-        TableName=world.tables.name,
+    shown = stack.boto_client(victim, read_only=True).query(
+        TableName=stack.tables.name,
         IndexName=pattern.index.upper(),
         KeyConditionExpression="#p = :p",
         ExpressionAttributeNames={"#p": partition},
@@ -53,10 +53,10 @@ async def test_an_item_that_a_hostile_session_writes_into_an_index_is_dropped_an
     assert shown["Count"] == 1, "IAM lets the victim's session see it, so that the code above is what kept it away"
 
 
-async def test_the_strict_gate_denies_what_iam_cannot(world: World) -> None:
-    pattern, victim, attacker = next(iter(INDEXED.values())), await world.new_tenant(), await world.new_tenant()
-    client, table = world.client(attacker), world.tables.name
-    world.gate.index_key_prefix = session_key_prefix
+async def test_the_strict_gate_denies_what_iam_cannot(stack: ServiceStack) -> None:
+    pattern, victim, attacker = next(iter(INDEXED.values())), await stack.new_tenant(), await stack.new_tenant()
+    client, table = stack.boto_client(attacker), stack.tables.name
+    stack.gate.index_key_prefix = session_key_prefix
     try:
         client.put_item(TableName=table, Item=_planted(pattern, Fence.for_tenant(attacker), Fence.for_tenant(attacker)))
         with pytest.raises(ClientError, match="strict gate") as denial:
@@ -65,4 +65,4 @@ async def test_the_strict_gate_denies_what_iam_cannot(world: World) -> None:
             )
         assert denial.value.response["Error"]["Code"] == "AccessDeniedException"
     finally:
-        world.gate.index_key_prefix = None
+        stack.gate.index_key_prefix = None

@@ -8,14 +8,14 @@ from keyfence.admin.schema import schema as operators
 from keyfence.auth.principal import Role
 from keyfence_iam.tenant import TenantId
 from tests.isolation.root_fields import RootFieldCall, root_field_calls
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 ASKED_OF_OPERATORS = list(root_field_calls(operators._schema))
 ASKED_OF_TENANTS = list(root_field_calls())
 
 
-async def refused(session: Session, question: RootFieldCall, tenant: TenantId) -> str:
-    return await session.refusal(
+async def refused(session: ApiClient, question: RootFieldCall, tenant: TenantId) -> str:
+    return await session.error_code(
         question.document, **question.variables(dict.fromkeys(question.argument_names, tenant))
     )
 
@@ -26,27 +26,30 @@ def test_the_admin_schema_has_fields() -> None:
 
 @pytest.mark.one_engine
 @pytest.mark.parametrize("role", Role)
-async def test_no_admin_field_accepts_a_tenants_token(world: World, tenant: TenantId, role: Role) -> None:
-    intruder = replace(world.session(tenant, role), path="/admin/graphql")
-    world.calls()
+async def test_no_admin_field_accepts_a_tenants_token(stack: ServiceStack, tenant: TenantId, role: Role) -> None:
+    intruder = replace(stack.api_client(tenant, role), path="/admin/graphql")
+    stack.take_calls()
     codes = {str(question): await refused(intruder, question, tenant) for question in ASKED_OF_OPERATORS}
     assert codes == dict.fromkeys(codes, "UNAUTHENTICATED")
-    assert world.calls() == []
+    assert stack.take_calls() == []
 
 
 @pytest.mark.one_engine
-async def test_no_tenant_field_accepts_an_operators_token(world: World, tenant: TenantId) -> None:
-    intruder = replace(world.operator(), path="/graphql")
-    world.calls()
+async def test_no_tenant_field_accepts_an_operators_token(stack: ServiceStack, tenant: TenantId) -> None:
+    intruder = replace(stack.operator_client(), path="/graphql")
+    stack.take_calls()
     codes = {str(question): await refused(intruder, question, tenant) for question in ASKED_OF_TENANTS}
     assert codes == dict.fromkeys(codes, "UNAUTHENTICATED")
-    assert world.calls() == []
+    assert stack.take_calls() == []
 
 
 @pytest.mark.one_engine
 async def test_an_operators_token_that_names_a_tenant_is_accepted_by_neither_endpoint(
-    world: World, tenant: TenantId
+    stack: ServiceStack, tenant: TenantId
 ) -> None:
-    both = world.issuer._sign({"aud": "keyfence-admin", "sub": "x", "tenant": tenant, "role": "OWNER"}, 600, ())
+    both = stack.issuer._sign({"aud": "keyfence-admin", "sub": "x", "tenant": tenant, "role": "OWNER"}, 600, ())
     for path in ("/graphql", "/admin/graphql"):
-        assert await replace(world.operator(), token=both, path=path).refusal("{ __typename }") == "UNAUTHENTICATED"
+        assert (
+            await replace(stack.operator_client(), token=both, path=path).error_code("{ __typename }")
+            == "UNAUTHENTICATED"
+        )

@@ -12,7 +12,7 @@ from keyfence.local import gate_access
 from keyfence_iam.policy import Policy
 from keyfence_iam.suspension.policy import deny_sessions_before, deny_tenants_policy
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
-from tests.stack import World
+from tests.stack import ServiceStack
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -21,9 +21,9 @@ TENANT, NEIGHBOUR = TenantId("a1"), TenantId("a10")
 VIEWER = "{ users { edges { node { id } } } }"
 
 
-def _reading(world: World, client: "DynamoDBClient", tenant: TenantId) -> Callable[[], object]:
+def _reading(stack: ServiceStack, client: "DynamoDBClient", tenant: TenantId) -> Callable[[], object]:
     key = {"PK": {"S": f"{tenant_key_prefix(tenant)}USER#1"}, "SK": {"S": "PROFILE"}}
-    return lambda: client.get_item(TableName=world.tables.name, Key=key)
+    return lambda: client.get_item(TableName=stack.tables.name, Key=key)
 
 
 def _refusal(read: Callable[[], object]) -> tuple[str, str]:
@@ -34,21 +34,21 @@ def _refusal(read: Callable[[], object]) -> tuple[str, str]:
 
 
 @contextmanager
-def attached(world: World, policy: Policy) -> Iterator[None]:
+def attached(stack: ServiceStack, policy: Policy) -> Iterator[None]:
     """Attaches one more policy to the tenant roles, as an operator does."""
-    before = world.gate.account
-    world.gate.account = before.with_policy("tenant-read", policy).with_policy("tenant-write", policy)
+    before = stack.gate.account
+    stack.gate.account = before.with_policy("tenant-read", policy).with_policy("tenant-write", policy)
     try:
         yield
     finally:
-        world.gate.account = before
+        stack.gate.account = before
 
 
-def test_an_expired_session_gets_the_expired_token_error(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    sessions, now = world.gate.sessions, datetime.now(UTC)
+def test_an_expired_session_gets_the_expired_token_error(stack: ServiceStack, monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions, now = stack.gate.sessions, datetime.now(UTC)
     monkeypatch.setattr(sessions, "clock", lambda: now - timedelta(seconds=600))
     issued = gate_access.tenant_session(sessions, TENANT, writes=False)
-    read = _reading(world, world.client_of(issued.credentials), TENANT)
+    read = _reading(stack, stack.boto_client_with(issued.credentials), TENANT)
     monkeypatch.setattr(sessions, "clock", lambda: issued.session.expires_at - timedelta(seconds=1))
     read()
     monkeypatch.setattr(sessions, "clock", lambda: issued.session.expires_at)
@@ -56,10 +56,10 @@ def test_an_expired_session_gets_the_expired_token_error(world: World, monkeypat
     assert (code, text) == ("ExpiredTokenException", "The security token included in the request is expired")
 
 
-def test_a_suspended_tenants_live_sessions_are_denied_immediately_and_no_others(world: World) -> None:
-    own, other = (_reading(world, world.client(tenant), tenant) for tenant in (TENANT, NEIGHBOUR))
+def test_a_suspended_tenants_live_sessions_are_denied_immediately_and_no_others(stack: ServiceStack) -> None:
+    own, other = (_reading(stack, stack.boto_client(tenant), tenant) for tenant in (TENANT, NEIGHBOUR))
     own()
-    with attached(world, deny_tenants_policy([TENANT])):
+    with attached(stack, deny_tenants_policy([TENANT])):
         code, text = _refusal(own)
         other()
     assert code == "AccessDeniedException"
@@ -67,21 +67,25 @@ def test_a_suspended_tenants_live_sessions_are_denied_immediately_and_no_others(
     own()
 
 
-def test_a_revocation_denies_older_sessions_and_not_newer_ones(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_revocation_denies_older_sessions_and_not_newer_ones(
+    stack: ServiceStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
-    monkeypatch.setattr(world.gate.sessions, "clock", lambda: now - timedelta(seconds=60))
-    older = _reading(world, world.client(TENANT), TENANT)
-    monkeypatch.setattr(world.gate.sessions, "clock", lambda: now)
-    newer = _reading(world, world.client(TENANT), TENANT)
-    with attached(world, deny_sessions_before(now)):
+    monkeypatch.setattr(stack.gate.sessions, "clock", lambda: now - timedelta(seconds=60))
+    older = _reading(stack, stack.boto_client(TENANT), TENANT)
+    monkeypatch.setattr(stack.gate.sessions, "clock", lambda: now)
+    newer = _reading(stack, stack.boto_client(TENANT), TENANT)
+    with attached(stack, deny_sessions_before(now)):
         assert _refusal(older)[0] == "AccessDeniedException"
         newer()
 
 
-async def test_the_service_answers_forbidden_while_a_tenant_is_suspended_and_data_afterwards(world: World) -> None:
-    tenant, neighbour = await world.new_tenant(), await world.new_tenant()
-    await world.session(tenant).ask(VIEWER)
-    with attached(world, deny_tenants_policy([tenant])):
-        assert await world.session(tenant).refusal(VIEWER) == "FORBIDDEN"
-        await world.session(neighbour).ask(VIEWER)
-    await world.session(tenant).ask(VIEWER)
+async def test_the_service_answers_forbidden_while_a_tenant_is_suspended_and_data_afterwards(
+    stack: ServiceStack,
+) -> None:
+    tenant, neighbour = await stack.new_tenant(), await stack.new_tenant()
+    await stack.api_client(tenant).data(VIEWER)
+    with attached(stack, deny_tenants_policy([tenant])):
+        assert await stack.api_client(tenant).error_code(VIEWER) == "FORBIDDEN"
+        await stack.api_client(neighbour).data(VIEWER)
+    await stack.api_client(tenant).data(VIEWER)

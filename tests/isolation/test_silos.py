@@ -10,21 +10,21 @@ from keyfence_iam.sts.session_spec import TableAccess
 from tests.isolation.catalogue_calls import one_call_of_each_kind
 from tests.isolation.denials import assert_allowed, assert_denied
 from tests.isolation.silo_sessions import FOREIGN, HYPHENED, LONGER, NEIGHBOURS, OWN, TENANT, Silos, key, silos
-from tests.stack import World
+from tests.stack import ServiceStack
 
 CALLS = tuple(call for call in one_call_of_each_kind() if call.realm == "tenant")
 each_placement = pytest.mark.parametrize("placement", TableAccess)
 
 
 @pytest.fixture(scope="module")
-def beside(world: World) -> Iterator[Silos]:
-    with silos(world) as made:
+def beside(stack: ServiceStack) -> Iterator[Silos]:
+    with silos(stack) as made:
         yield made
 
 
 @pytest.fixture
-async def shut(world: World) -> AsyncIterator[PublishSuspensions]:
-    shut = world.connections.publish_suspensions
+async def shut(stack: ServiceStack) -> AsyncIterator[PublishSuspensions]:
+    shut = stack.connections.publish_suspensions
     yield shut
     await shut([])
 

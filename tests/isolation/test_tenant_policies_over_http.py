@@ -11,7 +11,7 @@ from keyfence_iam.tenant import parse_tenant_id, tenant_key_prefix
 from tests.isolation.catalogue_calls import Call, calls, one_call_of_each_kind
 from tests.isolation.denials import assert_allowed, assert_denied
 from tests.isolation.partitions import NEIGHBOUR, PARTITIONS, TENANT, Caller
-from tests.stack import World
+from tests.stack import ServiceStack
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -22,22 +22,22 @@ Clients = Callable[[Caller], "DynamoDBClient"]
 
 
 @pytest.fixture(scope="module")
-def clients(world: World) -> Clients:
+def clients(stack: ServiceStack) -> Clients:
     @cache
     def client(caller: Caller) -> "DynamoDBClient":
         if caller.tenant is None:
-            return world.role_client(caller.role)
-        return world.client(parse_tenant_id(caller.tenant), read_only=caller.role == "tenant-read")
+            return stack.role_boto_client(caller.role)
+        return stack.boto_client(parse_tenant_id(caller.tenant), read_only=caller.role == "tenant-read")
 
     return client
 
 
 @pytest.mark.parametrize("caller", CALLERS, ids=str)
 def test_a_session_reaches_what_the_design_promises_and_nothing_more(
-    world: World, clients: Clients, caller: Caller
+    stack: ServiceStack, clients: Clients, caller: Caller
 ) -> None:
     mismatches = [
-        mismatch for call in one_call_of_each_kind() for mismatch in _mismatches(world, clients(caller), caller, call)
+        mismatch for call in one_call_of_each_kind() for mismatch in _mismatches(stack, clients(caller), caller, call)
     ]
     assert mismatches == []
 
@@ -46,14 +46,14 @@ def test_a_session_reaches_what_the_design_promises_and_nothing_more(
 @pytest.mark.one_engine
 @pytest.mark.parametrize("caller", CALLERS, ids=str)
 def test_a_session_reaches_nothing_more_by_any_call_of_the_catalogue(
-    world: World, clients: Clients, caller: Caller
+    stack: ServiceStack, clients: Clients, caller: Caller
 ) -> None:
-    mismatches = [mismatch for call in calls() for mismatch in _mismatches(world, clients(caller), caller, call)]
+    mismatches = [mismatch for call in calls() for mismatch in _mismatches(stack, clients(caller), caller, call)]
     assert mismatches == []
 
 
-def test_nothing_is_written_by_a_batch_or_transaction_that_is_denied(world: World, clients: Clients) -> None:
-    client, table, engine = clients(Caller("tenant-write", TENANT)), world.tables.name, world.engine_client()
+def test_nothing_is_written_by_a_batch_or_transaction_that_is_denied(stack: ServiceStack, clients: Clients) -> None:
+    client, table, engine = clients(Caller("tenant-write", TENANT)), stack.tables.name, stack.engine_client()
     before = engine.scan(TableName=table)["Items"]
     own, foreign = ({**_key(tenant), "note": {"S": "planted"}} for tenant in (TENANT, NEIGHBOUR))
     assert_denied(
@@ -67,10 +67,12 @@ def test_nothing_is_written_by_a_batch_or_transaction_that_is_denied(world: Worl
     assert engine.get_item(TableName=table, Key=_key(TENANT))["Item"] == own
 
 
-def test_the_reason_of_a_denied_transaction_does_not_show_a_neighbours_item(world: World, clients: Clients) -> None:
+def test_the_reason_of_a_denied_transaction_does_not_show_a_neighbours_item(
+    stack: ServiceStack, clients: Clients
+) -> None:
     """The call is denied before the item is read: the response is the same whether the item exists or not."""
-    client, table = clients(Caller("tenant-write", TENANT)), world.tables.name
-    world.engine_client().put_item(TableName=table, Item=_key(NEIGHBOUR))
+    client, table = clients(Caller("tenant-write", TENANT)), stack.tables.name
+    stack.engine_client().put_item(TableName=table, Item=_key(NEIGHBOUR))
     texts = set()
     for sort in ("PROFILE", "NOWHERE"):
         check = {
@@ -84,8 +86,8 @@ def test_the_reason_of_a_denied_transaction_does_not_show_a_neighbours_item(worl
 
 
 @pytest.mark.parametrize("role", ["tenant-read", "tenant-write"])
-def test_scans_and_partiql_are_denied_explicitly(world: World, clients: Clients, role: str) -> None:
-    client, table = clients(Caller(role, TENANT)), world.tables.name
+def test_scans_and_partiql_are_denied_explicitly(stack: ServiceStack, clients: Clients, role: str) -> None:
+    client, table = clients(Caller(role, TENANT)), stack.tables.name
     for operation, parameters in (
         ("Scan", {"TableName": table}),
         ("Scan", {"TableName": table, "IndexName": "GSI1"}),
@@ -95,16 +97,16 @@ def test_scans_and_partiql_are_denied_explicitly(world: World, clients: Clients,
 
 
 @pytest.mark.parametrize("role", ["service-base", "stream-worker", "provisioner", "suspender"])
-def test_roles_without_a_tenant_reach_no_item_by_any_kind_of_call(world: World, role: str) -> None:
-    client = world.role_client(role)
+def test_roles_without_a_tenant_reach_no_item_by_any_kind_of_call(stack: ServiceStack, role: str) -> None:
+    client = stack.role_boto_client(role)
     for call in one_call_of_each_kind():
         for fence in PARTITIONS.values():
-            assert assert_denied(client, call.operation, call.parameters(world.tables.name, fence))["explicit"]
+            assert assert_denied(client, call.operation, call.parameters(stack.tables.name, fence))["explicit"]
 
 
-def _mismatches(world: World, client: "DynamoDBClient", caller: Caller, call: Call) -> Iterator[str]:
+def _mismatches(stack: ServiceStack, client: "DynamoDBClient", caller: Caller, call: Call) -> Iterator[str]:
     for place, fence in PARTITIONS.items():
-        parameters = call.parameters(world.tables.name, fence)
+        parameters = call.parameters(stack.tables.name, fence)
         try:
             if caller.may(call, place):
                 assert_allowed(client, call.operation, parameters)

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 from tests.data.order_requests import new_customer, new_product, order_input
-from tests.stack import Session, World
+from tests.stack import ApiClient, ServiceStack
 
 USER = "mutation($e: String!) { made: createUser(input: {email: $e, name: $e}) { id } }"
 GROUP = "mutation($n: String!) { made: createGroup(input: {name: $n}) { id } }"
@@ -24,7 +24,7 @@ REVISE = "mutation($id: ID!, $p: Decimal!) { made: reviseProduct(id: $id, input:
 class Shop:
     """A tenant with everything that an order needs, and a user."""
 
-    session: Session
+    session: ApiClient
     user: str
     group: str
     customer: str
@@ -34,17 +34,17 @@ class Shop:
         return await _made(self.session, document, **variables)
 
 
-async def open_shop(world: World) -> Shop:
-    tenant = await world.new_tenant()
-    user = await _made(world.session(tenant), USER, e="owner@shop.example")
-    session = world.session(tenant, user=user)
+async def open_shop(stack: ServiceStack) -> Shop:
+    tenant = await stack.new_tenant()
+    user = await _made(stack.api_client(tenant), USER, e="owner@shop.example")
+    session = stack.api_client(tenant, user=user)
     group = await _made(session, GROUP, n="staff")
     customer, product = await new_customer(session), await new_product(session)
     return Shop(session=session, user=user, group=group, customer=customer, product=product)
 
 
-async def _made(session: Session, document: str, **variables: Any) -> str:
-    return str((await session.ask(document, **variables))["made"]["id"])
+async def _made(session: ApiClient, document: str, **variables: Any) -> str:
+    return str((await session.data(document, **variables))["made"]["id"])
 
 
 async def _user(shop: Shop, number: int) -> str:
@@ -77,13 +77,13 @@ async def _deleted(shop: Shop, number: int) -> str:
 
 async def _member(shop: Shop, number: int) -> str:
     user = await _user(shop, number)
-    await shop.session.ask(JOIN, g=shop.group, u=user)
+    await shop.session.data(JOIN, g=shop.group, u=user)
     return user
 
 
 async def _group_of_user(shop: Shop, number: int) -> str:
     group = await _group(shop, number)
-    await shop.session.ask(JOIN, g=group, u=shop.user)
+    await shop.session.data(JOIN, g=group, u=shop.user)
     return group
 
 

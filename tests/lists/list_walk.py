@@ -50,11 +50,11 @@ class ListWalk:
     async def _page(self) -> dict[str, Any]:
         place = {"first": self.size, "after": self.after}
         if self.growth.of is None:
-            found = await self.shop.session.ask(f"query($first: Int!, $after: String) {{ {self._list} }}", **place)
+            found = await self.shop.session.data(f"query($first: Int!, $after: String) {{ {self._list} }}", **place)
         else:
             whose = f"found: {self.name.partition('.')[0].lower()}(id: $id) {{ {self._list} }}"
             document = f"query($id: ID!, $first: Int!, $after: String) {{ {whose} }}"
-            found = (await self.shop.session.ask(document, id=self.growth.of(self.shop), **place))["found"]
+            found = (await self.shop.session.data(document, id=self.growth.of(self.shop), **place))["found"]
         page: dict[str, Any] = found["list"]
         return page
 

@@ -8,7 +8,7 @@ import pytest
 from tests import tier
 from tests.lists.list_growth import GROWTHS, Growth, Shop, open_shop
 from tests.lists.list_walk import ListWalk, connections
-from tests.stack import World
+from tests.stack import ServiceStack
 
 SIZES = {1: 15, 7: 22, 100: 101}
 """How big the steps are, and how long the list is at least when they begin: never over with the first."""
@@ -49,8 +49,10 @@ async def _walked(shop: Shop, walk: ListWalk, numbers: "count[int]") -> list[str
 
 @pytest.mark.one_engine
 @pytest.mark.parametrize(("name", "growth"), WALKS[::SAMPLE])
-async def test_reading_a_growing_list_in_pages_returns_every_item_once(world: World, name: str, growth: Growth) -> None:
-    numbers, shop = count(1), await open_shop(world)
+async def test_reading_a_growing_list_in_pages_returns_every_item_once(
+    stack: ServiceStack, name: str, growth: Growth
+) -> None:
+    numbers, shop = count(1), await open_shop(stack)
     there: list[str] = []
     for size, least in SIZES.items():
         there += await _filled(shop, growth, numbers, least - len(there))

@@ -9,7 +9,7 @@ from typing import Any
 from tests.model import documents as ask
 from tests.model.reference_shop import Shop, Wanted, step_refusal
 from tests.model.values import STEPS, Line, Order, Path, Product, money
-from tests.stack import Session
+from tests.stack import ApiClient
 
 
 @dataclass(slots=True)
@@ -19,7 +19,7 @@ class Comparison:
     Responses are compared after each change, and all lists after each change that succeeded. `moves` counts the
     outcomes of category moves."""
 
-    session: Session
+    session: ApiClient
     runner: asyncio.Runner
     moves: Counter[str]
     shop: Shop = field(default_factory=Shop)
@@ -27,11 +27,11 @@ class Comparison:
     compared: int = -1
 
     def asked(self, document: str, **variables: Any) -> Any:
-        return ask.bare(self.runner.run(self.session.ask(document, **variables)))
+        return ask.bare(self.runner.run(self.session.data(document, **variables)))
 
     def done(self, document: str, refusal: str | None, **variables: Any) -> Any:
         """Returns the response, or None if the service refused and the shop in memory does too."""
-        answer = self.runner.run(self.session.answer(document, **variables))
+        answer = self.runner.run(self.session.execute(document, **variables))
         said = [error["extensions"]["code"] for error in answer.get("errors", ())]
         assert said == ([refusal] if refusal else []), answer
         return None if refusal else ask.bare(answer["data"]["done"])

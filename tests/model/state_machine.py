@@ -9,7 +9,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 from tests.model.comparison import Comparison
 from tests.model.values import STEPS, Path
-from tests.stack import World
+from tests.stack import ServiceStack
 
 CHANGES = ("onward", "onward", "onward", "cancel", "flag", "delete", "restore")
 """Most changes move an order on, so that some orders reach their last status."""
@@ -35,9 +35,9 @@ class Machine(RuleBasedStateMachine):
     Variants of a change share one rule. Hypothesis turns off whole rules in each run, and with a rule for each variant
     most runs would lack one that the others need."""
 
-    def __init__(self, world: World, runner: asyncio.Runner, moves: Counter[str]) -> None:
+    def __init__(self, stack: ServiceStack, runner: asyncio.Runner, moves: Counter[str]) -> None:
         super().__init__()
-        self.twins = Comparison(world.session(runner.run(world.new_tenant())), runner, moves)
+        self.twins = Comparison(stack.api_client(runner.run(stack.new_tenant())), runner, moves)
 
     @initialize(target=customers)
     def open_with_customers(self) -> Any:

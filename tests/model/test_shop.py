@@ -8,22 +8,22 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.model.examples import examples, seeded
 from tests.model.state_machine import Machine
-from tests.stack import World
+from tests.stack import ServiceStack
 
 ARRIVALS = 3
 """How many moves of categories arrive in an example, at least and on average."""
 
 
 @pytest.mark.one_engine
-def test_the_service_and_a_shop_in_memory_agree_after_every_step(world: World) -> None:
+def test_the_service_and_a_shop_in_memory_agree_after_every_step(stack: ServiceStack) -> None:
     moves: Counter[str] = Counter()
     with asyncio.Runner() as runner:
 
         class Here(Machine):
-            """In this world."""
+            """In this stack."""
 
             def __init__(self) -> None:
-                super().__init__(world, runner, moves)
+                super().__init__(stack, runner, moves)
 
         run_state_machine_as_test(seeded(Here), settings=examples())
     assert moves.pop("done") >= ARRIVALS * examples().max_examples
