@@ -40,10 +40,10 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.roles import ROLES
-from tests.api.quota_server import QuotaServer
 from tests.benchmarks.graphql import BODY, _post
 from tests.engines import shared_cache
 from tests.stack import ApiClient, ServiceStack
+from tests.system.api.quota_server import QuotaServer
 
 TABLE = "noise"
 QUIET_RATE = 25

@@ -12,9 +12,9 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.roles import ROLES
-from tests.engine.offboarding_run import with_client
-from tests.engine.reshard_run import ReshardRun
 from tests.failures.crashing_client import CrashingClient, kill_process
+from tests.system.jobs.offboarding_run import with_client
+from tests.system.jobs.reshard_run import ReshardRun
 
 
 def main(given: dict[str, Any]) -> None:

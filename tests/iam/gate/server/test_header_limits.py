@@ -1,0 +1,82 @@
+"""The size of request headers is bounded, and an upgrade request logs no advice."""
+
+import asyncio
+import logging
+
+import pytest
+
+from keyfence_iam.gate.server import MAX_HEADER_BYTES
+from tests.iam.gate.server.raw_client import GET, exchange, gate_before, raw, tenant
+
+BEGIN = b"POST / HTTP/1.1\r\nhost: x\r\n"
+
+
+async def answered(url: str, parts: list[bytes]) -> bytes:
+    """Returns the response. Fails if the connection is not closed after it."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    try:
+        for part in parts:
+            writer.write(part)
+            await writer.drain()
+        return await asyncio.wait_for(reader.read(), 10)
+    except ConnectionError:
+        return b"HTTP/1.1 400 and reset"
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [BEGIN, b"x-endless: ", *[b"a" * 8192] * 9],
+        [BEGIN, *[b"x-header: %s\r\n" % (b"a" * 1000)] * 70],
+        [BEGIN + b"x-header: " + b"a" * MAX_HEADER_BYTES + b"\r\ncontent-length: 0\r\n\r\n"],
+        [b"POST /", *[b"a" * 8192] * 9],
+        [BEGIN, b"transfer-encoding: chunked\r\n\r\n0\r\n", *[b"x-trailer: %s\r\n" % (b"a" * 1000)] * 70],
+    ],
+    ids=["a value without end", "headers without end", "a whole head", "a path without end", "trailers"],
+)
+async def test_headers_that_are_too_large_are_rejected_and_the_connection_is_closed(parts: list[bytes]) -> None:
+    async with gate_before() as (gate, engine):
+        assert (await answered(gate.url, parts)).startswith(b"HTTP/1.1 400 ")
+    assert engine.requests == []
+
+
+async def test_the_limit_also_applies_to_the_second_request_of_a_connection() -> None:
+    first = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+    async with gate_before() as (gate, _):
+        replies = await answered(gate.url, [first, BEGIN, b"x-endless: ", *[b"a" * 8192] * 64])
+    assert b"HTTP/1.1 400 " in replies
+
+
+async def test_usual_headers_are_accepted_and_bodies_do_not_count() -> None:
+    padding = "a" * (MAX_HEADER_BYTES - 4096)
+    large = GET[:-1] + b" " * 1_000_000 + b"}"
+    async with gate_before() as (gate, _):
+        assert (await tenant(gate).call("GetItem", GET, x_padding=padding)).status == 200
+        assert (await tenant(gate).call("GetItem", large)).status == 200
+
+
+async def test_many_requests_on_one_connection_do_not_add_up() -> None:
+    large = GET[:-1] + b" " * 50_000 + b"}"
+    async with gate_before() as (gate, _):
+        request = tenant(gate).request("DynamoDB_20120810.GetItem", large)
+        host, _, port = gate.url.removeprefix("http://").partition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        for _ in range(5):
+            writer.write(request)
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200 ")
+            length = next(line for line in head.split(b"\r\n") if line.startswith(b"content-length: "))
+            await reader.readexactly(int(length[16:]))
+        writer.close()
+
+
+async def test_an_upgrade_request_is_answered_as_http_and_logs_no_advice(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    upgrade = [("host", "x"), ("connection", "upgrade"), ("upgrade", "websocket"), ("content-length", "0")]
+    async with gate_before() as (gate, _):
+        assert (await exchange(gate.url, raw("/", upgrade, b""))).status in {400, 403}
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []

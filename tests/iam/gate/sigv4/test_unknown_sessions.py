@@ -1,0 +1,67 @@
+"""Requests of unknown, expired and deleted sessions are rejected with the message of each service."""
+
+from dataclasses import replace
+
+import pytest
+
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.gate.account.session import SessionIssuer
+from keyfence_iam.gate.sigv4 import SignatureVerifier
+from keyfence_iam.gate.sigv4.verifier import MISMATCH
+from tests.iam.gate.sigv4.signed_requests import Times, account, refusal, sessions, signed
+
+INVALID = "The security token included in the request is invalid"
+
+
+@pytest.mark.parametrize("access_key", ["AKIAIOSFODNN7EXAMPLE", "ASIAAAAAAAAAAAAAAAAA", "test", "asiaaaaaaaaaaaaaaaaa"])
+def test_an_unknown_access_key_is_rejected(verifier: SignatureVerifier, access_key: str) -> None:
+    request = signed(Credentials(access_key, "secret"))
+    assert refusal(verifier, request) == ("UnrecognizedClientException", f"{INVALID}.")
+
+
+def test_an_access_key_without_its_token_is_rejected(verifier: SignatureVerifier, credentials: Credentials) -> None:
+    request = signed(replace(credentials, token=None))
+    assert refusal(verifier, request) == ("UnrecognizedClientException", f"{INVALID}.")
+
+
+def test_the_token_of_another_session_is_rejected(
+    verifier: SignatureVerifier, credentials: Credentials, open_sessions: SessionIssuer
+) -> None:
+    for token in (open_sessions.issue_service_session("reader").credentials.token, "nonsense", "AAAA"):
+        request = signed(replace(credentials, token=token))
+        assert refusal(verifier, request) == ("UnrecognizedClientException", INVALID)
+
+
+def test_sts_has_its_own_message_for_the_token_of_another_session(
+    verifier: SignatureVerifier, credentials: Credentials
+) -> None:
+    request = signed(replace(credentials, token="nonsense"), service="sts")
+    assert refusal(verifier, request, "sts") == ("InvalidClientTokenId", f"{INVALID}.")
+
+
+def test_a_signature_with_a_wrong_secret_is_rejected(verifier: SignatureVerifier, credentials: Credentials) -> None:
+    request = signed(replace(credentials, secret_key="0" * 40))
+    assert refusal(verifier, request) == ("InvalidSignatureException", MISMATCH)
+
+
+def test_sessions_of_another_gate_are_rejected(verifier: SignatureVerifier) -> None:
+    foreign = sessions(Times(), key=b"x" * 32).issue_service_session("reader").credentials
+    assert refusal(verifier, signed(foreign))[0] == "UnrecognizedClientException"
+
+
+def test_an_expired_session_is_rejected(verifier: SignatureVerifier, credentials: Credentials, clock: Times) -> None:
+    clock.advance(seconds=3599)
+    verifier.verify(signed(credentials, at=clock.now), "dynamodb")
+    clock.advance(seconds=1)
+    expected = "The security token included in the request is expired"
+    assert refusal(verifier, signed(credentials, at=clock.now)) == ("ExpiredTokenException", expected)
+    in_sts = signed(credentials, at=clock.now, service="sts")
+    assert refusal(verifier, in_sts, "sts") == ("ExpiredToken", expected)
+
+
+def test_a_session_whose_role_was_deleted_is_rejected(
+    verifier: SignatureVerifier, credentials: Credentials, open_sessions: SessionIssuer
+) -> None:
+    verifier.verify(signed(credentials), "dynamodb")
+    open_sessions.replace_account(account("writer"))
+    assert refusal(verifier, signed(credentials))[0] == "UnrecognizedClientException"

@@ -1,0 +1,109 @@
+"""Only the traffic role may read the traffic report."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import ReadOnlyCredentials
+
+from keyfence_iam.gate.gate import Gate
+from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
+from keyfence_iam.tenant import tenant_of_key
+from tests.fakes.clock import ManualClock
+from tests.iam.gate.server.raw_client import DEPLOYMENT, GET, Caller, Reply, exchange, gate_before, process, tenant
+
+ROLES = ("service-base", "control-plane", "suspender", "stream-worker", "migrator")
+
+
+@asynccontextmanager
+async def limited(limits: PartitionLimits | None) -> AsyncIterator[Gate]:
+    async with gate_before(limits=limits, traffic_role="provisioner") as (gate, _):
+        yield gate
+
+
+async def look(caller: Caller, service: str = "dynamodb") -> Reply:
+    request = AWSRequest("GET", f"{caller.gate.url}/traffic")
+    given = caller.credentials
+    SigV4Auth(
+        ReadOnlyCredentials(given.access_key, given.secret_key, given.token), service, DEPLOYMENT.region
+    ).add_auth(request)
+    host = ("host", caller.gate.url.removeprefix("http://"))
+    lines = [f"{name}: {value}" for name, value in (host, *request.headers.items())]
+    return await exchange(caller.gate.url, "\r\n".join(["GET /traffic HTTP/1.1", *lines, "", ""]).encode())
+
+
+async def test_the_traffic_role_gets_the_report() -> None:
+    async with limited(PartitionLimits(group_of=tenant_of_key, now=ManualClock())) as gate:
+        assert (await tenant(gate).call("GetItem", GET)).status == 200
+        reply = await look(process(gate, "provisioner"))
+    assert reply.status == 200
+    (partition,) = reply.content["partitions"]
+    assert (partition["key"], partition["group"], partition["read"]) == ("TENANT#acme#A", "acme", 0.05)
+    assert reply.content["limits"] == {"read": 3000, "write": 1000, "burstSeconds": 1}
+
+
+async def test_tenants_and_service_roles_are_denied() -> None:
+    async with limited(PartitionLimits(now=ManualClock())) as gate:
+        callers = [tenant(gate), tenant(gate, role="tenant-read"), *(process(gate, role) for role in ROLES)]
+        replies = [await look(caller) for caller in callers]
+    assert {(reply.status, reply.error) for reply in replies} == {(400, "AccessDeniedException")}
+
+
+async def test_a_session_of_the_traffic_role_with_a_session_policy_is_denied() -> None:
+    async with limited(PartitionLimits(now=ManualClock())) as gate:
+        grant = gate.sessions.issue_service_session("provisioner").session.claims
+        policy = '{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}'
+        restricted = gate.sessions.issue(replace(grant, policy=policy)).credentials
+        assert (await look(Caller(gate, restricted))).error == "AccessDeniedException"
+
+
+async def test_a_request_without_a_valid_signature_is_denied() -> None:
+    async with limited(PartitionLimits(now=ManualClock())) as gate:
+        provisioner = process(gate, "provisioner")
+        forged = Caller(gate, replace(provisioner.credentials, secret_key="x"))
+        unsigned = await exchange(gate.url, b"GET /traffic HTTP/1.1\r\nhost: x\r\n\r\n")
+        replies = [unsigned, await look(forged), await look(provisioner, "sts")]
+    assert {reply.status for reply in replies} <= {400, 403}
+    assert all(b"partitions" not in reply.body for reply in replies)
+
+
+async def test_without_a_traffic_role_everybody_is_denied() -> None:
+    async with gate_before(limits=PartitionLimits(now=ManualClock())) as (gate, _):
+        assert (await look(process(gate, "provisioner"))).error == "AccessDeniedException"
+
+
+async def test_a_gate_without_limits_has_no_report() -> None:
+    async with limited(None) as gate:
+        reply = await look(process(gate, "provisioner"))
+    assert (reply.status, reply.error) == (404, "ResourceNotFoundException")
+
+
+@pytest.mark.parametrize("asked", [{}, {"ReturnConsumedCapacity": "TOTAL"}], ids=["unasked", "asked"])
+async def test_a_caller_that_requests_consumed_capacity_gets_the_engines_bytes(asked: dict[str, Any]) -> None:
+    body = b'{ "Item":{},"ConsumedCapacity":{"CapacityUnits":0.5}}'
+    answer = b"HTTP/1.1 200 OK\r\nx-amz-crc32: 1\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
+    async with gate_before(otherwise=answer, limits=PartitionLimits(now=ManualClock())) as (gate, engine):
+        reply = await tenant(gate).call("GetItem", json.dumps({**json.loads(GET), **asked}).encode())
+    assert (reply.body == body) == bool(asked)
+    assert json.loads(engine.requests[-1][1])["ReturnConsumedCapacity"] == "TOTAL"
+    assert b"x-amz-crc32: 1\r\n" in reply.head or not asked
+
+
+async def test_a_gate_without_limits_forwards_byte_for_byte_and_adds_no_reads() -> None:
+    async with gate_before() as (gate, engine):
+        await tenant(gate).call("PutItem", GET.replace(b'"Key"', b'"Item"'))
+    assert [body for head, body in engine.requests if b"DescribeTable" not in head] == [
+        GET.replace(b'"Key"', b'"Item"')
+    ]
+
+
+async def test_a_call_that_the_engine_never_answered_is_not_charged() -> None:
+    async with gate_before(otherwise=None, limits=PartitionLimits(now=ManualClock())) as (gate, _):
+        assert (await tenant(gate).call("GetItem", GET)).status == 500
+        assert gate.limits is not None
+        assert gate.limits.traffic_report()["partitions"] == []

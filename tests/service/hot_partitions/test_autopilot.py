@@ -1,0 +1,226 @@
+"""Advice is announced once. One server acts on it once, if the need lasts, within the limit of the tier."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from keyfence.app.domains import load_domains
+from keyfence.errors import Conflict
+from keyfence.hot_partitions.autopilot import REPEAT_AFTER, Autopilot, Mode
+from keyfence.hot_partitions.finder import HotPartitionReport
+from keyfence.hot_partitions.partition_load import WINDOW_SECONDS, PartitionLoad, TenantPartition
+from keyfence.store.cursor import CursorCodec
+from keyfence.store.dynamodb.caller import DynamoDbCaller
+from keyfence.store.dynamodb.client import Answer
+from keyfence.store.keys import Fence
+from keyfence.store.shards import MoveDirection, ShardCounts
+from keyfence.store.table import Table
+from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.repository import TenantRepository
+from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
+from keyfence_iam.tenant import TenantId
+from tests.fakes.clock import ManualClock
+from tests.fakes.dynamodb import InMemoryDynamoDB
+from tests.fakes.scripted_dynamodb import KEY, NAME, credentials
+from tests.service.hot_partitions.sample_partitions import ACME, START
+
+COLLECTIONS = load_domains().entities.collections
+
+
+def writing(units: float, tenant: TenantId = ACME) -> HotPartitionReport:
+    """So many write units a second to the open orders."""
+    partition = TenantPartition(tenant, "GSI2", f"TENANT#{tenant}#OPEN")
+    return HotPartitionReport(
+        lists=(PartitionLoad(partition, "open_orders", {1: TrafficCounts(write=units * STEP_SECONDS)}),)
+    )
+
+
+class Distant(InMemoryDynamoDB):
+    """Lets others ask while it is asked."""
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        await asyncio.sleep(0)
+        return await super().call(operation, parameters, credentials)
+
+
+@dataclass
+class Fleet:
+    """Servers that share a register and a clock."""
+
+    dynamodb: InMemoryDynamoDB = field(default_factory=Distant)
+    clock: ManualClock = field(default_factory=lambda: ManualClock(START))
+    grown: list[tuple[str, str, int]] = field(default_factory=list)
+    failing: Exception | None = None
+
+    @property
+    def register(self) -> TenantRepository:
+        caller = DynamoDbCaller(client=self.dynamodb, table=NAME, credentials=credentials)
+        table = Table(fence=Fence.for_control_plane(), caller=caller, cursors=CursorCodec([KEY]), consistent=True)
+        return TenantRepository(table, "keyfence", self.clock.datetime)
+
+    def server(self, mode: Mode = "dry-run", *, wired: bool = True) -> Autopilot:
+        grow = self.grow if wired else None
+        return Autopilot(tenants=self.register, collections=COLLECTIONS, mode=mode, grow=grow, now=self.clock.datetime)
+
+    async def grow(self, tenant: TenantId, collection: str, shards: int) -> None:
+        self.grown.append((tenant, collection, shards))
+        if self.failing:
+            raise self.failing
+
+    async def tenant(self, tier: Tier = Tier.PREMIUM, **given: Any) -> None:
+        now = self.clock.datetime()
+        made = Tenant(
+            id=ACME, name="Acme", tier=tier, status=TenantStatus.ACTIVE, created_at=now, updated_at=now, shards={}
+        )
+        await self.register.enter(replace(made, **given))
+
+    async def looked(self, server: Autopilot, units: float, seconds: int, every: int = STEP_SECONDS) -> None:
+        """Looks at the same for so long."""
+        for _ in range(0, seconds, every):
+            await server.review(writing(units))
+            await asyncio.sleep(0)
+            self.clock.now += every
+
+    async def events(self) -> list[tuple[str, dict[str, Any]]]:
+        page = await self.register.events(ACME, first=50, after=None)
+        found = [(one.kind, json.loads(one.detail), one.by) for one in reversed(page.items)]
+        assert all(by == "keyfence" for _, _, by in found)
+        return [(kind, detail) for kind, detail, _ in found if kind.startswith("shards.")]
+
+
+@pytest.fixture
+def fleet() -> Fleet:
+    return Fleet()
+
+
+async def test_a_full_collection_gets_one_advice_immediately(fleet: Fleet) -> None:
+    await fleet.tenant()
+    await fleet.looked(fleet.server("off"), 2_000, WINDOW_SECONDS)
+    told = {"collection": "open_orders", "from": 1, "to": 4, "peak": 2_000.0, "units": "write"}
+    assert await fleet.events() == [("shards.advised", told)]
+
+
+async def test_a_collection_with_room_gets_no_advice(fleet: Fleet) -> None:
+    await fleet.tenant(shards={"open_orders": ShardCounts(read_shards=4, write_shards=4)})
+    await fleet.looked(fleet.server(), 2_000, WINDOW_SECONDS * 3)
+    await fleet.looked(fleet.server(), 700, WINDOW_SECONDS * 3)
+    assert await fleet.events() == []
+
+
+async def test_a_higher_advice_is_announced_and_other_ones_only_after_a_while(fleet: Fleet) -> None:
+    await fleet.tenant()
+    server = fleet.server("off")
+    for units in (2_000, 1_500, 2_500, 2_000):
+        await fleet.looked(server, units, STEP_SECONDS)
+    assert [detail["to"] for _, detail in await fleet.events()] == [4, 5]
+    fleet.clock.now += REPEAT_AFTER.total_seconds()
+    await fleet.looked(server, 2_000, STEP_SECONDS)
+    assert [detail["to"] for _, detail in await fleet.events()] == [4, 5, 4]
+
+
+async def test_a_dry_run_announces_growth_when_the_need_lasts_for_two_windows(fleet: Fleet) -> None:
+    await fleet.tenant()
+    server = fleet.server()
+    await fleet.looked(server, 2_000, WINDOW_SECONDS)
+    assert [kind for kind, _ in await fleet.events()] == ["shards.advised"]
+    await fleet.looked(server, 2_000, WINDOW_SECONDS * 3)
+    assert [kind for kind, _ in await fleet.events()] == ["shards.advised", "shards.would_grow"]
+    assert fleet.grown == []
+
+
+async def test_a_burst_grows_nothing(fleet: Fleet) -> None:
+    """It is in every window of the next minute, and then in none."""
+    await fleet.tenant()
+    server = fleet.server("on")
+    for _ in range(5):
+        await fleet.looked(server, 2_000, WINDOW_SECONDS)
+        fleet.clock.now += WINDOW_SECONDS * 2
+    assert fleet.grown == []
+
+
+async def test_growth_is_started_once_by_one_of_all_servers(fleet: Fleet) -> None:
+    await fleet.tenant()
+    servers = [fleet.server("on") for _ in range(5)]
+    for _ in range(0, WINDOW_SECONDS * 3, STEP_SECONDS):
+        await asyncio.gather(*(one.review(writing(2_000)) for one in servers))
+        fleet.clock.now += STEP_SECONDS
+    assert fleet.grown == [(ACME, "open_orders", 4)]
+    assert [kind for kind, _ in await fleet.events()] == ["shards.advised"]
+
+
+@pytest.mark.parametrize(
+    ("tier", "grown"), [(Tier.FREE, []), (Tier.STANDARD, [4]), (Tier.PREMIUM, [10]), (Tier.ENTERPRISE, [10])]
+)
+async def test_growth_is_limited_by_the_tier_and_the_advice_is_not(fleet: Fleet, tier: Tier, grown: list[int]) -> None:
+    await fleet.tenant(tier)
+    await fleet.looked(fleet.server("on"), 5_000, WINDOW_SECONDS * 3)
+    assert [shards for _, _, shards in fleet.grown] == grown
+    assert [detail["to"] for _, detail in await fleet.events()] == [10]
+
+
+async def test_a_tenant_at_the_limit_of_its_tier_does_not_grow(fleet: Fleet) -> None:
+    await fleet.tenant(Tier.STANDARD, shards={"open_orders": ShardCounts(read_shards=4, write_shards=4)})
+    await fleet.looked(fleet.server(), 5_000, WINDOW_SECONDS * 3)
+    assert [kind for kind, _ in await fleet.events()] == ["shards.advised"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"shards": {"open_orders": ShardCounts(job_id="job_1", move_direction=MoveDirection.UP)}},
+        {"status": TenantStatus.SUSPENDED},
+        {"status": TenantStatus.OFFBOARDING},
+    ],
+    ids=["resharding", "suspended", "leaving"],
+)
+async def test_nothing_happens_during_a_reshard_or_if_the_tenant_is_not_active(
+    fleet: Fleet, given: dict[str, Any]
+) -> None:
+    await fleet.tenant(**given)
+    await fleet.looked(fleet.server("on"), 5_000, WINDOW_SECONDS * 3)
+    assert (fleet.grown, await fleet.events()) == ([], [])
+
+
+async def test_an_interrupted_growth_is_continued_and_no_other_is_started(fleet: Fleet) -> None:
+    begun = ShardCounts(read_shards=2, write_shards=1, job_id="job_1")
+    await fleet.tenant(shards={"open_orders": begun})
+    await fleet.server("dry-run").review(writing(5_000))
+    assert fleet.grown == []
+    await fleet.looked(fleet.server("on"), 5_000, WINDOW_SECONDS * 3)
+    assert {shards for _, _, shards in fleet.grown} == {2}
+    assert await fleet.events() == []
+
+
+async def test_an_unknown_tenant_is_ignored(fleet: Fleet) -> None:
+    await fleet.server("on").review(writing(5_000, TenantId("nobody-here")))
+    assert fleet.grown == []
+
+
+@pytest.mark.parametrize("error", [Conflict("another reshard is under way"), RuntimeError("a bug")])
+async def test_a_failed_growth_is_tried_again_after_a_while(fleet: Fleet, error: Exception) -> None:
+    await fleet.tenant()
+    fleet.failing = error
+    server = fleet.server("on")
+    await fleet.looked(server, 2_000, WINDOW_SECONDS * 4)
+    assert len(fleet.grown) == 1
+    await fleet.looked(server, 2_000, int(REPEAT_AFTER / timedelta(seconds=1)))
+    assert len(fleet.grown) == 2
+
+
+async def test_switched_off_the_autopilot_only_advises(fleet: Fleet) -> None:
+    await fleet.tenant()
+    await fleet.looked(fleet.server("off"), 2_000, WINDOW_SECONDS * 4)
+    assert ([kind for kind, _ in await fleet.events()], fleet.grown) == (["shards.advised"], [])
+
+
+async def test_without_a_way_to_grow_the_autopilot_announces_what_it_would_do(fleet: Fleet) -> None:
+    await fleet.tenant()
+    await fleet.looked(fleet.server("on", wired=False), 2_000, WINDOW_SECONDS * 3)
+    assert [kind for kind, _ in await fleet.events()] == ["shards.advised", "shards.would_grow"]

@@ -1,0 +1,72 @@
+"""A GraphQL API of books, served to callers who send any bearer token."""
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any
+
+from starlette.applications import Starlette
+
+from keyfence.errors import Forbidden, Unauthenticated
+from keyfence.graphql.executor import GraphQLExecutor, RequestInfo
+from keyfence.http.graphql_endpoint import GraphQLEndpoint
+from keyfence.http.metrics import Metrics
+from keyfence.http.request import BODY_LIMIT
+from keyfence.http.response import HttpResponse
+from keyfence.http.routes import build_app
+from tests.service.graphql.bookshop_schema import bookshop
+
+TOKEN = "Bearer ada"
+
+
+class BookshopApi:
+    """An API without quotas and revocations. Tests replace its steps by keyword."""
+
+    def __init__(self, **steps: Any) -> None:
+        vars(self).update(steps)
+
+    async def authenticate(self, authorization: str | None) -> str:
+        if authorization is None or not authorization.startswith("Bearer ") or " " in authorization[7:]:
+            raise Unauthenticated("say who you are")
+        return authorization.removeprefix("Bearer ")
+
+    def may_introspect(self, caller: str) -> bool:
+        return caller == "ada"
+
+    def admit(self, _caller: str, _request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+    async def check_revocation(self, caller: str) -> None:
+        pass
+
+    def context(self, caller: str, request: RequestInfo) -> str:
+        if caller == "stranger":
+            raise Forbidden("not here")
+        return f"{caller} {request.kind.value} {request.operation_name} {request.request_id}"
+
+    def cost(self, _caller: str) -> Mapping[str, object] | None:
+        return None
+
+
+def endpoint(
+    *,
+    metrics: Metrics | None = None,
+    graphiql: HttpResponse | None = None,
+    body_limit: int = BODY_LIMIT,
+    **steps: Any,
+) -> GraphQLEndpoint:
+    return GraphQLEndpoint(
+        BookshopApi(**steps),
+        GraphQLExecutor(bookshop),
+        metrics or Metrics(),
+        graphiql=graphiql,
+        body_limit=body_limit,
+    )
+
+
+async def ready() -> None:
+    pass
+
+
+def shop(**changes: Any) -> Starlette:
+    metrics = Metrics()
+    return build_app(endpoints={"/graphql": endpoint(metrics=metrics, **changes)}, check_ready=ready, metrics=metrics)

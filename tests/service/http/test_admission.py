@@ -1,0 +1,133 @@
+"""A request is admitted before anything is read for it, and a refusal is cheap."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from starlette.types import Message, Receive, Scope
+from structlog.testing import capture_logs
+
+from keyfence.errors import Throttled
+from keyfence.graphql.executor import RequestInfo
+from tests.fakes.asgi_client import AsgiResponse, post
+from tests.service.http.bookshop_endpoint import TOKEN, BookshopApi, endpoint, shop
+
+LIST = "{ books(first: 1) { edges { node { title } } } }"
+ADD = 'mutation { add(book: {title: "x"}) { title } }'
+
+
+@dataclass
+class Scene:
+    """Records the steps of a request, in order."""
+
+    happened: list[str] = field(default_factory=list)
+    refusal: Throttled | None = None
+
+    @asynccontextmanager
+    async def admit(self, _: str, info: RequestInfo | None) -> AsyncIterator[None]:
+        if self.refusal:
+            raise self.refusal
+        self.happened.append(f"admit {info.root_field if info else None}")
+        yield
+        self.happened.append("end")
+
+    async def check_revocation(self, _: str) -> None:
+        self.happened.append("check revocation")
+
+    def context(self, caller: str, info: RequestInfo) -> str:
+        self.happened.append("execute")
+        return BookshopApi().context(caller, info)
+
+    async def ask(self, query: str, **body: Any) -> AsgiResponse:
+        app = endpoint(
+            admit=self.admit,
+            check_revocation=self.check_revocation,
+            context=self.context,
+            cost=lambda who: {"of": who},
+        )
+        return await post(app, {"query": query, **body}, authorization=TOKEN)
+
+
+@pytest.mark.parametrize(
+    ("query", "happened"),
+    [
+        (LIST, ["admit books", "execute", "check revocation", "end"]),
+        (ADD, ["admit add", "check revocation", "execute", "end"]),
+        (
+            "query Q { b: books(first: 1) { __typename } __typename }",
+            ["admit books", "execute", "check revocation", "end"],
+        ),
+        (
+            "{ books(first: 1) { __typename } book(id: 1) { title } }",
+            ["admit None", "execute", "check revocation", "end"],
+        ),
+        ("{ __typename }", ["admit __typename", "execute", "check revocation", "end"]),
+        ("{", ["admit None", "check revocation", "end"]),
+        ("{ nothing }", ["admit None", "check revocation", "end"]),
+    ],
+)
+async def test_a_request_is_admitted_before_its_checks_and_its_execution(query: str, happened: list[str]) -> None:
+    scene = Scene()
+    await scene.ask(query)
+    assert scene.happened == happened
+
+
+@pytest.mark.parametrize("query", [LIST, ADD, "{", "{ nothing }"])
+async def test_a_request_that_is_not_admitted_runs_nothing_and_is_told_when_to_retry(query: str) -> None:
+    scene = Scene(refusal=Throttled("too fast", retryAfterMs=1_200, quota="x"))
+    answered = await scene.ask(query)
+    assert (answered.status, answered.headers["retry-after"], scene.happened) == (429, "2", [])
+    assert answered.json()["errors"][0]["extensions"] == {"code": "THROTTLED", "retryAfterMs": 1_200, "quota": "x"}
+
+
+async def test_the_body_of_a_request_that_is_refused_is_not_read() -> None:
+    async def refuse(_: str | None) -> str:
+        raise Throttled("too fast", retryAfterMs=1)
+
+    app, sent = endpoint(authenticate=refuse), []
+
+    async def receive() -> Message:
+        raise AssertionError("nobody wants it")
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope: Scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/graphql",
+        "query_string": b"",
+        "headers": [(b"content-type", b"application/json"), (b"content-length", b"100000")],
+    }
+    reader: Receive = receive
+    await app(scope, reader, send)
+    assert sent[0]["status"] == 429
+
+
+async def test_throttled_requests_are_counted_but_not_logged_one_by_one() -> None:
+    async def refuse(_: str | None) -> str:
+        raise Throttled("too fast", retryAfterMs=1)
+
+    with capture_logs() as lines:
+        refusing = shop(authenticate=refuse)
+        assert (await post(refusing, {"query": LIST}, authorization=TOKEN)).status == 429
+        assert [line["event"] for line in lines] == []
+        assert (await post(shop(), {"query": LIST}, authorization=TOKEN)).status == 200
+    assert [line["event"] for line in lines] == ["request"]
+    from tests.fakes.asgi_client import send_request
+
+    assert b'keyfence_http_requests_total{status="429"} 1' in (await send_request(refusing, path="/metrics")).body
+
+
+@pytest.mark.parametrize("query", [LIST, ADD, "{ book(id: 77) { title } }"])
+async def test_the_cost_is_returned_on_request_also_beside_errors(query: str) -> None:
+    answered = await Scene().ask(query, extensions={"cost": True})
+    assert answered.json()["extensions"] == {"cost": {"of": "ada"}}
+    assert "extensions" not in (await Scene().ask(query)).json()
+
+
+async def test_an_api_without_cost_returns_no_extension() -> None:
+    answered = await post(endpoint(), {"query": LIST, "extensions": {"cost": True}}, authorization=TOKEN)
+    assert "extensions" not in answered.json()

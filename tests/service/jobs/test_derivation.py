@@ -1,0 +1,51 @@
+"""What every entity of the catalogue writes is right, and is right in any slot that readers look into."""
+
+from dataclasses import replace
+
+import pytest
+
+from keyfence.domains.users.access_patterns import users
+from keyfence.jobs.rekey.index_keys import UnreadableItem, differing_index_keys
+from keyfence.store.keys import Fence
+from keyfence.store.shards import UNSHARDED
+from keyfence_iam.tenant import TenantId
+from tests.fakes.shard_maps import even_shards
+from tests.system.jobs.rekey_run import user
+
+FENCE = Fence.for_tenant(TenantId("acme"))
+EIGHT = even_shards({"users": 8})
+
+
+def test_an_item_that_was_just_made_is_right() -> None:
+    assert differing_index_keys(users, users.to_item(user(1), FENCE, EIGHT), FENCE, EIGHT) == {}
+
+
+@pytest.mark.parametrize("slot", range(8))
+def test_it_stays_in_its_slot_and_moves_out_of_one_that_nobody_reads(slot: int) -> None:
+    item = users.to_item(user(1), FENCE, UNSHARDED)
+    item["GSI2PK"] = {"S": f"TENANT#acme#USERS#{slot:02x}"}
+    assert differing_index_keys(users, item, FENCE, EIGHT) == {}
+    wrong = {} if slot == 0 else {"GSI2PK": "TENANT#acme#USERS#00"}
+    assert differing_index_keys(users, item, FENCE, UNSHARDED) == wrong
+
+
+def test_another_partition_gets_the_slot_of_a_new_item() -> None:
+    item = users.to_item(user(1), FENCE, EIGHT)
+    expected = item["GSI2PK"]["S"]
+    item["GSI2PK"] = {"S": "TENANT#acme#PEOPLE#07"}
+    assert differing_index_keys(users, item, FENCE, EIGHT) == {"GSI2PK": expected}
+
+
+def test_one_who_is_deleted_stands_in_no_index() -> None:
+    item = users.to_item(user(1), FENCE, UNSHARDED)
+    gone = users.to_item(replace(user(1), deleted_at=user(1).created_at), FENCE, UNSHARDED)
+    assert differing_index_keys(users, {**item, **gone}, FENCE, UNSHARDED) == dict.fromkeys(
+        ("GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK")
+    )
+
+
+@pytest.mark.parametrize("name", ["email", "version", "createdAt", "role"])
+def test_what_cannot_be_read_is_not_judged(name: str) -> None:
+    item = {key: value for key, value in users.to_item(user(1), FENCE, UNSHARDED).items() if key != name}
+    with pytest.raises(UnreadableItem):
+        differing_index_keys(users, item, FENCE, UNSHARDED)

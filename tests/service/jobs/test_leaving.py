@@ -1,0 +1,37 @@
+"""A tenant leaves from wherever its items are, but not while somebody is moving them."""
+
+from dataclasses import replace
+
+import pytest
+
+from keyfence.errors import Conflict
+from keyfence.jobs.job import JobId
+from keyfence.jobs.offboard.start import mark_offboarding
+from keyfence.store.shards import ShardCounts
+from keyfence.tenancy.tenant import MovePhase, Placement, TenantStatus
+from tests.service.tenancy.test_moving_homes import tenant
+
+JOB = JobId("job_2")
+
+
+@pytest.mark.parametrize("phase", MovePhase)
+@pytest.mark.parametrize("placement", Placement)
+def test_nobody_leaves_while_being_moved(placement: Placement, phase: MovePhase) -> None:
+    moving = tenant(placement, phase)
+    assert moving.move
+    with pytest.raises(Conflict, match=f"`keyfence job resume {moving.move.job_id}`") as refusal:
+        mark_offboarding(moving, JOB)
+    assert refusal.value.extensions == {"job": moving.move.job_id}
+
+
+def test_nobody_leaves_while_its_shards_are_changed() -> None:
+    still, changing = ShardCounts(read_shards=2, write_shards=2), ShardCounts(job_id="job_1")
+    with pytest.raises(Conflict, match=r"the shards of users .* `keyfence job resume job_1`"):
+        mark_offboarding(replace(tenant(), shards={"groups": still, "users": changing}), JOB)
+    assert mark_offboarding(replace(tenant(), shards={"groups": still}), JOB).status is TenantStatus.OFFBOARDING
+
+
+@pytest.mark.parametrize("placement", Placement)
+def test_who_is_still_leaves_from_where_it_is(placement: Placement) -> None:
+    gone = mark_offboarding(tenant(placement), JOB)
+    assert (gone.status, gone.placement) == (TenantStatus.OFFBOARDING, placement)

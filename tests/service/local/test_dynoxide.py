@@ -1,0 +1,102 @@
+"""dynoxide keeps its data, locks it against other processes, and says why it stopped."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from keyfence.local.engines import dynoxide
+from keyfence.local.engines.dynoxide import DATABASE, Dynoxide
+from keyfence.local.engines.engine import EngineBusy, EngineFailed, EngineMissing
+from tests.service.local.conftest import Start, quiet
+from tests.service.local.engine_tables import create_table, tables
+
+
+def test_a_started_engine_answers_and_is_persistent(engine: Dynoxide) -> None:
+    assert tables(engine.url) == []
+    assert (engine.name, engine.persistent, engine.failure()) == ("dynoxide", True, None)
+
+
+def test_data_is_there_after_a_restart(engine: Dynoxide, start: Start, tmp_path: Path) -> None:
+    create_table(engine.url, "kept")
+    engine.stop()
+    assert tables(start(tmp_path).url) == ["kept"]
+
+
+def test_stopping_ends_the_process(engine: Dynoxide) -> None:
+    engine.stop()
+    assert engine.process.returncode == 0
+
+
+def test_ctrl_c_does_not_reach_the_engine(engine: Dynoxide) -> None:
+    assert os.getsid(engine.process.pid) != os.getsid(0)
+
+
+def test_a_second_engine_on_the_same_data_is_refused(engine: Dynoxide, start: Start, tmp_path: Path) -> None:
+    with pytest.raises(EngineBusy, match=rf"already in use by process {os.getpid()} and .* {engine.process.pid}:"):
+        start(tmp_path)
+    assert tables(engine.url) == []
+
+
+def test_an_engine_without_its_parent_still_holds_the_lock(engine: Dynoxide, start: Start, tmp_path: Path) -> None:
+    """If the command is killed, its descriptor is closed and the engine runs on."""
+    engine.lock.release()
+    try:
+        with pytest.raises(EngineBusy, match=str(engine.process.pid)):
+            start(tmp_path)
+    finally:
+        engine.process.terminate()
+        engine.process.wait()
+
+
+def test_the_failure_of_a_killed_engine_has_its_exit_code(engine: Dynoxide) -> None:
+    engine.process.send_signal(signal.SIGKILL)
+    engine.process.wait()
+    assert str(engine.failure()).startswith("dynoxide stopped with exit code -9: Dynoxide listening")
+    engine.stop()
+
+
+def test_a_broken_database_is_reported_and_leaves_no_lock(start: Start, tmp_path: Path) -> None:
+    (tmp_path / DATABASE).write_text("not a database at all, not even nearly")
+    for _ in range(2):
+        with pytest.raises(EngineFailed, match="not a valid SQLite database"):
+            start(tmp_path)
+
+
+def test_a_binary_that_cannot_run_counts_as_missing(tmp_path: Path) -> None:
+    program = tmp_path / "dynoxide"
+    program.write_bytes(os.urandom(64))
+    program.chmod(0o755)
+    with pytest.raises(EngineMissing, match="cannot be run"):
+        dynoxide.start(tmp_path, quiet, program)
+
+
+def test_a_binary_that_never_answers_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[subprocess.Popen[bytes]] = []
+    end = dynoxide._end
+
+    def record(process: subprocess.Popen[bytes]) -> None:
+        end(process)
+        ended.append(process)
+
+    monkeypatch.setattr(dynoxide, "START_SECONDS", 0.1)
+    monkeypatch.setattr(dynoxide, "_end", record)
+    program = tmp_path / "dynoxide"
+    program.write_text("#!/bin/sh\nexec /bin/sleep 60\n")
+    program.chmod(0o755)
+    with pytest.raises(EngineFailed, match="did not answer"):
+        dynoxide.start(tmp_path, quiet, program)
+    assert [process.returncode for process in ended] == [-signal.SIGTERM]
+
+
+def test_another_port_is_tried_if_the_first_is_taken(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = start(tmp_path / "other")
+    ports = iter([other.port, dynoxide._free_port()])
+    monkeypatch.setattr(dynoxide, "_free_port", lambda: next(ports))
+    engine = start(tmp_path / "this")
+    assert engine.port != other.port
+    assert tables(engine.url) == []

@@ -1,0 +1,82 @@
+"""The `cost` extension returns what a request has cost, to callers that request it."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from keyfence.settings import PriceSettings
+from tests.fakes.asgi_client import send_request
+from tests.stack import ApiClient, ServiceStack
+from tests.system.api.quota_server import QuotaServer
+
+USERS = "{ users { edges { node { email } } } }"
+CREATE = 'mutation { createUser(input: {email: "cost@x.example", name: "N"}) { id } }'
+
+
+async def cost(session: ApiClient, query: str, extensions: Any) -> Any:
+    answer = (await session.post({"query": query, "extensions": extensions})).json()
+    return answer.get("extensions", {}).get("cost")
+
+
+async def consumed(stack: ServiceStack, session: ApiClient, query: str) -> tuple[Any, int]:
+    stack.take_calls()
+    told = await cost(session, query, {"cost": True})
+    return told, len(
+        [call for call in stack.take_calls() if call.parameters.get("TableName") or "TransactItems" in call.parameters]
+    )
+
+
+async def test_a_request_with_the_cost_extension_gets_calls_units_and_dollars(
+    stack: ServiceStack, owner: ApiClient
+) -> None:
+    await owner.data(USERS)
+    told, calls = await consumed(stack, owner, USERS)
+    assert told["calls"] == calls == 2
+    assert told["readUnits"] == 1.5, "half a unit for an empty list, and one for the look at the token"
+    assert told["writeUnits"] == 0
+    assert told["usd"] == pytest.approx(1.5 * 0.125 / 1e6)
+
+
+@pytest.mark.one_engine
+async def test_the_cost_counts_writes_and_failed_calls(stack: ServiceStack, owner: ApiClient) -> None:
+    await owner.data(USERS)
+    told, calls = await consumed(stack, owner, CREATE)
+    assert (told["calls"], told["readUnits"]) == (calls, 1)
+    assert told["writeUnits"] > 6
+    again = (await owner.post({"query": CREATE, "extensions": {"cost": True}})).json()
+    assert again["errors"][0]["extensions"]["code"] == "CONFLICT"
+    assert again["extensions"]["cost"]["calls"] == 2
+
+
+@pytest.mark.parametrize("extensions", [None, {}, {"cost": False}, {"cost": "true"}, {"cost": 1}, {"other": True}])
+async def test_a_request_without_the_extension_gets_no_cost(owner: ApiClient, extensions: Any) -> None:
+    answer = (await owner.post({"query": USERS, "extensions": extensions})).json()
+    assert set(answer) == {"data"}
+
+
+async def test_the_cost_has_no_calls_of_another_tenant(stack: ServiceStack) -> None:
+    first, second = [stack.api_client(await stack.new_tenant(name)) for name in ("cost", "cost-1")]
+    await first.data(USERS)
+    await second.data(USERS)
+    assert (await cost(first, USERS, {"cost": True}))["calls"] == 2
+
+
+async def test_the_cost_uses_the_prices_of_the_settings(stack: ServiceStack, owner: ApiClient) -> None:
+    dear = PriceSettings.model_validate({"region": "x", "as_of": "2026-01-01", "read": 1_000_000, "write": 0})
+    settings = stack.settings.model_copy(update={"prices": dear})
+    session = replace(owner, application=stack.serve(settings=settings))
+    assert (await cost(session, USERS, {"cost": True}))["usd"] == 1.5
+
+
+async def test_metrics_count_units_and_refusals_by_quota_and_name_no_tenant(stack: ServiceStack) -> None:
+    server = QuotaServer(stack=stack)
+    session = await server.tenant("metrics-of-nobody", requests_per_second=1)
+    for _ in range(5):
+        await session.execute(USERS)
+    await server.flushing.flush()
+    text = (await send_request(server.application, path="/metrics")).body.decode()
+    assert 'keyfence_requests_over_quota_total{quota="requestsPerSecond"} 3' in text
+    assert 'keyfence_usage_entries_total{outcome="written"} 2' in text
+    assert f"keyfence_dynamodb_read_units_total {stack.tables.meter.read_units}" in text
+    assert "metrics-of-nobody" not in text

@@ -1,0 +1,98 @@
+"""offboardTenant: the service starts it, a migrator completes it, and its result stays available."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from pydantic import SecretStr
+from starlette.applications import Starlette
+
+from keyfence.jobs.offboard.certificate import compare_export, signer, verify_certificate
+from keyfence_iam.tenant import TenantId
+from tests.stack import SHORT_SETTLE, ServiceStack
+from tests.system.jobs.offboarding_run import all_items, fill, items_of, migrator
+
+OFFBOARD = """mutation($id: ID!, $confirm: ID!) { offboardTenant(id: $id, confirm: $confirm) {
+  tenant { id status name } phase exportUri itemsExported itemsPurged certificate } }"""
+USERS = "{ users(first: 1) { edges { node { id } } } }"
+KEY = "k" * 43
+
+
+@pytest.fixture
+def attended(stack: ServiceStack, tmp_path: Path) -> Iterator[Starlette]:
+    """The service as `keyfence dev` runs it, with a migrator."""
+    settings = stack.settings.model_copy(update={"exports": tmp_path, "signing_key": SecretStr(KEY), **SHORT_SETTLE})
+    with migrator(stack, **SHORT_SETTLE) as by:
+        yield stack.serve(settings=settings, migrator=by)
+
+
+async def offboarded(stack: ServiceStack, tenant: TenantId, application: Starlette | None = None) -> dict[str, Any]:
+    operator = replace(stack.operator_client(), application=application or stack.application)
+    answer: dict[str, Any] = (await operator.data(OFFBOARD, id=tenant, confirm=tenant))["offboardTenant"]
+    return answer
+
+
+async def test_only_an_operator_can_offboard_a_tenant(stack: ServiceStack, tenant: TenantId) -> None:
+    owner = replace(stack.api_client(tenant), path="/admin/graphql")
+    assert await owner.error_code(OFFBOARD, id=tenant, confirm=tenant) == "UNAUTHENTICATED"
+    await stack.api_client(tenant).data(USERS)
+
+
+async def test_a_wrong_confirmation_offboards_nothing(stack: ServiceStack, tenant: TenantId) -> None:
+    other = await stack.new_tenant()
+    for id, confirm, code in (
+        (tenant, other, "BAD_USER_INPUT"),
+        (tenant, "", "BAD_USER_INPUT"),
+        ("nobody-here", "nobody-here", "NOT_FOUND"),
+        ("NO ID", "NO ID", "BAD_USER_INPUT"),
+    ):
+        assert await stack.operator_client().error_code(OFFBOARD, id=id, confirm=confirm) == code
+    for one in (tenant, other):
+        await stack.api_client(one).data(USERS)
+
+
+async def test_without_a_migrator_the_offboarding_is_only_started(stack: ServiceStack, tenant: TenantId) -> None:
+    fill(stack, tenant, 3)
+    session = stack.api_client(tenant)
+    await session.data(USERS)
+    stack.take_calls()
+    for _ in range(2):
+        answer = await offboarded(stack, tenant)
+        assert answer["tenant"] == {"id": tenant, "status": "OFFBOARDING", "name": tenant.title()}
+        assert (answer["phase"], answer["itemsExported"], answer["itemsPurged"]) == ("SUSPENDING", 0, 0)
+        assert (answer["exportUri"], answer["certificate"]) == (None, None)
+    assert {call.operation for call in stack.take_calls()} <= {"GetItem", "TransactWriteItems"}
+    assert await session.error_code(USERS) == "FORBIDDEN"
+    assert len(items_of(all_items(stack), tenant)) == 3
+    assert (
+        await stack.operator_client().error_code("mutation($id: ID!) { resumeTenant(id: $id) { id } }", id=tenant)
+        == "CONFLICT"
+    )
+
+
+async def test_a_server_with_a_migrator_completes_it_in_the_background(
+    stack: ServiceStack, tenant: TenantId, attended: Starlette, tmp_path: Path
+) -> None:
+    fill(stack, tenant, 8)
+    started = time.monotonic()
+    answer = await offboarded(stack, tenant, attended)
+    assert answer["certificate"] is None
+    while answer["phase"] != "FINISHED":
+        assert time.monotonic() < started + 60
+        await asyncio.sleep(0.05)
+        answer = await offboarded(stack, tenant, attended)
+    assert answer["tenant"] == {"id": tenant, "status": "OFFBOARDED", "name": tenant}
+    assert (answer["phase"], answer["itemsExported"], answer["itemsPurged"]) == ("FINISHED", 8, 8)
+    claims = verify_certificate(orjson.dumps(answer["certificate"]), signer(KEY).verifier)
+    compare_export(claims, tmp_path / claims["export"])
+    assert answer["exportUri"] == (tmp_path / claims["export"]).as_uri()
+    assert claims["operator"] == "an-operator"
+    assert items_of(all_items(stack), tenant) == []
+    assert await offboarded(stack, tenant) == answer, "any server answers with it, also one that cannot scan"
+    gone = replace(stack.api_client(tenant), application=attended)
+    assert await gone.error_code(USERS) == "UNAUTHENTICATED"

@@ -1,0 +1,1 @@
+"""Import and export on an engine."""

@@ -1,0 +1,87 @@
+"""One tenant is restored from a backup table, as the operations page describes."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from keyfence.app.domains import load_domains
+from keyfence.local import gate_access
+from keyfence.local.data_directory import gate_key
+from keyfence.store.dynamodb.client import ConnectionOptions
+from keyfence.store.dynamodb.table_definition import TableAdmin
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.gate import Gate
+from keyfence_iam.roles import ROLES
+from keyfence_iam.roles.names import PROVISIONER
+from keyfence_iam.tenant import TenantId
+from tests.data.full_tenant import FullTenant, stored_items
+from tests.stack import ServiceStack
+from tests.system.commands.command_runner import invoke
+
+
+def gate_of(stack: ServiceStack, table: str) -> Gate:
+    """Starts a gate with roles for one table. Its key is in a directory with the table's name."""
+    data = Path(table)
+    data.mkdir()
+    return Gate.start(
+        engine_url=stack.engine_url,
+        account=Account.from_definitions(ROLES, Deployment(table=table)),
+        key=gate_key(data),
+    )
+
+
+def table_of(gate: Gate) -> str:
+    """The table that the gate's roles allow."""
+    (statement, *_) = gate.account.role("control-plane").identity[0].statements
+    return statement.resources[0].rpartition("/")[2]
+
+
+def run(gate: Gate, *arguments: str) -> tuple[int, str]:
+    table = table_of(gate)
+    variables = {"KEYFENCE_TABLE": table, "KEYFENCE_ENDPOINT_URL": gate.url, "KEYFENCE_DATA": table}
+    result = invoke(*arguments, **variables)
+    return result.exit_code, result.stderr
+
+
+def create_table(gate: Gate) -> None:
+    provisioner = gate_access.role_session(gate.sessions, PROVISIONER).credentials
+    options = ConnectionOptions(region="us-east-1", endpoint_url=gate.url)
+    TableAdmin.connect(options, table_of(gate), load_domains().entities.projections, provisioner).create()
+
+
+def items(stack: ServiceStack) -> list[dict[str, Any]]:
+    pages = stack.engine_client().get_paginator("scan").paginate(TableName=stack.settings.table)
+    return [dict(item) for page in pages for item in page["Items"]]
+
+
+def delete_all(stack: ServiceStack, tenant: TenantId) -> None:
+    for item in items(stack):
+        if item["PK"]["S"].startswith(f"TENANT#{tenant}#"):
+            key = {"PK": item["PK"], "SK": item["SK"]}
+            stack.engine_client().delete_item(TableName=stack.settings.table, Key=key)
+
+
+def test_one_tenants_data_is_restored_and_no_other_tenant_changes(stack: ServiceStack) -> None:
+    tenant, other = asyncio.run(stack.new_tenant()), asyncio.run(stack.new_tenant())
+    for one in (tenant, other):
+        asyncio.run(FullTenant.on(stack.table(one)).fill())
+    before = stored_items(stack, tenant, other)
+    with gate_of(stack, stack.settings.table) as usual, gate_of(stack, f"{stack.settings.table}-restored") as restored:
+        create_table(restored)
+        for item in items(stack):
+            stack.engine_client().put_item(TableName=table_of(restored), Item=item)
+        delete_all(stack, tenant)
+        assert run(restored, "export", "--tenant", tenant, "--out", "lines")[0] == 0
+        assert run(usual, "import", "lines", "--tenant", tenant)[0] == 0
+        assert stored_items(stack, tenant, other) == before
+
+
+def test_a_suspended_tenant_cannot_be_imported_into(stack: ServiceStack) -> None:
+    tenant = asyncio.run(stack.new_tenant())
+    Path("lines").write_text('{"type": "category", "path": ["office"], "createdAt": "2026-11-02T09:30:00Z"}\n')
+    with gate_of(stack, stack.settings.table) as usual:
+        assert run(usual, "tenant", "suspend", tenant, "--reason", "unpaid")[0] == 0
+        assert run(usual, "import", "lines", "--tenant", tenant)[0] == 1
+        assert run(usual, "tenant", "resume", tenant)[0] == 0
+        assert run(usual, "import", "lines", "--tenant", tenant)[0] == 0

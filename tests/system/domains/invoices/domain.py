@@ -1,0 +1,16 @@
+"""Registers invoices."""
+
+from keyfence.domain import Domain
+from tests.system.domains.invoices import access_patterns
+from tests.system.domains.invoices.bulk import RECORDS
+from tests.system.domains.invoices.graphql import Invoice, InvoiceMutations, InvoiceQueries, load_invoice
+
+DOMAIN = Domain(
+    name="invoices",
+    access_patterns=(access_patterns,),
+    queries=(InvoiceQueries,),
+    mutations=(InvoiceMutations,),
+    types=(Invoice,),
+    nodes={"inv": load_invoice},
+    records=RECORDS,
+)

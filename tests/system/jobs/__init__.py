@@ -1,0 +1,1 @@
+"""Jobs on an engine: moves, reshards, rekeys, offboarding."""

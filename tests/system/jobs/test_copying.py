@@ -1,0 +1,81 @@
+"""Copies are made many at a time, and one by one where somebody is faster with one of them."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.move.copy_pass import CopyPass
+from keyfence.store.dynamodb.client import Answer, DynamoDb
+from keyfence.tenancy.tenant import Placement
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.tenant import TenantId
+from tests.stack import RecordingClient, ServiceStack
+from tests.system.jobs.offboarding_run import all_items, items_of, migrator, put_items, with_client
+from tests.system.jobs.rekey_run import right_items
+
+pytestmark = pytest.mark.one_engine
+COUNT = 30
+
+
+@dataclass(slots=True)
+class Rival:
+    """Changes an item of the source right before the first transaction."""
+
+    client: DynamoDb
+    stack: ServiceStack
+    item: Any
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        if operation == "TransactWriteItems" and self.item:
+            put_items(self.stack, [self.item])
+            self.item = None
+        return await self.client.call(operation, parameters, credentials)
+
+    def close(self) -> None: ...
+
+
+@contextmanager
+def copying(stack: ServiceStack, tenant: TenantId) -> Iterator[tuple[MigratorAccess, RecordingClient, CopyPass]]:
+    with migrator(stack) as by:
+        recorder = RecordingClient(by.tables.client)
+        with_recorder = with_client(by, recorder)
+        source, target = (by.table_name(tenant, one) for one in (Placement.POOL, Placement.SILO))
+        yield by, recorder, CopyPass(table=with_recorder.table_for_both(tenant), source=source, target=target)
+
+
+def own(stack: ServiceStack, tenant: TenantId) -> list[Any]:
+    pages = stack.engine_client().get_paginator("scan").paginate(TableName=f"{stack.settings.table}-silo-{tenant}")
+    return items_of([item for page in pages for item in page["Items"]], tenant)
+
+
+async def test_many_go_in_one_transaction_and_large_ones_in_several(stack: ServiceStack, tenant: TenantId) -> None:
+    items = right_items(tenant, COUNT)
+    large = [item | {"SK": {"S": "LARGE"}, "text": {"S": "x" * 300_000}} for item in items[:4]]
+    with copying(stack, tenant) as (by, recorder, copies):
+        await by.silos.create(tenant)
+        for given, transactions in ((items, 2), (large, 2)):
+            put_items(stack, given)
+            recorder.calls.clear()
+            assert (await copies.copy(given)).changed == len(given)
+            assert [call.operation for call in recorder.calls].count("TransactWriteItems") == transactions
+            assert (await copies.copy(given)).changed == 0
+    assert own(stack, tenant) == items_of(all_items(stack), tenant)
+
+
+async def test_what_changes_meanwhile_is_copied_as_it_is_then_and_the_others_with_it(
+    stack: ServiceStack, tenant: TenantId
+) -> None:
+    items = right_items(tenant, COUNT)
+    put_items(stack, items)
+    changed = items[3] | {"name": {"S": "newer"}, "version": {"N": "2"}}
+    with copying(stack, tenant) as (by, recorder, copies):
+        await by.silos.create(tenant)
+        caller = replace(copies.table.caller, client=Rival(recorder, stack, changed))
+        disturbed = replace(copies, table=replace(copies.table, caller=caller))
+        assert (await disturbed.copy(items)).changed == COUNT
+    assert own(stack, tenant) == items_of(all_items(stack), tenant)
+    assert changed in own(stack, tenant)

@@ -1,0 +1,36 @@
+"""A tenant that is busy throughout goes to a table of its own and comes back."""
+
+import asyncio
+import itertools
+
+import pytest
+
+from keyfence.tenancy.tenant import Placement
+from tests.stack import ServiceStack
+from tests.system.jobs.concurrent_load import AGES, GRACE, PAGES, ConcurrentLoad
+from tests.system.jobs.move_run import moving_in, places, populated
+
+LONGEST_CALL = 1.0
+
+
+@pytest.mark.full("live traffic; test_moving.py stands for it")
+@pytest.mark.one_engine
+async def test_nothing_is_lost_repeated_or_missed_while_a_busy_tenant_moves_there_and_back(stack: ServiceStack) -> None:
+    tenant = await populated(stack, "busy", 5)
+    bustle = ConcurrentLoad.over(stack, tenant)
+    bustle.acknowledged = set(await bustle.final())
+    bustle.numbers = itertools.count(100)
+    settings = {"tenant_cache_seconds": max(AGES), "tenant_use_seconds": GRACE, "read_timeout": LONGEST_CALL}
+    with moving_in(stack, **settings) as mover:
+        async with bustle.going_on():
+            for to in (Placement.SILO, Placement.POOL):
+                await mover.move(tenant, to, sleep=asyncio.sleep)
+    assert bustle.wrong == []
+    assert len(bustle.acknowledged) > 50
+    assert set(bustle.walks) == set(PAGES)
+    await asyncio.sleep(max(AGES))
+    final = await bustle.final()
+    assert len(final) == len(set(final))
+    assert bustle.acknowledged <= set(final)
+    assert set(final) <= bustle.acknowledged | bustle.begun
+    assert not places(stack, tenant)[1]

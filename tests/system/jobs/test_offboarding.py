@@ -1,0 +1,518 @@
+"""A tenant that leaves: exported whole, purged to the last byte, and certified."""
+
+import base64
+import gzip
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from keyfence.admin.context import AdminContextFactory
+from keyfence.admin.onboarding import OnboardingRequest
+from keyfence.errors import BadInput, Conflict, Forbidden, NotFound
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.offboard.certificate import certificate_file, compare_export, verify_certificate
+from keyfence.jobs.offboard.export_file import ExportDamaged
+from keyfence.jobs.offboard.export_pass import INDEX_LAG_SECONDS
+from keyfence.jobs.offboard.state import OffboardingPhase, OffboardingState, state_of
+from keyfence.store.codec import Item
+from keyfence.store.dynamodb.client import Answer, DynamoDb
+from keyfence.store.item_writes import delete_items
+from keyfence.store.keys import Fence
+from keyfence.tenancy.access_patterns import events_of_tenant
+from keyfence.tenancy.issuers import new_tenant_issuer
+from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.tenant import TenantStatus
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.roles.names import MIGRATOR
+from keyfence_iam.tenant import TenantId
+from tests.fakes.clock import ManualClock
+from tests.fakes.tenant_identity_provider import TenantIdentityProvider
+from tests.stack import RecordingClient, ServiceStack
+from tests.system.jobs.offboarding_run import (
+    KEY,
+    OPERATOR,
+    START,
+    Offboarder,
+    all_items,
+    begin,
+    fill,
+    items_of,
+    migrator,
+    offboard,
+    offboarder,
+    put_items,
+    watched,
+    with_client,
+)
+
+ISSUER = "https://id.leaving.example"
+
+
+@pytest.fixture(scope="module")
+def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with migrator(stack) as made:
+        yield made
+
+
+@pytest.fixture
+def time() -> ManualClock:
+    return ManualClock.at(START)
+
+
+def lines(exports: Path, job: OffboardingState) -> list[Any]:
+    with gzip.open(exports / job.export) as content:
+        return [orjson.loads(line)["item"] for line in content]
+
+
+def sorted_items(items: list[Any]) -> list[Any]:
+    return sorted(items, key=lambda item: (item["PK"]["S"], item["SK"]["S"]))
+
+
+async def test_every_item_is_in_the_export_and_none_in_the_table(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(stack, tenant, 60)
+    given = items_of(all_items(stack), tenant)
+    job = await offboard(offboarder(by, tmp_path, time, page_size=25), tenant)
+    assert sorted_items(lines(tmp_path, job)) == orjson.loads(orjson.dumps(given, default=_base64))
+    assert (job.phase, job.exported, job.purged, job.strays, job.round) == (OffboardingPhase.FINISHED, 60, 60, 0, 2)
+    for index in (None, "GSI1", "GSI2", "GSI3"):
+        assert items_of(all_items(stack, index), tenant) == []
+
+
+async def test_pages_without_any_of_its_items_are_not_the_end(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(stack, await stack.new_tenant(), 10, indexed=0)
+    fill(stack, tenant, 3, indexed=0)
+    job = await offboard(offboarder(by, tmp_path, time, page_size=2), tenant)
+    assert (job.exported, items_of(all_items(stack), tenant)) == (3, [])
+
+
+def _base64(value: object) -> str:
+    assert isinstance(value, bytes)
+    return base64.b64encode(value).decode()
+
+
+@pytest.mark.parametrize(("leaver", "neighbour"), [("a1", "a10"), ("b10", "b1"), ("c-1", "c-1-1")])
+async def test_a_neighbour_with_the_same_beginning_keeps_every_byte(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, leaver: str, neighbour: str
+) -> None:
+    gone, stays = await stack.new_tenant(leaver), await stack.new_tenant(neighbour)
+    fill(stack, gone, 12)
+    fill(stack, stays, 12)
+    before = {index: items_of(all_items(stack, index), stays) for index in (None, "GSI1", "GSI2", "GSI3")}
+    job = await offboard(offboarder(by, tmp_path, time), gone)
+    assert {item["PK"]["S"].split("#")[1] for item in lines(tmp_path, job)} == {leaver}
+    assert {index: items_of(all_items(stack, index), stays) for index in before} == before
+    assert len(before[None]) == 12
+
+
+async def test_no_word_that_only_the_tenant_had_is_left_in_the_engine(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(stack, tenant, 9, text="Zephyrine zephyrine@leaving.example")
+    operator = stack.operator_client()
+    await operator.data('mutation($id: ID!) { renameTenant(id: $id, name: "Zephyrine & Sons") { id } }', id=tenant)
+    await operator.data('mutation($id: ID!) { suspendTenant(id: $id, reason: "Zephyrine asked") { id } }', id=tenant)
+    assert b"Zephyrine" in _bytes(stack)
+    await offboard(offboarder(by, tmp_path, time), tenant)
+    assert b"ephyrine" not in _bytes(stack)
+
+
+def _bytes(stack: ServiceStack) -> bytes:
+    return repr([all_items(stack, index) for index in (None, "GSI1", "GSI2", "GSI3")]).encode()
+
+
+async def test_confirm_has_to_be_the_id_and_nothing_happens_otherwise(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    given = offboarder(by, tmp_path, time)
+    before = await given.register.get(tenant)
+    for wrong in ("", tenant.upper(), f"{tenant} ", "acme"):
+        with pytest.raises(BadInput) as refusal:
+            await begin(given, tenant, wrong or "-")
+        assert refusal.value.extensions == {"field": "confirm"}
+    assert await given.register.get(tenant) == before
+    assert await given.find_job(tenant) is None
+    with pytest.raises(NotFound):
+        await begin(given, TenantId("nobody-here"))
+
+
+async def test_the_tenant_is_shut_out_before_anything_is_read(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    """Also for credentials that are out already, and before the job has a worker."""
+    fill(stack, tenant, 3)
+    session, client = stack.api_client(tenant), stack.boto_client(tenant)
+    await session.data("{ users(first: 1) { edges { node { id } } } }")
+    given = offboarder(by, tmp_path, time)
+    await begin(given, tenant)
+    with pytest.raises(client.exceptions.ClientError) as denial:
+        client.get_item(TableName=stack.settings.table, Key={"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}})
+    assert denial.value.response["Error"]["Code"] == "AccessDeniedException"
+    phases: list[tuple[OffboardingPhase, list[float]]] = []
+    await watched(given, lambda job: phases.append((job.phase, list(time.slept)))).run(tenant)
+    first_read = next(slept for phase, slept in phases if phase is OffboardingPhase.EXPORTING)
+    assert sum(first_read) == by.settle.total_seconds(), "it waits until every server has certainly heard of it"
+
+
+async def test_items_are_purged_as_the_tenant_and_never_with_the_migrators_own_rights(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(stack, tenant, 30)
+    recorder = RecordingClient(by.tables.client)
+    await offboard(offboarder(with_client(by, recorder), tmp_path, time), tenant)
+    scans = {call.credentials for call in recorder.calls if call.operation == "Scan"}
+    purges = {call.credentials for call in recorder.calls if call.operation == "BatchWriteItem"}
+    assert len(scans) == len(purges) == 1
+    assert not scans & purges
+    (as_tenant,) = purges
+    other = {"PK": {"S": "TENANT#somebody-else#A"}, "SK": {"S": "B"}}
+    with pytest.raises(stack.engine_client().exceptions.ClientError, match="AccessDenied"):
+        stack.boto_client_with(as_tenant).delete_item(TableName=stack.settings.table, Key=other)
+    with pytest.raises(stack.engine_client().exceptions.ClientError, match="AccessDenied"):
+        stack.role_boto_client(MIGRATOR).delete_item(TableName=stack.settings.table, Key=other)
+
+
+async def test_what_turns_up_meanwhile_is_exported_and_purged_too(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    """In another round, behind what is in the file already."""
+    fill(stack, tenant, 5)
+
+    def late(job: OffboardingState) -> None:
+        if job.phase is OffboardingPhase.PURGING and job.purged + job.found == job.exported and job.round < 3:
+            put_items(stack, [{"PK": {"S": f"TENANT#{tenant}#LATE#{job.round}"}, "SK": {"S": "A"}}])
+
+    job = await offboard(offboarder(by, tmp_path, time, on_state=late), tenant)
+    exported = lines(tmp_path, job)
+    assert [item["PK"]["S"] for item in exported[5:]] == [f"TENANT#{tenant}#LATE#{at}" for at in (1, 2)]
+    assert (job.exported, job.purged, job.round) == (7, 7, 4)
+    assert items_of(all_items(stack), tenant) == []
+
+
+async def test_a_tenant_that_is_still_written_is_not_certified(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    def stubborn(job: OffboardingState) -> None:
+        if job.phase is OffboardingPhase.PURGING:
+            put_items(stack, [{"PK": {"S": f"TENANT#{tenant}#LATE#{job.round}"}, "SK": {"S": "A"}}])
+
+    fill(stack, tenant, 1)
+    given = offboarder(by, tmp_path, time)
+    with pytest.raises(Conflict, match="keep coming"):
+        await offboard(watched(given, stubborn), tenant)
+    assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
+    job = await given.run(tenant)
+    assert (job.phase, job.exported) == (OffboardingPhase.FINISHED, job.purged)
+
+
+async def test_an_item_of_somebody_else_that_points_at_the_tenant_keeps_it_from_being_certified(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    other = await stack.new_tenant()
+    keys: list[Any] = [{"PK": {"S": f"TENANT#{other}#{at}"}, "SK": {"S": "A"}} for at in range(2)]
+    fill(stack, tenant, 2)
+    put_items(stack, [key | {"GSI2PK": {"S": f"TENANT#{tenant}#L"}, "GSI2SK": {"S": "1"}} for key in keys])
+    given = offboarder(by, tmp_path, time, page_size=1)
+    for _ in range(2):
+        with pytest.raises(Conflict, match="2 items of others"):
+            await offboard(given, tenant)
+        assert items_of(all_items(stack), tenant) == []
+        assert len(items_of(all_items(stack), other)) == 2, "they are not this tenant's to purge"
+    for key in keys:
+        stack.engine_client().delete_item(TableName=stack.settings.table, Key=key)
+    assert (await given.run(tenant)).phase is OffboardingPhase.FINISHED
+
+
+@dataclass(slots=True)
+class Lagging:
+    """Shows an item in an index that has left the table already, for so many scans."""
+
+    client: DynamoDb
+    index: str
+    item: Item
+    scans: int
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        answer = await self.client.call(operation, parameters, credentials)
+        if operation != "Scan" or parameters.get("IndexName") != self.index or self.scans <= 0:
+            return answer
+        self.scans -= 1
+        return {**answer, "Items": [*answer["Items"], self.item]}
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize("index", ["GSI1", "GSI2", "GSI3"])
+async def test_what_any_index_still_shows_is_waited_for(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId, index: str
+) -> None:
+    fill(stack, tenant, 2)
+    lagging = Lagging(by.tables.client, index, {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 2)
+    job = await offboard(offboarder(with_client(by, lagging), tmp_path, time), tenant)
+    assert (job.phase, job.exported, job.round) == (OffboardingPhase.FINISHED, 2, 4)
+    assert time.slept[-2:] == [INDEX_LAG_SECONDS, INDEX_LAG_SECONDS]
+
+
+async def test_an_index_that_never_lets_go_keeps_it_from_being_certified(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    lagging = Lagging(by.tables.client, "GSI2", {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 1000)
+    given = offboarder(with_client(by, lagging), tmp_path, time)
+    with pytest.raises(Conflict, match="keep coming"):
+        await offboard(given, tenant)
+    assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
+
+
+async def test_counts_that_differ_are_not_certified(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(stack, tenant, 5)
+    given = offboarder(by, tmp_path, time)
+    job = await stopped_at(given, tenant, OffboardingPhase.CERTIFYING)
+    assert job.purged == 5
+    await given.set_state(tenant, purged=4)
+    with pytest.raises(Conflict, match="5 items were exported and 4 purged"):
+        await given.run(tenant)
+    assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
+
+
+async def test_a_key_outside_the_fence_is_never_purged(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    own, other = ({"PK": {"S": f"TENANT#{one}#A"}, "SK": {"S": "B"}} for one in (tenant, f"{tenant}0"))
+    put_items(stack, [own, other])
+    with pytest.raises(Forbidden):
+        await delete_items(by.tenant(tenant), [own, other])
+    assert by.tenant(tenant).fence == Fence.for_tenant(tenant)
+    assert items_of(all_items(stack), tenant) == [own]
+
+
+async def test_what_is_left_of_it_is_that_it_was(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path
+) -> None:
+    given, keys = offboarder(by, tmp_path, time), TenantIdentityProvider(issuer=ISSUER)
+    wanted = OnboardingRequest(
+        id=TenantId("leaver"),
+        name="Leaver",
+        tier=Tier.PREMIUM,
+        owner_email="ann@leaver.example",
+        owner_name="Ann",
+        issuer=ISSUER,
+        jwks=keys.jwks(),
+    )
+    factory = AdminContextFactory(
+        settings=stack.settings, tables=stack.tables, publish_suspensions=stack.connections.publish_suspensions
+    )
+    onboard = factory.onboarding(given.register)
+    await onboard(wanted)
+    job = await offboard(given, wanted.id)
+    tenant = await given.register.get(wanted.id)
+    assert (tenant.status, tenant.name, tenant.issuer, tenant.owner_id) == (TenantStatus.OFFBOARDED, "leaver", "", "")
+    assert (tenant.request, tenant.reason, tenant.shards, tenant.stored_bytes) == ("", None, {}, 0)
+    assert await given.register.find_issuer(ISSUER) is None
+    happened = [one async for one in given.register.table.iterate_shards(events_of_tenant, tenant=wanted.id)]
+    assert [one.kind for one in happened][:2] == ["tenant.offboarded", "tenant.offboarding"]
+    assert happened[0].by == OPERATOR
+    assert not any("leaver.example" in one.detail or ISSUER in one.detail for one in happened)
+    with pytest.raises(Conflict):
+        await onboard(wanted)
+    with pytest.raises(Conflict):
+        await onboard(replace(wanted, name="Another", issuer="https://other.example"))
+    heir = await onboard(replace(wanted, id=TenantId("heir")))
+    assert (heir.created, heir.tenant.issuer) == (True, ISSUER)
+    assert job.certificate
+
+
+async def test_an_issuer_that_another_tenant_claimed_since_is_not_freed(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    """A tenant of the settings' issuer has no identity item; somebody else's must not be taken for it."""
+    given, issuer = offboarder(by, tmp_path, time), "https://id.somebody.example"
+    owner = await stack.new_tenant()
+    identity = new_tenant_issuer(owner, issuer, TenantIdentityProvider(issuer=issuer).jwks(), None, time.datetime())
+    await given.register.claim(
+        replace(await given.register.get(tenant), id=TenantId("claimer"), issuer=issuer), identity, {}
+    )
+    await given.register.change(tenant, "test", lambda one: replace(one, issuer=issuer), detail={})
+    await offboard(given, tenant)
+    assert await given.register.find_issuer(issuer) == identity
+
+
+async def test_asked_again_it_answers_with_the_same_certificate(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(stack, tenant, 4)
+    given = offboarder(by, tmp_path, time)
+    first = await offboard(given, tenant)
+    again = await begin(given, tenant)
+    assert again.tenant.status is TenantStatus.OFFBOARDED
+    assert (await given.run(tenant)).certificate == state_of(again.job).certificate == first.certificate
+    assert [one.kind async for one in given.register.table.iterate_shards(events_of_tenant, tenant=tenant)].count(
+        "tenant.offboarded"
+    ) == 1
+
+
+async def test_the_certificate_speaks_of_this_export_and_is_signed(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(stack, tenant, 20)
+    job = await offboard(offboarder(by, tmp_path, time, page_size=7), tenant)
+    beside = certificate_file(tmp_path, job.export)
+    assert beside.read_text() == job.certificate
+    claims = verify_certificate(beside.read_bytes(), KEY.verifier)
+    assert (claims["tenant"], claims["exported"], claims["purged"]) == (tenant, 20, 20)
+    assert (claims["operator"], claims["table"]) == (OPERATOR, stack.settings.table)
+    assert (claims["startedAt"], claims["finishedAt"]) == ("2026-11-16T08:00:00.000000Z", "2026-11-16T08:00:19.000000Z")
+    compare_export(claims, tmp_path / job.export)
+
+
+async def test_a_tenant_without_items_leaves_an_empty_export(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    job = await offboard(offboarder(by, tmp_path, time), tenant)
+    assert (job.exported, (tmp_path / job.export).read_bytes()) == (0, b"")
+    compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
+
+
+async def test_a_second_worker_is_refused_and_told_until_when(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(stack, tenant, 2)
+    given = offboarder(by, tmp_path, time)
+    await begin(given, tenant)
+    first = given.store()
+    job = await first.save(before := await given.job(tenant), replace(before, worker=first.worker))
+    with pytest.raises(Conflict) as refusal:
+        await given.run(tenant)
+    assert refusal.value.extensions["until"] == "2026-11-16T08:01:00+00:00"
+    await time.sleep(61)
+    assert (await given.run(tenant)).phase is OffboardingPhase.FINISHED
+    with pytest.raises(Conflict, match="taken over"):
+        await first.save(job, job)
+
+
+async def test_a_worker_that_lost_its_lease_leaves_that_of_the_other(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    given = offboarder(by, tmp_path, time)
+    await begin(given, tenant)
+    other = given.store()
+
+    async def long(_: float) -> None:
+        await time.sleep(61)
+        await other.save(before := await given.job(tenant), replace(before, worker=other.worker))
+
+    with pytest.raises(Conflict, match="taken over"):
+        await given.run(tenant, sleep=long)
+    assert (await given.job(tenant)).worker == other.worker
+
+
+async def test_a_worker_that_is_told_to_stop_leaves_its_lease_to_the_next(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(stack, tenant, 10)
+    given = offboarder(by, tmp_path, time, page_size=3)
+    await begin(given, tenant)
+    seen: list[OffboardingState] = []
+    while not seen or seen[-1].phase is not OffboardingPhase.FINISHED:
+        once = iter([False])
+        seen.append(await given.run(tenant, should_stop=partial(next, once, True)))
+    assert len(seen) > 10
+    assert (seen[-1].exported, seen[-1].purged) == (10, 10)
+
+
+async def stopped_at(given: Offboarder, tenant: TenantId, phase: OffboardingPhase) -> OffboardingState:
+    """Begun, and left when that phase has done something."""
+    await begin(given, tenant)
+    at: list[OffboardingState] = []
+
+    def reached() -> bool:
+        return (
+            bool(at)
+            and at[-1].phase is phase
+            and (at[-1].purged if phase is OffboardingPhase.PURGING else at[-1].export_size) > 0
+        )
+
+    job = await watched(given, at.append).run(tenant, should_stop=reached)
+    assert job.phase is phase
+    return job
+
+
+@pytest.mark.parametrize("phase", [OffboardingPhase.EXPORTING, OffboardingPhase.VERIFYING_EXPORT])
+@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"x" * 5000)])
+async def test_an_export_that_is_bad_before_anything_was_purged_is_made_again(
+    stack: ServiceStack,
+    by: MigratorAccess,
+    time: ManualClock,
+    tmp_path: Path,
+    tenant: TenantId,
+    phase: OffboardingPhase,
+    damage: Any,
+) -> None:
+    fill(stack, tenant, 40)
+    given = offboarder(by, tmp_path, time, page_size=30)
+    job = await stopped_at(given, tenant, phase)
+    damage(tmp_path / job.export)
+    done = await given.run(tenant)
+    assert (done.exported, done.purged, len(lines(tmp_path, done))) == (40, 40, 40)
+    compare_export(verify_certificate(done.certificate or "", KEY.verifier), tmp_path / done.export)
+
+
+async def test_a_disk_that_damages_everything_is_not_tried_for_ever(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(stack, tenant, 5)
+    tries: list[str] = []
+
+    def damage(name: str) -> None:
+        if name == f"before {OffboardingPhase.VERIFYING_EXPORT}":
+            tries.append(name)
+            (path,) = tmp_path.glob("*.gz")
+            path.write_bytes(path.read_bytes()[:-1] if len(tries) < 5 else path.read_bytes())
+
+    with pytest.raises(ExportDamaged):
+        await offboard(offboarder(by, tmp_path, time, failpoint=damage), tenant)
+    assert len(tries) == 2
+    assert len(items_of(all_items(stack), tenant)) == 5
+
+
+async def test_an_export_that_is_bad_after_something_was_purged_stops_it_until_it_is_restored(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(stack, tenant, 40)
+    given = offboarder(by, tmp_path, time, page_size=30)
+    job = await stopped_at(given, tenant, OffboardingPhase.PURGING)
+    path = tmp_path / job.export
+    whole = path.read_bytes()
+    for bad in (b"", whole[:-9], whole[:60] + bytes([whole[60] ^ 1]) + whole[61:]):
+        path.write_bytes(bad)
+        with pytest.raises(ExportDamaged):
+            await given.run(tenant)
+        assert len(items_of(all_items(stack), tenant)) == 40 - job.purged, "nothing more is purged"
+    path.write_bytes(whole)
+    done = await given.run(tenant)
+    assert (done.exported, done.purged, done.round) == (40, 40, 2)
+
+
+async def test_a_worker_elsewhere_begins_anew_or_stops_but_never_loses_anything(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(stack, tenant, 40)
+    here, there = (
+        offboarder(by, tmp_path / "here", time, page_size=30),
+        offboarder(by, tmp_path / "there", time, page_size=30),
+    )
+    await stopped_at(here, tenant, OffboardingPhase.EXPORTING)
+    job = await stopped_at(there, tenant, OffboardingPhase.PURGING)
+    assert str(job.export_uri).startswith((tmp_path / "there").as_uri())
+    with pytest.raises(ExportDamaged):
+        await here.run(tenant)
+    assert (await there.run(tenant)).exported == 40

@@ -1,0 +1,73 @@
+"""An offboarding through throttles, errors and answers that are lost ends as one without."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from keyfence.jobs import migrator as patience
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
+from keyfence.jobs.offboard.state import OffboardingPhase
+from keyfence.store.dynamodb.flow_control import RetryPolicy
+from keyfence.tenancy.access_patterns import events_of_tenant
+from keyfence.tenancy.tenant import TenantStatus
+from keyfence_iam.gate.faults import Fault, FaultKind
+from keyfence_iam.tenant import TenantId
+from tests import tier
+from tests.fakes.clock import ManualClock
+from tests.stack import ServiceStack
+from tests.system.jobs.offboarding_run import KEY, START, all_items, begin, fill, items_of, migrator, offboarder
+
+OPERATIONS = ("Scan", "BatchWriteItem", "TransactWriteItems", "GetItem")
+KINDS: tuple[FaultKind, ...] = ("throttle", "error", "lost_request", "lost_response")
+
+
+@pytest.fixture
+def by(stack: ServiceStack, monkeypatch: pytest.MonkeyPatch) -> Iterator[MigratorAccess]:
+    monkeypatch.setattr(patience, "BATCH_RETRIES", RetryPolicy(attempts=8, first_pause=0.001, longest_pause=0.01))
+    with migrator(stack) as made:
+        yield made
+    stack.gate.faults = ()
+
+
+@pytest.mark.parametrize("kind", tier.cases(KINDS, default=["lost_response"], reason="every kind of fault"))
+@pytest.mark.one_engine
+async def test_every_third_call_of_each_kind_may_fail(
+    stack: ServiceStack, by: MigratorAccess, tmp_path: Path, tenant: TenantId, kind: FaultKind
+) -> None:
+    fill(stack, tenant, 40)
+    given = offboarder(by, tmp_path, ManualClock.at(START), page_size=15)
+    stack.gate.faults = [Fault(kind=kind, operation=one, every=3) for one in OPERATIONS]
+    await begin(given, tenant)
+    job = await given.run(tenant)
+    stack.gate.faults = ()
+    assert (job.phase, job.exported, job.purged, job.round) == (OffboardingPhase.FINISHED, 40, 40, 2)
+    assert items_of(all_items(stack), tenant) == []
+    compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
+    happened = [one.kind async for one in given.register.table.iterate_shards(events_of_tenant, tenant=tenant)]
+    assert happened == ["tenant.offboarded", "tenant.offboarding", "tenant.entered"]
+
+
+async def test_a_fence_that_cannot_be_shut_keeps_everything_where_it_is(
+    stack: ServiceStack, by: MigratorAccess, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(stack, tenant, 4)
+    given = offboarder(by, tmp_path, ManualClock.at(START))
+
+    class Unreachable(Exception):
+        """IAM is away."""
+
+    async def away(_: object) -> None:
+        raise Unreachable
+
+    broken = replace(given, publish_suspensions=away)
+    with pytest.raises(Unreachable):
+        await begin(broken, tenant)
+    with pytest.raises(Unreachable):
+        await broken.run(tenant)
+    assert len(items_of(all_items(stack), tenant)) == 4
+    assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
+    await begin(given, tenant)
+    assert (await given.run(tenant)).exported == 4

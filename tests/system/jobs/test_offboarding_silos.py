@@ -1,0 +1,204 @@
+"""A tenant that has a table of its own leaves with it, and nobody else's is touched."""
+
+import gzip
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from keyfence.errors import Conflict
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
+from keyfence.jobs.offboard.state import OffboardingPhase, OffboardingState
+from keyfence.store.codec import Item
+from keyfence.tenancy.tenant import Placement, TenantStatus
+from keyfence_iam.tenant import TenantId
+from tests.failures.crashing_client import Crash
+from tests.fakes.clock import ManualClock
+from tests.stack import RecordingClient, ServiceStack
+from tests.system.jobs.offboarding_run import (
+    KEY,
+    START,
+    CrashingProcess,
+    Offboarder,
+    all_items,
+    begin,
+    fill,
+    items_of,
+    migrator,
+    offboard,
+    offboarder,
+    put_items,
+    watched,
+    with_client,
+    without_iam,
+)
+
+pytestmark = pytest.mark.one_engine
+
+COUNT, PAGE, STRIDE = 7, 12, 15
+
+
+@pytest.fixture(scope="module")
+def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with migrator(stack) as made:
+        yield made
+
+
+@pytest.fixture
+def time() -> ManualClock:
+    return ManualClock.at(START)
+
+
+def silo(stack: ServiceStack, tenant: TenantId) -> str:
+    return f"{stack.settings.table}-silo-{tenant}"
+
+
+def own(stack: ServiceStack, tenant: TenantId) -> list[Any] | None:
+    """What its own table holds, or None where there is none."""
+    client, table = stack.engine_client(), silo(stack, tenant)
+    if table not in client.list_tables()["TableNames"]:
+        return None
+    return [item for page in client.get_paginator("scan").paginate(TableName=table) for item in page["Items"]]
+
+
+async def placed(stack: ServiceStack, by: MigratorAccess, given: Offboarder, name: str, count: int = COUNT) -> TenantId:
+    """A tenant whose items are in a table of its own."""
+    tenant = await stack.new_tenant(name)
+    fill(stack, tenant, count)
+    await by.silos.create(tenant)
+    client, pool = stack.engine_client(), stack.settings.table
+    for item in items_of(all_items(stack), tenant):
+        client.put_item(TableName=silo(stack, tenant), Item=item)
+        client.delete_item(TableName=pool, Key={"PK": item["PK"], "SK": item["SK"]})
+    await given.register.change(tenant, "test", lambda one: replace(one, placement=Placement.SILO), detail={})
+    return tenant
+
+
+def exported(exports: Path, job: OffboardingState) -> list[str]:
+    with gzip.open(exports / job.export) as content:
+        return [orjson.loads(line)["item"]["PK"]["S"] for line in content]
+
+
+async def test_its_table_goes_with_it_and_its_neighbours_stay(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path
+) -> None:
+    given = offboarder(by, tmp_path, time, page_size=3)
+    tenant, beside = await placed(stack, by, given, "owner"), await placed(stack, by, given, "owner-1")
+    pooled = await stack.new_tenant("owner-2")
+    fill(stack, pooled, COUNT)
+    before, theirs, others = own(stack, tenant), own(stack, beside), items_of(all_items(stack), pooled)
+    job = await offboard(given, tenant)
+    assert before
+    assert sorted(exported(tmp_path, job)) == sorted(item["PK"]["S"] for item in before)
+    assert (job.phase, job.exported, job.purged, job.placement) == (
+        OffboardingPhase.FINISHED,
+        COUNT,
+        COUNT,
+        Placement.POOL,
+    )
+    assert (own(stack, tenant), items_of(all_items(stack), tenant)) == (None, [])
+    assert (own(stack, beside), items_of(all_items(stack), pooled)) == (theirs, others)
+    claims = verify_certificate(job.certificate or "", KEY.verifier)
+    assert (claims["table"], claims["silo"], claims["purged"]) == (stack.settings.table, silo(stack, tenant), COUNT)
+    compare_export(claims, tmp_path / job.export)
+    found = await given.register.get(tenant)
+    assert (found.status, found.placement) == (TenantStatus.OFFBOARDED, Placement.POOL)
+
+
+async def test_what_lies_in_the_pool_besides_is_exported_and_purged_too(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path
+) -> None:
+    given = offboarder(by, tmp_path, time)
+    tenant = await placed(stack, by, given, "divided")
+    stray: Item = {"PK": {"S": f"TENANT#{tenant}#LEFT"}, "SK": {"S": "A"}}
+    put_items(stack, [stray])
+    job = await offboard(given, tenant)
+    assert exported(tmp_path, job)[-1] == f"TENANT#{tenant}#LEFT"
+    assert (job.exported, job.purged, items_of(all_items(stack), tenant)) == (COUNT + 1, COUNT + 1, [])
+
+
+async def test_it_is_purged_as_itself_in_its_own_table_before_that_is_dropped(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path
+) -> None:
+    recorder = RecordingClient(by.tables.client)
+    given = offboarder(with_client(by, recorder), tmp_path, time)
+    tenant, beside = await placed(stack, by, given, "itself"), await placed(stack, by, given, "itself-1")
+    recorder.calls.clear()
+    held = list[int]()
+
+    def seam(name: str) -> None:
+        if name == f"before {OffboardingPhase.DROPPING_TABLE}":
+            held.append(len(own(stack, tenant) or ()))
+
+    await offboard(given.with_resources(failpoint=seam), tenant)
+    assert held == [0]
+    scans = {call.credentials for call in recorder.calls if call.operation == "Scan"}
+    (as_tenant,) = {call.credentials for call in recorder.calls if call.operation == "BatchWriteItem"}
+    assert as_tenant not in scans
+    theirs = (own(stack, beside) or [])[0]
+    key = {"PK": theirs["PK"], "SK": theirs["SK"]}
+    for table in (silo(stack, beside), stack.settings.table):
+        with pytest.raises(stack.engine_client().exceptions.ClientError, match="AccessDenied"):
+            stack.boto_client_with(as_tenant).delete_item(TableName=table, Key=key)
+
+
+async def test_a_table_whose_items_were_not_all_purged_is_not_dropped(
+    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path
+) -> None:
+    given = offboarder(by, tmp_path, time)
+    tenant = await placed(stack, by, given, "unfinished")
+    await begin(given, tenant)
+    at = list[OffboardingState]()
+    worker = watched(given, at.append)
+    job = await worker.run(tenant, should_stop=lambda: bool(at) and at[-1].phase is OffboardingPhase.DROPPING_TABLE)
+    assert job.phase is OffboardingPhase.DROPPING_TABLE
+    await given.set_state(tenant, purged=COUNT - 1)
+    with pytest.raises(Conflict, match="the table is not deleted"):
+        await given.run(tenant)
+    assert own(stack, tenant) == []
+
+
+@pytest.mark.full("a crash at every call")
+async def test_a_worker_may_die_before_its_table_is_dropped_and_after(
+    stack: ServiceStack, by: MigratorAccess, tmp_path: Path
+) -> None:
+    """At every place around that, and at every so many others."""
+    beside = await placed(stack, by, offboarder(by, tmp_path, ManualClock.at(START)), "torn-beside")
+    theirs, whole = own(stack, beside), CrashingProcess(by.tables.client)
+    await torn(stack, by, tmp_path / "whole", "torn-whole", whole)
+    dropped = whole.places.index("dropped")
+    around = {*range(0, len(whole.places), STRIDE), *range(dropped - 2, dropped + 5)}
+    died = [
+        await torn(stack, by, tmp_path / f"{at}", f"torn-{at}", CrashingProcess(by.tables.client, at)) for at in around
+    ]
+    assert set(died) >= {
+        f"before {OffboardingPhase.DROPPING_TABLE}",
+        "dropped",
+        f"after {OffboardingPhase.DROPPING_TABLE}",
+        f"saved {OffboardingPhase.DROPPING_TABLE}",
+    }
+    assert own(stack, beside) == theirs
+
+
+async def torn(stack: ServiceStack, by: MigratorAccess, exports: Path, name: str, process: CrashingProcess) -> str:
+    """Where it died; whoever came next has brought it to the end that it would have had."""
+    time = ManualClock.at(START)
+    healthy = without_iam(offboarder(by, exports, time, page_size=PAGE))
+    tenant = await placed(stack, by, healthy, name)
+    await begin(healthy, tenant)
+    with suppress(Crash):
+        dying = offboarder(with_client(by, process), exports, time, page_size=PAGE, failpoint=process.place)
+        await without_iam(dying).run(tenant)
+    if process.crashed:
+        await time.sleep(61)
+        await healthy.run(tenant)
+    job = await healthy.state(tenant)
+    assert (job.phase, job.exported, job.purged, job.round) == (OffboardingPhase.FINISHED, COUNT, COUNT, 3)
+    assert (own(stack, tenant), items_of(all_items(stack), tenant)) == (None, [])
+    compare_export(verify_certificate(job.certificate or "", KEY.verifier), exports / job.export)
+    return process.places[-1]

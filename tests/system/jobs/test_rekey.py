@@ -1,0 +1,272 @@
+"""Index keys are derived anew where they are not what the declaration says, and nowhere else."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from keyfence.domains.users.access_patterns import newest_users, user_by_id, users
+from keyfence.errors import Conflict, Forbidden
+from keyfence.jobs.dispatcher import rekey_program
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.rekey.job import new_rekey_job
+from keyfence.jobs.runner import run_job
+from keyfence.store.codec import Item
+from keyfence.store.dynamodb.client import Answer, DynamoDb
+from keyfence.store.item_writes import update_index_keys
+from keyfence.store.shards import ShardMap
+from keyfence.store.writes import update_model
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.tenant import TenantId
+from tests import tier
+from tests.failures.crashing_client import Crash
+from tests.fakes.clock import ManualClock
+from tests.fakes.shard_maps import even_shards
+from tests.stack import ServiceStack
+from tests.system.jobs.offboarding_run import (
+    OPERATOR,
+    START,
+    CrashingProcess,
+    delete_items,
+    migrator,
+    put_items,
+    with_client,
+)
+from tests.system.jobs.rekey_run import fill_unkeyed, means, rekeyed, right_items, user, users_of, without_keys
+
+COUNT = 30
+
+
+@pytest.fixture
+def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with migrator(stack) as made:
+        yield made
+
+
+async def test_items_without_keys_get_them_and_the_neighbours_stay_as_they_are(
+    stack: ServiceStack, by: MigratorAccess, tenant: TenantId
+) -> None:
+    neighbour = await stack.new_tenant(f"{tenant}corp")
+    right = fill_unkeyed(stack, tenant, COUNT)
+    fill_unkeyed(stack, neighbour, 5)
+    untouched = users_of(stack, neighbour)
+    ended = await rekeyed(by, means(by, ManualClock.at(START), page_size=10), tenant)
+    assert users_of(stack, tenant) == right
+    assert users_of(stack, neighbour) == untouched
+    assert (ended.phase, ended.items_changed, ended.round, ended.counts) == ("FINISHED", COUNT, 1, {})
+    listed = await stack.table(tenant).page(newest_users, first=50)
+    assert len(listed.items) == COUNT
+    again = await rekeyed(by, means(by, ManualClock.at(START), page_size=10), tenant)
+    assert (again.items_changed, again.items_total) == (0, 0)
+
+
+async def test_a_dry_run_counts_and_touches_nothing(stack: ServiceStack, by: MigratorAccess, tenant: TenantId) -> None:
+    fill_unkeyed(stack, tenant, COUNT)
+    before = users_of(stack, tenant)
+    ended = await rekeyed(by, means(by, ManualClock.at(START)), tenant, dry_run=True)
+    assert (ended.counts, ended.items_changed, ended.phase) == ({"wrong": COUNT}, 0, "FINISHED")
+    assert users_of(stack, tenant) == before
+
+
+@pytest.mark.one_engine
+async def test_what_is_not_understood_is_counted_and_left_alone(
+    stack: ServiceStack, by: MigratorAccess, tenant: TenantId
+) -> None:
+    one, two, three, four, fine = without_keys(right_items(tenant, 5))
+    strange: list[Item] = [
+        {**one, "type": {"S": "Unheard"}},
+        {name: value for name, value in two.items() if name != "email"},
+        {**three, "PK": {"S": three["PK"]["S"] + "-elsewhere"}},
+        {name: value for name, value in four.items() if name != "type"},
+    ]
+    put_items(stack, [*strange, fine])
+    (nobodys,) = without_keys(right_items(TenantId(f"{tenant}-gone"), 1))
+    put_items(stack, [nobodys])
+    ended = await rekeyed(by, means(by, ManualClock.at(START)), None)
+    assert ended.counts == {"unknown": 2, "unreadable": 2, "ownerless": 1}
+    kept = [item for item in users_of(stack, tenant) if "GSI1PK" not in item]
+    assert len(kept) == 2, "of those that still say that they are users"
+    stack.engine_client().delete_item(TableName=stack.settings.table, Key={"PK": nobodys["PK"], "SK": nobodys["SK"]})
+
+
+@pytest.mark.one_engine
+async def test_a_type_that_was_not_asked_for_is_left_alone(
+    stack: ServiceStack, by: MigratorAccess, tenant: TenantId
+) -> None:
+    fill_unkeyed(stack, tenant, 3)
+    before = users_of(stack, tenant)
+    ended = await rekeyed(by, means(by, ManualClock.at(START)), tenant, type="Group")
+    assert (ended.items_changed, users_of(stack, tenant)) == (0, before)
+
+
+@pytest.mark.one_engine
+async def test_an_item_stays_in_its_slot_and_a_new_key_goes_where_new_items_go(
+    stack: ServiceStack, by: MigratorAccess, tenant: TenantId
+) -> None:
+    eight = even_shards({"users": 8})
+    right, old = right_items(tenant, 20, eight), right_items(tenant, 20)
+    put_items(stack, [*old[:10], *without_keys(right[10:])])
+
+    async def location(asked: TenantId) -> Any:
+        found = await rekey_program(by).location(asked)
+        return replace(found, shards=eight) if asked == tenant else found
+
+    given = means(by, ManualClock.at(START))
+    made = await given.store.add(new_rekey_job(tenant, by.tables.entities, created_by=OPERATOR))
+    ended = await run_job(given, made.id, replace(rekey_program(by), location=location))
+    assert ended.items_changed == 10
+    assert users_of(stack, tenant) == [*old[:10], *right[10:]]
+    assert len({item["GSI2PK"]["S"] for item in right[10:]}) > 2
+
+
+@pytest.mark.one_engine
+async def test_a_key_is_made_by_what_is_known_when_it_is_written_not_when_its_page_was_read(
+    stack: ServiceStack, by: MigratorAccess, tenant: TenantId
+) -> None:
+    eight, asked = even_shards({"users": 8}), 0
+    right = right_items(tenant, COUNT, eight)
+    put_items(stack, without_keys(right))
+
+    async def location(whose: TenantId) -> Any:
+        nonlocal asked
+        asked += whose == tenant
+        found = await rekey_program(by).location(whose)
+        return replace(found, shards=eight) if asked > COUNT else found
+
+    given = means(by, ManualClock.at(START), page_size=5_000)
+    made = await given.store.add(new_rekey_job(tenant, by.tables.entities, created_by=OPERATOR, segments=1))
+    await run_job(given, made.id, replace(rekey_program(by), location=location))
+    assert users_of(stack, tenant) == right
+
+
+@pytest.mark.one_engine
+async def test_keys_that_should_not_be_there_are_taken_away_and_wrong_ones_put_right(
+    stack: ServiceStack, by: MigratorAccess, tenant: TenantId
+) -> None:
+    alive, wrong, outside = right_items(tenant, 3)
+    gone = users.to_item(replace(user(9), deleted_at=user(9).created_at), by.tenant(tenant).fence, ShardMap())
+    left_over = {**gone, **{name: alive[name] for name in ("GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK")}}
+    unread = {**outside, "GSI2PK": {"S": outside["GSI2PK"]["S"][:-2] + "7f"}}
+    put_items(stack, [alive, {**wrong, "GSI1SK": {"S": "USERS"}, "GSI3PK": wrong["PK"]}, unread, left_over])
+    ended = await rekeyed(by, means(by, ManualClock.at(START)), tenant)
+    assert (ended.items_changed, users_of(stack, tenant)) == (3, [alive, wrong, outside, gone])
+
+
+async def test_no_key_outside_the_fence_is_written(stack: ServiceStack, by: MigratorAccess, tenant: TenantId) -> None:
+    (item,) = right_items(tenant, 1)
+    put_items(stack, [item])
+    for keys in ({"GSI1PK": "TENANT#other#X"}, {"GSI2PK": f"TENANT#{tenant}x#USERS#00"}):
+        with pytest.raises(Forbidden):
+            await update_index_keys(by.tenant(tenant), item, keys)
+    with pytest.raises(Forbidden):
+        await update_index_keys(by.tenant(await stack.new_tenant()), item, {"GSI1PK": None})
+    assert users_of(stack, tenant) == [item]
+
+
+class Meddling:
+    """Somebody who revises each item once, right before the migrator changes it."""
+
+    def __init__(self, client: DynamoDb, stack: ServiceStack, tenant: TenantId) -> None:
+        self.client, self.table = client, stack.table(tenant)
+        self.met: set[str] = set()
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        if operation == "UpdateItem":
+            id = parameters["Key"]["PK"]["S"].rpartition("#")[2]
+            if id not in self.met:
+                self.met.add(id)
+                await self.revise(id)
+        return await self.client.call(operation, parameters, credentials)
+
+    async def revise(self, id: str) -> None:
+        before = await self.table.find(user_by_id, id=id)
+        assert before
+        after = replace(before, email=f"new-{before.email}", version=before.version + 1)
+        await self.table.write(update_model(users, before, after))
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.one_engine
+async def test_writers_meanwhile_lose_nothing(stack: ServiceStack, by: MigratorAccess, tenant: TenantId) -> None:
+    fill_unkeyed(stack, tenant, COUNT)
+    given = means(with_client(by, Meddling(by.tables.client, stack, tenant)), ManualClock.at(START), page_size=10)
+    made = await given.store.add(new_rekey_job(tenant, by.tables.entities, created_by=OPERATOR))
+    meddled = with_client(by, Meddling(by.tables.client, stack, tenant))
+    ended = await run_job(given, made.id, rekey_program(meddled))
+    fence = by.tenant(tenant).fence
+    expected = [
+        users.to_item(replace(one, email=f"new-{one.email}", version=2), fence, ShardMap())
+        for one in (user(number) for number in range(COUNT))
+    ]
+    assert users_of(stack, tenant) == expected
+    assert (ended.round, ended.items_changed) == (2, COUNT)
+
+
+class Deleting(Meddling):
+    """Whoever has no keys has none afterwards either: only the version tells that there is nothing to be set."""
+
+    async def revise(self, id: str) -> None:
+        before = await self.table.find(user_by_id, id=id)
+        assert before
+        after = replace(before, deleted_at=before.created_at, version=before.version + 1)
+        await self.table.write(update_model(users, before, after))
+
+
+@pytest.mark.one_engine
+async def test_one_who_is_deleted_meanwhile_gets_no_keys(
+    stack: ServiceStack, by: MigratorAccess, tenant: TenantId
+) -> None:
+    fill_unkeyed(stack, tenant, 5)
+    given, meddled = means(by, ManualClock.at(START)), with_client(by, Deleting(by.tables.client, stack, tenant))
+    made = await given.store.add(new_rekey_job(tenant, by.tables.entities, created_by=OPERATOR))
+    ended = await run_job(given, made.id, rekey_program(meddled))
+    assert (ended.round, ended.items_changed) == (1, 0)
+    assert not any("GSI1PK" in item for item in users_of(stack, tenant))
+
+
+@pytest.mark.one_engine
+async def test_a_worker_may_die_at_any_call_and_at_any_seam(stack: ServiceStack, by: MigratorAccess) -> None:
+    """Nothing is changed that is right already, so that nothing is done twice."""
+    places: set[str] = set()
+    for at in range(0, 1_000, tier.size(default=9, full=3)):
+        tenant, time = await stack.new_tenant(f"torn-{at}"), ManualClock.at(START)
+        right = fill_unkeyed(stack, tenant, 9)
+        process = CrashingProcess(by.tables.client, at)
+        torn = with_client(by, process)
+        healthy = means(by, time, page_size=500)
+        made = await healthy.store.add(
+            new_rekey_job(tenant, by.tables.entities, created_by=OPERATOR, segments=2, now=time.datetime)
+        )
+        with suppress(Crash):
+            await run_job(means(torn, time, page_size=500, failpoint=process.place), made.id, rekey_program(torn))
+        if process.crashed:
+            places.add(process.places[-1])
+            await time.sleep(61)
+        ended = await run_job(healthy, made.id, rekey_program(by))
+        assert users_of(stack, tenant) == right
+        assert (ended.phase, ended.worker, ended.round) == ("FINISHED", None, 1)
+        if not process.crashed:
+            assert ended.items_changed == 9
+            break
+        delete_items(stack)
+    assert {"asking UpdateItem", "answered UpdateItem"} & places
+    assert any(place.startswith(("before", "processed", "saved")) for place in places)
+
+
+@pytest.mark.one_engine
+async def test_two_commands_at_one_migration_do_not_meet(
+    stack: ServiceStack, by: MigratorAccess, tenant: TenantId
+) -> None:
+    right = fill_unkeyed(stack, tenant, COUNT)
+    given = means(by, ManualClock.at(START), page_size=5)
+    made = await given.store.add(new_rekey_job(tenant, by.tables.entities, created_by=OPERATOR))
+    other = means(by, ManualClock.at(START), page_size=5)
+    both = await asyncio.gather(
+        run_job(given, made.id, rekey_program(by)), run_job(other, made.id, rekey_program(by)), return_exceptions=True
+    )
+    assert sorted(isinstance(one, Conflict) for one in both) == [False, True]
+    assert users_of(stack, tenant) == right

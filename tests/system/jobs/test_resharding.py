@@ -1,0 +1,280 @@
+"""Every sharded collection gets more slots, fewer, and its items put right, and is the same list all the while."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+import pytest
+
+from keyfence.app.domains import load_domains
+from keyfence.domains.counters.counter import CounterRepository
+from keyfence.domains.groups.access_patterns import memberships
+from keyfence.domains.products.model import view_counter
+from keyfence.errors import BadInput, Conflict
+from keyfence.jobs.job_store import LEASE
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.reshard.start import StartReshard
+from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
+from keyfence.store.shards import MoveDirection, ShardCounts, shard_of
+from keyfence.store.table import Table
+from keyfence.store.writes import ActivityNote, put
+from keyfence.tenancy.tenant import TenantStatus
+from keyfence_iam.tenant import TenantId
+from tests import tier
+from tests.stack import ServiceStack
+from tests.system.field_costs.large_tenant import LargeTenant
+from tests.system.field_costs.measure import fill
+from tests.system.jobs.offboarding_run import migrator
+from tests.system.jobs.reshard_run import QUERIES, SETTLE, ReshardRun, items_by_shard, items_of, listed
+
+SMALL, LARGE = 3, 40
+COLLECTIONS = load_domains().entities.collections
+ENTITIES = load_domains().entities.of_tenants
+BOTH_TIERS = ("customers", "counters")
+"""One collection whose index has the shards, and one that is a sum."""
+
+
+@dataclass(slots=True)
+class Lot:
+    """A tenant that has of everything, and its neighbour by name, which is not to notice anything."""
+
+    stack: ServiceStack
+    crowd: LargeTenant
+    tenant: TenantId
+    neighbour: TenantId
+    resharder: ReshardRun
+    before: list[Any] = field(default_factory=list)
+
+    async def table(self) -> Table:
+        return await self.resharder.table(self.stack, self.tenant)
+
+    async def seen(self, collection: str, first: int = 100) -> list[Any]:
+        return await listed(await self.table(), self.crowd, collection, first)
+
+    async def add(self, collection: str) -> None:
+        """What a server writes by the map of this moment; it joins the list."""
+        table = await self.table()
+        if collection == "counters":
+            name = view_counter(self.crowd.products[0].id)
+            await asyncio.gather(*(CounterRepository(table).add(name, ActivityNote("thing.seen")) for _ in range(10)))
+            return
+        entity = QUERIES[collection].entity
+        fresh = [model for one, model in LargeTenant.of(6).stored() if one is entity]
+        if entity is memberships:
+            fresh = [replace(model, group_id=self.crowd.groups[0].id) for model in fresh]
+        await asyncio.gather(*(table.write(put(entity, model)) for model in fresh[:12]))
+
+    def slots(self, collection: str) -> dict[int, int]:
+        return items_by_shard(items_of(self.stack, self.tenant), collection, ENTITIES)
+
+
+@pytest.fixture(scope="module")
+def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with migrator(stack) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def lots(stack: ServiceStack) -> dict[int, Lot]:
+    """By size, each made when it is first wanted and used by all tests: a collection does not touch another."""
+    return {}
+
+
+async def lot(stack: ServiceStack, by: MigratorAccess, lots: dict[int, Lot], size: int) -> Lot:
+    if size not in lots:
+        crowd, resharder = LargeTenant.of(size), ReshardRun(by=by)
+        tenant, neighbour = await stack.new_tenant(f"acme{size}"), await stack.new_tenant(f"acme{size}corp")
+        for one in (tenant, neighbour):
+            await fill(stack, one, crowd)
+        lots[size] = Lot(stack, crowd, tenant, neighbour, resharder, items_of(stack, neighbour))
+    return lots[size]
+
+
+def test_every_sharded_collection_has_a_list_or_a_sum() -> None:
+    assert {*QUERIES, "counters"} == set(COLLECTIONS.shards)
+
+
+@pytest.mark.one_engine
+@pytest.mark.parametrize(
+    "collection",
+    tier.cases(COLLECTIONS.shards, default=BOTH_TIERS, reason="every collection"),
+)
+async def test_a_collection_is_the_same_before_while_and_after_its_slots_change(
+    stack: ServiceStack, by: MigratorAccess, lots: dict[int, Lot], collection: str
+) -> None:
+    one = await lot(stack, by, lots, SMALL)
+    for shards, rebalance in ((8, False), (8, True), (3, False)):
+        await _changed(one, collection, shards, rebalance=rebalance)
+    assert items_of(stack, one.neighbour) == one.before
+
+
+@pytest.mark.full("large collections")
+@pytest.mark.one_engine
+@pytest.mark.parametrize("collection", ["orders_by_region", "activity"])
+async def test_a_large_collection_is_the_same_however_often_its_slots_change(
+    stack: ServiceStack, by: MigratorAccess, lots: dict[int, Lot], collection: str
+) -> None:
+    one = await lot(stack, by, lots, LARGE)
+    for shards, rebalance in ((4, False), (32, False), (5, False), (5, True), (7, False), (1, False)):
+        await _changed(one, collection, shards, rebalance=rebalance)
+    assert items_of(stack, one.neighbour) == one.before
+
+
+async def _changed(one: Lot, collection: str, shards: int, *, rebalance: bool) -> None:
+    """Something is written by every map on the way, and what there is, is seen at every place on the way."""
+    resharder, tenant = one.resharder, one.tenant
+    page = 80 if len(one.crowd.customers) == SMALL else 400
+    migration = await resharder.begin(tenant, collection, shards, rebalance=rebalance)
+    await one.add(collection)
+    whole = await one.seen(collection)
+    assert not whole or isinstance(whole[0], int) or len({*map(repr, whole)}) == len(whole)
+    for first in (100, 17):
+        migration = await resharder.run_pages(migration, page=page)
+        assert await one.seen(collection, first) == whole
+    migration = await resharder.run(migration)
+    assert migration.phase == "FINISHED"
+    counts = await resharder.counts(tenant, collection)
+    assert (counts.read_shards, counts.write_shards, counts.move_direction, counts.job_id) == (
+        shards,
+        shards,
+        None,
+        None,
+    )
+    assert await one.seen(collection) == whole
+    assert max(one.slots(collection)) < shards, "an item lies where nobody looks"
+    if rebalance:
+        assert counts.former_write_shards == ()
+        assert collection == "counters" or len(one.slots(collection)) > 1
+    await one.add(collection)
+
+
+@pytest.mark.one_engine
+async def test_after_rebalancing_every_item_is_where_its_id_says(
+    stack: ServiceStack, by: MigratorAccess, lots: dict[int, Lot]
+) -> None:
+    one = await lot(stack, by, lots, SMALL)
+    before = one.slots("stores")
+    await one.resharder.reshard(one.tenant, "stores", 16)
+    assert one.slots("stores") == before, "growing moves nothing"
+    own = [item for item in items_of(stack, one.tenant) if item["type"]["S"] == "Store"]
+    moved = sum(shard_of(item["id"]["S"], 16) != int(item["GSI3PK"]["S"][-2:], 16) for item in own)
+    migration = await one.resharder.reshard(one.tenant, "stores", 16, rebalance=True)
+    own = [item for item in items_of(stack, one.tenant) if item["type"]["S"] == "Store"]
+    assert [int(item["GSI3PK"]["S"][-2:], 16) for item in own] == [shard_of(item["id"]["S"], 16) for item in own]
+    assert (migration.items_changed, migration.items_total) == (moved, moved)
+    assert moved
+
+
+@pytest.mark.parametrize(
+    ("collection", "shards", "words"),
+    [
+        ("Users", 2, "collection must be one of"),
+        ("users", 0, "users can have 1 to 256 shards"),
+        ("users", 257, "users can have 1 to 256 shards"),
+        ("counters", 101, "counters can have 1 to 100 shards"),
+    ],
+)
+async def test_what_cannot_be_is_refused_and_nothing_is_written(
+    stack: ServiceStack, tenant: TenantId, by: MigratorAccess, collection: str, shards: int, words: str
+) -> None:
+    resharder = ReshardRun(by=by)
+    before = await resharder.register.get(tenant)
+    with pytest.raises(BadInput, match=words) as refused:
+        await resharder.begin(tenant, collection, shards)
+    assert refused.value.code == "BAD_USER_INPUT"
+    assert await resharder.register.get(tenant) == before
+
+
+async def test_rebalancing_keeps_the_number_of_shards(tenant: TenantId, by: MigratorAccess) -> None:
+    with pytest.raises(BadInput, match="shards must be 1: a rebalance does not change their number"):
+        await ReshardRun(by=by).begin(tenant, "users", 2, rebalance=True)
+
+
+@pytest.mark.parametrize("status", [TenantStatus.OFFBOARDING, TenantStatus.PROVISIONING])
+async def test_a_tenant_that_leaves_or_is_not_there_yet_keeps_its_shards(
+    tenant: TenantId, by: MigratorAccess, status: TenantStatus
+) -> None:
+    resharder = ReshardRun(by=by)
+    await resharder.register.change(tenant, "tenant.changed", lambda one: replace(one, status=status), detail={})
+    with pytest.raises(Conflict, match=f"the tenant is {status}") as refused:
+        await resharder.begin(tenant, "users", 4)
+    assert refused.value.code == "CONFLICT"
+    assert await resharder.counts(tenant, "users") == ShardCounts()
+
+
+async def test_one_change_at_a_time_and_the_same_wish_goes_on_with_it(tenant: TenantId, by: MigratorAccess) -> None:
+    resharder = ReshardRun(by=by)
+    migration = await resharder.begin(tenant, "users", 4)
+    for shards, rebalance in ((8, False), (1, False), (1, True)):
+        with pytest.raises(Conflict, match=f"keyfence job resume {migration.id}") as refused:
+            await resharder.begin(tenant, "users", shards, rebalance=rebalance)
+        assert refused.value.extensions["job"] == migration.id
+    assert await resharder.begin(tenant, "users", 4) == migration
+    other = await resharder.begin(tenant, "customers", 2)
+    assert [(await resharder.run(one)).phase for one in (migration, other)] == ["FINISHED", "FINISHED"]
+    assert await resharder.counts(tenant, "users") == ShardCounts(
+        read_shards=4, write_shards=4, generation=2, former_write_shards=(1,)
+    )
+
+
+async def test_a_wish_that_is_met_already_changes_nothing(tenant: TenantId, by: MigratorAccess) -> None:
+    resharder = ReshardRun(by=by)
+    await resharder.reshard(tenant, "users", 4)
+    before, asked = await resharder.register.get(tenant), list[Any]()
+    await StartReshard(resharder.register, COLLECTIONS, run_in_background=asked.append)(tenant, "users", 4)
+    assert (await resharder.register.get(tenant), asked) == (before, [])
+
+
+async def test_two_who_wish_at_once_begin_one_change(tenant: TenantId, by: MigratorAccess) -> None:
+    resharder = ReshardRun(by=by)
+    wishes = [resharder.begin(tenant, "users", shards) for shards in (2, 4, 8)]
+    came = await asyncio.gather(*wishes, return_exceptions=True)
+    assert sorted(type(one).__name__ for one in came) == ["Conflict", "Conflict", "Job"]
+
+
+async def test_every_step_is_an_event(tenant: TenantId, by: MigratorAccess) -> None:
+    resharder = ReshardRun(by=by)
+    for shards, rebalance in ((4, False), (4, True), (2, False)):
+        await resharder.reshard(tenant, "users", shards, rebalance=rebalance)
+        await resharder.time.sleep(1)
+    page = await resharder.register.events(tenant, first=10, after=None)
+    kinds = ["growing", "grown", "rebalancing", "rebalanced", "shrinking", "shrunk"]
+    assert {one.kind for one in page.items} == {"tenant.entered", *(f"shards.{kind}" for kind in kinds)}
+
+
+async def test_who_takes_over_from_one_that_waited_waits_once_more(tenant: TenantId, by: MigratorAccess) -> None:
+    """Nobody knows how long the other has been gone, nor by which clock it waited."""
+    first, second = ReshardRun(by=by), ReshardRun(by=by)
+    migration = await first.begin(tenant, "users", 4)
+    await first.run(migration, should_stop=lambda: sum(first.time.slept) >= SETTLE - 5)
+    assert (await second.run(migration)).phase == "FINISHED"
+    assert (sum(first.time.slept), sum(second.time.slept)) == (15, SETTLE)
+
+
+async def test_nothing_moves_and_nothing_is_published_before_every_server_knows(
+    tenant: TenantId, by: MigratorAccess
+) -> None:
+    resharder = ReshardRun(by=by)
+    for shards, moving in ((4, None), (2, MoveDirection.DOWN)):
+        migration = await resharder.begin(tenant, "users", shards)
+        begun = await resharder.counts(tenant, "users")
+        assert begun.move_direction is moving
+        early = await resharder.run(migration, should_stop=lambda: sum(resharder.time.slept) >= SETTLE - 5)
+        assert (early.phase, await resharder.counts(tenant, "users")) == ("SETTLING", begun)
+        assert (await resharder.run(migration)).phase == "FINISHED"
+        resharder.time.slept.clear()
+
+
+@pytest.mark.one_engine
+async def test_a_mover_works_for_longer_than_what_a_server_knows_lasts(
+    stack: ServiceStack, by: MigratorAccess, lots: dict[int, Lot]
+) -> None:
+    """Its lease is kept, and lasts for many calls."""
+    one, ticks = await lot(stack, by, lots, SMALL), count(step=LEASE.total_seconds() / 200)
+    slow = ReshardRun(by=replace(by, tables=replace(by.tables, clock=lambda: next(ticks))))
+    await slow.reshard(one.tenant, "group_members", 16)
+    migration = await slow.reshard(one.tenant, "group_members", 16, rebalance=True)
+    assert (migration.phase, migration.items_changed > 3) == ("FINISHED", True)
+    assert next(ticks) > TENANT_USE_SECONDS + TENANT_CACHE_SECONDS

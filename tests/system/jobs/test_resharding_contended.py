@@ -1,0 +1,56 @@
+"""Items that others change while a mover has them in hand are moved all the same, with what was changed."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from keyfence.auth.principal import Role
+from keyfence.domains.users.model import UserId
+from keyfence.domains.users.repository import UserRepository
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.reshard.start import counts_of
+from keyfence.store.shards import ShardMap
+from keyfence.tenancy.cache import location_of
+from tests.stack import ServiceStack
+from tests.system.jobs.offboarding_run import migrator
+from tests.system.jobs.reshard_run import ReshardRun
+
+pytestmark = pytest.mark.one_engine
+
+
+@pytest.fixture(scope="module")
+def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with migrator(stack) as made:
+        yield made
+
+
+async def test_what_changes_without_a_new_version_meanwhile_is_no_damage(
+    stack: ServiceStack, by: MigratorAccess
+) -> None:
+    tenant, resharder = await stack.new_tenant("contended"), ReshardRun(by=by)
+    await resharder.reshard(tenant, "users", 8)
+    table = stack.table(tenant, shards=ShardMap((await resharder.register.get(tenant)).shards))
+    ids = [
+        (await UserRepository(table).create(email=f"{number}@x.example", name="A", role=Role.MEMBER)).id
+        for number in range(12)
+    ]
+    begun = await resharder.begin(tenant, "users", 1)
+    put, stopped = 0, False
+
+    async def busy(id: UserId) -> None:
+        nonlocal put
+        while not stopped:
+            await UserRepository(table).put_setting(id, f"setting-{put % 20}", put)
+            put += 1
+
+    others = asyncio.gather(*(busy(id) for id in ids[:3]))
+    await resharder.run(begun, page_size=4)
+    stopped = True
+    await others
+    tenant_now = await resharder.register.get(tenant)
+    assert (counts_of(tenant_now, "users").read_shards, put > 3) == (1, True)
+    listed = await UserRepository(stack.tables.for_tenant(location_of(tenant_now), writes=True)).newest(
+        first=50, after=None
+    )
+    assert sorted(user.id for user in listed.items) == sorted(ids)

@@ -1,0 +1,225 @@
+"""While slots change under them, those who write lose nothing and those who read miss nothing."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+import pytest
+
+from keyfence.domains.activity.activity_log import ActivityId, ActivityRepository, activities, new_activity
+from keyfence.domains.counters.counter import CounterRepository
+from keyfence.domains.customers.repository import CustomerRepository
+from keyfence.errors import Throttled
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.runner import run_job
+from keyfence.store import timestamps
+from keyfence.store.ids import new_id
+from keyfence.store.pagination import Page
+from keyfence.store.table import Table
+from keyfence.store.writes import ActivityNote, put
+from keyfence.tenancy.cache import TenantCache
+from keyfence_iam.tenant import TenantId
+from tests.stack import ServiceStack
+from tests.system.jobs.offboarding_run import migrator
+from tests.system.jobs.reshard_run import ReshardRun
+
+pytestmark = [pytest.mark.one_engine, pytest.mark.full("live traffic; test_resharding_contended.py stands for it")]
+
+MAX_AGE, GRACE, LONGEST_CALL = 0.4, 0.6, 1.0
+WRITERS, SIZES, FIRST = 8, (1, 3, 7, 50), 40
+CHANGES = ((4, False), (4, True), (2, False), (8, False))
+PAUSE = 0.4
+SEEN = ActivityNote("thing.seen")
+
+
+@pytest.fixture(scope="module")
+def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    settings = {"tenant_cache_seconds": MAX_AGE, "tenant_use_seconds": GRACE, "read_timeout": LONGEST_CALL}
+    with migrator(stack, **settings) as made:
+        yield made
+
+
+@dataclass(slots=True)
+class Servers:
+    """Three, each with what it read of the tenant at another time; whoever calls meets one after the other."""
+
+    stack: ServiceStack
+    tenant: TenantId
+    registries: list[TenantCache] = field(default_factory=list)
+    turns: "count[int]" = field(default_factory=count)
+
+    @classmethod
+    async def started(cls, stack: ServiceStack, tenant: TenantId) -> "Servers":
+        made = cls(stack, tenant)
+        for _ in range(3):
+            control = stack.tables.for_control_plane(writes=False)
+            made.registries.append(TenantCache(control, max_age=MAX_AGE, max_use=GRACE))
+            await made.registries[-1].served(tenant)
+            await asyncio.sleep(MAX_AGE / 3)
+        return made
+
+    async def table(self) -> Table:
+        registry = self.registries[next(self.turns) % 3]
+        return self.stack.tables.for_tenant(registry.location(await registry.served(self.tenant)), writes=True)
+
+
+Make = Callable[[Table], Awaitable[str]]
+Show = Callable[[Table, int, str | None], Awaitable[Page[Any]]]
+
+
+async def _customer(table: Table) -> str:
+    return (await CustomerRepository(table).create(name="Ann", email=None)).id
+
+
+async def _customers(table: Table, first: int, after: str | None) -> Page[Any]:
+    return await CustomerRepository(table).newest(first=first, after=after)
+
+
+async def _activity(table: Table) -> str:
+    made = new_activity(ActivityId(new_id("act")), SEEN, "somebody", timestamps.utc_now())
+    await table.write(put(activities, made))
+    return made.id
+
+
+async def _journal(table: Table, first: int, after: str | None) -> Page[Any]:
+    return await ActivityRepository(table).latest(first=first, after=after)
+
+
+LISTS: dict[str, tuple[Make, Show]] = {"customers": (_customer, _customers), "activity": (_activity, _journal)}
+
+
+@dataclass(slots=True)
+class Crew:
+    """Those who write and read throughout. What takes too long is refused, and asked for once more."""
+
+    servers: Servers
+    make: Make
+    show: Show
+    written: list[str] = field(default_factory=list)
+    """Acknowledged."""
+    walks: Counter[int] = field(default_factory=Counter)
+    over: bool = False
+
+    async def write(self) -> None:
+        while not self.over:
+            await self.one()
+            await asyncio.sleep(PAUSE)
+
+    async def one(self) -> None:
+        try:
+            self.written.append(await self.make(await self.servers.table()))
+        except Throttled:
+            return
+
+    async def read(self, first: int) -> None:
+        while not self.over:
+            there = set(self.written)
+            found = await self.walk(first)
+            ids = [one.id for one in found]
+            assert found == sorted(found, key=lambda one: (one.created_at, one.id), reverse=True)
+            assert len(set(ids)) == len(ids), "an item came twice"
+            assert there <= set(ids), "an item was missed"
+            self.walks[first] += 1
+
+    async def walk(self, first: int, after: str | None = None) -> list[Any]:
+        found = list[Any]()
+        while True:
+            page = await self.page(first, after)
+            assert len(page.items) == first or not page.has_next
+            found += page.items
+            if not page.has_next:
+                return found
+            after = page.edges[-1].cursor()
+
+    async def page(self, first: int, after: str | None) -> Page[Any]:
+        """The next server may be another, and know less or more."""
+        while True:
+            try:
+                return await self.show(await self.servers.table(), first, after)
+            except Throttled:
+                continue
+
+
+async def changed(by: MigratorAccess, tenant: TenantId, collection: str) -> int:
+    """Grown, rebalanced, shrunk and grown again, in small steps; how many items were moved."""
+    resharder, moved = ReshardRun(by=by), 0
+    for shards, rebalance in CHANGES:
+        migration = await resharder.begin(tenant, collection, shards, rebalance=rebalance)
+        means = replace(by.job_resources(units_per_second=1_000_000.0), page_size=20)
+        done = await run_job(means, migration.id, resharder.program)
+        assert done.phase == "FINISHED"
+        moved += done.items_changed
+    return moved
+
+
+@pytest.mark.parametrize("collection", LISTS)
+async def test_a_list_is_whole_for_everybody_while_its_slots_change(
+    stack: ServiceStack, tenant: TenantId, by: MigratorAccess, collection: str
+) -> None:
+    crew = Crew(await Servers.started(stack, tenant), *LISTS[collection])
+    await asyncio.gather(*(crew.one() for _ in range(FIRST)))
+    start = await crew.page(9, None)
+    rest = await crew.walk(50, start.edges[-1].cursor())
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(WRITERS):
+            tasks.create_task(crew.write())
+        for size in SIZES:
+            tasks.create_task(crew.read(size))
+        assert await changed(by, tenant, collection) > FIRST / 2
+        crew.over = True
+    last = Counter(one.id for one in await crew.walk(50))
+    assert {id: last[id] for id in crew.written} == dict.fromkeys(crew.written, 1)
+    assert max(last.values()) == 1
+    assert await crew.walk(4, start.edges[-1].cursor()) == rest, "a cursor goes on where it stood"
+    assert set(crew.walks) == set(SIZES)
+    assert len(crew.written) > FIRST + WRITERS
+
+
+@dataclass(slots=True)
+class Count:
+    """What was added for certain, and what may have been."""
+
+    servers: Servers
+    begun: int = 0
+    added: int = 0
+    read: int = 0
+    over: bool = False
+
+    async def add(self) -> None:
+        while not self.over:
+            self.begun += 1
+            try:
+                await CounterRepository(await self.servers.table()).add("door", SEEN)
+                self.added += 1
+            except Throttled:
+                continue
+            await asyncio.sleep(0.02)
+
+    async def sum(self) -> None:
+        while not self.over:
+            least = self.added
+            try:
+                (total,) = await CounterRepository(await self.servers.table()).totals(["door"])
+            except Throttled:
+                continue
+            assert least <= total <= self.begun
+            self.read += 1
+
+
+async def test_a_sum_is_right_at_every_moment_while_its_slots_change(
+    stack: ServiceStack, tenant: TenantId, by: MigratorAccess
+) -> None:
+    counted = Count(await Servers.started(stack, tenant))
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(WRITERS):
+            tasks.create_task(counted.add())
+        for _ in SIZES:
+            tasks.create_task(counted.sum())
+        assert await changed(by, tenant, "counters") == 2, "the parts of two slots, added to the others"
+        counted.over = True
+    (total,) = await CounterRepository(await counted.servers.table()).totals(["door"])
+    assert counted.added <= total <= counted.begun
+    assert min(counted.read, counted.added) > 20

@@ -1,0 +1,1 @@
+"""The demo data on an engine."""

@@ -1,0 +1,1 @@
+"""Tenants on an engine: onboarding, issuers, long lists."""

@@ -1,1 +1,0 @@
-"""The scale model has known answers where the answer is known."""

@@ -1,1 +1,0 @@
-"""Migrations without a table."""
