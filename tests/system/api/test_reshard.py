@@ -43,17 +43,17 @@ async def shards_of(operator: ApiClient, tenant: TenantId, collection: str = "us
     return dict(found)
 
 
-async def create_user(session: Session, email: str) -> None:
+async def create_user(session: ApiClient, email: str) -> None:
     """Repeat the call while it is throttled: with a short settle time, a slow request may not use a cached tenant."""
     for _ in range(50):
-        answer = await session.answer(CREATE, email=email)
+        answer = await session.execute(CREATE, email=email)
         if "errors" not in answer:
             return
         assert answer["errors"][0]["extensions"]["code"] == "THROTTLED", answer
     raise AssertionError("the call was throttled every time")
 
 
-async def ended(operator: Session, tenant: TenantId) -> dict[str, Any]:
+async def ended(operator: ApiClient, tenant: TenantId) -> dict[str, Any]:
     for _ in range(400):
         if (found := await shards_of(operator, tenant))["job"] is None:
             return found
