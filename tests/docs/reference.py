@@ -85,7 +85,7 @@ def log_events_page() -> str:
 def lint_rules_page() -> str:
     """Returns the page of all rules of `keyfence policy lint`, by their code."""
     rows = [
-        (f"`{rule.code}`", f"`{rule.name}`", rule.fix.replace("<", "\\<"))
+        (f"`{rule.code}`", f"`{rule.name}`", lint.TenantLayout().describe(rule.fix).replace("<", "\\<"))
         for rule in sorted(lint_rules(), key=_code_order)
     ]
     introduction = (
