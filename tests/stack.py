@@ -1,4 +1,4 @@
-"""The service over one engine behind a gate, and the tenants who talk to it in a test."""
+"""The service on an engine behind a gate, and the clients that call it in a test."""
 
 import itertools
 import json
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 NO_TENANT = TenantId("")
 ENGINE_CREDENTIALS = Credentials("AKIALOCAL00000000000", "local")
-"""Engines let everybody in."""
+"""Engines accept any credentials."""
 
 UNLIMITED_QUOTAS = QuotaOverrides(
     requests_per_second=1_000_000,
@@ -52,7 +52,7 @@ UNLIMITED_QUOTAS = QuotaOverrides(
     users=1_000_000,
     storage_mb=1_000_000,
 )
-"""Tests are in a hurry."""
+"""Quotas that no test reaches."""
 
 _numbers = itertools.count(1)
 _boto = boto3.Session()
@@ -61,7 +61,7 @@ _once = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeou
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """A call as it went out."""
+    """A call that was sent."""
 
     operation: str
     parameters: Mapping[str, Any]
@@ -70,7 +70,7 @@ class RecordedCall:
 
 @dataclass(slots=True)
 class RecordingClient:
-    """A client that writes down every call before it makes it."""
+    """A client that records every call before it sends it."""
 
     client: DynamoDb
     calls: list[RecordedCall] = field(default_factory=list)
@@ -84,12 +84,12 @@ class RecordingClient:
 
 
 class GraphQLFailure(AssertionError):
-    """An answer with errors where the test wanted data."""
+    """A response with errors where a test expects data."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiClient:
-    """One caller with a token, talking to the service over HTTP semantics."""
+    """A caller with a token. Requests go to the ASGI application without a socket."""
 
     application: Starlette
     token: str
@@ -114,7 +114,7 @@ class ApiClient:
         return data
 
     async def error_code(self, query: str, **variables: Any) -> str:
-        """The code of the one error that the answer has."""
+        """Returns the code of the only error in the response."""
         answer = await self.execute(query, **variables)
         (error,) = answer["errors"]
         code: str = error["extensions"]["code"]
@@ -132,7 +132,7 @@ SHORT_SETTLE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceStack:
-    """The service, its table, the gate before it and its identity provider."""
+    """The service with its table, the gate in front of the engine, and its identity provider."""
 
     application: Starlette
     connections: Connections
@@ -183,7 +183,7 @@ class ServiceStack:
         self.gate.stop()
 
     def serve(self, **changes: Any) -> Starlette:
-        """Another server over the same table, with these fields of its connections changed."""
+        """Starts another server on the same table, with these fields of its connections changed."""
         return Service(replace(self.connections, **changes)).app
 
     async def new_tenant(self, name: str | None = None) -> TenantId:
@@ -212,23 +212,23 @@ class ServiceStack:
         return self.tables.for_tenant(TenantLocation(tenant=tenant, shards=shards), writes=writes)
 
     def boto_client(self, tenant: TenantId, *, read_only: bool = False) -> "DynamoDBClient":
-        """A plain boto3 client that is this tenant, at the gate."""
+        """Returns a boto3 client of the gate with a session of this tenant."""
         session = gate_access.tenant_session(self.gate.sessions, tenant, writes=not read_only)
         return self.boto_client_with(session.credentials)
 
     def role_boto_client(self, role: str) -> "DynamoDBClient":
-        """A plain boto3 client that is one of the other roles, at the gate."""
+        """Returns a boto3 client of the gate with a session of this role."""
         return self.boto_client_with(gate_access.role_session(self.gate.sessions, role).credentials)
 
     def boto_client_with(self, credentials: Credentials) -> "DynamoDBClient":
         return _client(self.gate.url, credentials)
 
     def engine_client(self) -> "DynamoDBClient":
-        """What is really in the table: the engine itself, behind the gate."""
+        """Returns a boto3 client of the engine, which sees all items without the gate."""
         return _client(self.engine_url, ENGINE_CREDENTIALS)
 
     def take_calls(self) -> list[RecordedCall]:
-        """What went out since the last time this was asked."""
+        """Returns the calls since the last call of this method."""
         seen, self.recorder.calls = self.recorder.calls, []
         return seen
 
