@@ -44,117 +44,117 @@ TABLE_WIDE = tuple(
 """Listed a second time, independently of the policies, so that an action missing there is found."""
 
 
-def opens_its_own_partitions(policy: Policy) -> bool:
+def allows_its_own_partitions(policy: Policy) -> bool:
     return all(_allows(policy, call) for call in (get(A1), query(A1), query(A1, "GSI1"), batch_get(A1, A1)))
 
 
-def shuts_the_neighbours(policy: Policy) -> bool:
+def denies_the_neighbours(policy: Policy) -> bool:
     foreign = [call for other in (A10, OTHER, *NOBODYS) for call in (get(other), query(other), query(other, "GSI3"))]
     return not any(_allows(policy, call) for call in foreign)
 
 
-def opens_its_own_silo(policy: Policy) -> bool:
+def allows_its_own_silo(policy: Policy) -> bool:
     own = SILOS["a1"]
     return all(_allows(policy, call) for call in (get(A1, TableName=own), query(A1, "GSI2", TableName=own)))
 
 
-def shuts_the_silos_of_others(policy: Policy) -> bool:
+def denies_the_silos_of_others(policy: Policy) -> bool:
     """Includes partitions with the tenant's own prefix: a tenant has no items in a neighbour's table."""
     others = [table for tenant, table in SILOS.items() if tenant != "a1"]
     calls = [call for table in others for call in (get(A1, TableName=table), query(A1, "GSI2", TableName=table))]
     return not any(_allows(policy, call) for call in calls)
 
 
-def shuts_the_partitions_of_others_in_its_own_silo(policy: Policy) -> bool:
+def denies_the_partitions_of_others_in_its_own_silo(policy: Policy) -> bool:
     return not any(_allows(policy, get(other, TableName=SILOS["a1"])) for other in (A10, OTHER, *NOBODYS))
 
 
-def shuts_mixed_batches(policy: Policy) -> bool:
+def denies_mixed_batches(policy: Policy) -> bool:
     return not any(_allows(policy, batch_get(*keys)) for keys in ((A1, A10), (A10, A1), (A1, A1, OTHER)))
 
 
-def shuts_calls_by_the_table(policy: Policy) -> bool:
+def denies_calls_on_the_whole_table(policy: Policy) -> bool:
     return not any(_allows(policy, call) for call in (SCAN, PARTIQL_SCAN, DESCRIBE, DELETE_TABLE))
 
 
-def shuts_calls_without_keys_by_its_grants_alone(policy: Policy) -> bool:
+def denies_calls_without_keys_by_its_allow_statements(policy: Policy) -> bool:
     """Checks the Null condition of the Allow statements, with the Deny statements removed."""
     grants = tuple(one for one in policy.statements if one.effect == "Allow")
     return not _allows_without_keys(replace(policy, statements=grants))
 
 
-def shuts_calls_without_keys_by_its_denials_alone(policy: Policy) -> bool:
+def denies_calls_without_keys_by_its_deny_statements(policy: Policy) -> bool:
     """Checks the Deny statements, with everything else allowed."""
     denials = tuple(one for one in policy.statements if one.effect == "Deny")
     return not _allows_without_keys(replace(policy, statements=(*denials, *allowing("*", None, "*").statements)))
 
 
-def shuts_table_wide_calls_by_its_denials_alone(policy: Policy) -> bool:
+def denies_table_wide_calls_by_its_deny_statements(policy: Policy) -> bool:
     """Checks that the Deny statements refuse each call, also if another policy allows everything."""
     return all(isinstance(decided, Denied) and decided.explicit for decided in _table_wide(policy))
 
 
-def gives_nothing_without_a_tenant(policy: Policy) -> bool:
+def denies_sessions_without_a_tenant(policy: Policy) -> bool:
     partitions = (A1, A10, "TENANT#", "TENANT##USER#1", *NOBODYS)
     return not any(
         SessionEvaluator.with_identity_policy(policy, None).allows(*get(partition)) for partition in partitions
     )
 
 
-def gives_no_tenant_to_an_empty_tag(policy: Policy) -> bool:
+def denies_sessions_with_an_empty_tag(policy: Policy) -> bool:
     return not any(
         SessionEvaluator.with_identity_policy(policy, "").allows(*get(partition)) for partition in (A1, A10, *NOBODYS)
     )
 
 
-def has_no_hole_that_its_text_shows(policy: Policy) -> bool:
+def passes_the_linter(policy: Policy) -> bool:
     return lint(policy) == []
 
 
-FENCE: Mapping[str, Check] = {
+POLICY_CHECKS: Mapping[str, Check] = {
     check.__name__: check
     for check in (
-        opens_its_own_partitions,
-        shuts_the_neighbours,
-        opens_its_own_silo,
-        shuts_the_silos_of_others,
-        shuts_the_partitions_of_others_in_its_own_silo,
-        shuts_mixed_batches,
-        shuts_calls_by_the_table,
-        shuts_calls_without_keys_by_its_grants_alone,
-        shuts_calls_without_keys_by_its_denials_alone,
-        shuts_table_wide_calls_by_its_denials_alone,
-        gives_nothing_without_a_tenant,
-        gives_no_tenant_to_an_empty_tag,
-        has_no_hole_that_its_text_shows,
+        allows_its_own_partitions,
+        denies_the_neighbours,
+        allows_its_own_silo,
+        denies_the_silos_of_others,
+        denies_the_partitions_of_others_in_its_own_silo,
+        denies_mixed_batches,
+        denies_calls_on_the_whole_table,
+        denies_calls_without_keys_by_its_allow_statements,
+        denies_calls_without_keys_by_its_deny_statements,
+        denies_table_wide_calls_by_its_deny_statements,
+        denies_sessions_without_a_tenant,
+        denies_sessions_with_an_empty_tag,
+        passes_the_linter,
     )
 }
 
 
-def lets_one_tenant_in(trust: Policy) -> bool:
+def allows_one_tenant(trust: Policy) -> bool:
     return _trusts(trust, {"tenant": "a1"})
 
 
-def demands_the_tag(trust: Policy) -> bool:
+def requires_the_tag(trust: Policy) -> bool:
     return not _trusts(trust, {})
 
 
-def demands_a_value(trust: Policy) -> bool:
+def requires_a_value(trust: Policy) -> bool:
     return not _trusts(trust, {"tenant": ""})
 
 
-def takes_no_other_tag(trust: Policy) -> bool:
+def accepts_no_other_tag(trust: Policy) -> bool:
     return not any(_trusts(trust, tags) for tags in ({"tenant": "a1", "team": "x"}, {"team": "x"}, {"Tenant": "a1"}))
 
 
-TRUST: Mapping[str, Check] = {
+TRUST_CHECKS: Mapping[str, Check] = {
     check.__name__: check
     for check in (
-        lets_one_tenant_in,
-        demands_the_tag,
-        demands_a_value,
-        takes_no_other_tag,
-        has_no_hole_that_its_text_shows,
+        allows_one_tenant,
+        requires_the_tag,
+        requires_a_value,
+        accepts_no_other_tag,
+        passes_the_linter,
     )
 }
 

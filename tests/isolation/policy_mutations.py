@@ -5,40 +5,40 @@ from dataclasses import replace
 
 from keyfence_iam.policy import Condition, Policy, Statement
 
-Bug = Callable[[Policy], Policy]
+Mutation = Callable[[Policy], Policy]
 
 LEADING = "dynamodb:LeadingKeys"
 OWN_SILO = "-silo-${aws:PrincipalTag/tenant}"
 
 
-def _in_allows(change: Callable[[Statement], Statement]) -> Bug:
-    def planted(policy: Policy) -> Policy:
+def _in_allows(change: Callable[[Statement], Statement]) -> Mutation:
+    def mutated(policy: Policy) -> Policy:
         changed = (change(one) if one.effect == "Allow" else one for one in policy.statements)
         return replace(policy, statements=tuple(changed))
 
-    return planted
+    return mutated
 
 
-def _in_conditions(change: Callable[[Condition], Condition | None]) -> Bug:
-    def planted(statement: Statement) -> Statement:
+def _in_conditions(change: Callable[[Condition], Condition | None]) -> Mutation:
+    def mutated(statement: Statement) -> Statement:
         changed = (change(one) for one in statement.conditions)
         return replace(statement, conditions=tuple(one for one in changed if one is not None))
 
-    return _in_allows(planted)
+    return _in_allows(mutated)
 
 
-def _in_fences(change: Callable[[Condition], Condition]) -> Bug:
+def _in_fences(change: Callable[[Condition], Condition]) -> Mutation:
     return _in_conditions(lambda one: change(one) if one.key == LEADING and one.operator != "Null" else one)
 
 
-def _in_silos(spelled: str) -> Bug:
-    def planted(statement: Statement) -> Statement:
+def _in_silos(spelled: str) -> Mutation:
+    def mutated(statement: Statement) -> Statement:
         return replace(statement, resources=tuple(one.replace(OWN_SILO, spelled) for one in statement.resources))
 
-    return _in_allows(planted)
+    return _in_allows(mutated)
 
 
-def _without(operator: str, key: str) -> Bug:
+def _without(operator: str, key: str) -> Mutation:
     return _in_conditions(lambda one: None if (one.operator, one.key) == (operator, key) else one)
 
 
@@ -46,117 +46,120 @@ def _without_denials(policy: Policy) -> Policy:
     return replace(policy, statements=tuple(one for one in policy.statements if one.effect == "Allow"))
 
 
-def undenied(action: str) -> Bug:
+def without_denial_of(action: str) -> Mutation:
     """Removes one action from every Deny statement."""
 
-    def forgotten(one: Statement) -> Statement:
+    def without_action(one: Statement) -> Statement:
         return replace(one, actions=tuple(found for found in one.actions if found != action))
 
-    def planted(policy: Policy) -> Policy:
-        changed = (forgotten(one) if one.effect == "Deny" else one for one in policy.statements)
+    def mutated(policy: Policy) -> Policy:
+        changed = (without_action(one) if one.effect == "Deny" else one for one in policy.statements)
         return replace(policy, statements=tuple(changed))
 
-    return planted
+    return mutated
 
 
-def _with_actions(*actions: str) -> Bug:
+def _with_actions(*actions: str) -> Mutation:
     return _in_allows(lambda one: replace(one, actions=(*one.actions, *actions)))
 
 
-def _and(*bugs: Bug) -> Bug:
-    def planted(policy: Policy) -> Policy:
-        for bug in bugs:
-            policy = bug(policy)
+def _and(*mutations: Mutation) -> Mutation:
+    def mutated(policy: Policy) -> Policy:
+        for mutation in mutations:
+            policy = mutation(policy)
         return policy
 
-    return planted
+    return mutated
 
 
 GUARD = _without("Null", LEADING)
 
-IN_THE_FENCE: Mapping[str, tuple[Bug, set[str]]] = {
-    "the Null guard is dropped": (GUARD, {"shuts_calls_without_keys_by_its_grants_alone"}),
-    "the denials are dropped": (
+POLICY_MUTATIONS: Mapping[str, tuple[Mutation, set[str]]] = {
+    "the Null guard is removed": (GUARD, {"denies_calls_without_keys_by_its_allow_statements"}),
+    "the denials are removed": (
         _without_denials,
-        {"shuts_calls_without_keys_by_its_denials_alone", "shuts_table_wide_calls_by_its_denials_alone"},
+        {"denies_calls_without_keys_by_its_deny_statements", "denies_table_wide_calls_by_its_deny_statements"},
     ),
-    "the closing sign is dropped": (
+    "the final # is removed": (
         _in_fences(lambda one: replace(one, values=(one.values[0].removesuffix("#*") + "*",))),
         {
-            "shuts_the_neighbours",
-            "shuts_the_partitions_of_others_in_its_own_silo",
-            "shuts_mixed_batches",
-            "gives_no_tenant_to_an_empty_tag",
+            "denies_the_neighbours",
+            "denies_the_partitions_of_others_in_its_own_silo",
+            "denies_mixed_batches",
+            "denies_sessions_with_an_empty_tag",
         },
     ),
-    "Scan is added": (_with_actions("dynamodb:Scan"), {"has_no_hole_that_its_text_shows"}),
-    "Scan is added, unguarded and undenied": (
+    "Scan is added": (_with_actions("dynamodb:Scan"), {"passes_the_linter"}),
+    "Scan is added, without Null guard and denials": (
         _and(_with_actions("dynamodb:Scan"), GUARD, _without_denials),
-        {"shuts_calls_by_the_table"},
+        {"denies_calls_on_the_whole_table"},
     ),
-    "every action is granted, unguarded and undenied": (
+    "every action is allowed, without Null guard and denials": (
         _and(_with_actions("dynamodb:*"), GUARD, _without_denials),
-        {"shuts_calls_by_the_table"},
+        {"denies_calls_on_the_whole_table"},
     ),
-    "ForAnyValue stands for ForAllValues": (
+    "ForAnyValue replaces ForAllValues": (
         _in_fences(lambda one: replace(one, operator="ForAnyValue:StringLike")),
-        {"shuts_mixed_batches"},
+        {"denies_mixed_batches"},
     ),
-    "the operator has lost its ForAllValues": (
+    "the operator has no ForAllValues": (
         _in_fences(lambda one: replace(one, operator="StringLike")),
-        {"opens_its_own_partitions"},
+        {"allows_its_own_partitions"},
     ),
     "a blank is in the key": (
         _in_fences(lambda one: replace(one, key="dynamodb: LeadingKeys")),
-        {"shuts_the_neighbours", "gives_nothing_without_a_tenant"},
+        {"denies_the_neighbours", "denies_sessions_without_a_tenant"},
     ),
-    "the condition is gone": (
+    "the condition is removed": (
         _in_allows(lambda one: replace(one, conditions=())),
-        {"shuts_the_neighbours", "shuts_mixed_batches", "gives_nothing_without_a_tenant"},
+        {"denies_the_neighbours", "denies_mixed_batches", "denies_sessions_without_a_tenant"},
     ),
-    "the tag is not asked for": (
+    "the condition does not use the tag": (
         _in_fences(lambda one: replace(one, values=("TENANT#*",))),
-        {"shuts_the_neighbours", "gives_nothing_without_a_tenant", "gives_no_tenant_to_an_empty_tag"},
+        {"denies_the_neighbours", "denies_sessions_without_a_tenant", "denies_sessions_with_an_empty_tag"},
     ),
-    "a wildcard follows the tenant of a silo": (_in_silos(f"{OWN_SILO}*"), {"shuts_the_silos_of_others"}),
-    "any silo is a tenant's": (_in_silos("-silo-*"), {"shuts_the_silos_of_others"}),
+    "a wildcard follows the tenant of a silo": (_in_silos(f"{OWN_SILO}*"), {"denies_the_silos_of_others"}),
+    "every silo is allowed": (_in_silos("-silo-*"), {"denies_the_silos_of_others"}),
     "the tenant of a silo has a default": (
         _in_silos("-silo-${aws:PrincipalTag/tenant, 'a10'}"),
-        {"has_no_hole_that_its_text_shows"},
+        {"passes_the_linter"},
     ),
-    "the tenant of a silo is another variable": (_in_silos("-silo-${aws:userid}"), {"opens_its_own_silo"}),
+    "the tenant of a silo is another variable": (_in_silos("-silo-${aws:userid}"), {"allows_its_own_silo"}),
     "the tenant of a silo is in capitals": (
         _in_silos("-silo-${aws:PrincipalTag/Tenant}"),
-        {"has_no_hole_that_its_text_shows"},
+        {"passes_the_linter"},
     ),
     "the tag has a default": (
         _in_fences(lambda one: replace(one, values=("TENANT#${aws:PrincipalTag/tenant, 'a10'}#*",))),
-        {"gives_nothing_without_a_tenant"},
+        {"denies_sessions_without_a_tenant"},
     ),
-    "the version is old": (lambda policy: replace(policy, version="2008-10-17"), {"opens_its_own_partitions"}),
+    "the policy version is old": (lambda policy: replace(policy, version="2008-10-17"), {"allows_its_own_partitions"}),
     "a shared partition is added": (
         _in_fences(lambda one: replace(one, values=(*one.values, "CONTROL#*"))),
-        {"shuts_the_neighbours"},
+        {"denies_the_neighbours"},
     ),
-    "the case is ignored": (
+    "case is ignored": (
         _in_fences(
             lambda one: replace(
                 one, operator="ForAllValues:StringEqualsIgnoreCase", values=(one.values[0].replace("*", "USER#1"),)
             )
         ),
-        {"shuts_the_neighbours"},
+        {"denies_the_neighbours"},
     ),
 }
 
-IN_THE_TRUST: Mapping[str, tuple[Bug, set[str]]] = {
-    "no tag is demanded": (_in_allows(lambda one: replace(one, conditions=())), {"demands_the_tag", "demands_a_value"}),
+TRUST_MUTATIONS: Mapping[str, tuple[Mutation, set[str]]] = {
+    "no tag is required": (
+        _in_allows(lambda one: replace(one, conditions=())),
+        {"requires_the_tag", "requires_a_value"},
+    ),
     "the tag may be empty": (
         _in_conditions(lambda one: replace(one, values=("*",)) if one.values == ("?*",) else one),
-        {"demands_a_value"},
+        {"requires_a_value"},
     ),
-    "other tags are taken": (_without("ForAllValues:StringEquals", "aws:TagKeys"), {"takes_no_other_tag"}),
+    "other tags are accepted": (_without("ForAllValues:StringEquals", "aws:TagKeys"), {"accepts_no_other_tag"}),
     "tags cannot be passed": (
         _in_allows(lambda one: replace(one, actions=("sts:AssumeRole",))),
-        {"lets_one_tenant_in"},
+        {"allows_one_tenant"},
     ),
 }

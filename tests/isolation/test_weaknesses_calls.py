@@ -37,7 +37,7 @@ from tests.isolation.session_evaluator import DEPLOYMENT, SessionEvaluator
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 STREAM = f"{DEPLOYMENT.table_arn}/stream/2026-11-05T12:00:00.000"
 TENANT_ROLES = ("tenant-read", "tenant-write")
-FENCE = {"ForAllValues:StringLike": {LEADING: OWN}, "Null": {LEADING: "false", "dynamodb:Attributes": "false"}}
+POLICY_CHECKS = {"ForAllValues:StringLike": {LEADING: OWN}, "Null": {LEADING: "false", "dynamodb:Attributes": "false"}}
 LISTED = {"ForAllValues:StringEquals": {"dynamodb:Attributes": ["PK", "SK", "nickname"]}}
 
 
@@ -73,10 +73,11 @@ def test_H14_an_action_in_a_second_statement_without_the_condition_reaches_neigh
 
 
 def test_H15_an_attribute_list_does_not_limit_what_a_write_returns() -> None:
-    bad = allowing(["dynamodb:UpdateItem"], FENCE | LISTED)
+    bad = allowing(["dynamodb:UpdateItem"], POLICY_CHECKS | LISTED)
     whole = update(A1, ReturnValues="ALL_NEW")
     good = allowing(
-        ["dynamodb:UpdateItem"], FENCE | LISTED | {"StringEquals": {"dynamodb:ReturnValues": ["NONE", "UPDATED_NEW"]}}
+        ["dynamodb:UpdateItem"],
+        POLICY_CHECKS | LISTED | {"StringEquals": {"dynamodb:ReturnValues": ["NONE", "UPDATED_NEW"]}},
     )
     assert opens(bad, whole)
     assert not opens(good, whole)
@@ -85,8 +86,10 @@ def test_H15_an_attribute_list_does_not_limit_what_a_write_returns() -> None:
 
 
 def test_H16_an_attribute_list_does_not_limit_a_read_without_a_projection() -> None:
-    bad = allowing(["dynamodb:GetItem"], FENCE | LISTED)
-    good = allowing(["dynamodb:GetItem"], FENCE | LISTED | {"StringEquals": {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"}})
+    bad = allowing(["dynamodb:GetItem"], POLICY_CHECKS | LISTED)
+    good = allowing(
+        ["dynamodb:GetItem"], POLICY_CHECKS | LISTED | {"StringEquals": {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"}}
+    )
     assert opens(bad, get(A1))
     assert not opens(good, get(A1))
     assert opens(good, get(A1, ProjectionExpression="nickname"))
@@ -94,7 +97,7 @@ def test_H16_an_attribute_list_does_not_limit_a_read_without_a_projection() -> N
 
 
 def test_H17_an_attribute_list_does_not_stop_a_put_from_removing_other_attributes() -> None:
-    bad = allowing(["dynamodb:PutItem"], FENCE | LISTED)
+    bad = allowing(["dynamodb:PutItem"], POLICY_CHECKS | LISTED)
     assert opens(bad, put(A1, nickname="only this is left of the item"))
     assert "whole-item-replaced" in names(bad)
 

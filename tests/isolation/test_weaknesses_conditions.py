@@ -22,7 +22,7 @@ from tests.isolation.session_evaluator import DEPLOYMENT, SessionEvaluator
 
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 KEYLESS = ["dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:DeleteTable", "dynamodb:PartiQLSelect"]
-FENCE = {"ForAllValues:StringLike": {LEADING: OWN}}
+POLICY_CHECKS = {"ForAllValues:StringLike": {LEADING: OWN}}
 GUARD = {"Null": {LEADING: "false"}}
 
 
@@ -41,10 +41,10 @@ def names(policy: Policy) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize("call", [SCAN, DESCRIBE, DELETE_TABLE, PARTIQL_SCAN], ids=lambda call: str(call[0]))
 def test_H1_a_call_without_leading_keys_passes_a_condition_without_null_guard_but_not_ours(call: Call) -> None:
-    assert opens(allowing(KEYLESS, FENCE), call)
-    assert not opens(allowing(KEYLESS, {**FENCE, **GUARD}), call)
+    assert opens(allowing(KEYLESS, POLICY_CHECKS), call)
+    assert not opens(allowing(KEYLESS, {**POLICY_CHECKS, **GUARD}), call)
     assert ours_open(call) == []
-    assert ("H1", "missing-null-guard") in names(allowing(KEYLESS, FENCE))
+    assert ("H1", "missing-null-guard") in names(allowing(KEYLESS, POLICY_CHECKS))
 
 
 @pytest.mark.parametrize("misspelled", ["dynamodb: LeadingKeys", "dynamodb:LeadingKey", "dynamo:LeadingKeys"])
