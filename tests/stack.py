@@ -198,7 +198,7 @@ class ServiceStack:
             created_at=now,
             updated_at=now,
         )
-        await TenantRepository(self.tables.for_control_plane(writes=True), "the-tests").enter(made)
+        await TenantRepository(self.tables.for_control_plane(writes=True), "the-tests").add(made)
         return tenant
 
     def api_client(self, tenant: TenantId, role: Role = Role.OWNER, user: str = "somebody", **claims: Any) -> ApiClient:

@@ -62,9 +62,9 @@ def tenants(limit: int) -> Iterator[Tenant]:
 
 def registered() -> Filled:
     kept = cache.TenantCache(cast("Any", None))
-    for tenant in tenants(cache.LARGEST):
+    for tenant in tenants(cache.MAX_TENANTS):
         kept.invalidate_with(tenant)
-    return Filled("tenants", cache.LARGEST, kept, len(kept._known))
+    return Filled("tenants", cache.MAX_TENANTS, kept, len(kept._known))
 
 
 def allowed() -> Filled:

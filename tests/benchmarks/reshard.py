@@ -78,7 +78,7 @@ class Tenant:
         await asyncio.gather(*tasks)
 
     async def table(self) -> Table:
-        home = self.registry.location(await self.registry.served(self.id))
+        home = self.registry.location(await self.registry.get_active(self.id))
         table = self.stack.tables.for_tenant(home, writes=True)
         return replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=1)))
 

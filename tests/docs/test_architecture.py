@@ -34,7 +34,7 @@ PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), refresh.RefreshSchedu
         f"{CACHED_TOKENS:,}; checked anew after {RECHECK_SECONDS} s",
         f"refreshed after {PACE.fresh_seconds:g} s or for an unknown `kid`, at most every {PACE.min_interval:g} s",
         f"unusable after {PACE.usable_seconds:,} s",
-        f"{cache.LARGEST:,}; {TENANT_CACHE_SECONDS:g} s",
+        f"{cache.MAX_TENANTS:,}; {TENANT_CACHE_SECONDS:g} s",
         f"{tenant_issuers.MAX_CACHED_ISSUERS:,} of each; {tenant_issuers.MAX_AGE:g} s and"
         f" {tenant_issuers.ABSENT_SECONDS:g} s",
         f"what is left of tenants' quotas | {tenant_limits.MAX_TENANTS:,};",

@@ -76,7 +76,7 @@ class Service:
         self._refresh = RefreshThread(connections.sessions.refresh_due)
         self.app = build_app(
             endpoints={"/graphql": self._tenant_endpoint(), "/admin/graphql": self._operator_endpoint()},
-            check_ready=self._tenants.reach,
+            check_ready=self._tenants.check_readable,
             metrics=self.metrics,
             files=graphiql_routes() if self.settings.graphiql else (),
             lifespan=self._lifespan,
@@ -147,7 +147,7 @@ class Service:
             self.tables.for_control_plane(writes=False),
             max_age=self.settings.tenant_cache_seconds,
             max_use=self.settings.tenant_use_seconds,
-            on_shut=self.connections.sessions.forget,
+            on_inactive=self.connections.sessions.forget,
         )
 
     def _tenant_issuers(self) -> TenantIssuers:

@@ -60,7 +60,7 @@ class TenantApi:
 
     async def authenticate(self, authorization: str | None) -> TenantRequest:
         principal = await self.verifier.verify(bearer_token(authorization))
-        tenant = await self.tenants.served(principal.tenant)
+        tenant = await self.tenants.get_active(principal.tenant)
         return TenantRequest(principal, tenant, self.admission.admit(tenant), self.tenants.location(tenant))
 
     def may_introspect(self, caller: TenantRequest) -> bool:

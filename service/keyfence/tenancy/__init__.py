@@ -1,1 +1,1 @@
-"""The control plane: which tenants there are, who speaks for them, and what they may use."""
+"""The control plane: the registered tenants, the issuers of their tokens, and their quotas."""

@@ -1,4 +1,4 @@
-"""Rename, tier, quotas, suspend, resume, rotate keys."""
+"""Changes that operators make to a tenant: name, tier, quotas, suspension, and the keys of its issuer."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -22,20 +22,20 @@ from keyfence_iam.tenant import TenantId
 
 @dataclass(frozen=True, slots=True)
 class TenantAdministration:
-    """`told` hears of every tenant as it is after the change, before the operator does."""
+    """Changes tenants. `on_tenant_changed` is called with the changed tenant before the operator gets the answer."""
 
     register: TenantRepository
     suspensions: SuspensionPublisher
-    told: Callable[[Tenant], None] = lambda _: None
+    on_tenant_changed: Callable[[Tenant], None] = lambda _: None
 
     async def rename(self, id: TenantId, name: str, *, expected_version: int | None) -> Tenant:
-        wanted = checked_name(name)
-        return self._tell(
+        checked = checked_name(name)
+        return self._notify(
             await self.register.change(
                 id,
                 "tenant.renamed",
-                lambda tenant: replace(require_not_leaving(tenant), name=wanted),
-                detail={"name": wanted},
+                lambda tenant: replace(require_not_leaving(tenant), name=checked),
+                detail={"name": checked},
                 expected_version=expected_version,
             )
         )
@@ -44,7 +44,7 @@ class TenantAdministration:
         changed = await self.register.change(
             id, "tenant.tier", lambda tenant: replace(require_not_leaving(tenant), tier=tier), detail={"tier": tier}
         )
-        return self._tell(changed)
+        return self._notify(changed)
 
     async def set_quotas(self, id: TenantId, changes: Mapping[str, int]) -> Tenant:
         changed = await self.register.change(
@@ -53,37 +53,37 @@ class TenantAdministration:
             lambda tenant: replace(require_not_leaving(tenant), overrides=with_overrides(tenant.overrides, changes)),
             detail={attribute_name(name): value for name, value in changes.items()},
         )
-        return self._tell(changed)
+        return self._notify(changed)
 
     async def suspend(self, id: TenantId, reason: str) -> Tenant:
-        """Asked again, it makes sure that the fence knows."""
-        because = checked_reason(reason)
+        """Suspends a tenant. Called again, it publishes the suspension to IAM again."""
+        checked = checked_reason(reason)
         changed = await self.register.change(
             id,
             "tenant.suspended",
-            lambda tenant: suspended(tenant, because),
-            detail={"reason": because},
+            lambda tenant: suspended(tenant, checked),
+            detail={"reason": checked},
             also=lambda: self.suspensions.adding(id),
         )
-        self._tell(changed)
+        self._notify(changed)
         await self.suspensions.publish()
         return changed
 
     async def resume(self, id: TenantId) -> Tenant:
-        """The fence opens before the answer, so that whoever hears of it is served."""
+        """Resumes a tenant. IAM allows its sessions before this returns, so that its next request succeeds."""
         changed = await self.register.change(
-            id, "tenant.resumed", resumed, detail={}, also=lambda: self.suspensions.without(id)
+            id, "tenant.resumed", resumed, detail={}, also=lambda: self.suspensions.removing(id)
         )
         await self.suspensions.publish()
-        return self._tell(changed)
+        return self._notify(changed)
 
-    def _tell(self, tenant: Tenant) -> Tenant:
-        self.told(tenant)
+    def _notify(self, tenant: Tenant) -> Tenant:
+        self.on_tenant_changed(tenant)
         return tenant
 
 
 def require_not_leaving(tenant: Tenant) -> Tenant:
-    """One that is leaving, or has left, changes no more."""
+    """Raises Conflict if the tenant is being offboarded or has been offboarded."""
     if tenant.status in {TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED}:
         check_transition(tenant.status, TenantStatus.ACTIVE)
     return tenant
@@ -99,37 +99,41 @@ def resumed(tenant: Tenant) -> Tenant:
     if tenant.status is TenantStatus.ACTIVE:
         return tenant
     if tenant.status is TenantStatus.PROVISIONING:
-        raise Conflict("the tenant is still being set up: send the request that onboards it again")
+        raise Conflict("the tenant is still being set up; send the onboarding request again")
     check_transition(tenant.status, TenantStatus.ACTIVE)
     return replace(tenant, status=TenantStatus.ACTIVE, reason=None)
 
 
-UNOWNED = partial(Conflict, "the tenant has no issuer of its own: those of the settings speak for it")
+NO_OWN_ISSUER = partial(
+    Conflict, "the tenant has no issuer of its own: its tokens come from an issuer in KEYFENCE_ISSUERS"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class IssuerKeyRotation:
-    """Other keys for a tenant's issuer, in one step with the event; the issuer itself stays."""
+    """Replaces the keys of a tenant's issuer, in one transaction with the event. The issuer itself stays."""
 
     register: TenantRepository
-    told: Callable[[Tenant], None] = lambda _: None
+    on_tenant_changed: Callable[[Tenant], None] = lambda _: None
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def __call__(self, id: TenantId, jwks: object, jwks_uri: str | None) -> Tenant:
-        place = checked_keys(jwks, jwks_uri)
-        tenant = await retry_if_stale(lambda: self._set(id, place))
-        self.told(tenant)
+        keys = checked_keys(jwks, jwks_uri)
+        tenant = await retry_if_stale(lambda: self._set(id, keys))
+        self.on_tenant_changed(tenant)
         return tenant
 
-    async def _set(self, id: TenantId, place: IssuerKeys) -> Tenant:
-        """Of a tenant that is as it was read, so that none gets keys while it leaves. The same keys are no change."""
+    async def _set(self, id: TenantId, keys: IssuerKeys) -> Tenant:
+        """Writes only if the tenant has not changed since it was read, so that a leaving tenant gets no keys.
+
+        The same keys again change nothing."""
         tenant = require_not_leaving(await self.register.get(id))
         before = await self._identity(tenant)
-        if place != IssuerKeys(jwks=before.jwks, jwks_uri=before.jwks_uri):
+        if keys != IssuerKeys(jwks=before.jwks, jwks_uri=before.jwks_uri):
             after = replace(
                 before,
-                jwks=place.jwks,
-                jwks_uri=place.jwks_uri,
+                jwks=keys.jwks,
+                jwks_uri=keys.jwks_uri,
                 version=before.version + 1,
                 updated_at=self.now(),
             )
@@ -143,7 +147,7 @@ class IssuerKeyRotation:
     async def _identity(self, tenant: Tenant) -> TenantIssuer:
         identity = await self.register.find_issuer(tenant.issuer) if tenant.issuer else None
         if identity is None or identity.tenant != tenant.id:
-            raise UNOWNED()
+            raise NO_OWN_ISSUER()
         return identity
 
 

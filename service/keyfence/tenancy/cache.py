@@ -1,4 +1,4 @@
-"""`TenantCache`: tenants as requests read them; `TenantLocation` of each, and its refresh."""
+"""`TenantCache`: tenants as requests read them, and the location of their items."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ MOVED = "the tenant's items are being moved to another table; run the command ag
 
 
 def location_of(tenant: Tenant, *, until: float = inf) -> TenantLocation:
-    """While it moves, what is written goes to both tables, so that either of them can be read."""
+    """Returns where a tenant's items are. During a move, writes go to both tables, so that either can be read."""
     location = TenantLocation(
         tenant=tenant.id, read_from=_session(tenant.reads), shards=ShardMap(tenant.shards), valid_until=until
     )
@@ -37,18 +37,18 @@ def _session(placement: str) -> TableAccess:
 
 
 class Source(Protocol):
-    """A registry, which reads anew what is too old."""
+    """Gives tenants, and reads them again when they are too old."""
 
     max_age: float
 
-    async def served(self, tenant: TenantId) -> Tenant: ...
+    async def get_active(self, tenant: TenantId) -> Tenant: ...
     def location(self, tenant: Tenant) -> TenantLocation: ...
 
 
 @asynccontextmanager
 async def refreshed_location(registry: Source, tenant: TenantId) -> AsyncIterator[TenantLocation]:
-    """For work that takes longer than what is known of the tenant lasts. What cannot be read anew runs out."""
-    location = registry.location(await registry.served(tenant))
+    """Keeps the location of a tenant valid during work that takes long. It expires if the tenant cannot be read."""
+    location = registry.location(await registry.get_active(tenant))
     keeper = asyncio.ensure_future(_keep_fresh(registry, tenant, location))
     try:
         yield location
@@ -62,12 +62,12 @@ async def _keep_fresh(registry: Source, tenant: TenantId, location: TenantLocati
     while True:
         await asyncio.sleep(registry.max_age / 2)
         with suppress(KeyfenceError):
-            newest = registry.location(await registry.served(tenant))
+            newest = registry.location(await registry.get_active(tenant))
             _renew(location, newest)
 
 
 def _renew(location: TenantLocation, newest: TenantLocation) -> None:
-    """A handle is bound to its tables: where others are to be used, it is of no use any more."""
+    """A table handle cannot change its tables. If the tenant's tables have changed, the location expires."""
     if (location.read_from, location.also_write_to) != (newest.read_from, newest.also_write_to):
         location.valid_until, location.expired_message = -inf, MOVED
     elif location.valid_until != -inf:
@@ -78,60 +78,59 @@ def _renew(location: TenantLocation, newest: TenantLocation) -> None:
         )
 
 
-LARGEST = 10_000
+MAX_TENANTS = 10_000
 
-WORDS = {
+REFUSALS = {
     TenantStatus.PROVISIONING: "the tenant is still being set up",
     TenantStatus.SUSPENDED: "the tenant is suspended",
     TenantStatus.OFFBOARDING: "the tenant is being offboarded",
 }
 
-Told = Callable[[TenantId], None]
-
 
 @dataclass(slots=True)
 class TenantCache:
-    """Tenants by id, no older than `max_age` seconds; only tenants that exist are remembered.
+    """Tenants by id, no older than `max_age` seconds. A tenant that does not exist is not cached.
 
-    What cannot be read anew is not guessed: the request fails. `on_shut` hears of tenants that are not served."""
+    If a tenant that is too old cannot be read again, the request fails."""
 
     table: Table
     clock: Callable[[], float] = time.monotonic
     max_age: float = TENANT_CACHE_SECONDS
     max_use: float = TENANT_USE_SECONDS
     """How long a request may use a tenant that was read too long ago for new requests."""
-    on_shut: Told = lambda _: None
+    on_inactive: Callable[[TenantId], None] = lambda _: None
+    """Called with a tenant whose request is refused because the tenant is not ACTIVE."""
     _known: dict[TenantId, tuple[float, Tenant]] = field(default_factory=dict)
-    _flights: "dict[TenantId, asyncio.Task[Tenant]]" = field(default_factory=dict)
+    _reads: "dict[TenantId, asyncio.Task[Tenant]]" = field(default_factory=dict)
 
-    async def served(self, tenant: TenantId) -> Tenant:
-        """The tenant, if it is to be served."""
+    async def get_active(self, tenant: TenantId) -> Tenant:
+        """Returns the tenant. Raises Forbidden or Unauthenticated unless it is ACTIVE."""
         found = await self.get(tenant)
         if found.status is TenantStatus.ACTIVE:
             return found
-        self.on_shut(tenant)
+        self.on_inactive(tenant)
         raise _refusal(found)
 
     async def get(self, tenant: TenantId) -> Tenant:
-        """A token for a tenant that is not registered is worth nothing, and says no more than any other bad token."""
+        """Raises Unauthenticated for a tenant that is not registered, with the message that any bad token gets."""
         read_at, known = self._known.get(tenant, (0.0, None))
         if known is not None and self.clock() - read_at < self.max_age:
             return known
-        flight = self._flights.get(tenant) or self._depart(tenant)
-        return await asyncio.shield(flight)
+        read = self._reads.get(tenant) or self._start_read(tenant)
+        return await asyncio.shield(read)
 
-    def _depart(self, tenant: TenantId) -> "asyncio.Task[Tenant]":
-        """Everybody who comes before it is back waits for this one."""
-        flight = asyncio.ensure_future(self._read(tenant))
-        self._flights[tenant] = flight
-        flight.add_done_callback(lambda ended: self._land(tenant, ended))
-        return flight
+    def _start_read(self, tenant: TenantId) -> "asyncio.Task[Tenant]":
+        """Starts a read that all requests for this tenant wait for."""
+        read = asyncio.ensure_future(self._read(tenant))
+        self._reads[tenant] = read
+        read.add_done_callback(lambda ended: self._end_read(tenant, ended))
+        return read
 
-    def _land(self, tenant: TenantId, flight: "asyncio.Task[Tenant]") -> None:
-        """An error that nobody is left to hear is nobody's concern."""
-        del self._flights[tenant]
-        if not flight.cancelled():
-            flight.exception()
+    def _end_read(self, tenant: TenantId, read: "asyncio.Task[Tenant]") -> None:
+        """Marks an error as seen, also if every request that waited for it was cancelled."""
+        del self._reads[tenant]
+        if not read.cancelled():
+            read.exception()
 
     async def _read(self, tenant: TenantId) -> Tenant:
         asked_at = self.clock()
@@ -142,29 +141,29 @@ class TenantCache:
         return self._remember(found, asked_at)
 
     def location(self, tenant: Tenant) -> TenantLocation:
-        """For a request that begins now. Of one that is not remembered any more, what is known is as old as can be."""
+        """Returns the location for a request that starts now. A tenant that left the cache counts as old as allowed."""
         read_at, _ = self._known.get(tenant.id, (self.clock() - self.max_age, None))
         return location_of(tenant, until=read_at + self.max_age + self.max_use)
 
     async def find(self, tenant: TenantId) -> Tenant | None:
         return await self.table.find(tenant_by_id, id=tenant)
 
-    async def reach(self) -> None:
-        """Raise unless the register can be read."""
+    async def check_readable(self) -> None:
+        """Raises an error if tenants cannot be read."""
         await self.find(TenantId("readiness"))
 
     def invalidate_with(self, tenant: Tenant) -> None:
-        """Of a change that was made in this very process. No older tenant is served, and the next request reads anew:
-        since it was made, others may have changed it again."""
+        """Replaces the cached tenant by one that this process has changed, and makes the next request read it again:
+        another process may have changed it since."""
         self._remember(tenant, self.clock() - self.max_age)
 
     def _remember(self, tenant: Tenant, asked_at: float) -> Tenant:
-        """What is known already is only replaced by what is not older: two reads may overtake each other.
+        """Keeps the newer version, since two reads may overtake each other.
 
-        A tenant that was weighed has the version that it had before. One that is being set up may be served the next
-        moment, and is not remembered."""
+        A storage measurement does not change the version. A tenant that is PROVISIONING is not cached, since it may be
+        ACTIVE the next moment."""
         _, known = self._known.pop(tenant.id, (0.0, tenant))
-        if len(self._known) >= LARGEST:
+        if len(self._known) >= MAX_TENANTS:
             self._known.pop(next(iter(self._known)))
         newest = max(tenant, known, key=lambda one: one.version)
         if newest.status is not TenantStatus.PROVISIONING:
@@ -173,5 +172,5 @@ class TenantCache:
 
 
 def _refusal(tenant: Tenant) -> Forbidden | Unauthenticated:
-    words = WORDS.get(tenant.status)
-    return Forbidden(words) if words else Unauthenticated("the token's tenant is not accepted")
+    message = REFUSALS.get(tenant.status)
+    return Forbidden(message) if message else Unauthenticated("the token's tenant is not accepted")

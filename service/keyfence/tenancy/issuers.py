@@ -1,4 +1,4 @@
-"""Whose tokens open a tenant: an issuer, claimed by one tenant, and its keys."""
+"""The issuer that one tenant owns, and the checks of its URL and keys."""
 
 import hashlib
 from collections.abc import Container
@@ -17,12 +17,12 @@ from keyfence_iam.tenant import TenantId
 MAX_KEYS = 16
 MAX_JWKS = 32 * 1024
 PUBLISHED = frozenset({"kty", "kid", "use", "alg", "crv", "x", "y", "n", "e"})
-"""The members of a key that are kept: nobody's secret is stored, whatever it is called."""
+"""The members of a key that are stored. All others are dropped, so that no private key is stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantIssuer:
-    """The one item that can hold an issuer. Exactly one of `jwks`, which is JSON text, and `jwks_uri` is there."""
+    """The claim of one tenant on an issuer. It has either `jwks`, which is JSON text, or `jwks_uri`."""
 
     digest: str
     issuer: str
@@ -36,7 +36,7 @@ class TenantIssuer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuerKeys:
-    """Where an issuer's keys are: here, or there."""
+    """The keys of an issuer, or the address that they are fetched from."""
 
     jwks: str | None = None
     jwks_uri: str | None = None
@@ -51,7 +51,7 @@ def new_tenant_issuer(
     *,
     reserved: Container[str] = (),
 ) -> TenantIssuer:
-    """What a tenant is to be known by, if it can be; `reserved` are the issuers that no tenant may claim."""
+    """Checks the issuer and its keys. Raises BadInput for an issuer in `reserved`, which no tenant may own."""
     place = checked_keys(jwks, jwks_uri)
     return TenantIssuer(
         digest=issuer_digest(issuer),
@@ -65,7 +65,7 @@ def new_tenant_issuer(
 
 
 def issuer_digest(issuer: str) -> str:
-    """Issuers are addresses of any length; their digests are not."""
+    """Returns a text of fixed length for the key of the item, since issuers may be long."""
     return hashlib.sha256(issuer.encode(errors="surrogatepass")).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""The register of tenants as operators use it: every change of it is an event."""
+"""Tenants as operators read and change them. Every change is stored with an event."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ from keyfence_iam.tenant import InvalidTenantId, TenantId
 from keyfence_iam.tenant import parse_tenant_id as tenant_id
 
 FIRST_MONTH = datetime(2026, 1, 1, tzinfo=UTC)
-"""No tenant is older than that."""
+"""No tenant and no job is older than this."""
 
 MISSING = partial(NotFound, "no such tenant")
 ID_TAKEN = partial(Conflict, "another tenant has this id", field="id")
@@ -53,7 +53,7 @@ def parse_tenant_id(text: str, field: str = "id") -> TenantId:
 
 @dataclass(frozen=True, slots=True)
 class TenantRepository:
-    """What one operator reads and changes of it."""
+    """Reads and changes tenants in the name of one operator."""
 
     table: Table
     by: str
@@ -99,15 +99,15 @@ class TenantRepository:
         return await self.table.find(issuer_by_digest, digest=issuer_digest(issuer))
 
     async def claim(self, tenant: Tenant, identity: TenantIssuer, detail: Detail) -> None:
-        """The id and the issuer, both or neither."""
+        """Stores a new tenant with its issuer, both or neither. Raises Conflict if the id or the issuer is taken."""
         await self.table.write(
             put(tenants, tenant, when=absent(), on_failure=ID_TAKEN),
             put(issuers, identity, when=absent(), on_failure=ISSUER_TAKEN),
             self.event(tenant.id, "tenant.claimed", detail),
         )
 
-    async def enter(self, tenant: Tenant) -> None:
-        """A tenant for whom an issuer of the settings speaks."""
+    async def add(self, tenant: Tenant) -> None:
+        """Stores a new tenant whose tokens come from an issuer in the settings."""
         entered = self.event(tenant.id, "tenant.entered", {"tier": tenant.tier})
         await self.table.write(put(tenants, tenant, when=absent(), on_failure=ID_TAKEN), entered)
 
@@ -121,9 +121,9 @@ class TenantRepository:
         expected_version: int | None = None,
         also: Also = _nothing,
     ) -> Tenant:
-        """`changed` sees the tenant as it is now; where it changes nothing, nothing is written.
+        """Stores what `changed` returns for the current tenant, with an event. Writes nothing if it changes nothing.
 
-        What has to change with it is asked of `also`, anew for every attempt."""
+        `also` returns further writes for the same transaction. It is called again for every attempt."""
         return await retry_if_stale(
             lambda: self._change(id, kind, changed, also, detail, expected_version), expected_version
         )
@@ -150,7 +150,7 @@ class TenantRepository:
         return put(events, new_event(id, kind, by=self.by, at=self.now(), detail=detail))
 
     async def _whole(self, page: Page[TenantSummary]) -> Page[Tenant]:
-        """A tenant that was listed is never gone; one of another status than listed has just changed, and is shown."""
+        """Reads the whole tenants of a page of summaries. A tenant whose status has just changed stays in the page."""
         found = await self.table.find_many(tenant_by_id, [{"id": edge.node.id} for edge in page.edges])
         edges = tuple(Edge(tenant, edge.cursor) for tenant, edge in zip(found, page.edges, strict=True) if tenant)
         return Page(edges=edges, has_next=page.has_next, has_previous=page.has_previous)

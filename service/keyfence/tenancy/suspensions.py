@@ -22,12 +22,12 @@ from keyfence_iam.tenant import TenantId
 
 RETRY_AFTER_MS = 1_000
 SESSION = timedelta(seconds=3_900)
-"""Longer than any session lives: who was shut out before has none left, and is given none."""
+"""Longer than any session lives. A tenant that was suspended before that has no session, and gets none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuspensionList:
-    """The tenants whose sessions IAM is told to refuse."""
+    """The tenants whose sessions IAM denies, and since when."""
 
     since: Mapping[str, datetime] = field(default_factory=dict)
     created_at: datetime
@@ -40,7 +40,9 @@ class SuspensionList:
 
 
 def drop_oldest_to_fit(since: Mapping[str, datetime], now: datetime) -> dict[str, datetime]:
-    """As many as IAM has room for: those who have been shut out longest leave first, but none who may have sessions."""
+    """Drops the tenants that were suspended longest until the policy fits into IAM's size limit.
+
+    Raises Throttled rather than drop a tenant that may still have a session."""
     newest_first = sorted(since, key=lambda name: since[name], reverse=True)
     while not _fits(newest_first):
         oldest = newest_first.pop()
@@ -66,7 +68,7 @@ suspended_tenants = suspensions.get()
 
 
 PublishSuspensions = Callable[[Sequence[TenantId]], Awaitable[None]]
-"""Makes IAM refuse the sessions of these tenants and of no others."""
+"""Makes IAM deny the sessions of these tenants and of no others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,23 +95,23 @@ class IamSuspensions:
 
 @dataclass(frozen=True, slots=True)
 class SuspensionPublisher:
-    """Changes of the list are writes for the transaction that suspends or resumes; then it is published."""
+    """Changes the list in the transaction that suspends or resumes a tenant, and publishes it after that."""
 
     table: Table
-    shut: PublishSuspensions
+    publish_to_iam: PublishSuspensions
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def adding(self, tenant: TenantId) -> Sequence[Write[Any]]:
         return await self._changed(lambda since: drop_oldest_to_fit({tenant: self.now(), **since}, self.now()))
 
-    async def without(self, tenant: TenantId) -> Sequence[Write[Any]]:
+    async def removing(self, tenant: TenantId) -> Sequence[Write[Any]]:
         return await self._changed(lambda since: {name: at for name, at in since.items() if name != tenant})
 
     async def publish(self) -> None:
-        """Until what was published is still the newest: of two who publish at once, the last one sees the other's."""
+        """Publishes until the stored list did not change meanwhile, so that two concurrent publishers lose nothing."""
         published = None
         while (listed := await self.table.find(suspended_tenants)) != published:
-            await self.shut(listed.tenants if listed else [])
+            await self.publish_to_iam(listed.tenants if listed else [])
             published = listed
 
     async def _changed(

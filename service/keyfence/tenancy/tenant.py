@@ -1,4 +1,4 @@
-"""`Tenant`, its status and allowed transitions, its placement and table move, `TenantEvent`."""
+"""`Tenant`: its status, its placement and the move to another one. `TenantEvent`: what happened to it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from keyfence_iam.tenant import TenantId
 
 
 class TenantStatus(StrEnum):
-    """Where a tenant stands; only an ACTIVE one is served."""
+    """The life cycle of a tenant. Only an ACTIVE tenant is served."""
 
     PROVISIONING = "PROVISIONING"
     ACTIVE = "ACTIVE"
@@ -43,7 +43,7 @@ def check_transition(before: TenantStatus, after: TenantStatus) -> None:
 
 
 class Placement(StrEnum):
-    """Where a tenant's items are: among the others', or in a table of their own."""
+    """Which table has a tenant's items: the shared one (POOL), or one of its own (SILO)."""
 
     POOL = "POOL"
     SILO = "SILO"
@@ -54,7 +54,7 @@ class Placement(StrEnum):
 
 
 class MovePhase(StrEnum):
-    """How far a move has come. Whoever serves by one of them gets along with whoever serves by the next."""
+    """The phases of a move. Servers that still use one phase and servers that use the next work together correctly."""
 
     PLAN = "PLAN"
     DUAL = "DUAL"
@@ -66,13 +66,13 @@ class MovePhase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableMove:
-    """Under way from the other placement to `target`; `migration` is the record of what carries it out."""
+    """A move from the other placement to `target`, which the job `job_id` runs."""
 
     target: Placement
     phase: MovePhase
     job_id: str
     is_cancelled: bool = False
-    """It was called off: what was copied goes, and the tenant stays where it was."""
+    """The copies are deleted, and the tenant stays where it was."""
 
     @property
     def reads(self) -> Placement:
@@ -85,7 +85,7 @@ class TableMove:
 
     @property
     def goal(self) -> Placement:
-        """Where the tenant will be in the end; one that turned back has it for its target when it is there."""
+        """Where the tenant will be at the end. A cancelled move has its former source as target once it is CLEARING."""
         return self.target.other if self.is_cancelled and self.phase is not MovePhase.CLEARING else self.target
 
 
@@ -95,9 +95,9 @@ REASON_LENGTH = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tenant:
-    """A customer of ours, whose users share one fence.
+    """A customer, whose users share one fence.
 
-    `request` is the digest of the request that it was onboarded by, by which a repetition is known."""
+    `request` is the digest of the onboarding request, by which a repeated request is recognized."""
 
     id: TenantId
     name: str
@@ -108,18 +108,18 @@ class Tenant:
     version: int = 1
     placement: Placement = Placement.POOL
     move: TableMove | None = None
-    """To where its items are being moved."""
+    """Not None while the tenant's items are moved to another table."""
     issuer: str = ""
     owner_id: str = ""
     request: str = ""
     overrides: QuotaOverrides = NO_OVERRIDES
     shards: Mapping[str, ShardCounts] = field(default_factory=dict)
     reason: str | None = None
-    """Why it is suspended."""
+    """Why the tenant is suspended."""
     offboarding_job_id: str | None = None
     """The job that offboards the tenant, or has offboarded it."""
     stored_bytes: int = 0
-    """When its items were last weighed."""
+    """How much the tenant stored when it was last measured."""
 
     @property
     def quotas(self) -> Quotas:
@@ -127,13 +127,13 @@ class Tenant:
 
     @property
     def reads(self) -> Placement:
-        """Where all that it has is, also while it is moved."""
+        """The table that has all of the tenant's items, also during a move."""
         return self.move.reads if self.move else self.placement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantSummary:
-    """What the lists of tenants carry of each."""
+    """The attributes of a tenant that the indexes contain."""
 
     id: TenantId
     status: TenantStatus
@@ -155,7 +155,7 @@ EventId = NewType("EventId", str)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantEvent:
-    """`detail` is JSON text; nothing of the tenant's own data stands in it."""
+    """Something that happened to a tenant. `detail` is a JSON object without any of the tenant's own data."""
 
     id: EventId
     tenant: TenantId

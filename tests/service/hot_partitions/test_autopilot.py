@@ -79,7 +79,7 @@ class Fleet:
         made = Tenant(
             id=ACME, name="Acme", tier=tier, status=TenantStatus.ACTIVE, created_at=now, updated_at=now, shards={}
         )
-        await self.register.enter(replace(made, **given))
+        await self.register.add(replace(made, **given))
 
     async def looked(self, server: Autopilot, units: float, seconds: int, every: int = STEP_SECONDS) -> None:
         """Looks at the same for so long."""

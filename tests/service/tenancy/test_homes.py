@@ -17,9 +17,9 @@ WIDE = {"users": ShardCounts(read_shards=8)}
 async def test_a_home_lasts_as_long_as_what_was_read_may_be_believed_and_a_request_may_take() -> None:
     shelf = Shelf({ACME: tenant(shards=WIDE)})
     registry = shelf.registry(max_age=5.0)
-    await registry.served(ACME)
+    await registry.get_active(ACME)
     shelf.now = 3.0
-    home = registry.location(await registry.served(ACME))
+    home = registry.location(await registry.get_active(ACME))
     assert (home.tenant, home.shards, home.valid_until) == (ACME, ShardMap(WIDE), 5.0 + GRACE)
 
 

@@ -72,7 +72,7 @@ class Source:
     reads: int = 0
     turn: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def served(self, _: TenantId) -> Tenant:
+    async def get_active(self, _: TenantId) -> Tenant:
         self.reads += 1
         self.turn.set()
         return self.known

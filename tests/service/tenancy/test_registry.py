@@ -51,17 +51,17 @@ async def test_a_tenant_is_read_once_until_it_is_too_old() -> None:
     registry = shelf.registry(max_age=5.0)
     for moment in (0.0, 1.0, 4.9):
         shelf.now = moment
-        await registry.served(ACME)
+        await registry.get_active(ACME)
     assert shelf.reads == 1
     shelf.now = 5.0
-    await registry.served(ACME)
+    await registry.get_active(ACME)
     assert shelf.reads == 2
 
 
 async def test_all_who_come_while_a_read_is_under_way_wait_for_that_one() -> None:
     shelf = Shelf({ACME: tenant()}, gate=asyncio.Event())
     registry = shelf.registry()
-    waiting = [asyncio.ensure_future(registry.served(ACME)) for _ in range(20)]
+    waiting = [asyncio.ensure_future(registry.get_active(ACME)) for _ in range(20)]
     await asyncio.sleep(0)
     assert shelf.gate
     shelf.gate.set()
@@ -72,7 +72,7 @@ async def test_all_who_come_while_a_read_is_under_way_wait_for_that_one() -> Non
 async def test_who_gives_up_waiting_leaves_the_read_to_the_others() -> None:
     shelf = Shelf({ACME: tenant()}, gate=asyncio.Event())
     registry = shelf.registry()
-    first, second = (asyncio.ensure_future(registry.served(ACME)) for _ in range(2))
+    first, second = (asyncio.ensure_future(registry.get_active(ACME)) for _ in range(2))
     await asyncio.sleep(0)
     first.cancel()
     assert shelf.gate
@@ -83,7 +83,7 @@ async def test_who_gives_up_waiting_leaves_the_read_to_the_others() -> None:
 async def test_what_was_learned_while_an_older_read_was_under_way_is_not_forgotten() -> None:
     shelf = Shelf({ACME: tenant()}, gate=asyncio.Event())
     registry = shelf.registry()
-    reading = asyncio.ensure_future(registry.served(ACME))
+    reading = asyncio.ensure_future(registry.get_active(ACME))
     await asyncio.sleep(0)
     registry.invalidate_with(tenant(status=TenantStatus.SUSPENDED, version=2))
     assert shelf.gate
@@ -91,36 +91,36 @@ async def test_what_was_learned_while_an_older_read_was_under_way_is_not_forgott
     with pytest.raises(Forbidden):
         await reading
     with pytest.raises(Forbidden):
-        await registry.served(ACME)
+        await registry.get_active(ACME)
 
 
 async def test_what_was_learned_is_no_fresher_than_what_is_read_next() -> None:
     shelf = Shelf({ACME: tenant(version=3)})
     registry = shelf.registry(max_age=5.0)
-    await registry.served(ACME)
+    await registry.get_active(ACME)
     shelf.now, shelf.kept[ACME] = 4.0, tenant(version=4)
     registry.invalidate_with(tenant(version=2))
-    assert (await registry.served(ACME)).version == 4
+    assert (await registry.get_active(ACME)).version == 4
 
 
 async def test_what_cannot_be_read_anew_is_not_guessed() -> None:
     shelf = Shelf({ACME: tenant()})
     registry = shelf.registry(max_age=5.0)
-    await registry.served(ACME)
+    await registry.get_active(ACME)
     shelf.now, shelf.broken = 5.0, True
     with pytest.raises(Throttled):
-        await registry.served(ACME)
+        await registry.get_active(ACME)
     shelf.broken = False
-    assert (await registry.served(ACME)).id == ACME
+    assert (await registry.get_active(ACME)).id == ACME
 
 
 async def test_a_tenant_that_is_being_set_up_is_served_the_moment_it_is_ready() -> None:
     shelf = Shelf({ACME: tenant(status=TenantStatus.PROVISIONING)})
     registry = shelf.registry()
     with pytest.raises(Forbidden):
-        await registry.served(ACME)
+        await registry.get_active(ACME)
     shelf.kept[ACME] = tenant(version=2)
-    assert (await registry.served(ACME)).version == 2
+    assert (await registry.get_active(ACME)).version == 2
 
 
 @pytest.mark.parametrize(
@@ -136,9 +136,9 @@ async def test_only_an_active_tenant_is_served_and_who_is_not_loses_its_sessions
     status: TenantStatus, error: type[Exception]
 ) -> None:
     shut: list[TenantId] = []
-    registry = Shelf({ACME: tenant(status=status)}).registry(on_shut=shut.append)
+    registry = Shelf({ACME: tenant(status=status)}).registry(on_inactive=shut.append)
     with pytest.raises(error):
-        await registry.served(ACME)
+        await registry.get_active(ACME)
     assert shut == [ACME]
 
 
@@ -147,14 +147,14 @@ async def test_a_tenant_that_is_not_there_is_asked_for_every_time_and_remembered
     registry = shelf.registry()
     for _ in range(3):
         with pytest.raises(Unauthenticated):
-            await registry.served(ACME)
-    assert (shelf.reads, registry._known, registry._flights) == (3, {}, {})
+            await registry.get_active(ACME)
+    assert (shelf.reads, registry._known, registry._reads) == (3, {}, {})
 
 
 async def test_no_more_tenants_are_remembered_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LARGEST", 10)
+    monkeypatch.setattr(module, "MAX_TENANTS", 10)
     names = [TenantId(f"t{number}") for number in range(50)]
     registry = Shelf({name: tenant(name) for name in names}).registry()
     for name in names:
-        await registry.served(name)
+        await registry.get_active(name)
     assert list(registry._known) == names[-10:]

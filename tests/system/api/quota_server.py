@@ -57,7 +57,7 @@ class QuotaServer:
             created_at=now,
             updated_at=now,
         )
-        await TenantRepository(self.stack.tables.for_control_plane(writes=True), "the-tests").enter(made)
+        await TenantRepository(self.stack.tables.for_control_plane(writes=True), "the-tests").add(made)
         return self.session(self.stack.api_client(id))
 
     def session(self, session: ApiClient) -> ApiClient:

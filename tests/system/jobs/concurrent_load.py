@@ -35,7 +35,7 @@ class Server:
         return cls(stack, TenantCache(stack.tables.for_control_plane(writes=False), max_age=age, max_use=GRACE))
 
     async def table(self, tenant: TenantId, *, writes: bool) -> Table:
-        home = self.registry.location(await self.registry.served(tenant))
+        home = self.registry.location(await self.registry.get_active(tenant))
         return self.stack.tables.for_tenant(home, writes=writes)
 
 
@@ -119,7 +119,7 @@ class ConcurrentLoad:
 
     async def final(self) -> list[str]:
         """Reads the whole list after the move."""
-        tenant = await self.servers[0].registry.served(self.tenant)
+        tenant = await self.servers[0].registry.get_active(self.tenant)
         table, found, after = self.stack.tables.for_tenant(location_of(tenant), writes=False), list[str](), None
         while True:
             page = await UserRepository(table).newest(first=100, after=after)

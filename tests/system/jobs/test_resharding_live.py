@@ -57,13 +57,13 @@ class Servers:
         for _ in range(3):
             control = stack.tables.for_control_plane(writes=False)
             made.registries.append(TenantCache(control, max_age=MAX_AGE, max_use=GRACE))
-            await made.registries[-1].served(tenant)
+            await made.registries[-1].get_active(tenant)
             await asyncio.sleep(MAX_AGE / 3)
         return made
 
     async def table(self) -> Table:
         registry = self.registries[next(self.turns) % 3]
-        return self.stack.tables.for_tenant(registry.location(await registry.served(self.tenant)), writes=True)
+        return self.stack.tables.for_tenant(registry.location(await registry.get_active(self.tenant)), writes=True)
 
 
 Make = Callable[[Table], Awaitable[str]]

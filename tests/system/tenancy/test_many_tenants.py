@@ -96,7 +96,7 @@ async def test_a_list_goes_on_over_months_with_and_without_tenants(stack: Servic
     made = [entered(number, month) for month in months for number in range(4)]
     for tenant in made:
         if await register.find(tenant.id) is None:
-            await register.enter(tenant)
+            await register.add(tenant)
     wanted = [tenant.id for tenant in sorted(made, key=lambda one: one.created_at, reverse=True)]
     ours = set(wanted)
     everybody = [one["id"] for one in await listed(stack.operator_client(), size) if one["id"] in ours]

@@ -1,4 +1,4 @@
-"""The signed certificate; its check."""
+"""The signed certificate of an offboarding, and its verification."""
 
 import base64
 import binascii
@@ -29,7 +29,7 @@ KEY_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class CertificateVerifier:
-    """Knows certificates that were signed with one key."""
+    """Verifies certificates that were signed with one key."""
 
     public: Ed25519PublicKey
     mark: str = ""
@@ -40,11 +40,11 @@ class CertificateVerifier:
 
     @property
     def text(self) -> str:
-        """The key as `verifier` takes it."""
+        """The public key in the form that `verifier` takes."""
         return base64.urlsafe_b64encode(self.public.public_bytes_raw()).decode().rstrip("=")
 
     def claims(self, signed: str) -> dict[str, object]:
-        """What was signed, or BadInput."""
+        """Returns the signed claims. Raises BadInput if the signature is not from this key."""
         try:
             claims: dict[str, object] = jwt.decode(signed, self.public, algorithms=[ALGORITHM])
         except jwt.PyJWTError as error:
@@ -54,7 +54,7 @@ class CertificateVerifier:
 
 @dataclass(frozen=True, slots=True)
 class CertificateSigner:
-    """The same claims give the same signature, always."""
+    """Signs claims. The same claims always give the same signature."""
 
     key: Ed25519PrivateKey
     mark: str = ""
@@ -69,7 +69,7 @@ class CertificateSigner:
 
 
 def signer(text: str) -> CertificateSigner:
-    """From PEM, or from the key's 32 bytes in URL-safe base64; one for development has its mark before it."""
+    """Reads a private key from PEM or from its 32 bytes in URL-safe base64. A development key has a prefix."""
     mark = DEVELOPMENT_KEY_PREFIX if text.startswith(DEVELOPMENT_KEY_PREFIX) else ""
     try:
         if text.lstrip().startswith("-----BEGIN"):
@@ -84,7 +84,7 @@ def signer(text: str) -> CertificateSigner:
 
 
 def verifier(text: str) -> CertificateVerifier:
-    """From PEM, or from the public key's 32 bytes in URL-safe base64."""
+    """Reads a public key from PEM or from its 32 bytes in URL-safe base64."""
     mark = DEVELOPMENT_KEY_PREFIX if text.startswith(DEVELOPMENT_KEY_PREFIX) else ""
     try:
         if text.lstrip().startswith("-----BEGIN"):
@@ -146,7 +146,7 @@ def certificate_file(directory: Path, export: str) -> Path:
 
 
 def verify_certificate(text: str | bytes, by: CertificateVerifier) -> Mapping[str, Any]:
-    """The claims of a certificate; what it shows to people has to be what was signed."""
+    """Returns the signed claims. Raises Conflict if the readable claims differ from them."""
     try:
         read = _members(text)
         shown, signed = read["claims"], str(read["signed"])
@@ -154,12 +154,12 @@ def verify_certificate(text: str | bytes, by: CertificateVerifier) -> Mapping[st
         raise BadInput("this is not a certificate of an offboarding") from error
     claims = by.claims(signed)
     if orjson.dumps(claims, option=orjson.OPT_SORT_KEYS) != orjson.dumps(shown, option=orjson.OPT_SORT_KEYS):
-        raise Conflict("what the certificate shows is not what was signed")
+        raise Conflict("the readable claims of the certificate differ from the signed claims")
     return claims
 
 
 def _members(text: str | bytes) -> Mapping[str, Any]:
-    """Without a name twice, of which people would see one and machines the other."""
+    """Rejects a duplicate name: people could read one value and machines the other."""
     read = strict_json.parse(text)
     if not isinstance(read, dict) or set(read) != {"claims", "key", "signed"}:
         raise ValueError("a certificate has claims, a key and a signature")
@@ -167,16 +167,16 @@ def _members(text: str | bytes) -> Mapping[str, Any]:
 
 
 def compare_export(claims: Mapping[str, Any], export: Path) -> None:
-    """Whether this is the file that the certificate speaks of; Damaged with the first line that is not its own."""
+    """Raises ExportDamaged, with the first wrong line, if the file is not the one that was certified."""
     found = digest_export(export, str(claims["export"]))
     if found.lines < claims["exported"]:
         raise ExportDamaged(f"{export} ends after line {found.lines:,} of {claims['exported']:,}", line=found.lines + 1)
     if found.lines > claims["exported"]:
         line = claims["exported"] + 1
-        raise ExportDamaged(f"{export} goes on after its last line: line {line:,} was never exported", line=line)
+        raise ExportDamaged(f"{export} has more lines than were certified, from line {line:,} on", line=line)
     if found.chain_hash != claims["chainHash"]:
         raise ExportDamaged(
-            f"the lines of {export} fit each other and not the certificate: they were made anew", line=1
+            f"the lines of {export} are consistent, but not those that were certified: they were written again", line=1
         )
     if (found.size, found.sha256) != (claims["size"], claims["sha256"]):
-        raise ExportDamaged(f"{export} holds the right lines in other bytes than were certified", line=None)
+        raise ExportDamaged(f"{export} has the certified lines, but in other bytes than were certified", line=None)

@@ -1,4 +1,4 @@
-"""The gzip file with its hash chain."""
+"""The export file of an offboarding: gzip, one item in each line, and a chain of hashes over all lines."""
 
 import fcntl
 import gzip
@@ -20,16 +20,16 @@ _DIGITS = 64
 
 
 class BadLine(ValueError):
-    """A line that is not the one that follows."""
+    """A line that is malformed, or does not continue the chain of hashes."""
 
 
 def initial_hash(export: str) -> str:
-    """No two exports begin alike, so that no line of one fits into another."""
+    """Returns the hash before the first line. It differs for each export, so that no line fits into another export."""
     return sha256(export.encode()).hexdigest()
 
 
 def chain_lines(head: str, items: Iterable[Item]) -> tuple[str, bytes]:
-    """The lines of these items after that head, and the head after them."""
+    """Returns the hash after these items, and their lines."""
     lines = []
     for item in items:
         text = orjson.dumps(item, option=orjson.OPT_SORT_KEYS)
@@ -39,14 +39,14 @@ def chain_lines(head: str, items: Iterable[Item]) -> tuple[str, bytes]:
 
 
 def verify_line(head: str, line: bytes) -> tuple[str, bytes]:
-    """The head after this line, and its item as it is spelled."""
+    """Returns the hash after this line, and the text of its item. Raises BadLine."""
     start = len(HASH) + _DIGITS
-    told, text = line[len(HASH) : start], line[start + len(ITEM) : -len(END)]
-    if line != HASH + told + ITEM + text + END:
-        raise BadLine("it is not spelled as a line of an export")
+    stated, text = line[len(HASH) : start], line[start + len(ITEM) : -len(END)]
+    if line != HASH + stated + ITEM + text + END:
+        raise BadLine("it is not in the format of an export")
     after = _next(head, text)
-    if told != after.encode():
-        raise BadLine("it does not fit its hash, or what stands before it")
+    if stated != after.encode():
+        raise BadLine("its hash does not fit its item and the line before it")
     return after, text
 
 
@@ -63,12 +63,12 @@ SUFFIX = ".jsonl.gz"
 
 
 class ExportDamaged(Conflict):
-    """An export that is not what was written; `line` is the first that is not."""
+    """An export that is not what was written. `line` is the first wrong line, if it is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportDigest:
-    """What a file was found to hold when it was read from end to end."""
+    """The result of reading a whole export file."""
 
     lines: int
     chain_hash: str
@@ -78,7 +78,7 @@ class ExportDigest:
 
 @dataclass(slots=True)
 class ExportFile:
-    """One process at a time has it open."""
+    """An export file that one process at a time can write to."""
 
     path: Path
     _file: BinaryIO | None = field(default=None, repr=False)
@@ -102,7 +102,7 @@ class ExportFile:
             self._file = None
 
     def append(self, at: int, lines: bytes) -> int:
-        """What stands behind `at` was written by somebody who did not live to say so, and is written again."""
+        """Writes lines at position `at`, and returns the end. Drops bytes after `at`, which a crashed worker wrote."""
         if self._file is None:
             raise TypeError("the file is not open")
         if (size := os.fstat(self._file.fileno()).st_size) < at:
@@ -123,7 +123,7 @@ def _written(file: BinaryIO, at: int, member: bytes) -> int:
 
 
 def items(path: Path, export: str) -> Iterator[tuple[str, bytes]]:
-    """Each item as it is spelled, with the head after it; Damaged at the first line that does not follow."""
+    """Yields the hash after each line and the text of its item. Raises ExportDamaged at the first wrong line."""
     head, line = initial_hash(export), 1
     try:
         with gzip.open(path) as content:
@@ -147,7 +147,7 @@ def digest_export(path: Path, export: str) -> ExportDigest:
 
 
 def sync_directory(directory: Path) -> None:
-    """A new name is as lasting as what it names."""
+    """Makes a new file name durable, as its content is."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

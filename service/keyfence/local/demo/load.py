@@ -52,7 +52,7 @@ async def load_demo(tables: Tables, on_progress: Callable[[str], None]) -> None:
             table = tables.for_tenant(TenantLocation(tenant=tenant), writes=True)
             await _write_users(table, demo)
             await write_shop(table, ShopData(demo, timestamps.utc_now()))
-            await registry.enter(_tenant(tenant, demo))
+            await registry.add(_tenant(tenant, demo))
 
 
 async def write_shop(table: Table, shop: ShopData) -> None:
