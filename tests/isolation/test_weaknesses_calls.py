@@ -37,15 +37,18 @@ from tests.isolation.session_evaluator import DEPLOYMENT, SessionEvaluator
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 STREAM = f"{DEPLOYMENT.table_arn}/stream/2026-11-05T12:00:00.000"
 TENANT_ROLES = ("tenant-read", "tenant-write")
-POLICY_CHECKS = {"ForAllValues:StringLike": {LEADING: OWN}, "Null": {LEADING: "false", "dynamodb:Attributes": "false"}}
+TENANT_CONDITION = {
+    "ForAllValues:StringLike": {LEADING: OWN},
+    "Null": {LEADING: "false", "dynamodb:Attributes": "false"},
+}
 LISTED = {"ForAllValues:StringEquals": {"dynamodb:Attributes": ["PK", "SK", "nickname"]}}
 
 
-def opens(policy: Policy, call: Call) -> bool:
+def allows(policy: Policy, call: Call) -> bool:
     return SessionEvaluator.with_identity_policy(policy, "a1").allows(*call)
 
 
-def ours_open(call: Call) -> list[str]:
+def our_roles_that_allow(call: Call) -> list[str]:
     return [role for role in TENANT_ROLES if SessionEvaluator.of(role, "a1").allows(*call)]
 
 
@@ -67,38 +70,38 @@ def test_H14_an_action_in_a_second_statement_without_the_condition_reaches_neigh
     call: Call,
 ) -> None:
     bad = allowing(["dynamodb:ConditionCheckItem", "dynamodb:BatchGetItem"])
-    assert opens(bad, call)
-    assert ours_open(call) == []
+    assert allows(bad, call)
+    assert our_roles_that_allow(call) == []
     assert "unfenced-data-call" in names(bad)
 
 
 def test_H15_an_attribute_list_does_not_limit_what_a_write_returns() -> None:
-    bad = allowing(["dynamodb:UpdateItem"], POLICY_CHECKS | LISTED)
+    bad = allowing(["dynamodb:UpdateItem"], TENANT_CONDITION | LISTED)
     whole = update(A1, ReturnValues="ALL_NEW")
     good = allowing(
         ["dynamodb:UpdateItem"],
-        POLICY_CHECKS | LISTED | {"StringEquals": {"dynamodb:ReturnValues": ["NONE", "UPDATED_NEW"]}},
+        TENANT_CONDITION | LISTED | {"StringEquals": {"dynamodb:ReturnValues": ["NONE", "UPDATED_NEW"]}},
     )
-    assert opens(bad, whole)
-    assert not opens(good, whole)
-    assert opens(good, update(A1))
+    assert allows(bad, whole)
+    assert not allows(good, whole)
+    assert allows(good, update(A1))
     assert "return-values-open" in names(bad) - names(good)
 
 
 def test_H16_an_attribute_list_does_not_limit_a_read_without_a_projection() -> None:
-    bad = allowing(["dynamodb:GetItem"], POLICY_CHECKS | LISTED)
+    bad = allowing(["dynamodb:GetItem"], TENANT_CONDITION | LISTED)
     good = allowing(
-        ["dynamodb:GetItem"], POLICY_CHECKS | LISTED | {"StringEquals": {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"}}
+        ["dynamodb:GetItem"], TENANT_CONDITION | LISTED | {"StringEquals": {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"}}
     )
-    assert opens(bad, get(A1))
-    assert not opens(good, get(A1))
-    assert opens(good, get(A1, ProjectionExpression="nickname"))
+    assert allows(bad, get(A1))
+    assert not allows(good, get(A1))
+    assert allows(good, get(A1, ProjectionExpression="nickname"))
     assert "projection-not-required" in names(bad) - names(good)
 
 
 def test_H17_an_attribute_list_does_not_stop_a_put_from_removing_other_attributes() -> None:
-    bad = allowing(["dynamodb:PutItem"], POLICY_CHECKS | LISTED)
-    assert opens(bad, put(A1, nickname="only this is left of the item"))
+    bad = allowing(["dynamodb:PutItem"], TENANT_CONDITION | LISTED)
+    assert allows(bad, put(A1, nickname="only this is left of the item"))
     assert "whole-item-replaced" in names(bad)
 
 
@@ -110,7 +113,7 @@ def test_H15_H16_H17_no_policy_of_ours_relies_on_attribute_lists(role: str) -> N
 
 def test_H18_iam_does_not_check_a_start_key_and_an_encrypted_cursor_is_valid_for_its_own_list_only() -> None:
     foreign = query(A1, ExclusiveStartKey=key(A10))
-    assert ours_open(foreign) == [*TENANT_ROLES], "no condition key covers it"
+    assert our_roles_that_allow(foreign) == [*TENANT_ROLES], "no condition key covers it"
     sealer = CursorCodec([b"k" * 32])
     neighbours = sealer.encode(CursorPosition("PROFILE"), CursorScope("TENANT#a10#", "users", "USER#1"))
     with pytest.raises(BadInput):
@@ -148,13 +151,13 @@ def test_H21_a_denial_does_not_reveal_whether_an_item_exists_and_no_tenant_write
         for asked in questions(get(partition))
     }
     assert len(texts) == 1
-    assert ours_open(put("UNIQUE#EMAIL#a@b.example")) == ours_open(put("CONTROL#SLUG#acme")) == []
+    assert our_roles_that_allow(put("UNIQUE#EMAIL#a@b.example")) == our_roles_that_allow(put("CONTROL#SLUG#acme")) == []
 
 
 def test_H29_a_wildcard_after_the_table_includes_indexes_and_stream_and_ours_names_each() -> None:
     wide = f"{DEPLOYMENT.table_arn.removesuffix(DEPLOYMENT.table)}*"
     bad = allowing(["dynamodb:Query", "dynamodb:GetRecords"], None, wide)
-    assert opens(bad, query(A10, "GSI1"))
+    assert allows(bad, query(A10, "GSI1"))
     assert allowed(bad, "dynamodb:GetRecords", STREAM)
     assert "table-wildcard" in names(bad)
     resources = [

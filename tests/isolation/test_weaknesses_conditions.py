@@ -22,15 +22,15 @@ from tests.isolation.session_evaluator import DEPLOYMENT, SessionEvaluator
 
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 KEYLESS = ["dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:DeleteTable", "dynamodb:PartiQLSelect"]
-POLICY_CHECKS = {"ForAllValues:StringLike": {LEADING: OWN}}
-GUARD = {"Null": {LEADING: "false"}}
+TENANT_CONDITION = {"ForAllValues:StringLike": {LEADING: OWN}}
+NULL_GUARD = {"Null": {LEADING: "false"}}
 
 
-def opens(policy: Policy, call: Call, tenant: str | None = "a1") -> bool:
+def allows(policy: Policy, call: Call, tenant: str | None = "a1") -> bool:
     return SessionEvaluator.with_identity_policy(policy, tenant).allows(*call)
 
 
-def ours_open(call: Call, tenant: str | None = "a1") -> list[str]:
+def our_roles_that_allow(call: Call, tenant: str | None = "a1") -> list[str]:
     """Returns the tenant roles whose sessions may make the call."""
     return [role for role in ("tenant-read", "tenant-write") if SessionEvaluator.of(role, tenant).allows(*call)]
 
@@ -41,27 +41,27 @@ def names(policy: Policy) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize("call", [SCAN, DESCRIBE, DELETE_TABLE, PARTIQL_SCAN], ids=lambda call: str(call[0]))
 def test_H1_a_call_without_leading_keys_passes_a_condition_without_null_guard_but_not_ours(call: Call) -> None:
-    assert opens(allowing(KEYLESS, POLICY_CHECKS), call)
-    assert not opens(allowing(KEYLESS, {**POLICY_CHECKS, **GUARD}), call)
-    assert ours_open(call) == []
-    assert ("H1", "missing-null-guard") in names(allowing(KEYLESS, POLICY_CHECKS))
+    assert allows(allowing(KEYLESS, TENANT_CONDITION), call)
+    assert not allows(allowing(KEYLESS, {**TENANT_CONDITION, **NULL_GUARD}), call)
+    assert our_roles_that_allow(call) == []
+    assert ("H1", "missing-null-guard") in names(allowing(KEYLESS, TENANT_CONDITION))
 
 
 @pytest.mark.parametrize("misspelled", ["dynamodb: LeadingKeys", "dynamodb:LeadingKey", "dynamo:LeadingKeys"])
 def test_H2_a_misspelled_condition_key_limits_nothing_and_ours_is_correct(misspelled: str) -> None:
     bad = fenced(condition_key=misspelled)
-    assert opens(bad, get(A10))
-    assert not opens(fenced(), get(A10))
-    assert ours_open(get(A10)) == []
-    assert "H2" in {hole for hole, _ in names(bad)}
+    assert allows(bad, get(A10))
+    assert not allows(fenced(), get(A10))
+    assert our_roles_that_allow(get(A10)) == []
+    assert "H2" in {code for code, _ in names(bad)}
 
 
 def test_H6_for_any_value_allows_a_batch_with_one_own_key_and_ours_does_not() -> None:
     bad = fenced(operator="ForAnyValue:StringLike")
-    assert opens(bad, batch_get(A1, A10))
-    assert not opens(bad, batch_get(A10))
-    assert ours_open(batch_get(A1, A10)) == []
-    assert ours_open(batch_get(A1)) == ["tenant-read", "tenant-write"]
+    assert allows(bad, batch_get(A1, A10))
+    assert not allows(bad, batch_get(A10))
+    assert our_roles_that_allow(batch_get(A1, A10)) == []
+    assert our_roles_that_allow(batch_get(A1)) == ["tenant-read", "tenant-write"]
     assert ("H6", "for-any-value") in names(bad)
 
 
@@ -69,8 +69,8 @@ def test_H6_for_all_values_in_a_deny_does_not_deny_a_mixed_batch() -> None:
     everything = {"Effect": "Allow", "Action": "dynamodb:BatchGetItem", "Resource": DEPLOYMENT.table_arn}
     deny = {**everything, "Effect": "Deny", "Condition": {"ForAllValues:StringLike": {LEADING: "TENANT#a10#*"}}}
     bad = parse_policy({"Version": "2012-10-17", "Statement": [everything, deny]})
-    assert not opens(bad, batch_get(A10))
-    assert opens(bad, batch_get(A1, A10))
+    assert not allows(bad, batch_get(A10))
+    assert allows(bad, batch_get(A1, A10))
     assert ("H6", "for-all-values-in-deny") in names(bad)
 
 
@@ -78,25 +78,25 @@ def test_H7_an_operator_without_for_all_values_neither_allows_nor_denies_and_our
     plain = fenced("TENANT#a1#*", operator="StringLike")
     deny = {"Effect": "Deny", "Action": "*", "Resource": "*", "Condition": {"StringLike": {LEADING: "TENANT#a10#*"}}}
     toothless = parse_policy({"Version": "2012-10-17", "Statement": [*allowing().as_json()["Statement"], deny]})
-    assert not opens(plain, get(A1))
-    assert opens(toothless, get(A10))
-    assert ours_open(get(A1)) == ["tenant-read", "tenant-write"]
+    assert not allows(plain, get(A1))
+    assert allows(toothless, get(A10))
+    assert our_roles_that_allow(get(A1)) == ["tenant-read", "tenant-write"]
     assert ("H7", "set-operator-missing") in names(plain) & names(toothless)
 
 
 def test_H8_without_the_tag_a_negated_condition_allows_everything_and_ours_nothing() -> None:
     bad = fenced("TENANT#${aws:PrincipalTag/tenant}#SECRET#*", operator="ForAllValues:StringNotLike")
-    assert opens(bad, get(A10), tenant=None)
-    assert opens(bad, get("TENANT#a1#SECRET#1"), tenant=None)
-    assert ours_open(get(A1), tenant=None) == ours_open(get(A10), tenant=None) == []
-    assert ours_open(get("TENANT##USER#1"), tenant=None) == []
+    assert allows(bad, get(A10), tenant=None)
+    assert allows(bad, get("TENANT#a1#SECRET#1"), tenant=None)
+    assert our_roles_that_allow(get(A1), tenant=None) == our_roles_that_allow(get(A10), tenant=None) == []
+    assert our_roles_that_allow(get("TENANT##USER#1"), tenant=None) == []
     assert ("H8", "negated-operator-in-allow") in names(bad)
 
 
 def test_H8_a_default_value_for_the_missing_tag_is_a_real_tenant() -> None:
     bad = fenced("TENANT#${aws:PrincipalTag/tenant, 'a10'}#*")
-    assert opens(bad, get(A10), tenant=None)
-    assert ours_open(get(A10), tenant=None) == []
+    assert allows(bad, get(A10), tenant=None)
+    assert our_roles_that_allow(get(A10), tenant=None) == []
     assert ("H8", "variable-with-default") in names(bad)
 
 
@@ -104,8 +104,8 @@ def test_H8_a_default_value_for_the_missing_tag_is_a_real_tenant() -> None:
 def test_H24_in_the_old_policy_version_the_variable_is_plain_text_and_ours_is_the_new_version(role: str) -> None:
     old = fenced(version="2008-10-17")
     literal = get("TENANT#${aws:PrincipalTag/tenant}#USER#1")
-    assert not opens(old, get(A1))
-    assert opens(old, literal, tenant="a10")
+    assert not allows(old, get(A1))
+    assert allows(old, literal, tenant="a10")
     assert ROLES[role].identity(DEPLOYMENT).version == ROLES[role].trust(DEPLOYMENT).version == "2012-10-17"
-    assert ours_open(literal) == []
+    assert our_roles_that_allow(literal) == []
     assert ("H24", "version-without-variables") in names(old)

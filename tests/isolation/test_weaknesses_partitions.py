@@ -23,11 +23,11 @@ from tests.isolation.session_evaluator import DEPLOYMENT, KEYS, SessionEvaluator
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 
 
-def opens(policy: Policy, call: Call, tenant: str = "a1") -> bool:
+def allows(policy: Policy, call: Call, tenant: str = "a1") -> bool:
     return SessionEvaluator.with_identity_policy(policy, tenant).allows(*call)
 
 
-def ours_open(call: Call, tenant: str = "a1") -> list[str]:
+def our_roles_that_allow(call: Call, tenant: str = "a1") -> list[str]:
     return [role for role in ("tenant-read", "tenant-write") if SessionEvaluator.of(role, tenant).allows(*call)]
 
 
@@ -37,7 +37,7 @@ def names(policy: Policy) -> set[str]:
 
 def test_H3_iam_lets_a_tenant_write_a_neighbours_index_key_and_the_strict_gate_does_not() -> None:
     poisoned, honest = put(A1, GSI1PK=A10, GSI1SK="x"), put(A1, GSI1PK=A1, GSI1SK="x")
-    assert ours_open(poisoned) == ["tenant-write"], "IAM sees the table's key alone"
+    assert our_roles_that_allow(poisoned) == ["tenant-write"], "IAM sees the table's key alone"
     assert index_key_outside_prefix(_at_the_gate(honest), session_key_prefix) is None
     assert "GSI1PK is outside" in (index_key_outside_prefix(_at_the_gate(poisoned), session_key_prefix) or "")
 
@@ -52,10 +52,10 @@ async def test_H3_an_item_that_a_neighbour_wrote_into_our_index_is_dropped_and_c
 
 def test_H4_a_prefix_without_delimiter_includes_longer_tenant_ids_and_ours_has_one() -> None:
     bad = fenced("TENANT#${aws:PrincipalTag/tenant}*")
-    assert opens(bad, get(A10))
-    assert opens(fenced(), get(A1))
-    assert not opens(fenced(), get(A10))
-    assert ours_open(get(A10)) == []
+    assert allows(bad, get(A10))
+    assert allows(fenced(), get(A1))
+    assert not allows(fenced(), get(A10))
+    assert our_roles_that_allow(get(A10)) == []
     assert "no-closing-delimiter" in names(bad)
 
 
@@ -69,24 +69,24 @@ def test_H5_characters_with_a_meaning_in_policies_are_in_no_tenant_id_and_no_tag
 @pytest.mark.parametrize("hostile", ["a*", "a1?", "?*", 'a1#*", "TENANT#*'])
 def test_H5_an_id_pasted_into_a_policy_can_include_neighbours_and_a_tag_cannot(hostile: str) -> None:
     bad = fenced(json.loads(f'["TENANT#{hostile}#*"]'))
-    assert opens(bad, get(A10))
-    assert ours_open(get(A10), tenant=hostile) == []
+    assert allows(bad, get(A10))
+    assert our_roles_that_allow(get(A10), tenant=hostile) == []
     assert "invalid-tenant-id" in names(bad)
 
 
 def test_H9_an_empty_tag_reaches_everything_without_the_delimiter_and_no_tenant_with_it() -> None:
     bad = fenced("TENANT#${aws:PrincipalTag/tenant}*")
-    assert opens(bad, get(A1), tenant="")
-    assert opens(bad, get(A10), tenant="")
-    assert ours_open(get(A1), tenant="") == ours_open(get(A10), tenant="") == []
+    assert allows(bad, get(A1), tenant="")
+    assert allows(bad, get(A10), tenant="")
+    assert our_roles_that_allow(get(A1), tenant="") == our_roles_that_allow(get(A10), tenant="") == []
     assert "empty-tag-opens-all" in names(bad)
 
 
 def test_H12_leading_keys_do_not_cover_a_tenant_in_the_sort_key_and_ours_is_in_every_partition_key() -> None:
     bad = fenced("ORDERS")
     shared = ("GetItem", {"TableName": TABLE, "Key": {"PK": {"S": "ORDERS"}, "SK": {"S": "TENANT#a10#ORDER#1"}}})
-    assert opens(bad, shared)
-    assert ours_open(shared) == []
+    assert allows(bad, shared)
+    assert our_roles_that_allow(shared) == []
     keys = [key for entity in load_domains().entities for key in entity.keys.values() if isinstance(key, TenantKey)]
     assert keys
     assert all(str(key).startswith(tenant_key_prefix("<tenant>")) for key in keys)
@@ -95,18 +95,18 @@ def test_H12_leading_keys_do_not_cover_a_tenant_in_the_sort_key_and_ours_is_in_e
 def test_H13_a_partition_that_tenants_share_shows_other_tenants_and_ours_share_none() -> None:
     everywhere = [DEPLOYMENT.index_arn(index) for index in DEPLOYMENT.indexes]
     bad = fenced([OWN, "STATUS#OPEN"], resource=everywhere)
-    assert opens(bad, query("STATUS#OPEN", "GSI2"))
-    assert ours_open(query("STATUS#OPEN", "GSI2")) == []
-    assert ours_open(query("CONTROL#TENANTS#2026-11", "GSI2")) == []
+    assert allows(bad, query("STATUS#OPEN", "GSI2"))
+    assert our_roles_that_allow(query("STATUS#OPEN", "GSI2")) == []
+    assert our_roles_that_allow(query("CONTROL#TENANTS#2026-11", "GSI2")) == []
     assert "shared-partition" in names(bad)
 
 
 @pytest.mark.parametrize("index", DEPLOYMENT.indexes)
 def test_H25_an_index_returns_all_projected_attributes_and_ours_only_of_own_partitions(index: str) -> None:
     bad = allowing("dynamodb:Query", None, DEPLOYMENT.index_arn(index))
-    assert opens(bad, query(A10, index))
-    assert ours_open(query(A10, index)) == []
-    assert ours_open(query(A1, index)) == ["tenant-read", "tenant-write"]
+    assert allows(bad, query(A10, index))
+    assert our_roles_that_allow(query(A10, index)) == []
+    assert our_roles_that_allow(query(A1, index)) == ["tenant-read", "tenant-write"]
     assert "unfenced-data-call" in names(bad)
 
 
