@@ -29,7 +29,7 @@ from keyfence.store.key_template import KeyPath
 from keyfence.store.writes import ActivityNote
 from tests.system.field_costs.large_tenant_orders import Ordered, ordered
 
-Kept = tuple[Entity[Any], Any]
+StoredModel = tuple[Entity[Any], Any]
 
 SHELF: KeyPath = ("shelf",)
 BOX: KeyPath = ("box",)
@@ -37,7 +37,7 @@ SETTINGS = ("language", "theme", "zone")
 NEAR = 6
 """Stores close to each other. All others are far away."""
 JOINED = 40
-"""The least number of members of the first group and of groups of the first user: more than their heads list."""
+"""The first group has at least so many members, and the first user so many groups: more than are embedded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,31 +65,31 @@ class LargeTenant:
         edges += [_edge(person, circles[0], now) for person in people[1:]]
         people[0] = replace(people[0], embedded_edges=_head({one.group_id: one for one in edges[:joined]}))
         circles[0] = replace(circles[0], embedded_edges=_head({edges[0].user_id: edges[0]} | _by_user(edges[joined:])))
-        buyers = [_customer(number, now) for number in range(size)]
-        wares = [_product(number, SHELF, now) for number in range(size)]
+        customers = [_customer(number, now) for number in range(size)]
+        products = [_product(number, SHELF, now) for number in range(size)]
         return cls(
             now=now,
             users=people,
             groups=[replace(circles[0], member_count=joined), *circles[1:]],
-            customers=buyers,
+            customers=customers,
             stores=[_store(number, now) for number in range(size)],
-            products=wares,
+            products=products,
             boxed=_product(size, BOX, now),
-            orders=[one for number in range(size) for one in ordered(buyers[0].id, wares[number], now)],
+            orders=[one for number in range(size) for one in ordered(customers[0].id, products[number], now)],
             edges=edges,
         )
 
-    def stored(self) -> Iterator[Kept]:
+    def stored(self) -> Iterator[StoredModel]:
         yield from self._people()
-        yield from self._wares()
+        yield from self._shop()
         for order in self.orders:
-            yield from order.kept()
+            yield from order.stored()
         for number, customer in enumerate(self.customers):
             yield customers, customer
             yield stores, self.stores[number]
             yield activities, self._activity(number)
 
-    def _people(self) -> Iterator[Kept]:
+    def _people(self) -> Iterator[StoredModel]:
         for user in self.users:
             yield users, user
             yield email_claims, EmailClaim(email=user.email, user_id=user.id, **_times(self.now))
@@ -98,7 +98,7 @@ class LargeTenant:
         yield from ((groups, group) for group in self.groups)
         yield from ((memberships, edge) for edge in self.edges)
 
-    def _wares(self) -> Iterator[Kept]:
+    def _shop(self) -> Iterator[StoredModel]:
         for path in (SHELF, BOX, (*BOX, "small"), *((*SHELF, str(number)) for number in range(5))):
             yield categories, Category(path=path, product_count=len(self._standing(path)), **_times(self.now))
         for number, product in enumerate((*self.products, self.boxed)):

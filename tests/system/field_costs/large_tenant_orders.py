@@ -35,7 +35,7 @@ class Ordered:
     lines: list[LineItem]
     happened: list[OrderEvent]
 
-    def kept(self) -> Iterator[tuple[Entity[Any], Any]]:
+    def stored(self) -> Iterator[tuple[Entity[Any], Any]]:
         ttl = self.order.ttl
         yield orders, self.order
         if ttl is None:

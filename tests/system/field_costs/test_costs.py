@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from keyfence.access_patterns.report import Measured
-from keyfence.access_patterns.report import measurements as kept
+from keyfence.access_patterns.report import measurements as committed_measurements
 from keyfence.app.domains import load_domains
 from keyfence.domains.stores.geohash import CELLS
 from keyfence.local.issuer import LocalIssuer
@@ -22,15 +22,15 @@ pytestmark = pytest.mark.one_engine
 LARGE = 300
 FIELDS = ("viewer", *QUERIES, *MUTATIONS)
 PATTERNS = load_domains().patterns
-STRETCHES = {"stores_by_geohash": CELLS}
-"""The one question that is many Queries: as many as stretches cover its circle, at most."""
-INSIDE = {id(named.pattern.children) for named in PATTERNS if isinstance(named.pattern, ItemCollection)}
-"""What is read together with its parent need not be read alone."""
+RANGE_QUERIES = {"stores_by_geohash": CELLS}
+"""The only access pattern of several Queries: at most one for each range of geohashes that covers the circle."""
+READ_WITH_PARENT = {id(named.pattern.children) for named in PATTERNS if isinstance(named.pattern, ItemCollection)}
+"""Queries that an item collection makes. They need not be made on their own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """What every field cost in the small tenant and in the large one, and how many items the large one had."""
+class MeasuredTenants:
+    """The cost of every field in a small and in a large tenant, and the number of items of the large one."""
 
     small: dict[str, Measured]
     large: dict[str, Measured]
@@ -38,11 +38,11 @@ class Compared:
 
 
 @pytest.fixture(scope="module")
-def compared(engine_url: str, issuer: LocalIssuer) -> Iterator[Compared]:
+def compared(engine_url: str, issuer: LocalIssuer) -> Iterator[MeasuredTenants]:
     stack = start_stack(engine_url, issuer)
     _, small = asyncio.run(measurements(stack, SIZE))
     items, large = asyncio.run(measurements(stack, LARGE))
-    yield Compared(_by_field(small), _by_field(large), items)
+    yield MeasuredTenants(_by_field(small), _by_field(large), items)
     stack.close()
 
 
@@ -50,36 +50,36 @@ def _by_field(found: tuple[Measured, ...]) -> dict[str, Measured]:
     return {one.field: one for one in found}
 
 
-def test_the_large_tenant_is_large(compared: Compared) -> None:
+def test_the_large_tenant_is_large(compared: MeasuredTenants) -> None:
     assert compared.items >= 10_000
 
 
-def test_an_access_pattern_is_one_call_and_costs_the_same_in_every_tenant(compared: Compared) -> None:
+def test_an_access_pattern_is_one_call_and_costs_the_same_in_every_tenant(compared: MeasuredTenants) -> None:
     for named in PATTERNS:
         using = [one for one in compared.small.values() if named.name in one.reads]
-        assert using or id(named.pattern) in INSIDE or named.of_control_plane, named
+        assert using or id(named.pattern) in READ_WITH_PARENT or named.of_control_plane, named
         for one in using:
             cost = one.reads[named.name]
             assert compared.large[one.field].reads[named.name] == cost, (named, one.field)
             if one.field not in MUTATIONS:
-                assert 1 <= cost.calls <= STRETCHES.get(named.name, 1), (named, one.field)
+                assert 1 <= cost.calls <= RANGE_QUERIES.get(named.name, 1), (named, one.field)
 
 
-def test_a_field_costs_the_same_in_every_tenant(compared: Compared) -> None:
+def test_a_field_costs_the_same_in_every_tenant(compared: MeasuredTenants) -> None:
     assert compared.large == compared.small
     assert compared.small.keys() == set(FIELDS)
 
 
-def test_the_committed_cost_of_a_field_has_not_drifted(compared: Compared) -> None:
-    assert _by_field(kept()) == compared.small, "run uv run python -m tests.system.field_costs"
+def test_the_committed_cost_of_a_field_has_not_drifted(compared: MeasuredTenants) -> None:
+    assert _by_field(committed_measurements()) == compared.small, "run uv run python -m tests.system.field_costs"
 
 
 def test_every_root_field_is_measured_and_nothing_else() -> None:
     roots: list[Any] = [load_domains().schema._schema.query_type, load_domains().schema._schema.mutation_type]
     assert {name for root in roots for name in root.fields} <= set(FIELDS)
-    assert [one.field for one in kept()] == list(FIELDS)
+    assert [one.field for one in committed_measurements()] == list(FIELDS)
 
 
-def test_a_mutation_is_one_transaction_unless_it_deletes_or_moves_many_items(compared: Compared) -> None:
+def test_a_mutation_is_one_transaction_unless_it_deletes_or_moves_many_items(compared: MeasuredTenants) -> None:
     several = {field for field in MUTATIONS if compared.small[field].writes.calls != 1}
     assert several == {"deleteUser", "deleteGroup", "deleteOrder", "restoreOrder", "moveCategory"}
