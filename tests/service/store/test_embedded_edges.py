@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 import pytest
 
-from keyfence.store import embedded_edges as heads
+from keyfence.store import embedded_edges
 from keyfence.store.embedded_edges import MAX_EMBEDDED_EDGES, EmbeddedEdges
 from tests.service.store.embedded_edges_model import filled
 
@@ -49,7 +49,7 @@ def test_a_writer_that_read_complete_edges_cannot_write_once_they_are_limited() 
 @pytest.mark.parametrize(("size", "children"), [(1, "abcde"), (2, "abcdef")])
 def test_a_writer_that_read_older_edges_does_not_raise_the_limit(size: int, children: str) -> None:
     """For any order of the children, and any position of the last one."""
-    with patch.object(heads, "MAX_EMBEDDED_EDGES", size):
+    with patch.object(embedded_edges, "MAX_EMBEDDED_EDGES", size):
         for *early, second, third, late in itertools.permutations(children):
             parent = filled(*early)
             old = parent.head

@@ -5,7 +5,7 @@ from unittest.mock import patch
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
-from keyfence.store import embedded_edges as heads
+from keyfence.store import embedded_edges
 from keyfence.store.embedded_edges import MAX_EMBEDDED_EDGES, EmbeddedEdges
 from tests.service.store.embedded_edges_model import Parent
 from tests.tier import examples
@@ -20,10 +20,10 @@ class Machine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.parent = Parent()
-        self.size = patch.object(heads, "MAX_EMBEDDED_EDGES", MAX_EMBEDDED_EDGES)
+        self.size = patch.object(embedded_edges, "MAX_EMBEDDED_EDGES", MAX_EMBEDDED_EDGES)
 
     def shrink(self, size: int) -> None:
-        self.size = patch.object(heads, "MAX_EMBEDDED_EDGES", size)
+        self.size = patch.object(embedded_edges, "MAX_EMBEDDED_EDGES", size)
         self.size.start()
 
     def teardown(self) -> None:
@@ -97,7 +97,7 @@ class OneWriter(Machine):
     @invariant()
     def the_head_is_small_and_true(self) -> None:
         self.parent.check()
-        assert len(self.parent.head.entries) <= heads.MAX_EMBEDDED_EDGES
+        assert len(self.parent.head.entries) <= embedded_edges.MAX_EMBEDDED_EDGES
 
 
 TestWriters = Writers.TestCase

@@ -13,7 +13,7 @@ from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.cache import location_of, refreshed_location
 from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.tenant import MovePhase, Placement, TableMove, Tenant, TenantStatus
-from keyfence_iam.sts.session_spec import TableAccess as Reach
+from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
@@ -29,23 +29,23 @@ def tenant(placement: Placement = POOL, phase: MovePhase | None = None, **given:
 @pytest.mark.parametrize(
     ("known", "reads", "also", "shadow", "session"),
     [
-        (tenant(), Reach.POOL, None, False, Reach.POOL),
-        (tenant(POOL, MovePhase.PLAN), Reach.POOL, None, False, Reach.POOL),
-        (tenant(POOL, MovePhase.DUAL), Reach.POOL, Reach.SILO, False, Reach.BOTH),
-        (tenant(POOL, MovePhase.BACKFILL), Reach.POOL, Reach.SILO, False, Reach.BOTH),
-        (tenant(POOL, MovePhase.SHADOW), Reach.POOL, Reach.SILO, True, Reach.BOTH),
-        (tenant(POOL, MovePhase.SWITCHED), Reach.SILO, Reach.POOL, False, Reach.BOTH),
-        (tenant(POOL, MovePhase.CLEARING), Reach.SILO, None, False, Reach.SILO),
-        (tenant(SILO), Reach.SILO, None, False, Reach.SILO),
-        (tenant(SILO, MovePhase.DUAL), Reach.SILO, Reach.POOL, False, Reach.BOTH),
-        (tenant(SILO, MovePhase.BACKFILL), Reach.SILO, Reach.POOL, False, Reach.BOTH),
-        (tenant(SILO, MovePhase.SHADOW), Reach.SILO, Reach.POOL, True, Reach.BOTH),
-        (tenant(SILO, MovePhase.SWITCHED), Reach.POOL, Reach.SILO, False, Reach.BOTH),
+        (tenant(), TableAccess.POOL, None, False, TableAccess.POOL),
+        (tenant(POOL, MovePhase.PLAN), TableAccess.POOL, None, False, TableAccess.POOL),
+        (tenant(POOL, MovePhase.DUAL), TableAccess.POOL, TableAccess.SILO, False, TableAccess.BOTH),
+        (tenant(POOL, MovePhase.BACKFILL), TableAccess.POOL, TableAccess.SILO, False, TableAccess.BOTH),
+        (tenant(POOL, MovePhase.SHADOW), TableAccess.POOL, TableAccess.SILO, True, TableAccess.BOTH),
+        (tenant(POOL, MovePhase.SWITCHED), TableAccess.SILO, TableAccess.POOL, False, TableAccess.BOTH),
+        (tenant(POOL, MovePhase.CLEARING), TableAccess.SILO, None, False, TableAccess.SILO),
+        (tenant(SILO), TableAccess.SILO, None, False, TableAccess.SILO),
+        (tenant(SILO, MovePhase.DUAL), TableAccess.SILO, TableAccess.POOL, False, TableAccess.BOTH),
+        (tenant(SILO, MovePhase.BACKFILL), TableAccess.SILO, TableAccess.POOL, False, TableAccess.BOTH),
+        (tenant(SILO, MovePhase.SHADOW), TableAccess.SILO, TableAccess.POOL, True, TableAccess.BOTH),
+        (tenant(SILO, MovePhase.SWITCHED), TableAccess.POOL, TableAccess.SILO, False, TableAccess.BOTH),
     ],
     ids=lambda value: f"{value.placement}-{value.move and value.move.phase}" if isinstance(value, Tenant) else "",
 )
 def test_a_home_says_which_table_is_read_and_which_is_written_too(
-    known: Tenant, reads: Reach, also: Reach | None, shadow: bool, session: Reach
+    known: Tenant, reads: TableAccess, also: TableAccess | None, shadow: bool, session: TableAccess
 ) -> None:
     home = location_of(known, until=7.0)
     assert (home.read_from, home.also_write_to, home.compare_reads, home.table_access, home.valid_until) == (

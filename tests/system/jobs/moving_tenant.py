@@ -14,7 +14,7 @@ from keyfence.tenancy.cache import location_of
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import MovePhase, Placement, TableMove, Tenant
 from keyfence_iam.deployment import silo_table
-from keyfence_iam.sts.session_spec import TableAccess as Reach
+from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
 from tests.stack import ApiClient, ServiceStack
 
@@ -74,7 +74,7 @@ class MovingTenant:
         return self.items(self.pool), self.items(self.silo)
 
     async def backfill(self) -> None:
-        home = TenantLocation(tenant=self.tenant, also_write_to=Reach.SILO)
+        home = TenantLocation(tenant=self.tenant, also_write_to=TableAccess.SILO)
         caller = self.stack.tables.for_tenant(home, writes=True).caller
         likeness = ItemSync(caller=caller, source=self.pool, target=self.silo)
         for partition, sort in {key for items in self.both() for key in items}:

@@ -1,4 +1,4 @@
-"""A tenant is served while it moves: servers that are a step apart lose nothing, and no write is in one table alone."""
+"""A tenant is served while it moves: servers that are one step apart lose nothing, and each write is in both tables."""
 
 import asyncio
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from keyfence.store.writes import ActivityNote
 from keyfence.tenancy.tenant import MovePhase, Placement
 from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
-from keyfence_iam.sts.session_spec import TableAccess as Reach
+from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
 from tests.data.orders import PEN, Shop
 from tests.stack import ServiceStack
@@ -81,7 +81,7 @@ async def test_servers_that_are_a_step_apart_lose_nothing(moving: MovingTenant, 
         assert await outcome(await moving.table(*one), user) == expected
 
 
-async def test_orders_go_through_their_states_in_both_tables(moving: MovingTenant) -> None:
+async def test_status_changes_of_orders_are_made_in_both_tables(moving: MovingTenant) -> None:
     shop = await Shop.opened(await moving.table(*POOL))
     early = await shop.place(key="early")
     before = moving.items(moving.pool)
@@ -99,7 +99,7 @@ async def test_orders_go_through_their_states_in_both_tables(moving: MovingTenan
     assert await switched.lists() == await shop.lists()
 
 
-async def test_an_older_copy_that_a_change_does_not_fit_is_replaced(moving: MovingTenant) -> None:
+async def test_an_older_copy_that_an_update_does_not_fit_is_replaced(moving: MovingTenant) -> None:
     table = await moving.table(*DUAL)
     user = await UserRepository(table).create(email="u@x.example", name="U", role=Role.OWNER)
     group = await GroupRepository(table).create(name="G", description=None)
@@ -114,7 +114,9 @@ async def test_an_older_copy_that_a_change_does_not_fit_is_replaced(moving: Movi
     assert kept == copied
 
 
-async def test_an_order_of_44_items_is_placed_in_both_tables_and_a_larger_one_has_to_wait(moving: MovingTenant) -> None:
+async def test_an_order_of_44_items_is_placed_in_both_tables_and_a_larger_one_is_throttled(
+    moving: MovingTenant,
+) -> None:
     shop = await Shop.opened(await moving.table(*DUAL))
     await shop.place(*[RequestedLine(PEN, 1)] * 44, key="fits")
     before = moving.both()
@@ -130,8 +132,8 @@ class PoolOnly:
     def __init__(self, stack: ServiceStack) -> None:
         self.given = stack.tables.credentials
 
-    def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: Reach) -> CredentialSource:
-        return self.given.for_tenant(tenant, writes=writes, table_access=Reach.POOL)
+    def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: TableAccess) -> CredentialSource:
+        return self.given.for_tenant(tenant, writes=writes, table_access=TableAccess.POOL)
 
     def for_control_plane(self, *, writes: bool) -> CredentialSource:
         return self.given.for_control_plane(writes=writes)
@@ -145,7 +147,7 @@ async def refused(table: Table, *error: type[KeyfenceError]) -> None:
         await CounterRepository(once).add("door", COUNTED)
 
 
-async def test_a_write_that_the_other_table_denies_changes_nothing(moving: MovingTenant) -> None:
+async def test_a_write_that_is_denied_in_the_second_table_changes_nothing(moving: MovingTenant) -> None:
     await CounterRepository(await moving.table(*DUAL)).add("door", COUNTED)
     before = moving.both()
     narrow = replace(moving.stack.tables, credentials=PoolOnly(moving.stack))
@@ -160,7 +162,7 @@ def limits(stack: ServiceStack) -> Iterator[PartitionLimits]:
     stack.gate.limits = None
 
 
-async def test_a_write_that_the_other_table_is_too_busy_for_changes_nothing(
+async def test_a_write_that_is_throttled_in_the_second_table_changes_nothing(
     moving: MovingTenant, limits: PartitionLimits
 ) -> None:
     table = await moving.table(*DUAL)
@@ -175,13 +177,13 @@ async def test_a_write_that_the_other_table_is_too_busy_for_changes_nothing(
     assert moving.both() == before
 
 
-async def test_a_write_where_there_is_no_other_table_changes_nothing(stack: ServiceStack) -> None:
+async def test_a_write_without_a_second_table_changes_nothing(stack: ServiceStack) -> None:
     lost = MovingTenant(stack, await stack.new_tenant())
     await refused(await lost.table(*DUAL), Forbidden, Internal)
     assert lost.items(lost.pool) == {}
 
 
-async def test_a_cursor_of_the_pool_goes_on_in_the_silo(moving: MovingTenant) -> None:
+async def test_a_cursor_from_the_pool_continues_in_the_silo(moving: MovingTenant) -> None:
     users = UserRepository(await moving.table(*POOL))
     for at in range(5):
         await users.create(email=f"{at}@x.example", name="N", role=Role.MEMBER)
@@ -192,7 +194,7 @@ async def test_a_cursor_of_the_pool_goes_on_in_the_silo(moving: MovingTenant) ->
         assert [user.email[0] for user in (*first.items, *rest.items)] == ["4", "3", "2", "1", "0"]
 
 
-async def test_who_has_arrived_reaches_the_silo_alone(moving: MovingTenant) -> None:
+async def test_after_the_move_a_tenant_can_only_reach_its_silo(moving: MovingTenant) -> None:
     table = await moving.table(*SILO)
     await UserRepository(table).create(email="u@x.example", name="U", role=Role.OWNER)
     kept, copied = moving.both()
@@ -201,7 +203,7 @@ async def test_who_has_arrived_reaches_the_silo_alone(moving: MovingTenant) -> N
     stray = replace(table, caller=replace(table.caller, table=moving.pool))
     with pytest.raises(Forbidden):
         await UserRepository(stray).newest(first=1, after=None)
-    neighbour = TenantLocation(tenant=await moving.stack.new_tenant(), read_from=Reach.SILO)
+    neighbour = TenantLocation(tenant=await moving.stack.new_tenant(), read_from=TableAccess.SILO)
     elsewhere = moving.stack.tables.for_tenant(neighbour, writes=True)
     foreign = replace(elsewhere, caller=replace(elsewhere.caller, table=moving.silo))
     with pytest.raises(Forbidden):

@@ -1,4 +1,4 @@
-"""A cursor goes on through every change of slots, and belongs to one tenant, one list and its arguments in any."""
+"""A cursor continues through every change of shards, and is bound to one tenant, one list and its arguments."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -36,7 +36,7 @@ async def rest(table: Table, cursor: str) -> list[str]:
     return [one.id for one in page.items]
 
 
-async def test_cursors_taken_at_any_time_go_on_at_any_later_one(
+async def test_a_cursor_from_any_time_continues_at_any_later_time(
     stack: ServiceStack, tenant: TenantId, by: MigratorAccess
 ) -> None:
     crowd, resharder = LargeTenant.of(3), ReshardRun(by=by)
@@ -56,7 +56,7 @@ async def test_cursors_taken_at_any_time_go_on_at_any_later_one(
     assert len(cursors) == 7, "the same place has the same cursor in any number of slots"
 
 
-async def test_a_cursor_of_another_tenant_list_or_argument_is_refused_in_any_number_of_slots(
+async def test_a_cursor_of_another_tenant_list_or_argument_is_refused_with_any_number_of_shards(
     stack: ServiceStack,
 ) -> None:
     crowd = LargeTenant.of(3)

@@ -1,4 +1,4 @@
-"""The port to DynamoDB tells AWS's refusals apart and shares nothing between callers."""
+"""The DynamoDB client distinguishes AWS's errors and shares nothing between callers."""
 
 import asyncio
 import socket
@@ -91,7 +91,7 @@ async def test_each_call_is_signed_with_its_own_credentials(client: DynamoDbClie
         (200, b'{"Item":', "Unreadable"),
     ],
 )
-async def test_a_refusal_keeps_its_code(
+async def test_an_error_keeps_its_code(
     client: DynamoDbClient, script: Script, status: int, body: bytes, code: str
 ) -> None:
     script.status, script.body = status, body
@@ -100,7 +100,7 @@ async def test_a_refusal_keeps_its_code(
     assert refused.value.code == code
 
 
-async def test_an_answer_that_does_not_fit_its_checksum_is_a_lost_one(client: DynamoDbClient, script: Script) -> None:
+async def test_an_answer_with_a_wrong_checksum_is_a_lost_connection(client: DynamoDbClient, script: Script) -> None:
     script.body = b'{"Items":[]}'
     script.headers = {"x-amz-crc32": str(zlib.crc32(script.body))}
     assert await client.call("Query", {}, SOMEBODY) == {"Items": []}
@@ -110,7 +110,7 @@ async def test_an_answer_that_does_not_fit_its_checksum_is_a_lost_one(client: Dy
     assert (refused.value.code, refused.value.rule.retryable) == ("ConnectionLost", True)
 
 
-async def test_nobody_listening_and_nobody_answering_are_lost_connections() -> None:
+async def test_a_refused_connection_and_a_timeout_are_lost_connections() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         slow = DynamoDbClient(ConnectionOptions(region="x", endpoint_url=f"http://127.0.0.1:{port}", read_timeout=0.2))
@@ -123,7 +123,7 @@ async def test_nobody_listening_and_nobody_answering_are_lost_connections() -> N
     gone.close()
 
 
-async def test_what_a_refused_call_consumed_is_kept_where_it_is_said(client: DynamoDbClient, script: Script) -> None:
+async def test_an_error_keeps_the_consumed_capacity_that_it_reports(client: DynamoDbClient, script: Script) -> None:
     script.status = 400
     script.body = b'{"__type": "x#ConditionalCheckFailedException", "ConsumedCapacity": {"CapacityUnits": 2.0}}'
     with pytest.raises(DynamoDbError) as refused:
@@ -131,7 +131,7 @@ async def test_what_a_refused_call_consumed_is_kept_where_it_is_said(client: Dyn
     assert refused.value.consumed_capacity == {"CapacityUnits": 2.0}
 
 
-async def test_reasons_of_a_cancelled_transaction_are_kept_in_order(client: DynamoDbClient, script: Script) -> None:
+async def test_the_reasons_of_a_canceled_transaction_keep_their_order(client: DynamoDbClient, script: Script) -> None:
     script.status = 400
     script.body = (
         b'{"__type":"x#TransactionCanceledException","message":"m",'

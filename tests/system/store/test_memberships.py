@@ -57,7 +57,7 @@ async def members(table: Table, crew: Group, size: int) -> list[str]:
 
 
 @pytest.mark.parametrize("size", [1, 7, 100])
-async def test_members_page_to_the_end_without_gap_or_repeat_past_the_head(table: Table, size: int) -> None:
+async def test_members_page_to_the_end_without_gap_or_repeat_beyond_the_embedded_edges(table: Table, size: int) -> None:
     crew, users = await group(table), await people(table, MAX_EMBEDDED_EDGES + 6)
     await join(table, crew, users[::-1])
     assert await members(table, crew, size) == sorted(user.id for user in users)
@@ -91,7 +91,7 @@ async def test_joining_twice_is_a_conflict_and_counts_once(table: Table) -> None
     assert (await GroupRepository(table).get(crew.id)).member_count == 1
 
 
-async def test_leaving_a_group_one_is_not_in_says_so(table: Table) -> None:
+async def test_removing_a_membership_says_whether_there_was_one(table: Table) -> None:
     crew, (user,) = await group(table), await people(table, 1)
     assert await MembershipRepository(table).remove(crew.id, MemberId(user.id)) is False
     await join(table, crew, [user])
@@ -176,14 +176,14 @@ class Overtaken(MembershipRepository):
         return ends
 
 
-async def test_a_group_deleted_while_somebody_joins_takes_nobody_in(table: Table) -> None:
+async def test_a_group_that_is_deleted_during_a_join_has_no_members(table: Table) -> None:
     crew, (user,) = await group(table), await people(table, 1)
     with pytest.raises(NotFound):
         await Overtaken(table).add(crew.id, MemberId(user.id), GroupRole.MEMBER)
     assert (await table.page(members_of_group, first=5, group_id=crew.id)).items == ()
 
 
-async def test_the_head_is_right_after_more_concurrent_joins_than_it_holds(table: Table) -> None:
+async def test_embedded_edges_are_right_after_more_concurrent_joins_than_they_can_contain(table: Table) -> None:
     crew, users = await group(table), await people(table, MAX_EMBEDDED_EDGES + 16)
     joins = (MembershipRepository(table).add(crew.id, MemberId(user.id), GroupRole.MEMBER) for user in reversed(users))
     await asyncio.gather(*joins)
@@ -198,7 +198,7 @@ async def test_the_head_is_right_after_more_concurrent_joins_than_it_holds(table
     assert await members(table, crew, 7) == sorted(everybody)
 
 
-async def test_several_who_delete_one_group_all_find_it_gone(table: Table) -> None:
+async def test_concurrent_deletions_of_one_group_succeed_or_do_not_find_it(table: Table) -> None:
     crew, users = await group(table), await people(table, 3)
     await join(table, crew, users)
 
@@ -225,7 +225,7 @@ class Late(MembershipRepository):
         return ends
 
 
-async def test_who_joins_on_an_older_view_of_a_full_head_hides_nobody(table: Table) -> None:
+async def test_a_join_with_older_embedded_edges_hides_no_member(table: Table) -> None:
     """Ten of low ids join behind the back of one who thinks the head is full of others, and leave; two of high ids
     come: were the head's end set by the older view, it would list these two and pass over those before them."""
     crew, users = await group(table), await people(table, 10 + MAX_EMBEDDED_EDGES + 3)

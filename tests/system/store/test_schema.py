@@ -1,4 +1,4 @@
-"""The table is created as defined, once, and what differs from its definition is named."""
+"""The table is created once, as defined, and differences from its definition are reported."""
 
 import itertools
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def test_a_table_is_created_once_and_then_is_as_defined(admin: TableAdmin) -> No
     assert admin.differences() == []
 
 
-def test_a_table_that_lacks_an_index_attributes_stream_or_expiry_is_told_apart(admin: TableAdmin) -> None:
+def test_a_table_without_an_index_attributes_a_stream_or_time_to_live_differs(admin: TableAdmin) -> None:
     wrong = definition(admin.table, admin.projections)
     del wrong["StreamSpecification"]
     wrong["GlobalSecondaryIndexes"] = wrong["GlobalSecondaryIndexes"][:2]
