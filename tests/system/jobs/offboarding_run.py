@@ -121,8 +121,7 @@ class Offboarder:
         resources = replace(
             self.by.job_resources(units_per_second=1_000_000.0),
             store=store or self.store(),
-            sleep=self.time.sleep,
-            **{**self.resources, **changes},
+            **{"sleep": self.time.sleep, **self.resources, **changes},
         )
         program = program_for(job, self.by, ExportTarget(self.exports, KEY))
         assert isinstance(program, OffboardJob)

@@ -82,6 +82,7 @@ class _OffboardRun:
         export = ExportPass(self.run, self._table, self.file)
         self.steps = {
             OffboardingPhase.SUSPENDING: self._suspend,
+            OffboardingPhase.SETTLING: self._settle,
             OffboardingPhase.EXPORTING: export.process_page,
             OffboardingPhase.VERIFYING_EXPORT: export.verify,
             OffboardingPhase.PURGING: PurgePass(self.run, self._table, self.file).purge_batch,
@@ -96,8 +97,7 @@ class _OffboardRun:
         while (state := state_of(self.run.job)).phase is not OffboardingPhase.FINISHING:
             self.run.check_stop()
             if state.phase is OffboardingPhase.SETTLING:
-                await self.run.wait(self.program.settle)
-                await self._save(start_round(state))
+                await self._step(state)  # a wait may be cancelled in the middle
             else:
                 await complete_before_cancel(self._step(state))
             if self.run.job.round - first >= MAX_ROUNDS:
@@ -146,6 +146,10 @@ class _OffboardRun:
         located = replace(state, placement=placement, phase=OffboardingPhase.SETTLING, export_uri=self._uri())
         silo = self._table(located).caller.table if placement is Placement.SILO else None
         return replace(located, silo=silo)
+
+    async def _settle(self, state: OffboardingState) -> OffboardingState:
+        await self.run.wait(self.program.settle)
+        return start_round(state)
 
     async def _drop_table(self, state: OffboardingState) -> OffboardingState:
         _require_all_purged(state, "the table is not deleted")
