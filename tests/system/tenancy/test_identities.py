@@ -147,7 +147,7 @@ async def test_hostile_keys_change_nothing(stack: ServiceStack) -> None:
 
 
 async def test_a_tenant_without_an_issuer_of_its_own_gets_no_keys(stack: ServiceStack) -> None:
-    with pytest.raises(Conflict, match="settings"):
+    with pytest.raises(Conflict, match="KEYFENCE_ISSUERS"):
         await IssuerKeyRotation(register_of(stack))(await stack.new_tenant(), None, "https://id.example/jwks")
 
 
