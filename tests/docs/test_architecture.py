@@ -24,38 +24,38 @@ from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS
 from keyfence_iam.sts import refresh, session_cache
 from tests.docs.pages import DOCS, ROOT, prose, table
 
-PAGE = DOCS / "architecture.md"
+PAGE = DOCS / "build" / "architecture.md"
 PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), refresh.RefreshSchedule()
 
 
 @pytest.mark.parametrize(
     "sentence",
     [
-        f"{CACHED_TOKENS:,}; checked anew after {RECHECK_SECONDS} s",
+        f"{CACHED_TOKENS:,}; verified again after {RECHECK_SECONDS} s",
         f"refreshed after {PACE.fresh_seconds:g} s or for an unknown `kid`, at most every {PACE.min_interval:g} s",
         f"unusable after {PACE.usable_seconds:,} s",
         f"{cache.MAX_TENANTS:,}; {TENANT_CACHE_SECONDS:g} s",
         f"{tenant_issuers.MAX_CACHED_ISSUERS:,} of each; {tenant_issuers.MAX_AGE:g} s and"
         f" {tenant_issuers.ABSENT_SECONDS:g} s",
-        f"what is left of tenants' quotas | {tenant_limits.MAX_TENANTS:,};",
+        f"token buckets of tenants' quotas | {tenant_limits.MAX_TENANTS:,};",
         f"the heaviest {traffic_window.MAX_KEYS_PER_STEP:,} of each {STEP_SECONDS} s",
         f"of past hours {ledger.MAX_ENTRIES:,} |",
-        f"`KEYFENCE_REVOCATION_SECONDS` says so; then {revocation.MAX_REMEMBERED:,}",
-        f"each text weighing {ENTRY_WEIGHT} more",
+        f"with `KEYFENCE_REVOCATION_SECONDS` {revocation.MAX_REMEMBERED:,}",
+        f"plus {ENTRY_WEIGHT} for each document",
         f"{media_types.CACHE_SIZE} of each, their first {media_types.MAX_HEADER:,} characters",
         f"{PATIENCE.attempts} attempts, pauses random up to {PATIENCE.first_pause * 1000:g} ms doubling to"
         f" {PATIENCE.longest_pause:g} s",
         f"{PATIENCE.attempts} rounds",
         f"{caller.MAX_ATTEMPTS} rounds, the same pauses, then THROTTLED",
-        f"as the tenant cache may remember the tenant and {TENANT_USE_SECONDS:g} s more",
+        f"cache allows, and {TENANT_USE_SECONDS:g} s more",
         f"{STALE.attempts} attempts, pauses random up to {STALE.first_pause * 1000:g} ms doubling to"
         f" {STALE.longest_pause:g} s",
-        f"`http/request.py` reads at most {BODY_LIMIT:,} bytes",
-        f"A session of {SESSIONS.session_seconds} s is renewed in the background when between"
+        f"`http/request.py` reads the body, at most {BODY_LIMIT:,} bytes",
+        f"of {SESSIONS.session_seconds} s when between"
         f" {SESSIONS.earliest_refresh:.0%} and {SESSIONS.latest_refresh:.0%} of it are over".replace("%", " %"),
-        f"from {SESSIONS.expiry_margin:g} s before its session ends",
-        f"{session_cache.MAX_SESSIONS:,}; gone {SESSIONS.expiry_margin:g} s before they end",
-        f"A partition key may have {MAX_PARTITION_KEY_BYTES:,} bytes and a sort key {MAX_SORT_KEY_BYTES:,}",
+        f"{SESSIONS.expiry_margin:g} s before it expires it is no longer used",
+        f"{session_cache.MAX_SESSIONS:,}; removed {SESSIONS.expiry_margin:g} s before they expire",
+        f"A partition key has at most {MAX_PARTITION_KEY_BYTES:,} bytes, a sort key {MAX_SORT_KEY_BYTES:,}",
     ],
 )
 def test_a_number_is_the_codes_own(sentence: str) -> None:

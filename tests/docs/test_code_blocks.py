@@ -1,11 +1,12 @@
 """Code that a page shows runs, and JSON that it shows is JSON."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import DOCS, PAGES, blocks, name_of
+from tests.docs.pages import DOCS, PAGES, ROOT, blocks, name_of
 
 
 def of(language: str) -> list[tuple[Path, str]]:
@@ -27,4 +28,13 @@ def test_json_is_json(page: Path, code: str) -> None:
 
 
 def test_there_is_something_to_run() -> None:
-    assert blocks(DOCS / "architecture.md", "python")
+    assert blocks(DOCS / "build" / "architecture.md", "python")
+
+
+def test_code_that_is_copied_from_a_file_is_that_file() -> None:
+    """A comment before the block names the file. The page may show it under another package."""
+    page = DOCS / "build" / "add-a-domain.md"
+    copies = re.findall(r"<!-- source: (\S+) -->\n```py\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    assert copies
+    for file, code in copies:
+        assert code == (ROOT / file).read_text().replace("tests.system.domains.invoices", "shop.invoices")

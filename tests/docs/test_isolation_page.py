@@ -1,4 +1,4 @@
-"""The isolation page names every role, and every threat has a lock and a proof that exists."""
+"""The isolation page names every role, and every threat has a control and tests that exist."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 from keyfence_iam.roles import ROLES
 from tests.docs.pages import DOCS, ROOT, Row, blocks, table
 
-PAGE = DOCS / "isolation.md"
+PAGE = DOCS / "isolate" / "isolation.md"
 THREATS = table(PAGE, "threat")
 
 
@@ -16,24 +16,25 @@ def test_every_role_has_a_line() -> None:
 
 
 @pytest.mark.parametrize("row", THREATS, ids=lambda row: row[0][:40])
-def test_every_threat_has_a_lock_and_tests_that_exist(row: Row) -> None:
-    _, lock, proof = row
+def test_every_threat_has_a_control_and_tests_that_exist(row: Row) -> None:
+    _, control, proof = row
     named = re.findall(r"`(tests/[\w/]+\.py)`", proof) or [proof]
-    assert lock
+    assert control
     assert [name for name in named if not (ROOT / name).is_file()] == []
 
 
-def test_every_hole_that_is_named_has_a_test_of_its_name() -> None:
+def test_every_weakness_that_is_named_has_a_test_with_its_code() -> None:
     named = set(re.findall(r"\((H\d+)", PAGE.read_text()))
     written = " ".join(page.read_text() for page in (ROOT / "tests" / "isolation").glob("test_weaknesses*.py"))
     assert named
-    assert [hole for hole in named if f"test_{hole}_" not in written] == []
+    assert [code for code in named if f"test_{code}_" not in written] == []
 
 
-def test_points_to_confirm_stand_where_the_page_says() -> None:
-    places = {row[2].strip("`") for row in table(PAGE, "point")}
-    assert [place for place in places if not (ROOT / place).is_file()] == []
+def test_assumptions_about_aws_are_decided_in_files_that_exist() -> None:
+    files = {row[2].strip("`") for row in table(DOCS / "reference" / "aws-assumptions.md", "point")}
+    assert files
+    assert [file for file in files if not (ROOT / file).is_file()] == []
 
 
-def test_the_page_shows_how_to_be_a_tenant() -> None:
+def test_the_page_shows_how_to_get_a_tenants_session() -> None:
     assert "keyfence credentials --tenant" in "".join(blocks(PAGE, "sh"))

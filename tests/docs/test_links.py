@@ -22,4 +22,4 @@ def test_every_file_that_is_named_exists(page: Path) -> None:
 
 
 def test_the_front_page_has_links() -> None:
-    assert "docs/architecture.md" in links(PAGES[0])
+    assert "docs/build/architecture.md" in links(PAGES[0])

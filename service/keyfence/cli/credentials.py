@@ -1,6 +1,7 @@
 """`keyfence credentials`, `keyfence token`, `keyfence jwks`: how a laptop's user becomes a tenant or an operator."""
 
 import json as encoding
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +32,9 @@ AccountId = Annotated[
 Duration = Annotated[
     int, typer.Option(metavar="SECONDS", help=f"How long the session is valid: {MIN_DURATION} to {MAX_DURATION}.")
 ]
+Env = Annotated[
+    bool, typer.Option("--env", help="Print `export` lines for a shell instead: the keys, region and gate of AWS SDKs.")
+]
 TokenTenant = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant of the token.")]
 Admin = Annotated[bool, typer.Option("--admin", help="A token for /admin/graphql instead of a tenant's.")]
 User = Annotated[str | None, typer.Option(metavar="ID", help="The token's subject. Default: local-TENANT.")]
@@ -48,6 +52,7 @@ def credentials(
     role: RoleName = None,
     duration: Duration = MAX_DURATION,
     account: AccountId = None,
+    env: Env = False,
     data: Data = DEFAULT,
 ) -> None:
     """Print AWS credentials for the local gate, as JSON for credential_process.
@@ -62,10 +67,12 @@ def credentials(
     [bold]Example:[/bold] keyfence credentials --tenant acme --read-only --data .keyfence
 
     [bold]Example:[/bold] keyfence credentials --role control-plane --duration 900
+
+    [bold]Example:[/bold] eval "$(keyfence credentials --tenant acme --env)"
     """
     _check_credentials(tenant=tenant, read_only=read_only, role=role, duration=duration)
-    issuer = local_sessions(data, account)
-    typer.echo(_credential_process_json(_issue(issuer, tenant, role, duration, writes=not read_only)))
+    issued = _issue(local_sessions(data, account), tenant, role, duration, writes=not read_only)
+    typer.echo(_export_lines(issued, data) if env else _credential_process_json(issued))
 
 
 def token(
@@ -169,6 +176,24 @@ def _credential_process_json(issued: "IssuedSession") -> str:
             "Expiration": iso_seconds(issued.session.expires_at),
         }
     )
+
+
+def _export_lines(issued: "IssuedSession", data: Path) -> str:
+    """Returns lines for a POSIX shell. Raises BadInput if no gate was started on the data directory."""
+    from keyfence.local.data_directory import find_gate_record
+
+    record = find_gate_record(data)
+    if record is None:
+        raise BadInput(f"No gate was started on {data}: start `keyfence dev` or `keyfence gate` first.")
+    variables = {
+        "AWS_ACCESS_KEY_ID": issued.credentials.access_key,
+        "AWS_SECRET_ACCESS_KEY": issued.credentials.secret_key,
+        "AWS_SESSION_TOKEN": issued.credentials.token,
+        "AWS_DEFAULT_REGION": record.region,
+        "AWS_REGION": record.region,
+        "AWS_ENDPOINT_URL": record.url,
+    }
+    return "\n".join(f"export {name}={shlex.quote(value or '')}" for name, value in variables.items())
 
 
 def _check_token(*, tenant: str | None, admin: bool, user: str | None, ttl: int, issuer: str | None) -> None:

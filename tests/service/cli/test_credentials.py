@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.local.data_directory import data_directory, gate_key
+from keyfence.local.data_directory import GateRecord, data_directory, gate_key, save_gate_record
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import Session, SessionIssuer
@@ -121,3 +121,31 @@ def test_the_command_loads_nothing_heavy_since_sdks_wait_for_it(tmp_path: Path) 
     )
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert output.splitlines()[1] == "[]"
+
+
+def test_env_prints_lines_with_which_a_shell_and_an_sdk_reach_the_gate(run: Run, tmp_path: Path) -> None:
+    directory = tmp_path / ".keyfence"
+    save_gate_record(directory, GateRecord(url="http://127.0.0.1:4711", account="000000000000", region="eu-north-1"))
+    result = run("credentials", "--tenant", "acme", "--env")
+    assert (result.exit_code, result.stderr) == (0, "")
+    shell = subprocess.run(
+        ["sh", "-c", f"{result.stdout}\nenv"], capture_output=True, text=True, check=True, env={"PATH": "/bin:/usr/bin"}
+    )
+    variables = dict(line.split("=", 1) for line in shell.stdout.splitlines() if line.startswith("AWS_"))
+    found = session(
+        {
+            "AccessKeyId": variables["AWS_ACCESS_KEY_ID"],
+            "SecretAccessKey": variables["AWS_SECRET_ACCESS_KEY"],
+            "SessionToken": variables["AWS_SESSION_TOKEN"],
+        },
+        directory,
+    )
+    assert found.tags == {"tenant": "acme"}
+    assert variables["AWS_ENDPOINT_URL"] == "http://127.0.0.1:4711"
+    assert variables["AWS_REGION"] == variables["AWS_DEFAULT_REGION"] == "eu-north-1"
+
+
+def test_env_needs_a_gate_that_was_started(run: Run, tmp_path: Path) -> None:
+    result = run("credentials", "--tenant", "acme", "--env")
+    assert result.exit_code == 1
+    assert "start `keyfence dev` or `keyfence gate` first" in error_message(result)

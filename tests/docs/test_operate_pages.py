@@ -1,0 +1,114 @@
+"""The pages for operators name what the code names: events, tiers, phases, settings, numbers."""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import get_args
+
+import pytest
+
+from keyfence.admission.tenant_limits import BURST_SECONDS
+from keyfence.domains.counters import counter
+from keyfence.hot_partitions.autopilot import Mode
+from keyfence.hot_partitions.recommendation import AUTOPILOT_MAX_SHARDS, GROW_AT
+from keyfence.jobs import job_store, scan_pass
+from keyfence.jobs.offboard.state import OffboardingPhase
+from keyfence.log import EVENTS
+from keyfence.settings import Settings
+from keyfence.store.shards import MAX_SHARDS
+from keyfence.tenancy.quotas import TIER_QUOTAS
+from keyfence.tenancy.tenant import MovePhase
+from keyfence.usage.hourly_usage import DEFAULT_PRICES, RETENTION
+from tests.docs.pages import DOCS, PAGES, ROOT, prose, table
+
+TENANTS, SCALING, RECOVERY, ALERTS = (
+    DOCS / "operate" / f"{name}.md" for name in ("tenants", "scaling", "recovery", "alerts")
+)
+TEXT = {page: " ".join(page.read_text().split()) for page in (TENANTS, SCALING, RECOVERY, ALERTS)}
+SETTINGS = Settings.model_construct()
+LOGGED = re.compile(r'log\.(?:debug|info|warning|error|exception|critical)\(\s*"([^"]+)"')
+
+
+def source(*folders: str) -> Iterator[str]:
+    return (path.read_text() for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def test_the_table_of_log_events_has_every_event_that_is_logged_and_no_other() -> None:
+    logged = {name for code in source("service", "iam") for name in LOGGED.findall(code)}
+    assert set(EVENTS) == logged
+
+
+def test_the_page_of_tenant_events_has_every_kind_and_no_other() -> None:
+    kinds = {kind for code in source("service") for kind in re.findall(r'"((?:tenant|shards)\.[a-z_]+)"', code)}
+    listed = [row[0].strip("`") for row in table(DOCS / "reference" / "tenant-events.md", "kind")]
+    assert sorted(listed) == sorted(kinds)
+
+
+def test_alarms_name_log_events_that_exist() -> None:
+    named = {name for name in re.findall(r"`([a-z]+_[a-z_]+)`", prose(ALERTS)) if not name.startswith("keyfence")}
+    assert named
+    assert named - set(EVENTS) == set()
+
+
+def test_the_tiers_have_their_quotas() -> None:
+    listed = [(row[0].strip("`"), *(int(cell.replace(",", "")) for cell in row[1:])) for row in table(TENANTS, "tier")]
+    assert listed == [
+        (
+            tier.value,
+            quotas.requests_per_second,
+            quotas.read_units_per_second,
+            quotas.write_units_per_second,
+            quotas.users,
+            quotas.storage_mb,
+        )
+        for tier, quotas in TIER_QUOTAS.items()
+    ]
+
+
+def test_the_phases_of_an_offboarding_are_listed_in_their_order() -> None:
+    assert [row[0].strip("`") for row in table(TENANTS, "phase")] == list(OffboardingPhase)
+
+
+def test_the_steps_of_a_move_are_listed_in_their_order() -> None:
+    assert [row[0].strip("`") for row in table(SCALING, "step")] == list(MovePhase)
+
+
+def test_every_mode_of_the_autopilot_is_listed() -> None:
+    assert tuple(row[0].strip("`") for row in table(SCALING, "`KEYFENCE_AUTOPILOT`")) == get_args(Mode)
+
+
+def test_every_setting_that_a_page_names_exists() -> None:
+    settings = {f"KEYFENCE_{name.upper()}" for name in Settings.model_fields}
+    settings |= {"KEYFENCE_DATA", "KEYFENCE_TEST_TABLE", "KEYFENCE_TEST_ROLES"}
+    named = {(page.name, name) for page in PAGES for name in re.findall(r"KEYFENCE_[A-Z_]+[A-Z]", page.read_text())}
+    assert [(page, name) for page, name in sorted(named) if name not in settings] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "sentence"),
+    [
+        (TENANTS, f"by default {DEFAULT_PRICES.read} USD for a million read units and {DEFAULT_PRICES.write} for"),
+        (TENANTS, f"as listed for {DEFAULT_PRICES.region} on {DEFAULT_PRICES.as_of}"),
+        (TENANTS, f"kept for {RETENTION.days} days"),
+        (TENANTS, "at most two seconds' worth at once"),
+        (SCALING, f"needs more than {GROW_AT * 100:g} % of what its shards carry"),
+        (
+            SCALING,
+            "1 shard in FREE, {1} in STANDARD, {2} in PREMIUM and {3} in ENTERPRISE".format(
+                *AUTOPILOT_MAX_SHARDS.values()
+            ),
+        ),
+        (SCALING, f"1 to {MAX_SHARDS} shards, `counters` 1 to {counter.MAX_SHARDS}"),
+        (SCALING, "after five rounds without progress"),
+        (RECOVERY, f"{SETTINGS.settle_seconds:g} s by default"),
+        (RECOVERY, f"lease for {job_store.LEASE.total_seconds():g} seconds"),
+        (RECOVERY, "after five rounds without progress"),
+    ],
+)
+def test_a_number_is_the_codes_own(page: object, sentence: str) -> None:
+    assert sentence in TEXT[page]  # type: ignore[index]
+
+
+def test_numbers_in_words_are_the_codes_own() -> None:
+    assert (2, 5, timedelta(seconds=60)) == (BURST_SECONDS, scan_pass.MAX_IDLE_ROUNDS, job_store.LEASE)
+    assert dict(zip(TIER_QUOTAS, AUTOPILOT_MAX_SHARDS.values(), strict=True)) == AUTOPILOT_MAX_SHARDS
