@@ -33,7 +33,7 @@ class Project:
 
     def run(self, code: str) -> subprocess.CompletedProcess[str]:
         """Runs a block in bash, with uv on the PATH as the first block of the README sets it."""
-        script = f'export PATH="$PWD/.uv/bin:$PATH"\n{self.adapt(code)}'
+        script = f'set -e\nexport PATH="$PWD/.uv/bin:$PATH"\n{self.adapt(code)}'
         return subprocess.run(
             ["bash", "-c", script],
             cwd=self.folder,
