@@ -62,7 +62,7 @@ async def test_an_order_that_was_half_written_is_not_there_until_the_next_import
     assert await OrderDetails(table).history(id), "its parts are there"
     assert await OrderRepository(table, "somebody").find_with_items(id) is None
     assert len((await export_all(table)).splitlines()) == len(BEFORE)
-    with pytest.raises(BadLines, match="parts of it are there, and they differ"):
+    with pytest.raises(BadLines, match="the table has parts of this record that differ from the line"):
         await import_all(table, content(order(note="another")))
     await import_all(table, content(order()))
     assert len(await OrderDetails(table).history(id)) == 252
