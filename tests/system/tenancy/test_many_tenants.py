@@ -28,8 +28,10 @@ VIEWER = "{ viewer { tenant { id } user { email } } }"
 
 @pytest.fixture
 def hurried(stack: ServiceStack) -> Iterator[ServiceStack]:
-    """A server whose STS may be asked as often as it likes."""
-    settings = stack.settings.model_copy(update={"sts_calls_per_second": 10_000.0})
+    """A server without limits on calls to STS and on lookups of issuers."""
+    settings = stack.settings.model_copy(
+        update={"sts_calls_per_second": 10_000.0, "issuer_lookups_per_second": 10_000.0}
+    )
     connections = aws_access(settings, stack.gate.sessions).connect()
     yield replace(stack, vending=connections.sessions, application=Service(connections).app)
     connections.close()
