@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -105,8 +106,8 @@ def test_every_setting_that_a_page_names_exists() -> None:
         (RECOVERY, "after five rounds without progress"),
     ],
 )
-def test_a_number_is_the_codes_own(page: object, sentence: str) -> None:
-    assert sentence in TEXT[page]  # type: ignore[index]
+def test_a_number_is_the_codes_own(page: Path, sentence: str) -> None:
+    assert sentence in TEXT[page]
 
 
 def test_numbers_in_words_are_the_codes_own() -> None:

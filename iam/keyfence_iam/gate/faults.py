@@ -19,7 +19,7 @@ class InvalidFault(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What happens to which calls: the nth, every nth, a seeded share of them, or all.
+    """An error or delay that the gate injects into calls: into the nth, every nth, a seeded share, or all of them.
 
     lost_request: the connection closes before the engine executes the call. lost_response: it closes afterwards.
     """

@@ -189,7 +189,7 @@ class SessionCache:
         return credentials
 
     def _finish(self, spec: SessionSpec, store_outcome: Callable[[], None]) -> None:
-        """Whatever the outcome, the call is no longer pending: later callers must not wait for it."""
+        """Ends the pending call, also if it failed: later callers must not wait for it."""
         with self._lock:
             try:
                 store_outcome()

@@ -30,7 +30,7 @@ ONBOARDER = "keyfence"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminContext:
-    """What resolvers of the operators' API reach. None of it reads a tenant's own items."""
+    """The objects that resolvers of the operators' API use. None of them reads a tenant's own items."""
 
     operator: Operator
     tenants: TenantRepository

@@ -13,14 +13,14 @@ from keyfence.graphql.scalars import SCALARS
 
 @strawberry.type
 class Query(TenantQueries, UsageQueries, JobQueries, HotPartitionQueries):
-    """What an operator can ask."""
+    """The queries of operators."""
 
 
 @strawberry.type
 class Mutation(
     OnboardingMutations, IdentityMutations, TenantMutations, ShardMutations, MoveMutations, OffboardingMutations
 ):
-    """What an operator can change."""
+    """The mutations of operators."""
 
 
 schema = strawberry.Schema(

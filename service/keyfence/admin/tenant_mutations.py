@@ -14,7 +14,7 @@ from keyfence.tenancy.repository import parse_tenant_id
 
 @strawberry.type
 class TenantMutations:
-    """What can be done to a tenant, again and again."""
+    """Mutations that change a tenant. Each can be repeated."""
 
     @strawberry.mutation
     async def rename_tenant(

@@ -91,7 +91,7 @@ class UsageQueries:
 
 @strawberry.type(description="A partition near its limit, or beyond it, in the last minute.")
 class HotPartition:
-    """What is asked of it, and what may help."""
+    """The units that a hot partition needs, and the recommended number of shards."""
 
     tenant: strawberry.ID = strawberry.field(description="`-` is the service itself.")
     collection: str = strawberry.field(description="The sharded collection; empty for a partition of another kind.")

@@ -1,4 +1,4 @@
-"""Where the service may fetch keys from: rules for URIs, public addresses, DNS and TLS (protection against SSRF)."""
+"""Protection against SSRF when keys are fetched: rules for URIs, public addresses, DNS and TLS."""
 
 import ipaddress
 import re

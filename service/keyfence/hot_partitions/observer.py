@@ -113,7 +113,7 @@ class PartitionObserver:
             self.window.add(partition, read, write)
 
     def _usual_read_units(self, partition: TenantPartition) -> float:
-        """What a failed read would have consumed: as much as the reads of this partition that succeeded."""
+        """Estimates the units of a failed read: as many as a successful read of this partition has on average."""
         known = self.window.current.find(partition)
         return max(MIN_READ_UNITS, known.read / known.reads) if known and known.reads else MIN_READ_UNITS
 

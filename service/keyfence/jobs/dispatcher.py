@@ -39,7 +39,7 @@ OnTenantChanged = Callable[[Tenant], None]
 
 @dataclass(frozen=True, slots=True)
 class ExportTarget:
-    """Where offboardings write their exports, and the key that signs their certificates."""
+    """The directory in which offboardings write their exports, and the key that signs their certificates."""
 
     directory: Path
     signer: CertificateSigner

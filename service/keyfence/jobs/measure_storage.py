@@ -26,7 +26,7 @@ class TenantStorage:
 
 @dataclass(slots=True)
 class StorageTotals:
-    """What a scan has counted so far, by tenant."""
+    """The bytes that a scan has counted so far, by tenant."""
 
     items: Counter[TenantId] = field(default_factory=Counter)
     bytes: Counter[TenantId] = field(default_factory=Counter)

@@ -91,5 +91,5 @@ class MigratorAccess:
 
 
 def _with_batch_retries(table: Table) -> Table:
-    """No user waits for a job, and an hour's work should not fail because DynamoDB throttles for a minute."""
+    """Retries longer than for requests: an hour of work should not fail because DynamoDB throttles for a minute."""
     return replace(table, caller=replace(table.caller, retry_policy=BATCH_RETRIES))

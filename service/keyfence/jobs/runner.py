@@ -37,7 +37,7 @@ class JobPaused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobResources:
-    """What every job needs to run: the store of its record, a scan of the shared table, limits and callbacks."""
+    """The resources of every job: the store of its record, a scan of the shared table, limits and callbacks."""
 
     store: JobStore
     scan: TableScan

@@ -26,7 +26,7 @@ class Shard:
 
 
 class MoveDirection(StrEnum):
-    """Where items move while a collection is resharded: UP into the newest shards, DOWN out of those that go away."""
+    """The direction in which a reshard moves items: UP into the newest shards, DOWN out of removed shards."""
 
     UP = "UP"
     DOWN = "DOWN"

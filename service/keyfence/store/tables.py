@@ -37,7 +37,7 @@ class CredentialProvider(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """What all table handles share."""
+    """Makes table handles, and has what all of them share."""
 
     client: DynamoDb
     name: str

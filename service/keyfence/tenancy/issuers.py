@@ -110,7 +110,7 @@ def _checked_jwks(jwks: object) -> str:
 
 
 def _size(jwks: object) -> int:
-    """What cannot be written as JSON is larger than anything."""
+    """Returns the size as JSON, or more than the limit for a value that cannot be written as JSON."""
     try:
         return len(orjson.dumps(jwks))
     except TypeError:

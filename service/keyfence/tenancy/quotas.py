@@ -1,4 +1,4 @@
-"""What a tenant may use: the allowance of its tier, or what was agreed with it alone."""
+"""Quotas of tenants: those of the tier, and overrides for single tenants."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -11,7 +11,7 @@ LARGEST = 1_000_000_000
 
 
 class Tier(StrEnum):
-    """What a tenant pays for."""
+    """The plan of a tenant, which sets its default quotas."""
 
     FREE = "FREE"
     STANDARD = "STANDARD"
@@ -32,7 +32,7 @@ class Quotas:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaOverrides:
-    """Where a tenant's quotas differ from its tier's; they stay when the tier changes."""
+    """Quotas of one tenant that replace those of its tier. They stay when the tier changes."""
 
     requests_per_second: int | None = None
     read_units_per_second: int | None = None

@@ -85,7 +85,7 @@ class TableMove:
 
     @property
     def goal(self) -> Placement:
-        """Where the tenant will be at the end. A cancelled move has its former source as target once it is CLEARING."""
+        """The placement after the move. A cancelled move has its former source as target once it is CLEARING."""
         return self.target.other if self.is_cancelled and self.phase is not MovePhase.CLEARING else self.target
 
 

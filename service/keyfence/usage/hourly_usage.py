@@ -54,7 +54,7 @@ class UsageCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageHour:
-    """What one process counted for a tenant in an hour, by operation.
+    """Usage of a tenant in one hour as one process counted it, by operation.
 
     Each put replaces the item by one with higher counts, so to repeat a put is safe. `part` tells the items of
     different processes apart."""

@@ -46,7 +46,7 @@ class OperationCounter:
 
 @dataclass(slots=True)
 class HourEntry:
-    """What this process has counted for a tenant in an hour. It is unwritten while `changes` differs from `written`."""
+    """Usage of a tenant in one hour, counted by this process. Unwritten while `changes` differs from `written`."""
 
     tenant: TenantId
     hour: int

@@ -19,4 +19,5 @@ def test_no_setting_sets_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("values", list(product((0.5, 40.0), repeat=len(PARTS))))
 def test_it_is_the_sum_of_the_times_that_make_it_safe(values: tuple[float, ...]) -> None:
-    assert Settings(**dict(zip(PARTS, values, strict=True))).settle_seconds == sum(values)  # type: ignore[arg-type]
+    settings = Settings.model_validate(dict(zip(PARTS, values, strict=True)))
+    assert settings.settle_seconds == sum(values)

@@ -40,7 +40,7 @@ class TokenTooLarge(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionClaims:
-    """What a session token says. It names the role and the managed policies, whose texts are read at each use."""
+    """The content of a session token. It names the role and the managed policies, whose texts are read at each use."""
 
     role: str
     role_id: str

@@ -50,7 +50,7 @@ class SignatureError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationHeader:
-    """What the header claims: access key, scope of the signing key, signed headers, signature and time."""
+    """The parsed Authorization header: access key, scope of the signing key, signed headers, signature and time."""
 
     access_key: str
     day: str

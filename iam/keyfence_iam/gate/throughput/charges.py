@@ -1,4 +1,4 @@
-"""What a call really cost, computed from the engine's response; asking the engine for `ConsumedCapacity`."""
+"""Computes the cost of a call from the engine's response, and asks the engine for `ConsumedCapacity`."""
 
 import zlib
 from collections import defaultdict

@@ -86,7 +86,7 @@ class ThroughputLimiter:
         before: ItemsBefore,
         throttled: ThrottledParts,
     ) -> HttpResponse:
-        """Whatever happens, the units that were taken for the admission are replaced by the real cost."""
+        """Replaces the units that were taken at admission by the real cost, also if the call fails."""
         admitted = [units for number, units in enumerate(estimates) if number not in throttled]
         cost: UnitsByPartition = ()
         try:

@@ -1,4 +1,4 @@
-"""Where an offboarding stands: its phase, its export file, and the scan that is running."""
+"""The stored state of an offboarding: its phase, its export file, and the scan that is running."""
 
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -12,7 +12,7 @@ from keyfence_iam.tenant import TenantId
 
 
 class OffboardingPhase(StrEnum):
-    """What the job does next.
+    """The next step of the job.
 
     After PURGING the job returns to EXPORTING, until no items are found. After DROPPING_TABLE it returns to EXPORTING
     once more, to search the shared table."""

@@ -121,7 +121,7 @@ class WrongKeys(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _PageSteps:
-    """What the passes do with a page of items."""
+    """The functions that the passes call with each page of items."""
 
     program: RekeyJob
     types: set[str]

@@ -160,7 +160,7 @@ async def move_to_shard(table: Table, misplaced: MisplacedItem, counts: ShardCou
 
 @dataclass(frozen=True, slots=True)
 class _PageSteps:
-    """What the passes do with a page of items."""
+    """The functions that the passes call with each page of items."""
 
     table: Table
     entities: EntitiesByType

@@ -18,7 +18,7 @@ from keyfence_iam.tenant import TenantId
 
 
 class ReshardKind(StrEnum):
-    """What a reshard does to a collection."""
+    """How a reshard changes a collection: more shards, fewer shards, or items moved to their shards."""
 
     GROW = "GROW"
     SHRINK = "SHRINK"

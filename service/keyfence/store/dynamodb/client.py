@@ -30,7 +30,7 @@ Answer = dict[str, Any]
 
 
 class DynamoDb(Protocol):
-    """What the store needs of a DynamoDB client."""
+    """The one method of a DynamoDB client that the store calls."""
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         """Returns the answer. Raises DynamoDbError with AWS's code."""

@@ -10,7 +10,7 @@ RETRY_AFTER_MS = 200
 
 @dataclass(frozen=True, slots=True)
 class ErrorRule:
-    """What an error code means: the error to raise, and whether the same call may succeed if it is repeated."""
+    """The meaning of an AWS error code: the error to raise, and whether the same call may succeed if it is repeated."""
 
     error: Callable[[str], KeyfenceError]
     retryable: bool = False
