@@ -9,6 +9,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.stack import ServiceStack
 from tests.system.model.examples import examples, seeded
 from tests.system.model.state_machine import Machine
+from tests.tier import Tier, selected
 
 ARRIVALS = 3
 """How many moves of categories arrive in an example, at least and on average."""
@@ -27,4 +28,5 @@ def test_the_service_and_a_shop_in_memory_agree_after_every_step(stack: ServiceS
 
         run_state_machine_as_test(seeded(Here), settings=examples())
     assert moves.pop("done") >= ARRIVALS * examples().max_examples
-    assert moves.total() >= 1
+    if selected() is Tier.FULL:  # the few shops of the default tier may have no move that is refused
+        assert moves.total() >= 1
