@@ -24,9 +24,10 @@ from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
 from keyfence.store.tenant_location import TenantLocation
-from keyfence.tenancy.quotas import QuotaOverrides, Tier
 from keyfence.tenancy.repository import TenantRepository
-from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_status import TenantStatus
+from keyfence.tenancy.tier_quotas import QuotaOverrides, Tier
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account

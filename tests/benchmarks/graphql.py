@@ -21,10 +21,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from keyfence import log
 from keyfence.admission.admission import Admission, TenantRequest
-from keyfence.admission.tenant_limits import TenantLimitsCache
+from keyfence.admission.rate_limits import TenantLimitsCache
 from keyfence.app.domains import load_domains
 from keyfence.auth.principal import Role
-from keyfence.auth.verifier import tenant_verifier
+from keyfence.auth.token_verifier import tenant_verifier
 from keyfence.domains.users.repository import UserRepository
 from keyfence.graphql.context import Context
 from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest
@@ -33,7 +33,7 @@ from keyfence.local.engines.dynoxide_binary import find_or_fetch
 from keyfence.local.issuer import LocalIssuer
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.tenant_location import TenantLocation
-from keyfence.tenancy.cache import TenantCache, location_of
+from keyfence.tenancy.tenant_cache import TenantCache, location_of
 from keyfence.usage.ledger import UsageLedger
 from tests.engines import shared_cache
 from tests.stack import ApiClient, ServiceStack

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from keyfence.admission import tenant_limits
-from keyfence.auth.verifier import TokenCache, VerifiedToken
+from keyfence.admission import rate_limits
+from keyfence.auth.token_verifier import TokenCache, VerifiedToken
 from keyfence.hot_partitions.partition_load import TenantPartition
 from keyfence.store.dynamodb.capacity import ConsumedCapacity
-from keyfence.tenancy import cache
-from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence.tenancy import tenant_cache
+from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_status import TenantStatus
+from keyfence.tenancy.tier_quotas import Tier
 from keyfence.usage import ledger
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.dynamodb import traffic_window
@@ -61,17 +62,17 @@ def tenants(limit: int) -> Iterator[Tenant]:
 
 
 def registered() -> Filled:
-    kept = cache.TenantCache(cast("Any", None))
-    for tenant in tenants(cache.MAX_TENANTS):
+    kept = tenant_cache.TenantCache(cast("Any", None))
+    for tenant in tenants(tenant_cache.MAX_TENANTS):
         kept.invalidate_with(tenant)
-    return Filled("tenants", cache.MAX_TENANTS, kept, len(kept._known))
+    return Filled("tenants", tenant_cache.MAX_TENANTS, kept, len(kept._known))
 
 
 def allowed() -> Filled:
-    kept = tenant_limits.TenantLimitsCache()
-    for tenant in tenants(tenant_limits.MAX_TENANTS):
+    kept = rate_limits.TenantLimitsCache()
+    for tenant in tenants(rate_limits.MAX_TENANTS):
         kept.of(tenant)
-    return Filled("allowances", tenant_limits.MAX_TENANTS, kept, len(kept))
+    return Filled("allowances", rate_limits.MAX_TENANTS, kept, len(kept))
 
 
 def counted() -> Filled:

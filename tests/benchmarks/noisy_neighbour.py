@@ -34,8 +34,8 @@ from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch
 from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import Settings
-from keyfence.tenancy.quotas import QuotaOverrides
 from keyfence.tenancy.repository import TenantRepository
+from keyfence.tenancy.tier_quotas import QuotaOverrides
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import SessionIssuer

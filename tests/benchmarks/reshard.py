@@ -37,8 +37,8 @@ from keyfence.store.scan import TableScan
 from keyfence.store.table import Table
 from keyfence.store.tenant_location import LOCATION_EXPIRED
 from keyfence.store.writes import put
-from keyfence.tenancy.cache import TenantCache
 from keyfence.tenancy.repository import TenantRepository
+from keyfence.tenancy.tenant_cache import TenantCache
 from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.tenant import TenantId

@@ -4,10 +4,10 @@ import tomllib
 
 import pytest
 
-from keyfence.admission import tenant_limits
-from keyfence.auth import tenant_issuers
-from keyfence.auth.key_sets import RefreshPolicy
-from keyfence.auth.verifier import CACHED_TOKENS, RECHECK_SECONDS
+from keyfence.admission import rate_limits
+from keyfence.auth import tenant_issuer_cache
+from keyfence.auth.jwks_refresh import RefreshPolicy
+from keyfence.auth.token_verifier import CACHED_TOKENS, RECHECK_SECONDS
 from keyfence.domains.sessions import revocation
 from keyfence.graphql.document_cache import ENTRY_WEIGHT
 from keyfence.http import media_types
@@ -17,7 +17,7 @@ from keyfence.store.dual_write import caller
 from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.store.keys import MAX_PARTITION_KEY_BYTES, MAX_SORT_KEY_BYTES
 from keyfence.store.writes import STALE_WRITE_RETRIES as STALE
-from keyfence.tenancy import cache
+from keyfence.tenancy import tenant_cache
 from keyfence.usage import ledger
 from keyfence_iam.dynamodb import traffic_window
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS
@@ -34,10 +34,10 @@ PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), refresh.RefreshSchedu
         f"{CACHED_TOKENS:,}; verified again after {RECHECK_SECONDS} s",
         f"refreshed after {PACE.fresh_seconds:g} s or for an unknown `kid`, at most every {PACE.min_interval:g} s",
         f"unusable after {PACE.usable_seconds:,} s",
-        f"{cache.MAX_TENANTS:,}; {TENANT_CACHE_SECONDS:g} s",
-        f"{tenant_issuers.MAX_CACHED_ISSUERS:,} of each; {tenant_issuers.MAX_AGE:g} s and"
-        f" {tenant_issuers.ABSENT_SECONDS:g} s",
-        f"token buckets of tenants' quotas | {tenant_limits.MAX_TENANTS:,};",
+        f"{tenant_cache.MAX_TENANTS:,}; {TENANT_CACHE_SECONDS:g} s",
+        f"{tenant_issuer_cache.MAX_CACHED_ISSUERS:,} of each; {tenant_issuer_cache.MAX_AGE:g} s and"
+        f" {tenant_issuer_cache.ABSENT_SECONDS:g} s",
+        f"token buckets of tenants' quotas | {rate_limits.MAX_TENANTS:,};",
         f"the heaviest {traffic_window.MAX_KEYS_PER_STEP:,} of each {STEP_SECONDS} s",
         f"of past hours {ledger.MAX_ENTRIES:,} |",
         f"with `KEYFENCE_REVOCATION_SECONDS` {revocation.MAX_REMEMBERED:,}",

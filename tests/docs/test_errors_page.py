@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from keyfence.auth.token import MAX_CLAIM_LENGTH
+from keyfence.auth.claims import MAX_CLAIM_LENGTH
 from keyfence.domains.groups.model import DESCRIPTION_LENGTH
 from keyfence.domains.groups.model import NAME_LENGTH as GROUP_NAME_LENGTH
 from keyfence.domains.products.model import MAX_PRICE, MAX_REVISIONS, SKU_LENGTH

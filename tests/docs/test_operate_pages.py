@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from keyfence.admission.tenant_limits import BURST_SECONDS
+from keyfence.admission.rate_limits import BURST_SECONDS
 from keyfence.domains.counters import counter
 from keyfence.hot_partitions.autopilot import Mode
 from keyfence.hot_partitions.recommendation import AUTOPILOT_MAX_SHARDS, GROW_AT
@@ -17,8 +17,8 @@ from keyfence.jobs.offboard.state import OffboardingPhase
 from keyfence.log import EVENTS
 from keyfence.settings import Settings
 from keyfence.store.shards import MAX_SHARDS
-from keyfence.tenancy.quotas import TIER_QUOTAS
-from keyfence.tenancy.tenant import MovePhase
+from keyfence.tenancy.placement import MovePhase
+from keyfence.tenancy.tier_quotas import TIER_QUOTAS
 from keyfence.usage.hourly_usage import DEFAULT_PRICES, RETENTION
 from tests.docs.pages import DOCS, PAGES, ROOT, prose, table
 

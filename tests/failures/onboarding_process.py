@@ -12,8 +12,8 @@ from keyfence.app.connections import Connections
 from keyfence.app.local import aws_access
 from keyfence.settings import Settings
 from keyfence.store.tables import Tables
-from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.repository import TenantRepository
+from keyfence.tenancy.tier_quotas import Tier
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import SessionIssuer

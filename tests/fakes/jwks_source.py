@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from threading import Event
 
-from keyfence.auth.jwks import VerificationKey, parse_jwks_leniently
-from keyfence.auth.key_sets import JwksUnavailable
+from keyfence.auth.jwk_parser import parse_jwks_leniently
+from keyfence.auth.jwks_refresh import JwksUnavailable
+from keyfence.auth.signature_algorithms import VerificationKey
 
 
 class ScriptedJwksSource:

@@ -4,7 +4,7 @@ import asyncio
 import json
 from dataclasses import dataclass, field
 
-from keyfence.auth.key_sets import KeySet
+from keyfence.auth.key_set import KeySet
 from keyfence.errors import Internal
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock

@@ -18,10 +18,10 @@ from keyfence.jobs.reshard.start import StartReshard
 from keyfence.settings import Settings
 from keyfence.store.tables import Tables
 from keyfence.tenancy.administration import IssuerKeyRotation, TenantAdministration
-from keyfence.tenancy.cache import location_of
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.suspensions import PublishSuspensions, SuspensionPublisher
 from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_cache import location_of
 from keyfence.usage.hourly_usage import PriceTable, UsageRepository, price_table
 
 ONBOARDER = "keyfence"

@@ -14,8 +14,8 @@ from keyfence.jobs.job_store import parse_job_id
 from keyfence.jobs.offboard.start import OffboardingProgress
 from keyfence.jobs.offboard.state import OffboardingPhase, state_of
 from keyfence.jobs.progress import progress_of
+from keyfence.tenancy.placement import Placement
 from keyfence.tenancy.repository import parse_tenant_id
-from keyfence.tenancy.tenant import Placement
 
 strawberry.enum(model.JobKind, name="JobKind", description="The kinds of long-running work.")
 strawberry.enum(OffboardingPhase, name="OffboardingPhase", description="What an offboarding does next.")

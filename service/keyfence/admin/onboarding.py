@@ -14,10 +14,11 @@ from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import Conflict
 from keyfence.store import timestamps
 from keyfence.store.ids import new_id
-from keyfence.tenancy.issuers import TenantIssuer, new_tenant_issuer
-from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.issuer_registration import TenantIssuer, new_tenant_issuer
 from keyfence.tenancy.repository import TenantRepository
-from keyfence.tenancy.tenant import NAME_LENGTH, Tenant, TenantStatus, checked_name
+from keyfence.tenancy.tenant import NAME_LENGTH, Tenant, checked_name
+from keyfence.tenancy.tenant_status import TenantStatus
+from keyfence.tenancy.tier_quotas import Tier
 from keyfence.validation import checked_email, checked_line
 from keyfence_iam.tenant import TenantId
 

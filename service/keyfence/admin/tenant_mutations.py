@@ -8,8 +8,8 @@ from keyfence.admin.onboarding import OnboardingRequest, OnboardingResult
 from keyfence.admin.tenants import Tenant
 from keyfence.domains.users.model import User
 from keyfence.errors import BadInput
-from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.repository import parse_tenant_id
+from keyfence.tenancy.tier_quotas import Tier
 
 
 @strawberry.type

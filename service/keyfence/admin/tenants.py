@@ -9,11 +9,12 @@ from strawberry.scalars import JSON
 from keyfence.admin.context import Info
 from keyfence.graphql.relay import Connection, connection, page_size
 from keyfence.store.shards import ShardCounts
-from keyfence.tenancy import quotas
+from keyfence.tenancy import placement, tenant_events, tier_quotas
 from keyfence.tenancy import tenant as tenant_module
-from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.placement import MovePhase, Placement
 from keyfence.tenancy.repository import parse_tenant_id
-from keyfence.tenancy.tenant import MovePhase, Placement, TenantStatus
+from keyfence.tenancy.tenant_status import TenantStatus
+from keyfence.tenancy.tier_quotas import Tier
 
 strawberry.enum(TenantStatus)
 strawberry.enum(Tier)
@@ -32,7 +33,7 @@ class Quotas:
     storage_mb: int
 
     @classmethod
-    def of(cls, given: quotas.Quotas) -> "Quotas":
+    def of(cls, given: tier_quotas.Quotas) -> "Quotas":
         return cls(
             requests_per_second=given.requests_per_second,
             read_units_per_second=given.read_units_per_second,
@@ -71,7 +72,7 @@ class TenantMove:
     is_cancelled: bool = strawberry.field(description="The move was cancelled, and the tenant goes back.")
 
     @classmethod
-    def of(cls, under_way: tenant_module.TableMove) -> "TenantMove":
+    def of(cls, under_way: placement.TableMove) -> "TenantMove":
         return cls(
             to=under_way.goal,
             phase=under_way.phase,
@@ -91,7 +92,7 @@ class TenantEvent:
     detail: JSON | None
 
     @classmethod
-    def of(cls, happened: tenant_module.TenantEvent) -> "TenantEvent":
+    def of(cls, happened: tenant_events.TenantEvent) -> "TenantEvent":
         return cls(
             id=strawberry.ID(happened.id),
             at=happened.created_at,

@@ -11,7 +11,7 @@ from keyfence import log
 from keyfence.app.connections import AwsAccess
 from keyfence.app.domains import load_domains
 from keyfence.app.service import Service
-from keyfence.auth.verifier import operator_verifier, tenant_verifier
+from keyfence.auth.token_verifier import operator_verifier, tenant_verifier
 from keyfence.domain import BadDomains
 from keyfence.settings import BadSettings, Settings, load
 from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient, ambient_region

@@ -12,9 +12,9 @@ from keyfence.admin.schema import schema as admin_schema
 from keyfence.admission.admission import Admission
 from keyfence.app.connections import Connections
 from keyfence.app.domains import load_domains
-from keyfence.auth.key_sets import JwksFetcher
-from keyfence.auth.tenant_issuers import TenantIssuers
-from keyfence.auth.verifier import operator_verifier, tenant_verifier
+from keyfence.auth.jwks_refresh import JwksFetcher
+from keyfence.auth.tenant_issuer_cache import TenantIssuers
+from keyfence.auth.token_verifier import operator_verifier, tenant_verifier
 from keyfence.domains.sessions.revocation import RevocationCheck
 from keyfence.graphql.executor import GraphQLExecutor
 from keyfence.hot_partitions.autopilot import NAME, Autopilot
@@ -33,9 +33,9 @@ from keyfence.jobs.offboard.certificate import signer
 from keyfence.jobs.reshard.start import StartReshard
 from keyfence.settings import Settings
 from keyfence.store.tables import Accounts
-from keyfence.tenancy.cache import TenantCache
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_cache import TenantCache
 from keyfence.usage.hourly_usage import UsageRepository, price_table
 from keyfence.usage.ledger import UsageFlusher
 from keyfence_iam.sts.refresh import RefreshThread

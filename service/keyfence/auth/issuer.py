@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from keyfence.auth.egress import parse_operator_uri
-from keyfence.auth.jwks import parse_jwks_strictly
-from keyfence.auth.key_sets import FetchedKeys, FixedKeys, JwksUrl, KeySet
+from keyfence.auth.jwk_parser import parse_jwks_strictly
+from keyfence.auth.jwks_refresh import FetchedKeys, JwksUrl
+from keyfence.auth.key_set import FixedKeys, KeySet
 from keyfence.settings import IssuerSettings
 from keyfence_iam.tenant import TenantId, parse_tenant_id
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from keyfence.domain import Domains
     from keyfence.settings import Settings
     from keyfence.store.table import Table
-    from keyfence.tenancy.cache import TenantCache
+    from keyfence.tenancy.tenant_cache import TenantCache
     from keyfence_iam.gate.account.session import SessionIssuer
 
 
@@ -87,7 +87,7 @@ async def connected_table(tenant: str, data: Path, endpoint_url: str | None, *, 
     id = parse_tenant_option(tenant)
     aws = aws_access(data, endpoint_url)
     from keyfence.app.commands import connect
-    from keyfence.tenancy.cache import TenantCache, refreshed_location
+    from keyfence.tenancy.tenant_cache import TenantCache, refreshed_location
     from keyfence.usage.ledger import metered_tables
 
     settings = aws.settings

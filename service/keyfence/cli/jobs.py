@@ -8,7 +8,7 @@ from keyfence.cli.connection import Data, EndpointUrl, Json, parse_tenant_option
 from keyfence.cli.job_progress import Exports, UnitRate, print_job, run_job_command
 from keyfence.cli.operator import By, OperatorSession, operator_name
 from keyfence.local.data_directory import DEFAULT
-from keyfence.tenancy.tenant import Placement
+from keyfence.tenancy.placement import Placement
 
 if TYPE_CHECKING:
     from keyfence.admin.context import AdminContext

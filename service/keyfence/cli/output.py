@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from keyfence.store.shards import ShardCounts
-    from keyfence.tenancy.tenant import TableMove, Tenant, TenantEvent
+    from keyfence.tenancy.placement import TableMove
+    from keyfence.tenancy.tenant import Tenant
+    from keyfence.tenancy.tenant_events import TenantEvent
 
 WIDTH_OF_A_PIPE = 10_000
 GAP = 2

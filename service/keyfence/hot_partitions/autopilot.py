@@ -18,7 +18,8 @@ from keyfence.store.keys import ControlKey
 from keyfence.store.shards import ONE_SHARD, ShardCounts, ShardedCollections
 from keyfence.store.writes import Write, put, update_model
 from keyfence.tenancy.repository import TenantRepository
-from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.tenant import TenantId
 
 SUSTAINED_FOR = timedelta(seconds=WINDOW_SECONDS)

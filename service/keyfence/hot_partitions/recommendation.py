@@ -6,7 +6,7 @@ from math import ceil
 
 from keyfence.hot_partitions.partition_load import PartitionLoad
 from keyfence.store.shards import MAX_SHARDS, ShardedCollections
-from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.tier_quotas import Tier
 from keyfence_iam.dynamodb.capacity import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
 from keyfence_iam.tenant import TenantId
 

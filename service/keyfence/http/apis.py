@@ -8,15 +8,15 @@ from typing import Protocol, TypeVar
 
 from keyfence.admin.context import AdminContext, AdminContextFactory
 from keyfence.admission.admission import Admission, TenantRequest
+from keyfence.auth.bearer_token import bearer_token
 from keyfence.auth.principal import INTROSPECT_SCOPE, Operator, Principal
-from keyfence.auth.token import bearer_token
-from keyfence.auth.verifier import TokenVerifier
+from keyfence.auth.token_verifier import TokenVerifier
 from keyfence.domains.sessions.revocation import RevocationCheck, RevocationRepository
 from keyfence.graphql.context import Context
 from keyfence.graphql.executor import RequestInfo
 from keyfence.store.tables import Tables
 from keyfence.store.writes import ActivityLog
-from keyfence.tenancy.cache import TenantCache
+from keyfence.tenancy.tenant_cache import TenantCache
 from keyfence.usage.hourly_usage import SEVERAL, UNKNOWN, PriceTable
 
 CallerT = TypeVar("CallerT")

@@ -26,10 +26,10 @@ from keyfence.jobs.runner import JobProgram, JobResources, run_job
 from keyfence.store.scan import TableScan
 from keyfence.store.tables import Tables
 from keyfence.store.tenant_location import TenantLocation
-from keyfence.tenancy.cache import TenantCache
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.suspensions import SuspensionPublisher
 from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_cache import TenantCache
 from keyfence_iam.tenant import TenantId
 
 log = structlog.get_logger(__name__)

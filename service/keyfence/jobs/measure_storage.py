@@ -11,7 +11,8 @@ from keyfence.store.scan import ScanPage, TableScan, tenant_of_partition
 from keyfence.store.table import Table
 from keyfence.store.writes import update_attributes
 from keyfence.tenancy.access_patterns import tenants
-from keyfence.tenancy.tenant import Placement, Tenant
+from keyfence.tenancy.placement import Placement
+from keyfence.tenancy.tenant import Tenant
 from keyfence_iam.dynamodb.item_size import stored_size
 from keyfence_iam.tenant import TenantId
 

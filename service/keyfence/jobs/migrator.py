@@ -12,10 +12,10 @@ from keyfence.store.scan import TableScan
 from keyfence.store.table import Table
 from keyfence.store.tables import Accounts, Tables
 from keyfence.store.tenant_location import TenantLocation
-from keyfence.tenancy.cache import location_of
+from keyfence.tenancy.placement import Placement
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.suspensions import PublishSuspensions
-from keyfence.tenancy.tenant import Placement
+from keyfence.tenancy.tenant_cache import location_of
 from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId

@@ -2,8 +2,9 @@
 
 from keyfence.store.entity import entity
 from keyfence.store.keys import ControlKey
-from keyfence.tenancy.issuers import TenantIssuer
-from keyfence.tenancy.tenant import Tenant, TenantEvent, TenantSummary
+from keyfence.tenancy.issuer_registration import TenantIssuer
+from keyfence.tenancy.tenant import Tenant, TenantSummary
+from keyfence.tenancy.tenant_events import TenantEvent
 
 _TABLE = ControlKey("TENANT#{id}", "METADATA")
 _BY_STATUS = ControlKey("STATUS#{status}#{created_at:month}", "{created_at}#{id}")

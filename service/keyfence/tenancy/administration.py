@@ -12,11 +12,12 @@ from keyfence.store import timestamps
 from keyfence.store.codec import attribute_name
 from keyfence.store.writes import retry_if_stale, update_model
 from keyfence.tenancy.access_patterns import issuers, tenants
-from keyfence.tenancy.issuers import IssuerKeys, TenantIssuer, checked_keys
-from keyfence.tenancy.quotas import Tier, with_overrides
+from keyfence.tenancy.issuer_registration import IssuerKeys, TenantIssuer, checked_keys
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.suspensions import SuspensionPublisher
-from keyfence.tenancy.tenant import Tenant, TenantStatus, check_transition, checked_name, checked_reason
+from keyfence.tenancy.tenant import Tenant, checked_name, checked_reason
+from keyfence.tenancy.tenant_status import TenantStatus, check_transition
+from keyfence.tenancy.tier_quotas import Tier, with_overrides
 from keyfence_iam.tenant import TenantId
 
 

@@ -24,8 +24,10 @@ from keyfence.tenancy.access_patterns import (
     tenants,
     tenants_by_status,
 )
-from keyfence.tenancy.issuers import TenantIssuer, issuer_digest
-from keyfence.tenancy.tenant import Tenant, TenantEvent, TenantStatus, TenantSummary, new_event
+from keyfence.tenancy.issuer_registration import TenantIssuer, issuer_digest
+from keyfence.tenancy.tenant import Tenant, TenantSummary
+from keyfence.tenancy.tenant_events import TenantEvent, new_event
+from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.tenant import InvalidTenantId, TenantId
 from keyfence_iam.tenant import parse_tenant_id as tenant_id
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
-from keyfence.tenancy.quotas import TIER_QUOTAS, Tier
+from keyfence.tenancy.tier_quotas import TIER_QUOTAS, Tier
 from tests.benchmarks.scale.tenant import Tenant
 
 UNITS_OF_A_WRITE = 2

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import cos, pi, sin
 
-from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.tier_quotas import Tier
 
 DAY = 86_400
 SWING = 0.3

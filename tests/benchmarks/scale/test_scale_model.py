@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from keyfence.hot_partitions.recommendation import AUTOPILOT_MAX_SHARDS
-from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.tier_quotas import Tier
 from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from tests.benchmarks.scale.model import Chances, begun, close, is_near, run, runs, step
 from tests.benchmarks.scale.outcome import Outcome

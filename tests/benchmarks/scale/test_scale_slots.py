@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.tier_quotas import Tier
 from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
 from keyfence_iam.gate.throughput.partition_buckets import PartitionBuckets, PartitionRates
 from tests.benchmarks.scale.model import begun, step

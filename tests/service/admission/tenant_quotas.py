@@ -4,8 +4,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from keyfence.tenancy.quotas import QuotaOverrides, Tier
-from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_status import TenantStatus
+from keyfence.tenancy.tier_quotas import QuotaOverrides, Tier
 from keyfence_iam.tenant import parse_tenant_id
 
 OPENING = datetime(2026, 3, 1, tzinfo=UTC)

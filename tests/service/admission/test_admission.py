@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from keyfence.admission.admission import Admission
-from keyfence.admission.tenant_limits import LOG_INTERVAL_SECONDS, MAX_WAITING, OverQuota, TenantLimitsCache
+from keyfence.admission.rate_limits import LOG_INTERVAL_SECONDS, MAX_WAITING, OverQuota, TenantLimitsCache
 from keyfence.store.dynamodb.capacity import CapacityMeter, ConsumedCapacity
 from keyfence.tenancy.tenant import Tenant
 from keyfence.usage.ledger import UsageLedger

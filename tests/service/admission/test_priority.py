@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from keyfence.admission.admission import MAX_YIELD_SECONDS, Admission, AdmittedRequest
-from keyfence.admission.tenant_limits import LOW_PRIORITY_SECONDS, OverQuota, TenantLimitsCache
+from keyfence.admission.admission import Admission, AdmittedRequest
+from keyfence.admission.priority import MAX_YIELD_SECONDS
+from keyfence.admission.rate_limits import LOW_PRIORITY_SECONDS, OverQuota, TenantLimitsCache
 from keyfence.store.dynamodb.capacity import CapacityMeter
 from keyfence.usage.ledger import UsageLedger
 from tests.fakes.clock import ManualClock

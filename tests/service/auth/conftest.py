@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from keyfence.auth.claims import operator_from, principal_from
 from keyfence.auth.principal import Operator, Principal
-from keyfence.auth.token import operator_from, principal_from
-from keyfence.auth.verifier import TokenVerifier
+from keyfence.auth.token_verifier import TokenVerifier
 from tests.fakes.clock import ManualClock
 from tests.fakes.identity_provider import IdentityProvider
 from tests.fakes.jwks_server import JwksServer, running_jwks_server

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from keyfence.auth.jwks import VerificationKey
-from keyfence.auth.key_sets import REFRESH_TASK, FetchedKeys, RefreshPolicy
+from keyfence.auth.jwks_refresh import REFRESH_TASK, FetchedKeys, RefreshPolicy
+from keyfence.auth.signature_algorithms import VerificationKey
 from keyfence.errors import Throttled
 from tests.fakes.clock import ManualClock
 from tests.fakes.identity_provider import jwk, private_key

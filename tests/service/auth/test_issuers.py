@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence.auth.issuer import issuer_from_settings
-from keyfence.auth.verifier import operator_verifier, tenant_verifier
+from keyfence.auth.token_verifier import operator_verifier, tenant_verifier
 from keyfence.settings import IssuerSettings, Settings
 from tests.fakes.identity_provider import URL, IdentityProvider, Json
 

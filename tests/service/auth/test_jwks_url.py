@@ -2,12 +2,12 @@
 
 import pytest
 
+from keyfence.auth.claims import principal_from
 from keyfence.auth.egress import parse_operator_uri
 from keyfence.auth.http_get import DEFAULT_LIMITS, MAX_BODY_BYTES, FetchLimits
 from keyfence.auth.issuer import issuer_from_settings
-from keyfence.auth.key_sets import JwksUnavailable, JwksUrl, RefreshPolicy
-from keyfence.auth.token import principal_from
-from keyfence.auth.verifier import TokenVerifier
+from keyfence.auth.jwks_refresh import JwksUnavailable, JwksUrl, RefreshPolicy
+from keyfence.auth.token_verifier import TokenVerifier
 from keyfence.errors import Throttled, Unauthenticated
 from keyfence.settings import IssuerSettings
 from tests.fakes.clock import ManualClock

@@ -2,12 +2,12 @@
 
 import pytest
 
+from keyfence.auth.claims import operator_from, principal_from
 from keyfence.auth.issuer import Issuer
-from keyfence.auth.jwks import VerificationKey
 from keyfence.auth.principal import Principal
-from keyfence.auth.tenant_issuers import MAX_AGE, TenantIssuers
-from keyfence.auth.token import operator_from, principal_from
-from keyfence.auth.verifier import RECHECK_SECONDS, TokenVerifier
+from keyfence.auth.signature_algorithms import VerificationKey
+from keyfence.auth.tenant_issuer_cache import MAX_AGE, TenantIssuers
+from keyfence.auth.token_verifier import RECHECK_SECONDS, TokenVerifier
 from keyfence.errors import Internal, Unauthenticated
 from keyfence_iam.token_bucket import call_budget
 from tests.fakes.clock import ManualClock

@@ -2,11 +2,11 @@
 
 import pytest
 
+from keyfence.auth.claims import CLOCK_SKEW, principal_from
 from keyfence.auth.issuer import Issuer
-from keyfence.auth.key_sets import FetchedKeys, RefreshPolicy
+from keyfence.auth.jwks_refresh import FetchedKeys, RefreshPolicy
 from keyfence.auth.principal import Principal
-from keyfence.auth.token import CLOCK_SKEW, principal_from
-from keyfence.auth.verifier import RECHECK_SECONDS, TokenVerifier
+from keyfence.auth.token_verifier import RECHECK_SECONDS, TokenVerifier
 from keyfence.errors import Throttled, Unauthenticated
 from tests.fakes.clock import ManualClock
 from tests.fakes.identity_provider import URL, IdentityProvider, jwk, private_key

@@ -2,9 +2,9 @@
 
 import pytest
 
+from keyfence.auth.claims import CLOCK_SKEW, MAX_TOKEN_LIFETIME
 from keyfence.auth.principal import Principal, Role
-from keyfence.auth.token import CLOCK_SKEW, MAX_TOKEN_LIFETIME
-from keyfence.auth.verifier import TokenVerifier
+from keyfence.auth.token_verifier import TokenVerifier
 from tests.fakes.identity_provider import IdentityProvider
 from tests.service.auth.test_tokens import refusal
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.auth.token import principal_from
-from keyfence.auth.verifier import TokenVerifier
+from keyfence.auth.claims import principal_from
+from keyfence.auth.token_verifier import TokenVerifier
 from keyfence.errors import Unauthenticated
 from tests.fakes.clock import ManualClock
 from tests.fakes.identity_provider import IdentityProvider, part

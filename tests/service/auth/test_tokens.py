@@ -5,10 +5,11 @@ import json
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from keyfence.auth.bearer_token import MAX_TOKEN_LENGTH
+from keyfence.auth.claims import principal_from
 from keyfence.auth.issuer import issuer_from_settings
 from keyfence.auth.principal import Operator, Principal, Role
-from keyfence.auth.token import MAX_TOKEN_LENGTH, principal_from
-from keyfence.auth.verifier import TokenVerifier, operator_verifier, tenant_verifier
+from keyfence.auth.token_verifier import TokenVerifier, operator_verifier, tenant_verifier
 from keyfence.errors import Unauthenticated
 from keyfence.settings import IssuerSettings, Settings
 from keyfence_iam.tenant import TenantId

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.auth.token import CLOCK_SKEW, MAX_TOKEN_LIFETIME
+from keyfence.auth.claims import CLOCK_SKEW, MAX_TOKEN_LIFETIME
 from keyfence.domains.sessions import revocation as standing
 from keyfence.domains.sessions.revocation import RevocationCheck, RevocationRepository, new_revocation
 from keyfence.errors import Unauthenticated

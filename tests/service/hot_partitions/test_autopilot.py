@@ -20,9 +20,10 @@ from keyfence.store.dynamodb.client import Answer
 from keyfence.store.keys import Fence
 from keyfence.store.shards import MoveDirection, ShardCounts
 from keyfence.store.table import Table
-from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.repository import TenantRepository
-from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_status import TenantStatus
+from keyfence.tenancy.tier_quotas import Tier
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 from keyfence_iam.tenant import TenantId

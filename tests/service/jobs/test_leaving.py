@@ -8,7 +8,8 @@ from keyfence.errors import Conflict
 from keyfence.jobs.job import JobId
 from keyfence.jobs.offboard.start import mark_offboarding
 from keyfence.store.shards import ShardCounts
-from keyfence.tenancy.tenant import MovePhase, Placement, TenantStatus
+from keyfence.tenancy.placement import MovePhase, Placement
+from keyfence.tenancy.tenant_status import TenantStatus
 from tests.service.tenancy.test_moving_homes import tenant
 
 JOB = JobId("job_2")

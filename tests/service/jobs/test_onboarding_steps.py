@@ -7,8 +7,9 @@ import pytest
 
 from keyfence.admin.onboarding import OnboardingRequest, _active, _same
 from keyfence.errors import Conflict
-from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_status import TenantStatus
+from keyfence.tenancy.tier_quotas import Tier
 from keyfence_iam.tenant import parse_tenant_id
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)

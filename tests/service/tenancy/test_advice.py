@@ -15,7 +15,7 @@ from keyfence.hot_partitions.recommendation import (
     recommended_for_reads,
     recommended_shards,
 )
-from keyfence.tenancy.quotas import TIER_QUOTAS, Tier
+from keyfence.tenancy.tier_quotas import TIER_QUOTAS, Tier
 
 LIMIT = 1000
 peaks = some.floats(0, 1e6)

@@ -7,8 +7,8 @@ import pytest
 
 from keyfence.settings import TENANT_USE_SECONDS as GRACE
 from keyfence.store.shards import ShardCounts, ShardMap
-from keyfence.tenancy.cache import refreshed_location
-from keyfence.tenancy.tenant import TenantStatus
+from keyfence.tenancy.tenant_cache import refreshed_location
+from keyfence.tenancy.tenant_status import TenantStatus
 from tests.service.tenancy.test_registry import ACME, Shelf, tenant
 
 WIDE = {"users": ShardCounts(read_shards=8)}

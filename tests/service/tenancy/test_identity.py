@@ -11,7 +11,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 from keyfence.auth.issuer import MAX_ISSUER_LENGTH
 from keyfence.development_keys import LOCAL_ISSUER
 from keyfence.errors import BadInput
-from keyfence.tenancy.issuers import MAX_JWKS, MAX_KEYS, TenantIssuer, issuer_digest, new_tenant_issuer
+from keyfence.tenancy.issuer_registration import MAX_JWKS, MAX_KEYS, TenantIssuer, issuer_digest, new_tenant_issuer
 from keyfence_iam.tenant import TenantId
 
 Json = dict[str, Any]

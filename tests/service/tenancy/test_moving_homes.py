@@ -10,9 +10,11 @@ import pytest
 
 from keyfence.store.codec import decode_model, encode_model
 from keyfence.store.tenant_location import TenantLocation
-from keyfence.tenancy.cache import location_of, refreshed_location
-from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.tenant import MovePhase, Placement, TableMove, Tenant, TenantStatus
+from keyfence.tenancy.placement import MovePhase, Placement, TableMove
+from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_cache import location_of, refreshed_location
+from keyfence.tenancy.tenant_status import TenantStatus
+from keyfence.tenancy.tier_quotas import Tier
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 

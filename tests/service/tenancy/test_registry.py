@@ -8,10 +8,11 @@ from typing import Any, cast
 import pytest
 
 from keyfence.errors import Forbidden, Throttled, Unauthenticated
-from keyfence.tenancy import cache as module
-from keyfence.tenancy.cache import TenantCache
-from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence.tenancy import tenant_cache as module
+from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_cache import TenantCache
+from keyfence.tenancy.tenant_status import TenantStatus
+from keyfence.tenancy.tier_quotas import Tier
 from keyfence_iam.tenant import TenantId
 
 ACME = TenantId("acme")

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from keyfence.jobs.move.start import enter_phase, finish_move, roll_back
-from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.tenant import MovePhase, Placement, TableMove, Tenant, TenantStatus
+from keyfence.tenancy.placement import MovePhase, Placement, TableMove
+from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_status import TenantStatus
+from keyfence.tenancy.tier_quotas import Tier
 from keyfence_iam.tenant import TenantId
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)

@@ -8,12 +8,13 @@ from typing import Any
 from starlette.applications import Starlette
 
 from keyfence.admission.admission import Admission
-from keyfence.admission.tenant_limits import TenantLimitsCache
+from keyfence.admission.rate_limits import TenantLimitsCache
 from keyfence.app.service import Service
 from keyfence.store.tables import Tables
-from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.repository import TenantRepository
-from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_status import TenantStatus
+from keyfence.tenancy.tier_quotas import Tier
 from keyfence.usage.hourly_usage import UsageRepository
 from keyfence.usage.ledger import UsageFlusher, UsageLedger
 from keyfence_iam.tenant import parse_tenant_id

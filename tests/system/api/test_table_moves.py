@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from keyfence.tenancy.tenant import MovePhase, Placement
+from keyfence.tenancy.placement import MovePhase, Placement
 from tests.data.order_requests import (
     CLAIM,
     DELETE,

@@ -20,7 +20,7 @@ from keyfence.store.expressions import UpdateExpression
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.store.writes import update_attributes
 from keyfence.tenancy.access_patterns import tenants
-from keyfence.tenancy.cache import TenantCache
+from keyfence.tenancy.tenant_cache import TenantCache
 from keyfence.usage.hourly_usage import CONTROL_PLANE, UsageCounts, UsageRepository
 from keyfence.usage.ledger import metered_tables
 from keyfence_iam.credentials import Credentials

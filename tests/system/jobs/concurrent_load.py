@@ -12,7 +12,7 @@ from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import Throttled
 from keyfence.store.table import Table
-from keyfence.tenancy.cache import TenantCache, location_of
+from keyfence.tenancy.tenant_cache import TenantCache, location_of
 from keyfence_iam.tenant import TenantId
 from tests.stack import ServiceStack
 

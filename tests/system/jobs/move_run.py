@@ -13,8 +13,9 @@ from keyfence.jobs.job import Job
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.move.start import StartMove
 from keyfence.jobs.runner import run_job
+from keyfence.tenancy.placement import Placement
 from keyfence.tenancy.repository import TenantRepository
-from keyfence.tenancy.tenant import Placement, Tenant
+from keyfence.tenancy.tenant import Tenant
 from keyfence_iam.tenant import TenantId
 from tests.stack import ServiceStack
 

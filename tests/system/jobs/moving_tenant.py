@@ -10,9 +10,10 @@ from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.dynamodb.table_definition import TableAdmin
 from keyfence.store.table import Table
 from keyfence.store.tenant_location import TenantLocation
-from keyfence.tenancy.cache import location_of
+from keyfence.tenancy.placement import MovePhase, Placement, TableMove
 from keyfence.tenancy.repository import TenantRepository
-from keyfence.tenancy.tenant import MovePhase, Placement, TableMove, Tenant
+from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_cache import location_of
 from keyfence_iam.deployment import silo_table
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId, tenant_key_prefix

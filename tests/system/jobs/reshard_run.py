@@ -19,8 +19,8 @@ from keyfence.store.codec import Item
 from keyfence.store.entity import Entity, Query, key_names
 from keyfence.store.shards import ShardCounts
 from keyfence.store.table import Table
-from keyfence.tenancy.cache import location_of
 from keyfence.tenancy.repository import TenantRepository
+from keyfence.tenancy.tenant_cache import location_of
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
 from tests.fakes.clock import ManualClock
 from tests.stack import ServiceStack

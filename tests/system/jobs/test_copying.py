@@ -10,7 +10,7 @@ import pytest
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.move.copy_pass import CopyPass
 from keyfence.store.dynamodb.client import Answer, DynamoDb
-from keyfence.tenancy.tenant import Placement
+from keyfence.tenancy.placement import Placement
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
 from tests.stack import RecordingClient, ServiceStack

@@ -15,8 +15,8 @@ from keyfence.jobs.job import Job
 from keyfence.jobs.move.differences import ShadowDifferences
 from keyfence.jobs.runner import run_job
 from keyfence.store.tenant_location import TenantLocation
-from keyfence.tenancy.cache import location_of
-from keyfence.tenancy.tenant import MovePhase, Placement
+from keyfence.tenancy.placement import MovePhase, Placement
+from keyfence.tenancy.tenant_cache import location_of
 from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.failures.crashing_client import Crash

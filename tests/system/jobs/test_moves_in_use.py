@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 
-from keyfence.tenancy.tenant import Placement
+from keyfence.tenancy.placement import Placement
 from tests.stack import ServiceStack
 from tests.system.jobs.concurrent_load import AGES, GRACE, PAGES, ConcurrentLoad
 from tests.system.jobs.move_run import moving_in, places, populated

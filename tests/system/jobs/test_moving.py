@@ -21,7 +21,7 @@ from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.store.table import Table
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.store.writes import ActivityNote
-from keyfence.tenancy.tenant import MovePhase, Placement
+from keyfence.tenancy.placement import MovePhase, Placement
 from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.sts.session_spec import TableAccess

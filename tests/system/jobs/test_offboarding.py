@@ -24,9 +24,9 @@ from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.item_writes import delete_items
 from keyfence.store.keys import Fence
 from keyfence.tenancy.access_patterns import events_of_tenant
-from keyfence.tenancy.issuers import new_tenant_issuer
-from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.tenant import TenantStatus
+from keyfence.tenancy.issuer_registration import new_tenant_issuer
+from keyfence.tenancy.tenant_status import TenantStatus
+from keyfence.tenancy.tier_quotas import Tier
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.roles.names import MIGRATOR
 from keyfence_iam.tenant import TenantId

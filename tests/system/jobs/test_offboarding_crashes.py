@@ -14,7 +14,7 @@ from keyfence.jobs.offboard.export_file import chain_lines
 from keyfence.jobs.offboard.state import OffboardingPhase, OffboardingState, state_of
 from keyfence.store.keys import Fence
 from keyfence.tenancy.access_patterns import events_of_tenant
-from keyfence.tenancy.tenant import TenantStatus
+from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.failures.crashing_client import Crash

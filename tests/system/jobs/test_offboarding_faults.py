@@ -12,7 +12,7 @@ from keyfence.jobs.offboard.certificate import compare_export, verify_certificat
 from keyfence.jobs.offboard.state import OffboardingPhase
 from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.tenancy.access_patterns import events_of_tenant
-from keyfence.tenancy.tenant import TenantStatus
+from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.gate.faults import Fault, FaultKind
 from keyfence_iam.tenant import TenantId
 from tests import tier

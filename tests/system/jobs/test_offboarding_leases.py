@@ -16,7 +16,7 @@ from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.offboard import export_pass
 from keyfence.jobs.offboard.export_file import ExportDigest, ExportFile
 from keyfence.jobs.offboard.state import OffboardingPhase, OffboardingState
-from keyfence.tenancy.tenant import TenantStatus
+from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
 from tests.stack import ServiceStack

@@ -15,7 +15,8 @@ from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
 from keyfence.jobs.offboard.state import OffboardingPhase, OffboardingState
 from keyfence.store.codec import Item
-from keyfence.tenancy.tenant import Placement, TenantStatus
+from keyfence.tenancy.placement import Placement
+from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.tenant import TenantId
 from tests.failures.crashing_client import Crash
 from tests.fakes.clock import ManualClock

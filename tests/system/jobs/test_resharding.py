@@ -20,7 +20,7 @@ from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
 from keyfence.store.shards import MoveDirection, ShardCounts, shard_of
 from keyfence.store.table import Table
 from keyfence.store.writes import ActivityNote, put
-from keyfence.tenancy.tenant import TenantStatus
+from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.stack import ServiceStack

@@ -11,7 +11,7 @@ from keyfence.domains.users.repository import UserRepository
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.reshard.start import counts_of
 from keyfence.store.shards import ShardMap
-from keyfence.tenancy.cache import location_of
+from keyfence.tenancy.tenant_cache import location_of
 from tests.stack import ServiceStack
 from tests.system.jobs.offboarding_run import migrator
 from tests.system.jobs.reshard_run import ReshardRun

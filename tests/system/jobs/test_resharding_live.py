@@ -20,7 +20,7 @@ from keyfence.store.ids import new_id
 from keyfence.store.pagination import Page
 from keyfence.store.table import Table
 from keyfence.store.writes import ActivityNote, put
-from keyfence.tenancy.cache import TenantCache
+from keyfence.tenancy.tenant_cache import TenantCache
 from keyfence_iam.tenant import TenantId
 from tests.stack import ServiceStack
 from tests.system.jobs.offboarding_run import migrator

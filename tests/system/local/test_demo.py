@@ -28,7 +28,7 @@ from keyfence.local.demo.shop import ShopData
 from keyfence.local.demo.tenants import TENANTS
 from keyfence.store import timestamps
 from keyfence.store.embedded_edges import EmbeddedEdges
-from keyfence.tenancy.cache import TenantCache
+from keyfence.tenancy.tenant_cache import TenantCache
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.tenant import TenantId, parse_tenant_id
 from tests.stack import ServiceStack

@@ -14,10 +14,11 @@ from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store.writes import delete, put
 from keyfence.tenancy.access_patterns import issuers
 from keyfence.tenancy.administration import IssuerKeyRotation
-from keyfence.tenancy.issuers import TenantIssuer, issuer_digest, new_tenant_issuer
-from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.issuer_registration import TenantIssuer, issuer_digest, new_tenant_issuer
 from keyfence.tenancy.repository import TenantRepository
-from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_status import TenantStatus
+from keyfence.tenancy.tier_quotas import Tier
 from keyfence_iam.tenant import TenantId, parse_tenant_id
 from tests.fakes.tenant_identity_provider import TenantIdentityProvider
 from tests.stack import ServiceStack

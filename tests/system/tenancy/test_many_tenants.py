@@ -10,9 +10,10 @@ import pytest
 
 from keyfence.app.local import aws_access
 from keyfence.app.service import Service
-from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.repository import TenantRepository
-from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_status import TenantStatus
+from keyfence.tenancy.tier_quotas import Tier
 from keyfence_iam.tenant import parse_tenant_id
 from tests import tier
 from tests.data.operator_requests import TenantApplicant

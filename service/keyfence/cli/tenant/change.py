@@ -12,7 +12,7 @@ from keyfence.cli.operator import By, Id, OperatorSession
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import DEFAULT
 from keyfence.store.codec import attribute_name
-from keyfence.tenancy.quotas import LARGEST, Tier
+from keyfence.tenancy.tier_quotas import LARGEST, Tier
 from keyfence_iam.tenant import TenantId
 
 if TYPE_CHECKING:

@@ -10,13 +10,14 @@ from keyfence.cli.connection import Data, EndpointUrl, Json, parse_tenant_option
 from keyfence.cli.operator import Id, OperatorSession, tenant_not_found
 from keyfence.local.data_directory import DEFAULT
 from keyfence.store.pagination import MAX_PAGE_SIZE
-from keyfence.tenancy.tenant import TenantStatus
+from keyfence.tenancy.tenant_status import TenantStatus
 
 if TYPE_CHECKING:
     from keyfence.admin.context import AdminContext
     from keyfence.store.shards import ShardCounts
     from keyfence.tenancy.repository import TenantRepository
-    from keyfence.tenancy.tenant import Tenant, TenantEvent
+    from keyfence.tenancy.tenant import Tenant
+    from keyfence.tenancy.tenant_events import TenantEvent
 
 
 HEADINGS = ("ID", "STATUS", "TIER", "CREATED", "NAME")

@@ -11,7 +11,7 @@ from keyfence.cli.operator import By, Id, OperatorSession
 from keyfence.cli.tenant.change import TenantChange
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import DEFAULT
-from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.tier_quotas import Tier
 
 if TYPE_CHECKING:
     from keyfence.admin.context import AdminContext

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from keyfence.auth.token import CLOCK_SKEW, MAX_CLAIM_LENGTH, MAX_TOKEN_LIFETIME
+from keyfence.auth.claims import CLOCK_SKEW, MAX_CLAIM_LENGTH, MAX_TOKEN_LIFETIME
 from keyfence.errors import BadInput, Unauthenticated
 from keyfence.store import timestamps
 from keyfence.store.entity import entity

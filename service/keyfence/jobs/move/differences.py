@@ -12,7 +12,7 @@ from keyfence.store.entity import entity
 from keyfence.store.keys import ControlKey
 from keyfence.store.table import Table
 from keyfence.store.writes import delete, increment
-from keyfence.tenancy.cache import TenantCache
+from keyfence.tenancy.tenant_cache import TenantCache
 from keyfence_iam.tenant import TenantId
 
 log = structlog.get_logger(__name__)

@@ -23,8 +23,9 @@ from keyfence.store.dynamodb.table_definition import SiloTables
 from keyfence.store.item_writes import delete_items
 from keyfence.store.keys import Fence
 from keyfence.store.table import Table
+from keyfence.tenancy.placement import MovePhase, Placement, TableMove
 from keyfence.tenancy.repository import TenantRepository
-from keyfence.tenancy.tenant import MovePhase, Placement, TableMove, Tenant
+from keyfence.tenancy.tenant import Tenant
 from keyfence_iam.tenant import TenantId
 
 

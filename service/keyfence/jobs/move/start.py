@@ -8,8 +8,10 @@ from keyfence.errors import Conflict, Internal
 from keyfence.jobs.job import Job, JobKind, job_by_id, jobs, new_job
 from keyfence.store.expressions import absent
 from keyfence.store.writes import Write, put
+from keyfence.tenancy.placement import MovePhase, Placement, TableMove
 from keyfence.tenancy.repository import TenantRepository
-from keyfence.tenancy.tenant import MovePhase, Placement, TableMove, Tenant, TenantStatus
+from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.tenant import TenantId
 
 SEGMENTS = 4

@@ -7,9 +7,11 @@ from typing import Any
 from keyfence.store.expressions import UpdateExpression, equals
 from keyfence.store.writes import Write, delete, update_attributes
 from keyfence.tenancy.access_patterns import events, events_of_tenant, issuers
-from keyfence.tenancy.quotas import NO_OVERRIDES
+from keyfence.tenancy.placement import Placement
 from keyfence.tenancy.repository import TenantRepository
-from keyfence.tenancy.tenant import Placement, Tenant, TenantStatus, check_transition
+from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_status import TenantStatus, check_transition
+from keyfence.tenancy.tier_quotas import NO_OVERRIDES
 from keyfence_iam.tenant import TenantId
 
 KEPT_EVENTS = frozenset({"tenant.offboarding", "tenant.offboarded"})

@@ -28,7 +28,7 @@ from keyfence.store.entity import INDEXES, Index
 from keyfence.store.item_writes import delete_items
 from keyfence.store.keys import Fence
 from keyfence.store.table import Table
-from keyfence.tenancy.tenant import Placement
+from keyfence.tenancy.placement import Placement
 
 INDEX_LAG_SECONDS = 2.0
 """An index shows a deletion a moment after the table does."""

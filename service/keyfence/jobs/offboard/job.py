@@ -27,9 +27,10 @@ from keyfence.jobs.offboard.export_pass import (
 from keyfence.jobs.offboard.state import OffboardingPhase, OffboardingState, job_changes, state_of
 from keyfence.jobs.runner import JobRun, complete_before_cancel
 from keyfence.store.table import Table
+from keyfence.tenancy.placement import Placement
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.suspensions import SuspensionPublisher
-from keyfence.tenancy.tenant import Placement, Tenant
+from keyfence.tenancy.tenant import Tenant
 from keyfence_iam.tenant import TenantId
 
 MAX_ROUNDS = 10

@@ -16,7 +16,8 @@ from keyfence.store.expressions import absent
 from keyfence.store.writes import Write, put
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.suspensions import SuspensionPublisher
-from keyfence.tenancy.tenant import Tenant, TenantStatus, check_transition
+from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_status import TenantStatus, check_transition
 from keyfence_iam.tenant import TenantId
 
 _LEAVING = frozenset({TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED})

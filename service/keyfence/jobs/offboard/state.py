@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from keyfence.jobs.job import Job
-from keyfence.tenancy.tenant import Placement
+from keyfence.tenancy.placement import Placement
 from keyfence_iam.tenant import TenantId
 
 

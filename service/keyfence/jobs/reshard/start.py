@@ -13,7 +13,8 @@ from keyfence.store.expressions import absent
 from keyfence.store.shards import ONE_SHARD, MoveDirection, ShardCounts, ShardedCollections
 from keyfence.store.writes import Write, put
 from keyfence.tenancy.repository import TenantRepository
-from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.tenant import TenantId
 
 

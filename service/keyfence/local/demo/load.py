@@ -30,9 +30,10 @@ from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
 from keyfence.store.tables import Tables
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.store.writes import Write, put
-from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.repository import TenantRepository
-from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_status import TenantStatus
+from keyfence.tenancy.tier_quotas import Tier
 from keyfence_iam.tenant import TenantId, parse_tenant_id
 
 LOADER = "keyfence-dev"

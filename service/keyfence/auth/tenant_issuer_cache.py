@@ -11,8 +11,9 @@ from typing import Protocol, TypeVar
 import orjson
 
 from keyfence.auth.issuer import Issuer, is_issuer_url
-from keyfence.auth.jwks import VerificationKey, parse_jwks_leniently
-from keyfence.auth.key_sets import FixedKeys, KeySet, keep_unchanged
+from keyfence.auth.jwk_parser import parse_jwks_leniently
+from keyfence.auth.key_set import FixedKeys, KeySet, keep_unchanged
+from keyfence.auth.signature_algorithms import VerificationKey
 from keyfence.errors import Throttled
 from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import TokenBucket

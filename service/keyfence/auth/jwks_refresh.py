@@ -3,24 +3,24 @@
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
 
 import orjson
 import structlog
 
 from keyfence.auth.egress import ANY_ADDRESS, PUBLIC_ADDRESSES, EgressPolicy, FetchTarget, parse_tenant_uri
 from keyfence.auth.http_get import DEFAULT_LIMITS, FetchFailed, FetchLimits, http_get
-from keyfence.auth.jwks import VerificationKey, parse_jwks_leniently
+from keyfence.auth.jwk_parser import parse_jwks_leniently
+from keyfence.auth.key_set import Keys, KeySet, keep_unchanged
+from keyfence.auth.signature_algorithms import VerificationKey
 from keyfence.errors import Throttled
 
 MAX_KEYS = 64
 FETCH_THREADS = 16
 REFRESH_TASK = "jwks-refresh"
 
-Keys = Mapping[str, VerificationKey]
 Run = Callable[[Callable[[], Keys]], Awaitable[Keys]]
 """Runs a blocking fetch in a thread."""
 
@@ -50,36 +50,6 @@ class JwksUrl:
         if len(keys) > MAX_KEYS:
             raise JwksUnavailable(f"more than {MAX_KEYS} keys")
         return keys
-
-
-def keep_unchanged(before: Keys, after: Keys) -> Keys:
-    """Returns the new keys. Unchanged keys stay the same objects, so that `contains` can compare by identity."""
-    return {kid: before[kid] if before.get(kid) == key else key for kid, key in after.items()}
-
-
-class KeySet(Protocol):
-    """The keys that an issuer signs with."""
-
-    async def find(self, kid: str) -> VerificationKey | None:
-        """Returns the key with this id, after a refresh if necessary."""
-        ...
-
-    def contains(self, key: VerificationKey) -> bool:
-        """Whether this key object is still valid, as far as is known without a refresh."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class FixedKeys:
-    """Keys that are part of the settings or of a tenant's record."""
-
-    keys: Keys
-
-    async def find(self, kid: str) -> VerificationKey | None:
-        return self.keys.get(kid)
-
-    def contains(self, key: VerificationKey) -> bool:
-        return self.keys.get(key.kid) is key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

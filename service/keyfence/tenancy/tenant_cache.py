@@ -14,7 +14,9 @@ from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.access_patterns import tenant_by_id
-from keyfence.tenancy.tenant import MovePhase, Tenant, TenantStatus
+from keyfence.tenancy.placement import MovePhase
+from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from keyfence.admission.tenant_limits import MAX_WAITING, OverQuota, TenantLimitsCache
+from keyfence.admission.rate_limits import MAX_WAITING, OverQuota, TenantLimitsCache
 from keyfence.errors import Code
 from keyfence.store.dynamodb.capacity import ConsumedCapacity
 from keyfence.tenancy.tenant import Tenant

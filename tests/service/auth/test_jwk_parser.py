@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.auth.jwks import MalformedJwks, UnusableKey, parse_jwk, parse_jwks_leniently, parse_jwks_strictly
+from keyfence.auth.jwk_parser import MalformedJwks, UnusableKey, parse_jwk, parse_jwks_leniently, parse_jwks_strictly
 from tests.fakes.identity_provider import Json, jwk, part, private_key
 
 RSA = jwk(private_key("RS256"), "rsa")

@@ -9,7 +9,7 @@ import orjson
 
 from keyfence.auth.egress import BadJwksUri, parse_tenant_uri
 from keyfence.auth.issuer import MAX_ISSUER_LENGTH, is_issuer_url
-from keyfence.auth.jwks import MalformedJwks, UnusableKey, parse_jwks_strictly
+from keyfence.auth.jwk_parser import MalformedJwks, UnusableKey, parse_jwks_strictly
 from keyfence.development_keys import LOCAL_ISSUER
 from keyfence.errors import BadInput
 from keyfence_iam.tenant import TenantId

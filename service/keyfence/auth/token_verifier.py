@@ -7,20 +7,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Generic, TypeVar
 
+from keyfence.auth.bearer_token import MAX_TOKEN_LENGTH, NOT_A_JWT, UnverifiedToken, parse_token
+from keyfence.auth.claims import CLOCK_SKEW, Claims, operator_from, principal_from, read_claims
 from keyfence.auth.issuer import Issuer, IssuerLookup, issuer_from_settings, issuers_by_url
-from keyfence.auth.jwks import VerificationKey
 from keyfence.auth.principal import Operator, Principal
-from keyfence.auth.token import (
-    CLOCK_SKEW,
-    MAX_TOKEN_LENGTH,
-    NOT_A_JWT,
-    Claims,
-    UnverifiedToken,
-    operator_from,
-    parse_token,
-    principal_from,
-    read_claims,
-)
+from keyfence.auth.signature_algorithms import VerificationKey
 from keyfence.errors import Unauthenticated
 from keyfence.settings import Settings
 

@@ -6,9 +6,10 @@ from itertools import pairwise
 import pytest
 
 from keyfence.auth.issuer import MAX_ISSUER_LENGTH, Issuer
-from keyfence.auth.jwks import VerificationKey
-from keyfence.auth.key_sets import FetchedKeys, KeySet
-from keyfence.auth.tenant_issuers import ABSENT_SECONDS, EARLY_LOOKUP_INTERVAL, MAX_AGE, TenantIssuers
+from keyfence.auth.jwks_refresh import FetchedKeys
+from keyfence.auth.key_set import KeySet
+from keyfence.auth.signature_algorithms import VerificationKey
+from keyfence.auth.tenant_issuer_cache import ABSENT_SECONDS, EARLY_LOOKUP_INTERVAL, MAX_AGE, TenantIssuers
 from keyfence.errors import Internal, Throttled
 from keyfence_iam.token_bucket import call_budget
 from tests.fakes.clock import ManualClock

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from jwt import PyJWK, PyJWS
+from jwt import PyJWK
 from jwt.algorithms import AllowedPublicKeys
 from jwt.exceptions import PyJWTError
+
+from keyfence.auth.signature_algorithms import ALGORITHMS_BY_KEY_TYPE, VerificationKey
 
 MAX_KID_LENGTH = 256
 MIN_RSA_BITS = 2048
@@ -15,37 +16,11 @@ MAX_RSA_BITS = 8192
 MAX_RSA_EXPONENT = 2**32
 """Limits on RSA keys. Keys come from others too: with larger numbers, each verification would take milliseconds."""
 
-_ALGORITHMS_BY_KEY_TYPE: Mapping[str, frozenset[str]] = {
-    "RSA": frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}),
-    "EC P-256": frozenset({"ES256"}),
-    "EC P-384": frozenset({"ES384"}),
-    "EC P-521": frozenset({"ES512"}),
-    "OKP Ed25519": frozenset({"EdDSA"}),
-    "OKP Ed448": frozenset({"EdDSA"}),
-}
 _PRIVATE_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
-
-ALGORITHMS = frozenset[str]().union(*_ALGORITHMS_BY_KEY_TYPE.values())
-_JWS = PyJWS(algorithms=sorted(ALGORITHMS))
 
 
 class UnusableKey(ValueError):
     """A JWK is not a public signing key of an accepted type and strength."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerificationKey:
-    """A public key of an issuer, with the algorithms that it may verify."""
-
-    kid: str
-    public: AllowedPublicKeys
-    algorithms: frozenset[str]
-
-    def verifies(self, content: bytes, *, algorithm: str, signature: bytes) -> bool:
-        """Whether the signature is valid. The algorithm comes from the token, so the key must allow it."""
-        if algorithm not in self.algorithms:
-            return False
-        return _JWS.get_algorithm_by_name(algorithm).verify(content, self.public, signature)
 
 
 def parse_jwk(jwk: object) -> VerificationKey:
@@ -76,7 +51,7 @@ def _require_public_signing_key(jwk: Mapping[str, object]) -> None:
 
 def _algorithms(jwk: Mapping[str, object]) -> frozenset[str]:
     """Returns the algorithms of the key's type, or only the one in `alg` if the key has it."""
-    fitting = _ALGORITHMS_BY_KEY_TYPE.get("RSA" if jwk.get("kty") == "RSA" else f"{jwk.get('kty')} {jwk.get('crv')}")
+    fitting = ALGORITHMS_BY_KEY_TYPE.get("RSA" if jwk.get("kty") == "RSA" else f"{jwk.get('kty')} {jwk.get('crv')}")
     if fitting is None:
         raise UnusableKey("a key is RSA, EC on P-256, P-384 or P-521, or OKP on Ed25519 or Ed448")
     named = jwk.get("alg")

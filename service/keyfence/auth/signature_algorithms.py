@@ -1,0 +1,34 @@
+"""The accepted signature algorithms by key type, and `VerificationKey`, which verifies a signature."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from jwt import PyJWS
+from jwt.algorithms import AllowedPublicKeys
+
+ALGORITHMS_BY_KEY_TYPE: Mapping[str, frozenset[str]] = {
+    "RSA": frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}),
+    "EC P-256": frozenset({"ES256"}),
+    "EC P-384": frozenset({"ES384"}),
+    "EC P-521": frozenset({"ES512"}),
+    "OKP Ed25519": frozenset({"EdDSA"}),
+    "OKP Ed448": frozenset({"EdDSA"}),
+}
+
+ALGORITHMS = frozenset[str]().union(*ALGORITHMS_BY_KEY_TYPE.values())
+_JWS = PyJWS(algorithms=sorted(ALGORITHMS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerificationKey:
+    """A public key of an issuer, with the algorithms that it may verify."""
+
+    kid: str
+    public: AllowedPublicKeys
+    algorithms: frozenset[str]
+
+    def verifies(self, content: bytes, *, algorithm: str, signature: bytes) -> bool:
+        """Whether the signature is valid. The algorithm comes from the token, so the key must allow it."""
+        if algorithm not in self.algorithms:
+            return False
+        return _JWS.get_algorithm_by_name(algorithm).verify(content, self.public, signature)
