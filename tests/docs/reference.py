@@ -19,7 +19,7 @@ from keyfence.cli import app
 from keyfence.http.metrics import METRICS
 from keyfence.settings import Settings
 from keyfence_iam import lint
-from keyfence_iam.lint.statement import LintRule
+from keyfence_iam.lint.linted_statement import LintRule
 from tests.docs.pages import DOCS
 
 COMMAND = "uv run python -m tests.docs.reference"

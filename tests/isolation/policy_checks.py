@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from keyfence_iam.evaluator.decision import Allowed, Decision, Denied
-from keyfence_iam.evaluator.evaluation import Policies, evaluate
+from keyfence_iam.evaluator.evaluation_logic import Policies, evaluate
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.http.query_protocol import QueryError

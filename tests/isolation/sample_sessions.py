@@ -6,7 +6,7 @@ from typing import Any
 
 from keyfence_iam.authorization import ArnScope, authorizations_for
 from keyfence_iam.evaluator.decision import Allowed
-from keyfence_iam.evaluator.evaluation import evaluate
+from keyfence_iam.evaluator.evaluation_logic import evaluate
 from keyfence_iam.evaluator.request import AuthorizationRequest
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import Session, SessionIssuer

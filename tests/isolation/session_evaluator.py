@@ -8,7 +8,7 @@ from keyfence.store.entity import INDEXES, key_names
 from keyfence_iam.authorization import ArnScope, TableSchema, authorizations_for
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.evaluator.decision import Allowed
-from keyfence_iam.evaluator.evaluation import Policies, evaluate
+from keyfence_iam.evaluator.evaluation_logic import Policies, evaluate
 from keyfence_iam.evaluator.request import AuthorizationRequest
 from keyfence_iam.policy import Policy
 from keyfence_iam.roles import ROLES

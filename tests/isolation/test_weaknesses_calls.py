@@ -9,7 +9,7 @@ from keyfence.store.cursor import CursorCodec, CursorPosition, CursorScope
 from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence_iam.authorization import UnsupportedRequest
 from keyfence_iam.evaluator.decision import Allowed, Denied, access_denied_message
-from keyfence_iam.evaluator.evaluation import Policies, evaluate
+from keyfence_iam.evaluator.evaluation_logic import Policies, evaluate
 from keyfence_iam.evaluator.request import AuthorizationRequest
 from keyfence_iam.lint import lint
 from keyfence_iam.policy import Policy

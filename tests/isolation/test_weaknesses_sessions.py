@@ -10,7 +10,7 @@ import pytest
 
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.evaluator.decision import Allowed
-from keyfence_iam.evaluator.evaluation import Policies, evaluate
+from keyfence_iam.evaluator.evaluation_logic import Policies, evaluate
 from keyfence_iam.evaluator.request import AuthorizationRequest
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.http.query_protocol import QueryError

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from keyfence_iam.authorization.arns import NamedTables, index_arn
 from keyfence_iam.authorization.leading_keys import query_partition
-from keyfence_iam.authorization.undocumented_behavior import (
+from keyfence_iam.authorization.undocumented_request_context import (
     consumed_capacity,
     enclosing_operation,
     transaction_return_values,

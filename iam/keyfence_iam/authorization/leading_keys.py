@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from keyfence_iam.dynamodb.attributes import resolve
-from keyfence_iam.dynamodb.expressions.expression import parse_condition
+from keyfence_iam.dynamodb.expressions.expression_parser import parse_condition
 from keyfence_iam.dynamodb.parameters import (
     Parameters,
     UnsupportedRequest,

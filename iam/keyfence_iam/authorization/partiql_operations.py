@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from keyfence_iam.authorization.arns import NamedTable, NamedTables
 from keyfence_iam.authorization.item_operations import attributes_key
 from keyfence_iam.authorization.leading_keys import leading_keys
-from keyfence_iam.authorization.undocumented_behavior import enclosing_operation
+from keyfence_iam.authorization.undocumented_request_context import enclosing_operation
 from keyfence_iam.dynamodb import operations
 from keyfence_iam.dynamodb.call_parts import StatementCall, statement_calls
 from keyfence_iam.dynamodb.expressions.grammar import Path
-from keyfence_iam.dynamodb.expressions.partiql import PartiQLStatement, possible_partitions, single_partition
+from keyfence_iam.dynamodb.expressions.partiql_parser import PartiQLStatement, possible_partitions, single_partition
 from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 

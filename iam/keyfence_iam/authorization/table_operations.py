@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from keyfence_iam import strict_json
 from keyfence_iam.authorization.arns import ArnScope, AuthorizationBuilder, NamedTables, index_arn
-from keyfence_iam.authorization.undocumented_behavior import ANY_RESOURCE, ANY_STREAM_LABEL, list_tables_resource
+from keyfence_iam.authorization.undocumented_request_context import ANY_RESOURCE, ANY_STREAM_LABEL, list_tables_resource
 from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest, as_mapping, optional_string, string
 from keyfence_iam.evaluator.request import AuthorizationRequest
 

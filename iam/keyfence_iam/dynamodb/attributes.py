@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from keyfence_iam.dynamodb.expressions.expression import parse_condition, parse_projection, parse_update
+from keyfence_iam.dynamodb.expressions.expression_parser import parse_condition, parse_projection, parse_update
 from keyfence_iam.dynamodb.item_size import UNKNOWN_NEW_VALUE, Item
 from keyfence_iam.dynamodb.parameters import (
     Parameters,

@@ -9,7 +9,7 @@ from typing import Any
 
 from keyfence_iam.dynamodb import operations
 from keyfence_iam.dynamodb.expressions.grammar import LiteralValue, Node, Parameter
-from keyfence_iam.dynamodb.expressions.partiql import PartiQLStatement, parse_statement
+from keyfence_iam.dynamodb.expressions.partiql_parser import PartiQLStatement, parse_statement
 from keyfence_iam.dynamodb.item_size import Item
 from keyfence_iam.dynamodb.operations import WriteKind
 from keyfence_iam.dynamodb.parameters import (

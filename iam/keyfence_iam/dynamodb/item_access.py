@@ -7,7 +7,7 @@ from enum import Enum
 from keyfence_iam.dynamodb.attributes import attribute_changes
 from keyfence_iam.dynamodb.call_parts import batch_reads, batch_writes, transaction_reads, transaction_writes
 from keyfence_iam.dynamodb.capacity import TRANSACTION_FACTOR, Partition
-from keyfence_iam.dynamodb.costs import ItemKey, ItemRead, ItemWrite, returns_whole_items
+from keyfence_iam.dynamodb.item_costs import ItemKey, ItemRead, ItemWrite, returns_whole_items
 from keyfence_iam.dynamodb.item_size import Item
 from keyfence_iam.dynamodb.operations import WriteKind
 from keyfence_iam.dynamodb.parameters import Parameters

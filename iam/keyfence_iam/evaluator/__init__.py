@@ -1,7 +1,7 @@
 """IAM's decision on an authorization request, and the reason for it."""
 
 from keyfence_iam.evaluator.decision import POLICY_TYPE_NAMES, Allowed, Decision, Denied, access_denied_message
-from keyfence_iam.evaluator.evaluation import Policies, evaluate, evaluate_trust
+from keyfence_iam.evaluator.evaluation_logic import Policies, evaluate, evaluate_trust
 from keyfence_iam.evaluator.explanation import ElementMatch, Explanation, StatementExplanation, explain
 from keyfence_iam.evaluator.request import AuthorizationRequest, Principal
 

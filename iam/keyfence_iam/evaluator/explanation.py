@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from keyfence_iam.evaluator.conditions import CompiledCondition
+from keyfence_iam.evaluator.condition_evaluation import CompiledCondition
 from keyfence_iam.evaluator.decision import Decision, StatementId
-from keyfence_iam.evaluator.evaluation import Policies, evaluate
-from keyfence_iam.evaluator.matching import pattern_text, substitute
+from keyfence_iam.evaluator.evaluation_logic import Policies, evaluate
 from keyfence_iam.evaluator.request import (
     AuthorizationRequest,
     ConditionValues,
@@ -13,9 +12,10 @@ from keyfence_iam.evaluator.request import (
     Principal,
     RequestContext,
 )
-from keyfence_iam.evaluator.statement import CompiledStatement
+from keyfence_iam.evaluator.statement_matching import CompiledStatement
+from keyfence_iam.evaluator.wildcard_matching import pattern_text, substitute
 from keyfence_iam.policy import Condition, Effect
-from keyfence_iam.policy.operators import parse_operator
+from keyfence_iam.policy.condition_operators import parse_operator
 from keyfence_iam.policy.pattern import parse_pattern
 
 

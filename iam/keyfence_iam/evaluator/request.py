@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from keyfence_iam.evaluator.undocumented_behavior import EMPTY_LIST_IS_NO_VALUE
+from keyfence_iam.evaluator.undocumented_evaluation_rules import EMPTY_LIST_IS_NO_VALUE
 
 ContextValue = str | tuple[str, ...]
 """A multivalued key has a tuple, also if it has one value or none."""

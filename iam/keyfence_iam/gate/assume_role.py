@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from keyfence_iam.evaluator.decision import Denied, denial_reason
-from keyfence_iam.evaluator.evaluation import evaluate, evaluate_trust
+from keyfence_iam.evaluator.evaluation_logic import evaluate, evaluate_trust
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 from keyfence_iam.gate.account.account import Role
 from keyfence_iam.gate.account.session import IssuedSession, Session, SessionIssuer

@@ -5,8 +5,14 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from keyfence_iam.lint import condition_operators, grants, leading_keys, principals, tags
-from keyfence_iam.lint.statement import Finding, LintedStatement, LintRule
+from keyfence_iam.lint import (
+    action_and_resource_checks,
+    condition_checks,
+    leading_key_checks,
+    trust_policy_checks,
+    variable_and_tag_checks,
+)
+from keyfence_iam.lint.linted_statement import Finding, LintedStatement, LintRule
 from keyfence_iam.lint.tenant_layout import TenantLayout
 from keyfence_iam.policy import DocumentKind, InvalidPolicy, Policy, Statement, document_kind, parse_policy_text
 
@@ -16,13 +22,13 @@ OLD_VERSION = LintRule("H24", "version-without-variables", 'Write "Version": "20
 NON_ASCII = LintRule("H30", "non-ascii-character", "Use ASCII only, as tenant ids, tags and names do.")
 
 _CHECKS: tuple[Callable[[LintedStatement], Iterator[Finding]], ...] = (
-    condition_operators.check,
-    tags.check,
-    leading_keys.check,
-    grants.check_actions,
-    grants.check_resources,
-    grants.check_attributes,
-    principals.check,
+    condition_checks.check,
+    variable_and_tag_checks.check,
+    leading_key_checks.check,
+    action_and_resource_checks.check_actions,
+    action_and_resource_checks.check_resources,
+    action_and_resource_checks.check_attributes,
+    trust_policy_checks.check,
 )
 _OUTSIDE_LATIN_1 = re.compile(r"[^\t\n\r\x20-\xff]")
 _KEYFENCE = TenantLayout()

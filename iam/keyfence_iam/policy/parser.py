@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from keyfence_iam import strict_json
+from keyfence_iam.policy.condition_operators import parse_condition_block
 from keyfence_iam.policy.document import Effect, Policy, Statement, Version
 from keyfence_iam.policy.json_reader import InvalidPolicy, fail, items_with_path, known_members, string, strings
-from keyfence_iam.policy.operators import parse_condition_block
 from keyfence_iam.policy.pattern import InvalidPattern, parse_pattern
 
 DocumentKind = Literal["identity", "trust", "resource"]

@@ -188,7 +188,7 @@ def _evaluate_line(line: bytes) -> bytes:
     import orjson
 
     from keyfence_iam.evaluator import evaluate as decide
-    from keyfence_iam.evaluator.request_parser import InvalidRequestLine, parse_request_line
+    from keyfence_iam.evaluator.request_line_parser import InvalidRequestLine, parse_request_line
 
     try:
         policies, request = parse_request_line(line)

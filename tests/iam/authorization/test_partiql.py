@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from keyfence_iam.authorization import UnsupportedRequest
 from keyfence_iam.dynamodb.expressions.grammar import LiteralValue
-from keyfence_iam.dynamodb.expressions.partiql import parse_statement, possible_partitions
+from keyfence_iam.dynamodb.expressions.partiql_parser import parse_statement, possible_partitions
 from keyfence_iam.evaluator.request import AuthorizationRequest
 from tests.iam.authorization.sample_table import OTHER, TABLE, asked, attributes, leading, of, s
 

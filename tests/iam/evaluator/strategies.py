@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 from keyfence_iam.policy import Condition, Effect, Policy, Statement
-from keyfence_iam.policy.operators import OPERATORS as PLAIN
-from keyfence_iam.policy.operators import parse_operator
+from keyfence_iam.policy.condition_operators import OPERATORS as PLAIN
+from keyfence_iam.policy.condition_operators import parse_operator
 
 ACTIONS = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "s3:GetObject")
 RESOURCES = tuple(f"arn:aws:dynamodb:us-east-1:000000000000:table/{name}" for name in ("app", "app/index/a", "b"))

@@ -7,7 +7,7 @@ import pytest
 
 from keyfence.cli.policy import decision_json, evaluate_lines
 from keyfence_iam.evaluator.decision import Allowed, Decision
-from keyfence_iam.evaluator.evaluation import Policies, evaluate, evaluate_trust
+from keyfence_iam.evaluator.evaluation_logic import Policies, evaluate, evaluate_trust
 from keyfence_iam.evaluator.request import AuthorizationRequest, Principal
 from keyfence_iam.policy import parse_policy
 from tests.iam.evaluator.json_cases import Case, cases

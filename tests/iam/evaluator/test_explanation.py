@@ -1,7 +1,7 @@
 """An explanation lists the elements of each statement that match, and those that do not."""
 
 from keyfence_iam.evaluator.decision import Denied
-from keyfence_iam.evaluator.evaluation import Policies
+from keyfence_iam.evaluator.evaluation_logic import Policies
 from keyfence_iam.evaluator.explanation import ElementMatch, Explanation, explain
 from keyfence_iam.evaluator.request import AuthorizationRequest, Principal
 from keyfence_iam.policy import parse_policy

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence_iam.evaluator.decision import Allowed, Decision, Denied
-from keyfence_iam.evaluator.evaluation import Policies, evaluate
+from keyfence_iam.evaluator.evaluation_logic import Policies, evaluate
 from keyfence_iam.evaluator.explanation import explain
 from keyfence_iam.evaluator.request import AuthorizationRequest
 from keyfence_iam.policy import Policy, parse_policy
@@ -100,7 +100,7 @@ def test_nothing_fails_to_be_evaluated(
     identity: tuple[Policy, ...], boundary: Policy, session: Policy, asked: AuthorizationRequest
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(logging.getLogger("keyfence_iam.evaluator.evaluation"), "exception", pytest.fail)
+        patch.setattr(logging.getLogger("keyfence_iam.evaluator.evaluation_logic"), "exception", pytest.fail)
         assert isinstance(evaluate(Policies(identity, (boundary,), (session,)), asked), Allowed | Denied)
 
 

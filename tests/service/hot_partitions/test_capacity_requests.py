@@ -19,8 +19,8 @@ from keyfence.store.expressions import UpdateExpression, present
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence.store.writes import Write, check, delete, put, update_attributes, update_model
-from keyfence_iam.dynamodb.costs import ItemKey
-from keyfence_iam.dynamodb.costs import ItemWrite as Charged
+from keyfence_iam.dynamodb.item_costs import ItemKey
+from keyfence_iam.dynamodb.item_costs import ItemWrite as Charged
 from keyfence_iam.dynamodb.table_schema import TableSchema
 from keyfence_iam.tenant import parse_tenant_id
 

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.evaluator.decision import Denied
-from keyfence_iam.evaluator.evaluation import Policies, evaluate
+from keyfence_iam.evaluator.evaluation_logic import Policies, evaluate
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue, Principal
 from keyfence_iam.gate.account.account import Account, Role
 from keyfence_iam.gate.account.session_token import (

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from keyfence_iam.dynamodb.costs import ItemIdentity, ItemKey
+from keyfence_iam.dynamodb.item_costs import ItemIdentity, ItemKey
 from keyfence_iam.dynamodb.item_size import Item
 from keyfence_iam.dynamodb.table_schema import TableSchema
 from keyfence_iam.gate.engine.client import EngineClient, EngineUnreachable

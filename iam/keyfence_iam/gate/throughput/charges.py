@@ -16,7 +16,7 @@ from keyfence_iam.dynamodb.capacity import (
     consumed_units,
     read_units,
 )
-from keyfence_iam.dynamodb.costs import ItemRead, ItemWrite, returns_whole_items
+from keyfence_iam.dynamodb.item_costs import ItemRead, ItemWrite, returns_whole_items
 from keyfence_iam.dynamodb.item_size import item_size
 from keyfence_iam.dynamodb.table_schema import TableSchema
 from keyfence_iam.gate.engine.reads import ItemsBefore

@@ -7,7 +7,7 @@ import pytest
 
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.evaluator.decision import Denied
-from keyfence_iam.evaluator.evaluation import evaluate
+from keyfence_iam.evaluator.evaluation_logic import evaluate
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import SessionIssuer, first_denied

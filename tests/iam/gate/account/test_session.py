@@ -6,7 +6,7 @@ import pytest
 
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.evaluator.decision import Allowed, Denied
-from keyfence_iam.evaluator.evaluation import evaluate
+from keyfence_iam.evaluator.evaluation_logic import evaluate
 from keyfence_iam.evaluator.request import AuthorizationRequest
 from keyfence_iam.gate.account.account import Account, NoSuchRole
 from keyfence_iam.gate.account.session import Session, SessionIssuer

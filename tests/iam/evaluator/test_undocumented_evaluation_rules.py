@@ -2,13 +2,13 @@
 
 import pytest
 
-from keyfence_iam.evaluator import statement
-from keyfence_iam.evaluator import undocumented_behavior as assumptions
-from keyfence_iam.evaluator.conditions import compile_condition
+from keyfence_iam.evaluator import statement_matching as statement
+from keyfence_iam.evaluator import undocumented_evaluation_rules as assumptions
+from keyfence_iam.evaluator.condition_evaluation import compile_condition
 from keyfence_iam.evaluator.decision import Allowed, Decision, Denied
-from keyfence_iam.evaluator.evaluation import Policies, evaluate
+from keyfence_iam.evaluator.evaluation_logic import Policies, evaluate
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue, Principal
-from keyfence_iam.evaluator.statement import PrincipalMatch
+from keyfence_iam.evaluator.statement_matching import PrincipalMatch
 from keyfence_iam.policy import Condition, Policy, Statement
 
 TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/app"

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from keyfence_iam.lint.condition_keys import TAG_KEYS, TRANSITIVE
-from keyfence_iam.lint.statement import Finding, LintedCondition, LintedStatement, LintRule
+from keyfence_iam.lint.known_condition_keys import TAG_KEYS, TRANSITIVE
+from keyfence_iam.lint.linted_statement import Finding, LintedCondition, LintedStatement, LintRule
 from keyfence_iam.policy.actions import ASSUME_ROLE, TAG_SESSION
 
 TAG_NOT_REQUIRED = LintRule(

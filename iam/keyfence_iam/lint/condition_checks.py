@@ -2,8 +2,15 @@
 
 from collections.abc import Iterator
 
-from keyfence_iam.lint.condition_keys import ATTRIBUTES, LEADING, TAG_KEYS, is_known_key, is_multivalued, suggest_key
-from keyfence_iam.lint.statement import Finding, LintedCondition, LintedStatement, LintRule
+from keyfence_iam.lint.known_condition_keys import (
+    ATTRIBUTES,
+    LEADING,
+    TAG_KEYS,
+    is_known_key,
+    is_multivalued,
+    suggest_key,
+)
+from keyfence_iam.lint.linted_statement import Finding, LintedCondition, LintedStatement, LintRule
 
 BLANK_IN_KEY = LintRule("H2", "blank-in-condition-key", "Remove the blank from the key.")
 UNKNOWN_KEY = LintRule("H2", "unknown-condition-key", "Use a key that the service sends with the request.")

@@ -5,9 +5,16 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 
-from keyfence_iam.evaluator.conditions import CompiledCondition, compile_condition
+from keyfence_iam.evaluator.condition_evaluation import CompiledCondition, compile_condition
 from keyfence_iam.evaluator.decision import PolicyType, StatementId
-from keyfence_iam.evaluator.matching import (
+from keyfence_iam.evaluator.request import ConditionValues, Principal, RequestContext
+from keyfence_iam.evaluator.undocumented_evaluation_rules import (
+    ANY_PRINCIPAL_IS_DIRECT,
+    SHORT_ARN_IS_COMPLETED,
+    UNREADABLE_VALUE_DENIES,
+    UNRESOLVED_NOT_RESOURCE_APPLIES,
+)
+from keyfence_iam.evaluator.wildcard_matching import (
     ARN_SEGMENTS,
     CompiledValue,
     Matcher,
@@ -16,17 +23,10 @@ from keyfence_iam.evaluator.matching import (
     compile_pattern,
     parse_wildcards,
 )
-from keyfence_iam.evaluator.request import ConditionValues, Principal, RequestContext
-from keyfence_iam.evaluator.undocumented_behavior import (
-    ANY_PRINCIPAL_IS_DIRECT,
-    SHORT_ARN_IS_COMPLETED,
-    UNREADABLE_VALUE_DENIES,
-    UNRESOLVED_NOT_RESOURCE_APPLIES,
-)
 from keyfence_iam.policy import Policy, Statement
+from keyfence_iam.policy.condition_values import InvalidValue
 from keyfence_iam.policy.parser import ANY_PRINCIPAL
 from keyfence_iam.policy.pattern import parse_pattern
-from keyfence_iam.policy.values import InvalidValue
 
 PrincipalNames = Mapping[str, tuple[str, ...]]
 """The names in a Principal element, by type: AWS, Service, ..."""

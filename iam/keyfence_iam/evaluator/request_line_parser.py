@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 
 from keyfence_iam import strict_json
-from keyfence_iam.evaluator.evaluation import Policies
+from keyfence_iam.evaluator.evaluation_logic import Policies
 from keyfence_iam.evaluator.request import AmbiguousContextKey, AuthorizationRequest, ContextValue, fold_keys
 from keyfence_iam.policy import InvalidPolicy, Policy, parse_policy, parse_policy_text
-from keyfence_iam.policy.operators import value_text
+from keyfence_iam.policy.condition_operators import value_text
 
 _FIELDS = frozenset({"identity", "boundary", "session", "action", "resource", "context"})
 _REQUIRED_FIELDS = ("identity", "action", "resource")

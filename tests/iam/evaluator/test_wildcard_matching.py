@@ -7,7 +7,7 @@ from itertools import product
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from keyfence_iam.evaluator.matching import compile_glob, parse_wildcards
+from keyfence_iam.evaluator.wildcard_matching import compile_glob, parse_wildcards
 from keyfence_iam.policy.pattern import parse_pattern
 from tests.tier import examples
 

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from keyfence_iam.evaluator.statement import action_matcher
-from keyfence_iam.lint.condition_keys import LEADING
+from keyfence_iam.evaluator.statement_matching import action_matcher
+from keyfence_iam.lint.known_condition_keys import LEADING
 from keyfence_iam.lint.tenant_layout import TenantLayout
 from keyfence_iam.policy import Condition, DocumentKind, InvalidPolicy, Policy, Statement
-from keyfence_iam.policy.operators import ConditionOperator, parse_operator
+from keyfence_iam.policy.condition_operators import ConditionOperator, parse_operator
 from keyfence_iam.policy.pattern import find_variables
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Literal
 
-from keyfence_iam.policy import values as condition_values
+from keyfence_iam.policy import condition_values
 from keyfence_iam.policy.document import Condition
 from keyfence_iam.policy.json_reader import fail, items_with_path, json_type, mapping, printable, string
 from keyfence_iam.policy.pattern import InvalidPattern, Variable, parse_pattern

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from keyfence_iam.lint.condition_keys import ATTRIBUTES, LEADING
-from keyfence_iam.lint.leading_keys import OTHER_VARIABLE
-from keyfence_iam.lint.statement import Finding, LintedStatement, LintRule
+from keyfence_iam.lint.known_condition_keys import ATTRIBUTES, LEADING
+from keyfence_iam.lint.leading_key_checks import OTHER_VARIABLE
+from keyfence_iam.lint.linted_statement import Finding, LintedStatement, LintRule
 from keyfence_iam.policy.actions import (
     ITEM_ACTIONS,
     KEYED_ITEM_ACTIONS,

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from keyfence_iam.evaluator.matching import (
+from keyfence_iam.evaluator.request import ConditionValues, ContextValue
+from keyfence_iam.evaluator.undocumented_evaluation_rules import ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS
+from keyfence_iam.evaluator.wildcard_matching import (
     ARN_SEGMENTS,
     CompiledValue,
     Matcher,
@@ -17,11 +19,9 @@ from keyfence_iam.evaluator.matching import (
     string_matcher,
     substitute,
 )
-from keyfence_iam.evaluator.request import ConditionValues, ContextValue
-from keyfence_iam.evaluator.undocumented_behavior import ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS
 from keyfence_iam.policy import Condition
-from keyfence_iam.policy import values as value_parsers
-from keyfence_iam.policy.operators import ConditionOperator, OperatorType, Relation, parse_operator
+from keyfence_iam.policy import condition_values as value_parsers
+from keyfence_iam.policy.condition_operators import ConditionOperator, OperatorType, Relation, parse_operator
 from keyfence_iam.policy.pattern import Pattern, PatternPart, Variable, parse_pattern
 
 _RELATIONS: Mapping[Relation, Callable[[Any, Any], bool]] = {

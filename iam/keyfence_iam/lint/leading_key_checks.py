@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from keyfence_iam.lint.statement import Finding, LintedCondition, LintedStatement, LintRule
-from keyfence_iam.policy.operators import OperatorType
+from keyfence_iam.lint.linted_statement import Finding, LintedCondition, LintedStatement, LintRule
+from keyfence_iam.policy.condition_operators import OperatorType
 from keyfence_iam.policy.pattern import find_variables
 
 NO_CLOSING_DELIMITER = LintRule(

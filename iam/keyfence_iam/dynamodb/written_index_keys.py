@@ -6,7 +6,7 @@ from typing import Any
 from keyfence_iam.dynamodb import operations
 from keyfence_iam.dynamodb.attributes import resolve
 from keyfence_iam.dynamodb.call_parts import StatementCall, batch_writes, statement_calls, transaction_writes
-from keyfence_iam.dynamodb.expressions.expression import parse_update
+from keyfence_iam.dynamodb.expressions.expression_parser import parse_update
 from keyfence_iam.dynamodb.expressions.grammar import LiteralValue, Node, Parameter
 from keyfence_iam.dynamodb.parameters import (
     Parameters,

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from keyfence_iam.lint.condition_keys import TAG_KEYS, is_known_key
-from keyfence_iam.lint.statement import Finding, LintedCondition, LintedStatement, LintRule
+from keyfence_iam.lint.known_condition_keys import TAG_KEYS, is_known_key
+from keyfence_iam.lint.linted_statement import Finding, LintedCondition, LintedStatement, LintRule
 from keyfence_iam.policy.pattern import find_variables
 
 NEGATED = LintRule("H8", "negated-operator-in-allow", "Allow with a positive operator, or deny the rest.")

@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from keyfence_iam.evaluator.decision import Allowed, Denied, StatementId
-from keyfence_iam.evaluator.evaluation import Policies, evaluate, evaluate_trust
+from keyfence_iam.evaluator.evaluation_logic import Policies, evaluate, evaluate_trust
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue, Principal
 from keyfence_iam.policy import Condition, Policy, Statement, parse_policy
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from keyfence_iam.evaluator.decision import Allowed, Decision, Denied, PolicyType
 from keyfence_iam.evaluator.request import AuthorizationRequest, Principal, RequestContext
-from keyfence_iam.evaluator.statement import CompiledStatement, PrincipalMatch, compile_policy
+from keyfence_iam.evaluator.statement_matching import CompiledStatement, PrincipalMatch, compile_policy
 from keyfence_iam.policy import Policy
 
 logger = logging.getLogger(__name__)

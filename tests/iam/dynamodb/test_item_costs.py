@@ -6,7 +6,7 @@ import pytest
 
 from keyfence_iam.dynamodb.attributes import attribute_changes
 from keyfence_iam.dynamodb.capacity import Partition
-from keyfence_iam.dynamodb.costs import ItemKey, ItemWrite
+from keyfence_iam.dynamodb.item_costs import ItemKey, ItemWrite
 from keyfence_iam.dynamodb.table_schema import TableSchema
 
 
