@@ -22,11 +22,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from keyfence.app.production import tune_process
 from keyfence.domains.activity.activity_log import Activity, ActivityId, ActivityRepository, activities
 from keyfence.errors import Throttled
-from keyfence.jobs.job import Job
+from keyfence.jobs.job_record import Job
+from keyfence.jobs.job_runner import JobResources, run_job
 from keyfence.jobs.job_store import JobStore
-from keyfence.jobs.reshard.job import ReshardJob
-from keyfence.jobs.reshard.start import StartReshard
-from keyfence.jobs.runner import JobResources, run_job
+from keyfence.jobs.reshard.reshard_job import ReshardJob
+from keyfence.jobs.reshard.start_reshard import StartReshard
 from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch
 from keyfence.local.issuer import LocalIssuer

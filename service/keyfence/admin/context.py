@@ -10,11 +10,11 @@ from keyfence.auth.principal import Operator
 from keyfence.domains.activity.activity_log import activity_log
 from keyfence.domains.users.repository import UserRepository
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic, HotPartitions
-from keyfence.jobs.job import Job
+from keyfence.jobs.job_record import Job
 from keyfence.jobs.job_store import JobStore
-from keyfence.jobs.move.start import StartMove
-from keyfence.jobs.offboard.start import StartOffboarding
-from keyfence.jobs.reshard.start import StartReshard
+from keyfence.jobs.move.start_move import StartMove
+from keyfence.jobs.offboard.start_offboarding import StartOffboarding
+from keyfence.jobs.reshard.start_reshard import StartReshard
 from keyfence.settings import Settings
 from keyfence.store.tables import Tables
 from keyfence.tenancy.administration import IssuerKeyRotation, TenantAdministration

@@ -9,11 +9,11 @@ from strawberry.scalars import JSON
 from keyfence.admin.context import Info
 from keyfence.admin.tenants import CollectionShards, Tenant
 from keyfence.graphql.relay import Connection, connection, page_size
-from keyfence.jobs import job as model
+from keyfence.jobs import job_record as model
 from keyfence.jobs.job_store import parse_job_id
-from keyfence.jobs.offboard.start import OffboardingProgress
-from keyfence.jobs.offboard.state import OffboardingPhase, state_of
-from keyfence.jobs.progress import progress_of
+from keyfence.jobs.offboard.offboarding_state import OffboardingPhase, state_of
+from keyfence.jobs.offboard.start_offboarding import OffboardingProgress
+from keyfence.jobs.progress_estimate import progress_of
 from keyfence.tenancy.placement import Placement
 from keyfence.tenancy.repository import parse_tenant_id
 

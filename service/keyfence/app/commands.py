@@ -8,7 +8,7 @@ from keyfence import log
 from keyfence.admin.context import AdminContext, AdminContextFactory
 from keyfence.app.connections import AwsAccess, Connections
 from keyfence.auth.principal import Operator
-from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.migrator_access import MigratorAccess
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from keyfence.app.domains import load_domains
-from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.settings import Settings
 from keyfence.store.cursor import CursorCodec
 from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient

@@ -18,19 +18,19 @@ from keyfence.auth.token_verifier import operator_verifier, tenant_verifier
 from keyfence.domains.sessions.revocation import RevocationCheck
 from keyfence.graphql.executor import GraphQLExecutor
 from keyfence.hot_partitions.autopilot import NAME, Autopilot
-from keyfence.hot_partitions.finder import CollectionMatcher, HotPartitionFinder
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic
-from keyfence.hot_partitions.observer import PartitionObserver
-from keyfence.hot_partitions.publisher import TrafficPublisher
+from keyfence.hot_partitions.hot_partition_finder import CollectionMatcher, HotPartitionFinder
+from keyfence.hot_partitions.traffic_observer import PartitionObserver
+from keyfence.hot_partitions.traffic_publisher import TrafficPublisher
 from keyfence.http.apis import OperatorApi, TenantApi
 from keyfence.http.graphiql import graphiql_page, graphiql_routes
 from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.metrics import Metrics
 from keyfence.http.routes import build_app
-from keyfence.jobs.dispatcher import BackgroundJobs, ExportTarget, JobDispatcher
-from keyfence.jobs.move.differences import DifferenceReporter, ShadowDifferences
+from keyfence.jobs.job_dispatcher import BackgroundJobs, ExportTarget, JobDispatcher
+from keyfence.jobs.move.shadow_differences import DifferenceReporter, ShadowDifferences
 from keyfence.jobs.offboard.certificate import signer
-from keyfence.jobs.reshard.start import StartReshard
+from keyfence.jobs.reshard.start_reshard import StartReshard
 from keyfence.settings import Settings
 from keyfence.store.tables import Accounts
 from keyfence.tenancy.repository import TenantRepository

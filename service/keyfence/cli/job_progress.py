@@ -14,9 +14,9 @@ from keyfence.cli.connection import aws_access
 from keyfence.errors import BadInput, KeyfenceError
 
 if TYPE_CHECKING:
-    from keyfence.jobs.dispatcher import ExportTarget
-    from keyfence.jobs.job import Job
-    from keyfence.jobs.migrator import MigratorAccess
+    from keyfence.jobs.job_dispatcher import ExportTarget
+    from keyfence.jobs.job_record import Job
+    from keyfence.jobs.migrator_access import MigratorAccess
     from keyfence.settings import Settings
 
 
@@ -54,7 +54,7 @@ def migrator_access(data: Path, endpoint_url: str | None) -> Iterator[tuple["Mig
 
 def export_target(settings: "Settings", data: Path, directory: Path | None) -> "ExportTarget":
     """Returns where exports are written and what signs certificates. Only a local data directory has defaults."""
-    from keyfence.jobs.dispatcher import ExportTarget
+    from keyfence.jobs.job_dispatcher import ExportTarget
     from keyfence.jobs.offboard.certificate import signer
     from keyfence.local.data_directory import EXPORTS, signing_key
 
@@ -81,9 +81,9 @@ def run_job_command(
     from dataclasses import replace
 
     from keyfence.cli.process import Interrupted, interruptible
-    from keyfence.jobs.dispatcher import program_for
-    from keyfence.jobs.job import JobKind
-    from keyfence.jobs.runner import run_job
+    from keyfence.jobs.job_dispatcher import program_for
+    from keyfence.jobs.job_record import JobKind
+    from keyfence.jobs.job_runner import run_job
 
     latest: Job | None = None
 
@@ -132,7 +132,7 @@ def progress_display() -> Iterator[Callable[["Job"], None]]:
         task = bar.add_task("starting", total=None)
 
         def show(job: "Job") -> None:
-            from keyfence.jobs.progress import progress_of
+            from keyfence.jobs.progress_estimate import progress_of
 
             percent = progress_of(job).percent
             bar.tasks[task].total = None if percent is None else 100.0  # `update` takes None for "as before"
@@ -156,7 +156,7 @@ class PlainProgress:
 
 
 def progress_text(job: "Job") -> str:
-    from keyfence.jobs.progress import progress_of
+    from keyfence.jobs.progress_estimate import progress_of
 
     progress = progress_of(job)
     parts = [f"{job.id}: {job.phase.lower().replace('_', ' ')}"]
@@ -197,7 +197,7 @@ def print_job(job: "Job | None", *, as_json: bool, nothing: str = "There is noth
 
 def job_json(job: "Job") -> dict[str, Any]:
     from keyfence.cli.output import format_timestamp
-    from keyfence.jobs.progress import progress_of
+    from keyfence.jobs.progress_estimate import progress_of
 
     progress = progress_of(job)
     return {

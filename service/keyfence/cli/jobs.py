@@ -12,8 +12,8 @@ from keyfence.tenancy.placement import Placement
 
 if TYPE_CHECKING:
     from keyfence.admin.context import AdminContext
-    from keyfence.jobs.job import Job
-    from keyfence.jobs.migrator import MigratorAccess
+    from keyfence.jobs.job_record import Job
+    from keyfence.jobs.migrator_access import MigratorAccess
 
 
 OneTenant = Annotated[
@@ -75,7 +75,7 @@ def reshard(
     id = parse_tenant_option(tenant, "TENANT")
 
     async def start(migrator: "MigratorAccess") -> "Job | None":
-        from keyfence.jobs.reshard.start import StartReshard
+        from keyfence.jobs.reshard.start_reshard import StartReshard
         from keyfence.tenancy.repository import TenantRepository
 
         started: list[Job] = []
@@ -111,7 +111,7 @@ def move(
     id = parse_tenant_option(tenant, "TENANT")
 
     async def start(migrator: "MigratorAccess") -> "Job | None":
-        from keyfence.jobs.move.start import StartMove
+        from keyfence.jobs.move.start_move import StartMove
         from keyfence.tenancy.repository import TenantRepository
 
         register = TenantRepository(migrator.control, operator_name(by))
@@ -145,7 +145,7 @@ def rekey(
     [bold]Example:[/bold] keyfence rekey --tenant acme --type User --rate 200 --json
     """
     from keyfence.jobs.job_store import JobStore
-    from keyfence.jobs.rekey.job import new_rekey_job
+    from keyfence.jobs.rekey.rekey_job import new_rekey_job
 
     owner = parse_tenant_option(tenant) if tenant else None
 
@@ -191,7 +191,7 @@ def list_(
 
 def _print_table(found: "list[Job]") -> None:
     from keyfence.cli.output import console, format_minute, print_table
-    from keyfence.jobs.progress import progress_of
+    from keyfence.jobs.progress_estimate import progress_of
 
     rows = []
     for one in found:

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import structlog
 
 from keyfence.errors import Conflict, KeyfenceError
-from keyfence.hot_partitions.finder import HotPartitionReport
+from keyfence.hot_partitions.hot_partition_finder import HotPartitionReport
 from keyfence.hot_partitions.partition_load import WINDOW_SECONDS
-from keyfence.hot_partitions.recommendation import ShardNeed, capped_by_tier, shard_needs
+from keyfence.hot_partitions.shard_recommendation import ShardNeed, capped_by_tier, shard_needs
 from keyfence.store import timestamps
 from keyfence.store.entity import entity
 from keyfence.store.expressions import absent

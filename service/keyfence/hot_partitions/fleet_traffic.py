@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from keyfence.hot_partitions.finder import WARM, HotPartitionReport
+from keyfence.hot_partitions.hot_partition_finder import WARM, HotPartitionReport
 from keyfence.hot_partitions.partition_load import (
     PartitionLoad,
     TenantPartition,
@@ -13,7 +13,7 @@ from keyfence.hot_partitions.partition_load import (
     sum_by_partition,
     to_json,
 )
-from keyfence.hot_partitions.recommendation import ShardNeed, shard_needs
+from keyfence.hot_partitions.shard_recommendation import ShardNeed, shard_needs
 from keyfence.store import timestamps
 from keyfence.store.entity import entity
 from keyfence.store.keys import ControlKey

@@ -12,7 +12,7 @@ from typing import Any
 from ulid import ULID
 
 from keyfence.errors import Conflict, KeyfenceError, NotFound
-from keyfence.jobs.job import (
+from keyfence.jobs.job_record import (
     JOB_ID_PREFIX,
     Job,
     JobId,

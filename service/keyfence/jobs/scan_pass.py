@@ -11,9 +11,9 @@ from math import inf
 import orjson
 
 from keyfence.errors import Conflict
-from keyfence.jobs.job import ScanCheckpoint, checkpoints
+from keyfence.jobs.job_record import ScanCheckpoint, checkpoints
+from keyfence.jobs.job_runner import JobRun, complete_before_cancel
 from keyfence.jobs.job_store import TAKEN_OVER
-from keyfence.jobs.runner import JobRun, complete_before_cancel
 from keyfence.store.codec import Item
 from keyfence.store.dual_write.item_sync import canonical
 from keyfence.store.expressions import absent

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from textwrap import fill
 
-from keyfence.hot_partitions.recommendation import AUTOPILOT_MAX_SHARDS, GROW_AT, GROW_TO
+from keyfence.hot_partitions.shard_recommendation import AUTOPILOT_MAX_SHARDS, GROW_AT, GROW_TO
 from keyfence.usage.hourly_usage import DEFAULT_PRICES
 from tests.benchmarks.scale.model import NEAR, PAGES_OF_A_WRITE
 from tests.benchmarks.scale.outcome import STEP
@@ -62,7 +62,7 @@ def assumed(world: World) -> Iterator[str]:
     )
     bounds = ", ".join(f"{tier} {bound}" for tier, bound in AUTOPILOT_MAX_SHARDS.items())
     yield (
-        "**Autopilot**: `service/keyfence/hot_partitions/recommendation.py`, from one slot for everybody."
+        "**Autopilot**: `service/keyfence/hot_partitions/shard_recommendation.py`, from one slot for everybody."
         f" A peak is the highest mean over {WINDOW_SECONDS} s in the last {WINDOW_SECONDS * WINDOWS} s of what was"
         f" asked for; above {GROW_AT:.0%} of what the slots carry they grow until it is {GROW_TO:.0%} at most."
         f" Reads widen at once, writes {SETTLE_SECONDS} s later. Bounds: {bounds}."

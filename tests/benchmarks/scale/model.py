@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from keyfence.hot_partitions.recommendation import AUTOPILOT_MAX_SHARDS
+from keyfence.hot_partitions.shard_recommendation import AUTOPILOT_MAX_SHARDS
 from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from tests.benchmarks.scale.outcome import STEP, Outcome
 from tests.benchmarks.scale.policy import POLICIES, Policy

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from keyfence.hot_partitions.recommendation import capped_by_tier, recommended_for_reads, recommended_shards
+from keyfence.hot_partitions.shard_recommendation import capped_by_tier, recommended_for_reads, recommended_shards
 from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from tests.benchmarks.scale.slots import page_units, query_units
 from tests.benchmarks.scale.tenant import Tenant

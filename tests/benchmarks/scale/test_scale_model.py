@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from keyfence.hot_partitions.recommendation import AUTOPILOT_MAX_SHARDS
+from keyfence.hot_partitions.shard_recommendation import AUTOPILOT_MAX_SHARDS
 from keyfence.tenancy.tier_quotas import Tier
 from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from tests.benchmarks.scale.model import Chances, begun, close, is_near, run, runs, step

@@ -14,8 +14,8 @@ from keyfence.cli.job_progress import (
     progress_display,
     progress_text,
 )
-from keyfence.jobs.job import Job, JobKind, new_job
-from keyfence.jobs.progress import PhaseProgress, progress_of
+from keyfence.jobs.job_record import Job, JobKind, new_job
+from keyfence.jobs.progress_estimate import PhaseProgress, progress_of
 from keyfence_iam.tenant import TenantId
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)

@@ -12,7 +12,7 @@ import pytest
 from keyfence.app.domains import load_domains
 from keyfence.errors import Conflict
 from keyfence.hot_partitions.autopilot import REPEAT_AFTER, Autopilot, Mode
-from keyfence.hot_partitions.finder import HotPartitionReport
+from keyfence.hot_partitions.hot_partition_finder import HotPartitionReport
 from keyfence.hot_partitions.partition_load import WINDOW_SECONDS, PartitionLoad, TenantPartition
 from keyfence.store.cursor import CursorCodec
 from keyfence.store.dynamodb.caller import DynamoDbCaller

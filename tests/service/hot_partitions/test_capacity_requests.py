@@ -12,7 +12,12 @@ from keyfence.app.domains import load_domains
 from keyfence.auth.principal import Role
 from keyfence.domains.users.access_patterns import users
 from keyfence.domains.users.model import User, UserId
-from keyfence.hot_partitions.observer import capacity_requests, projected_attributes, throttled_items, unprocessed
+from keyfence.hot_partitions.traffic_observer import (
+    capacity_requests,
+    projected_attributes,
+    throttled_items,
+    unprocessed,
+)
 from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.dynamodb.table_definition import definition
 from keyfence.store.expressions import UpdateExpression, present

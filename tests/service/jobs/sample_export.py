@@ -8,10 +8,10 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from keyfence.jobs.job import Job, JobId, JobKind, new_job
+from keyfence.jobs.job_record import Job, JobId, JobKind, new_job
 from keyfence.jobs.offboard.certificate import CertificateSigner, certificate, verify_certificate
 from keyfence.jobs.offboard.export_file import ExportFile, chain_lines, digest_export, initial_hash
-from keyfence.jobs.offboard.state import OffboardingPhase, OffboardingState
+from keyfence.jobs.offboard.offboarding_state import OffboardingPhase, OffboardingState
 from keyfence.store.codec import Item
 from keyfence_iam.tenant import TenantId
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from keyfence.errors import Conflict, KeyfenceError, Throttled
-from keyfence.jobs.job import Job, JobKind, new_job
-from keyfence.jobs.runner import JobResources, JobRun
+from keyfence.jobs.job_record import Job, JobKind, new_job
+from keyfence.jobs.job_runner import JobResources, JobRun
 from keyfence_iam.tenant import TenantId
 
 PATIENTLY = 5

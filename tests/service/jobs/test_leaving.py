@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from keyfence.errors import Conflict
-from keyfence.jobs.job import JobId
-from keyfence.jobs.offboard.start import mark_offboarding
+from keyfence.jobs.job_record import JobId
+from keyfence.jobs.offboard.start_offboarding import mark_offboarding
 from keyfence.store.shards import ShardCounts
 from keyfence.tenancy.placement import MovePhase, Placement
 from keyfence.tenancy.tenant_status import TenantStatus

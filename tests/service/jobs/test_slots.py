@@ -6,7 +6,7 @@ import pytest
 
 from keyfence.app.domains import load_domains
 from keyfence.errors import Conflict
-from keyfence.jobs.reshard.job import find_misplaced
+from keyfence.jobs.reshard.reshard_job import find_misplaced
 from keyfence.store.shards import MoveDirection, ShardCounts, shard_of, shard_suffix
 
 DOWN = ShardCounts(read_shards=8, write_shards=2, move_direction=MoveDirection.DOWN)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.jobs.measure_storage import StorageTotals, TenantStorage
+from keyfence.jobs.storage_measurement import StorageTotals, TenantStorage
 from keyfence.store.scan import tenant_of_partition
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from keyfence.hot_partitions.recommendation import (
+from keyfence.hot_partitions.shard_recommendation import (
     AUTOPILOT_MAX_SHARDS,
     GROW_AT,
     GROW_TO,

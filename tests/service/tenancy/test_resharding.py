@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.errors import Conflict
-from keyfence.jobs.reshard.start import (
+from keyfence.jobs.reshard.start_reshard import (
     ReshardKind,
     counts_of,
     finish_reshard,

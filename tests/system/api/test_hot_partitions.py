@@ -10,8 +10,8 @@ import pytest
 
 from keyfence.app.local import aws_access
 from keyfence.app.service import Service
-from keyfence.hot_partitions.finder import HotPartitionReport
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic
+from keyfence.hot_partitions.hot_partition_finder import HotPartitionReport
 from keyfence.hot_partitions.partition_load import PartitionLoad, TenantPartition, step_of
 from keyfence.store.shards import ShardCounts
 from keyfence.tenancy.repository import TenantRepository

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from keyfence.jobs.job import JobKind, new_job
+from keyfence.jobs.job_record import JobKind, new_job
 from keyfence.jobs.job_store import JobStore
 from keyfence_iam.tenant import TenantId
 from tests.stack import ApiClient, ServiceStack

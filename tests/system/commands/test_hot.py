@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from keyfence.hot_partitions.finder import HotPartitionReport
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic
+from keyfence.hot_partitions.hot_partition_finder import HotPartitionReport
 from keyfence.hot_partitions.partition_load import PartitionLoad, TenantPartition, step_of
 from keyfence_iam.dynamodb.traffic_window import TrafficCounts
 from keyfence_iam.tenant import TenantId

@@ -8,11 +8,11 @@ from typing import Any
 from keyfence.app.local import aws_access
 from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import UserRepository
-from keyfence.jobs.dispatcher import program_for
-from keyfence.jobs.job import Job
-from keyfence.jobs.migrator import MigratorAccess
-from keyfence.jobs.move.start import StartMove
-from keyfence.jobs.runner import run_job
+from keyfence.jobs.job_dispatcher import program_for
+from keyfence.jobs.job_record import Job
+from keyfence.jobs.job_runner import run_job
+from keyfence.jobs.migrator_access import MigratorAccess
+from keyfence.jobs.move.start_move import StartMove
 from keyfence.tenancy.placement import Placement
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant

@@ -11,15 +11,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from keyfence.app.commands import connect_migrator
 from keyfence.app.local import aws_access
-from keyfence.jobs.dispatcher import ExportTarget, program_for
-from keyfence.jobs.job import Job, JobId
+from keyfence.jobs.job_dispatcher import ExportTarget, program_for
+from keyfence.jobs.job_record import Job, JobId
+from keyfence.jobs.job_runner import run_job
 from keyfence.jobs.job_store import JobStore
-from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.offboard.certificate import CertificateSigner
-from keyfence.jobs.offboard.job import OffboardJob
-from keyfence.jobs.offboard.start import OffboardingProgress, StartOffboarding
-from keyfence.jobs.offboard.state import OffboardingState, job_changes, state_of
-from keyfence.jobs.runner import run_job
+from keyfence.jobs.offboard.offboard_job import OffboardJob
+from keyfence.jobs.offboard.offboarding_state import OffboardingState, job_changes, state_of
+from keyfence.jobs.offboard.start_offboarding import OffboardingProgress, StartOffboarding
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.tenancy.repository import TenantRepository

@@ -8,11 +8,11 @@ from typing import Any
 from keyfence.auth.principal import Role
 from keyfence.domains.users.access_patterns import users
 from keyfence.domains.users.model import User, UserId
-from keyfence.jobs.dispatcher import rekey_program
-from keyfence.jobs.job import Job
-from keyfence.jobs.migrator import MigratorAccess
-from keyfence.jobs.rekey.job import new_rekey_job
-from keyfence.jobs.runner import JobResources, run_job
+from keyfence.jobs.job_dispatcher import rekey_program
+from keyfence.jobs.job_record import Job
+from keyfence.jobs.job_runner import JobResources, run_job
+from keyfence.jobs.migrator_access import MigratorAccess
+from keyfence.jobs.rekey.rekey_job import new_rekey_job
 from keyfence.store.codec import Item
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED, ShardMap

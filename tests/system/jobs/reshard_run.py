@@ -9,11 +9,11 @@ from typing import Any
 from keyfence.app.domains import load_domains
 from keyfence.domains.counters.counter import CounterRepository
 from keyfence.domains.products.model import view_counter
-from keyfence.jobs.job import Job
-from keyfence.jobs.migrator import MigratorAccess
-from keyfence.jobs.reshard.job import ReshardJob
-from keyfence.jobs.reshard.start import StartReshard, counts_of
-from keyfence.jobs.runner import JobResources, run_job
+from keyfence.jobs.job_record import Job
+from keyfence.jobs.job_runner import JobResources, run_job
+from keyfence.jobs.migrator_access import MigratorAccess
+from keyfence.jobs.reshard.reshard_job import ReshardJob
+from keyfence.jobs.reshard.start_reshard import StartReshard, counts_of
 from keyfence.settings import Settings
 from keyfence.store.codec import Item
 from keyfence.store.entity import Entity, Query, key_names

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.move.copy_pass import CopyPass
 from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.tenancy.placement import Placement

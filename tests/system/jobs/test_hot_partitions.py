@@ -14,12 +14,12 @@ from keyfence.domains.stores.access_patterns import stores
 from keyfence.domains.stores.model import Store, StoreId
 from keyfence.errors import Throttled
 from keyfence.hot_partitions.autopilot import NAME, Autopilot
-from keyfence.hot_partitions.finder import CollectionMatcher, HotPartitionFinder
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic, HotPartition, HotPartitions
-from keyfence.hot_partitions.observer import PartitionObserver
+from keyfence.hot_partitions.hot_partition_finder import CollectionMatcher, HotPartitionFinder
 from keyfence.hot_partitions.partition_load import WINDOW_SECONDS
-from keyfence.hot_partitions.publisher import TrafficPublisher
-from keyfence.jobs.reshard.start import StartReshard
+from keyfence.hot_partitions.traffic_observer import PartitionObserver
+from keyfence.hot_partitions.traffic_publisher import TrafficPublisher
+from keyfence.jobs.reshard.start_reshard import StartReshard
 from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence.store.table import Table

@@ -12,9 +12,9 @@ import pytest
 from keyfence.domains.users.access_patterns import user_by_id
 from keyfence.domains.users.model import UserId
 from keyfence.errors import Conflict, Throttled
-from keyfence.jobs.job import Job, JobKind, new_job
-from keyfence.jobs.migrator import MigratorAccess
-from keyfence.jobs.runner import JobResources, JobRun, run_job
+from keyfence.jobs.job_record import Job, JobKind, new_job
+from keyfence.jobs.job_runner import JobResources, JobRun, run_job
+from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest, repeat_until_clean, run_pass
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.flow_control import Pacer

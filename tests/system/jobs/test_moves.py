@@ -10,10 +10,10 @@ import pytest
 from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import Conflict
-from keyfence.jobs.dispatcher import program_for
-from keyfence.jobs.job import Job
-from keyfence.jobs.move.differences import ShadowDifferences
-from keyfence.jobs.runner import run_job
+from keyfence.jobs.job_dispatcher import program_for
+from keyfence.jobs.job_record import Job
+from keyfence.jobs.job_runner import run_job
+from keyfence.jobs.move.shadow_differences import ShadowDifferences
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.placement import MovePhase, Placement
 from keyfence.tenancy.tenant_cache import location_of

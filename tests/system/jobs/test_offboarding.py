@@ -14,11 +14,11 @@ import pytest
 from keyfence.admin.context import AdminContextFactory
 from keyfence.admin.onboarding import OnboardingRequest
 from keyfence.errors import BadInput, Conflict, Forbidden, NotFound
-from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.offboard.certificate import certificate_file, compare_export, verify_certificate
 from keyfence.jobs.offboard.export_file import ExportDamaged
 from keyfence.jobs.offboard.export_pass import INDEX_LAG_SECONDS
-from keyfence.jobs.offboard.state import OffboardingPhase, OffboardingState, state_of
+from keyfence.jobs.offboard.offboarding_state import OffboardingPhase, OffboardingState, state_of
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.item_writes import delete_items

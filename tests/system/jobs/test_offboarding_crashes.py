@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from keyfence.errors import Conflict
-from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.offboard.certificate import certificate_file, compare_export, verify_certificate
 from keyfence.jobs.offboard.export_file import chain_lines
-from keyfence.jobs.offboard.state import OffboardingPhase, OffboardingState, state_of
+from keyfence.jobs.offboard.offboarding_state import OffboardingPhase, OffboardingState, state_of
 from keyfence.store.keys import Fence
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.tenant_status import TenantStatus

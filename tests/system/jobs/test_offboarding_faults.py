@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.jobs import migrator as patience
-from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs import migrator_access
+from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
-from keyfence.jobs.offboard.state import OffboardingPhase
+from keyfence.jobs.offboard.offboarding_state import OffboardingPhase
 from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.tenant_status import TenantStatus
@@ -26,7 +26,8 @@ KINDS: tuple[FaultKind, ...] = ("throttle", "error", "lost_request", "lost_respo
 
 @pytest.fixture
 def by(stack: ServiceStack, monkeypatch: pytest.MonkeyPatch) -> Iterator[MigratorAccess]:
-    monkeypatch.setattr(patience, "BATCH_RETRIES", RetryPolicy(attempts=8, first_pause=0.001, longest_pause=0.01))
+    quick_retries = RetryPolicy(attempts=8, first_pause=0.001, longest_pause=0.01)
+    monkeypatch.setattr(migrator_access, "BATCH_RETRIES", quick_retries)
     with migrator(stack) as made:
         yield made
     stack.gate.faults = ()

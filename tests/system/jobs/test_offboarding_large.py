@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
 from tests import tier
 from tests.fakes.clock import ManualClock

@@ -10,10 +10,10 @@ import pytest
 
 from keyfence.domains.users.access_patterns import newest_users, user_by_id, users
 from keyfence.errors import Conflict, Forbidden
-from keyfence.jobs.dispatcher import rekey_program
-from keyfence.jobs.migrator import MigratorAccess
-from keyfence.jobs.rekey.job import new_rekey_job
-from keyfence.jobs.runner import run_job
+from keyfence.jobs.job_dispatcher import rekey_program
+from keyfence.jobs.job_runner import run_job
+from keyfence.jobs.migrator_access import MigratorAccess
+from keyfence.jobs.rekey.rekey_job import new_rekey_job
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.item_writes import update_index_keys

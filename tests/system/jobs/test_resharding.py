@@ -14,8 +14,8 @@ from keyfence.domains.groups.access_patterns import memberships
 from keyfence.domains.products.model import view_counter
 from keyfence.errors import BadInput, Conflict
 from keyfence.jobs.job_store import LEASE
-from keyfence.jobs.migrator import MigratorAccess
-from keyfence.jobs.reshard.start import StartReshard
+from keyfence.jobs.migrator_access import MigratorAccess
+from keyfence.jobs.reshard.start_reshard import StartReshard
 from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
 from keyfence.store.shards import MoveDirection, ShardCounts, shard_of
 from keyfence.store.table import Table

@@ -8,8 +8,8 @@ import pytest
 from keyfence.auth.principal import Role
 from keyfence.domains.users.model import UserId
 from keyfence.domains.users.repository import UserRepository
-from keyfence.jobs.migrator import MigratorAccess
-from keyfence.jobs.reshard.start import counts_of
+from keyfence.jobs.migrator_access import MigratorAccess
+from keyfence.jobs.reshard.start_reshard import counts_of
 from keyfence.store.shards import ShardMap
 from keyfence.tenancy.tenant_cache import location_of
 from tests.stack import ServiceStack

@@ -8,7 +8,7 @@ import pytest
 from keyfence.domains.customers.access_patterns import newest_customers
 from keyfence.domains.orders.access_patterns import open_orders, orders_of_region
 from keyfence.errors import BadInput
-from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.store.entity import Query
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table

@@ -13,8 +13,8 @@ from keyfence.domains.activity.activity_log import ActivityId, ActivityRepositor
 from keyfence.domains.counters.counter import CounterRepository
 from keyfence.domains.customers.repository import CustomerRepository
 from keyfence.errors import Throttled
-from keyfence.jobs.migrator import MigratorAccess
-from keyfence.jobs.runner import run_job
+from keyfence.jobs.job_runner import run_job
+from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.store import timestamps
 from keyfence.store.ids import new_id
 from keyfence.store.pagination import Page

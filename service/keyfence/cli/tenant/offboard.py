@@ -14,9 +14,9 @@ from keyfence.errors import Internal
 from keyfence.local.data_directory import DEFAULT
 
 if TYPE_CHECKING:
-    from keyfence.jobs.dispatcher import ExportTarget
-    from keyfence.jobs.job import Job
-    from keyfence.jobs.migrator import MigratorAccess
+    from keyfence.jobs.job_dispatcher import ExportTarget
+    from keyfence.jobs.job_record import Job
+    from keyfence.jobs.migrator_access import MigratorAccess
 
 Id = Annotated[str, typer.Argument(metavar="TENANT", help="The id of the tenant to offboard.")]
 Confirm = Annotated[
@@ -49,7 +49,7 @@ def offboard(
     target = export_target(aws_access(data, endpoint_url).settings, data, exports)
 
     async def start(migrator: "MigratorAccess") -> "Job":
-        from keyfence.jobs.offboard.start import StartOffboarding
+        from keyfence.jobs.offboard.start_offboarding import StartOffboarding
         from keyfence.tenancy.repository import TenantRepository
         from keyfence.tenancy.suspensions import SuspensionPublisher
 
@@ -66,7 +66,7 @@ def offboard(
 
 def _print_result(job: "Job", target: "ExportTarget", seconds: float, *, as_json: bool) -> None:
     from keyfence.jobs.offboard.certificate import certificate_file
-    from keyfence.jobs.offboard.state import state_of
+    from keyfence.jobs.offboard.offboarding_state import state_of
 
     state, verifier = state_of(job), target.signer.verifier
     if as_json:

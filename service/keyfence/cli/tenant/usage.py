@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from keyfence.admin.context import AdminContext
-    from keyfence.jobs.measure_storage import TenantStorage
+    from keyfence.jobs.storage_measurement import TenantStorage
     from keyfence.usage.hourly_usage import PriceTable, Usage, UsageCounts
     from keyfence_iam.tenant import TenantId
 
@@ -139,7 +139,7 @@ def measure(rate: UnitRate = None, json: Json = False, data: Data = DEFAULT, end
     import asyncio
 
     from keyfence.cli.output import progress_bar
-    from keyfence.jobs.measure_storage import StorageMeasurement
+    from keyfence.jobs.storage_measurement import StorageMeasurement
 
     with migrator_access(data, endpoint_url) as (migrator, settings), progress_bar("measuring items") as advance:
         measurement = StorageMeasurement(

@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 
 from keyfence.development_keys import DEVELOPMENT_KEY_PREFIX
 from keyfence.errors import BadInput, Conflict
-from keyfence.jobs.job import Job
+from keyfence.jobs.job_record import Job
 from keyfence.jobs.offboard.export_file import SUFFIX, ExportDamaged, ExportDigest, digest_export
-from keyfence.jobs.offboard.state import OffboardingState
+from keyfence.jobs.offboard.offboarding_state import OffboardingState
 from keyfence.store.timestamps import timestamp_text
 from keyfence_iam import strict_json
 

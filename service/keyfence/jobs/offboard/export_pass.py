@@ -10,6 +10,7 @@ import orjson
 import structlog
 
 from keyfence.errors import Conflict, Internal
+from keyfence.jobs.job_runner import JobRun
 from keyfence.jobs.offboard.export_file import (
     ExportDamaged,
     ExportDigest,
@@ -20,8 +21,7 @@ from keyfence.jobs.offboard.export_file import (
     items,
     key_of,
 )
-from keyfence.jobs.offboard.state import OffboardingPhase, OffboardingState
-from keyfence.jobs.runner import JobRun
+from keyfence.jobs.offboard.offboarding_state import OffboardingPhase, OffboardingState
 from keyfence.jobs.scan_pass import table_scan
 from keyfence.store.codec import Item
 from keyfence.store.entity import INDEXES, Index

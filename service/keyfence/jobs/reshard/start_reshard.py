@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from keyfence.errors import BadInput, Conflict, Internal
-from keyfence.jobs.job import Job, JobKind, job_by_id, jobs, new_job
+from keyfence.jobs.job_record import Job, JobKind, job_by_id, jobs, new_job
 from keyfence.store.expressions import absent
 from keyfence.store.shards import ONE_SHARD, MoveDirection, ShardCounts, ShardedCollections
 from keyfence.store.writes import Write, put

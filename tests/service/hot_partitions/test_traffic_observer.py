@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from keyfence.hot_partitions.observer import PartitionObserver
 from keyfence.hot_partitions.partition_load import TenantPartition
+from keyfence.hot_partitions.traffic_observer import PartitionObserver
 from keyfence.store.dynamodb.caller import DynamoDbCaller, ObservedCall
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.errors import DynamoDbError

@@ -11,9 +11,9 @@ import orjson
 import structlog
 
 from keyfence.errors import BadInput, Unauthenticated
-from keyfence.jobs.job import ALL_TENANTS, Job, JobKind, new_job
+from keyfence.jobs.job_record import ALL_TENANTS, Job, JobKind, new_job
+from keyfence.jobs.job_runner import JobRun
 from keyfence.jobs.rekey.index_keys import UnreadableItem, differing_index_keys
-from keyfence.jobs.runner import JobRun
 from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest, repeat_until_clean, run_pass
 from keyfence.store import timestamps
 from keyfence.store.codec import Item

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from keyfence.errors import Conflict, Internal
-from keyfence.jobs.job import Job, JobKind, job_by_id, jobs, new_job
+from keyfence.jobs.job_record import Job, JobKind, job_by_id, jobs, new_job
 from keyfence.store.expressions import absent
 from keyfence.store.writes import Write, put
 from keyfence.tenancy.placement import MovePhase, Placement, TableMove

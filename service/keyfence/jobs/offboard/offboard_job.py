@@ -10,8 +10,8 @@ from pathlib import Path
 import structlog
 
 from keyfence.errors import Conflict
+from keyfence.jobs.job_runner import JobRun, complete_before_cancel
 from keyfence.jobs.offboard.certificate import CertificateSigner, certificate, certificate_file
-from keyfence.jobs.offboard.erasure import TenantErasure
 from keyfence.jobs.offboard.export_file import ExportDamaged, ExportFile, sync_directory
 from keyfence.jobs.offboard.export_pass import (
     ExportPass,
@@ -24,8 +24,8 @@ from keyfence.jobs.offboard.export_pass import (
     start_round,
     verify_export,
 )
-from keyfence.jobs.offboard.state import OffboardingPhase, OffboardingState, job_changes, state_of
-from keyfence.jobs.runner import JobRun, complete_before_cancel
+from keyfence.jobs.offboard.offboarding_state import OffboardingPhase, OffboardingState, job_changes, state_of
+from keyfence.jobs.offboard.tenant_erasure import TenantErasure
 from keyfence.store.table import Table
 from keyfence.tenancy.placement import Placement
 from keyfence.tenancy.repository import TenantRepository

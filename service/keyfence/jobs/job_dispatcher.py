@@ -12,17 +12,17 @@ import orjson
 import structlog
 
 from keyfence.errors import Conflict, KeyfenceError
-from keyfence.jobs.job import Job, JobId, JobKind
+from keyfence.jobs.job_record import Job, JobId, JobKind
+from keyfence.jobs.job_runner import JobProgram, JobResources, run_job
 from keyfence.jobs.job_store import JobStore
-from keyfence.jobs.migrator import MigratorAccess
-from keyfence.jobs.move.differences import ShadowDifferences
-from keyfence.jobs.move.job import MoveJob
+from keyfence.jobs.migrator_access import MigratorAccess
+from keyfence.jobs.move.move_job import MoveJob
+from keyfence.jobs.move.shadow_differences import ShadowDifferences
 from keyfence.jobs.offboard.certificate import CertificateSigner
-from keyfence.jobs.offboard.job import OffboardJob
-from keyfence.jobs.rekey.job import RekeyJob
-from keyfence.jobs.reshard.job import ReshardJob
-from keyfence.jobs.reshard.start import ReshardKind
-from keyfence.jobs.runner import JobProgram, JobResources, run_job
+from keyfence.jobs.offboard.offboard_job import OffboardJob
+from keyfence.jobs.rekey.rekey_job import RekeyJob
+from keyfence.jobs.reshard.reshard_job import ReshardJob
+from keyfence.jobs.reshard.start_reshard import ReshardKind
 from keyfence.store.scan import TableScan
 from keyfence.store.tables import Tables
 from keyfence.store.tenant_location import TenantLocation

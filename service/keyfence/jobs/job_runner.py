@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import structlog
 
 from keyfence.errors import Conflict, KeyfenceError, Throttled
-from keyfence.jobs.job import FINISHED, Job, JobId
+from keyfence.jobs.job_record import FINISHED, Job, JobId
 from keyfence.jobs.job_store import JobStore
 from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.errors import RETRY_AFTER_MS

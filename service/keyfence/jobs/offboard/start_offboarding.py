@@ -8,9 +8,9 @@ from typing import Any
 from ulid import ULID
 
 from keyfence.errors import BadInput, Conflict, Internal
-from keyfence.jobs.job import Job, JobId, JobKind, job_by_id, jobs, new_job
+from keyfence.jobs.job_record import Job, JobId, JobKind, job_by_id, jobs, new_job
 from keyfence.jobs.offboard.export_file import SUFFIX, initial_hash
-from keyfence.jobs.offboard.state import OffboardingState, state_text
+from keyfence.jobs.offboard.offboarding_state import OffboardingState, state_text
 from keyfence.store import timestamps
 from keyfence.store.expressions import absent
 from keyfence.store.writes import Write, put

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from keyfence.jobs.job_runner import JobResources
 from keyfence.jobs.job_store import JobStore
-from keyfence.jobs.runner import JobResources
 from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.flow_control import BATCH_RETRIES
 from keyfence.store.dynamodb.table_definition import SiloTables

@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence.hot_partitions.partition_load import PartitionLoad, TenantPartition
-from keyfence.hot_partitions.recommendation import ShardNeed, shard_needs
+from keyfence.hot_partitions.shard_recommendation import ShardNeed, shard_needs
 from keyfence.store.shards import MAX_SHARDS, ShardedCollections
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 from tests.service.hot_partitions.sample_partitions import ACME, GLOBEX, open_orders

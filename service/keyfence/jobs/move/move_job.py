@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from keyfence.errors import Conflict
+from keyfence.jobs.job_runner import JobRun
 from keyfence.jobs.move.copy_pass import CopyPass
-from keyfence.jobs.move.differences import ShadowDifferences
-from keyfence.jobs.move.start import (
+from keyfence.jobs.move.shadow_differences import ShadowDifferences
+from keyfence.jobs.move.start_move import (
     MOVED,
     PHASE_EVENTS,
     ROLLED_BACK,
@@ -16,7 +17,6 @@ from keyfence.jobs.move.start import (
     finish_move,
     roll_back,
 )
-from keyfence.jobs.runner import JobRun
 from keyfence.jobs.scan_pass import MAX_IDLE_ROUNDS, PassResult, ScanPass, repeat_until_clean, run_pass
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.table_definition import SiloTables

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from keyfence.jobs.job import Job
+from keyfence.jobs.job_record import Job
 from keyfence.tenancy.placement import Placement
 from keyfence_iam.tenant import TenantId
 

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 import orjson
 
 from keyfence.errors import Conflict, Internal
-from keyfence.jobs.job import STARTED
-from keyfence.jobs.reshard.start import (
+from keyfence.jobs.job_record import STARTED
+from keyfence.jobs.job_runner import JobRun
+from keyfence.jobs.reshard.start_reshard import (
     FINISHED_EVENTS,
     ReshardKind,
     counts_of,
     finish_reshard,
     with_counts,
 )
-from keyfence.jobs.runner import JobRun
 from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest, repeat_until_clean
 from keyfence.store.codec import Item, attribute_name, item_key
 from keyfence.store.dynamodb.caller import get_many

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from keyfence.jobs.job import FINISHED, Job
+from keyfence.jobs.job_record import FINISHED, Job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
