@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from keyfence.domains.categories.access_patterns import category_by_path
-from keyfence.domains.categories.move import CategoryMoves
+from keyfence.domains.categories.category_mover import CategoryMover
 from keyfence.domains.categories.repository import CategoryRepository, read_tree
 from keyfence.domains.products.category_products import CategoryProducts
 from keyfence.domains.products.model import ProductId
@@ -24,8 +24,8 @@ TREE: dict[KeyPath, int] = {
 """The categories, with the number of products in each."""
 
 
-def moves(table: Table) -> CategoryMoves:
-    return CategoryMoves(table, CategoryProducts(table).move_products)
+def moves(table: Table) -> CategoryMover:
+    return CategoryMover(table, CategoryProducts(table).move_products)
 
 
 @dataclass(slots=True)

@@ -12,19 +12,19 @@ import orjson
 from keyfence.app.domains import load_domains
 from keyfence.bulk.exporter import Exporter
 from keyfence.bulk.importer import ImportCounts, Importer
-from keyfence.bulk.lines import encoded
+from keyfence.bulk.json_lines import encoded
 from keyfence.bulk.record_kind import IMPORTER
 from keyfence.domains.activity.activity_log import ActivityRepository, activity_log
 from keyfence.domains.categories.repository import CategoryRepository
 from keyfence.domains.customers.repository import CustomerRepository
 from keyfence.domains.orders.line_items import PricedProduct, ProductId, RequestedLine
 from keyfence.domains.orders.model import CustomerId, Order, OrderStatus
-from keyfence.domains.orders.place_order import OrderPlacement
+from keyfence.domains.orders.order_placement import OrderPlacement
 from keyfence.domains.orders.recycle_bin import RecycleBin
 from keyfence.domains.orders.repository import OrderRepository
 from keyfence.domains.orders.review_queue import ReviewQueue
 from keyfence.domains.products.repository import ProductRepository, product_id
-from keyfence.domains.sales.sales import SalesRepository, sales_deltas
+from keyfence.domains.sales.monthly_sales import SalesRepository, sales_deltas
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId
 from tests.data import bulk_lines as samples

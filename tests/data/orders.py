@@ -10,7 +10,7 @@ from keyfence.domains.activity.activity_log import activity_log
 from keyfence.domains.customers.repository import CustomerRepository
 from keyfence.domains.orders.line_items import PricedProduct, ProductId, RequestedLine
 from keyfence.domains.orders.model import CustomerId, Order, OrderRow
-from keyfence.domains.orders.place_order import OrderPlacement
+from keyfence.domains.orders.order_placement import OrderPlacement
 from keyfence.domains.orders.recycle_bin import RecycleBin
 from keyfence.domains.orders.repository import OrderDetails, OrderRepository
 from keyfence.domains.orders.review_queue import ReviewQueue

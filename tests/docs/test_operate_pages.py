@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from keyfence.admission.rate_limits import BURST_SECONDS
-from keyfence.domains.counters import counter
+from keyfence.domains.counters import sharded_counter
 from keyfence.hot_partitions.autopilot import Mode
 from keyfence.hot_partitions.shard_recommendation import AUTOPILOT_MAX_SHARDS, GROW_AT
 from keyfence.jobs import job_store, scan_pass
@@ -99,7 +99,7 @@ def test_every_setting_that_a_page_names_exists() -> None:
                 *AUTOPILOT_MAX_SHARDS.values()
             ),
         ),
-        (SCALING, f"1 to {MAX_SHARDS} shards, `counters` 1 to {counter.MAX_SHARDS}"),
+        (SCALING, f"1 to {MAX_SHARDS} shards, `counters` 1 to {sharded_counter.MAX_SHARDS}"),
         (SCALING, "after five rounds without progress"),
         (RECOVERY, f"{SETTINGS.settle_seconds:g} s by default"),
         (RECOVERY, f"lease for {job_store.LEASE.total_seconds():g} seconds"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from keyfence.bulk.lines import Line
+from keyfence.bulk.json_lines import Line
 from keyfence.bulk.record_kind import RecordKind, RecordKinds
 from keyfence.store import timestamps
 from keyfence.store.table import Table

@@ -9,8 +9,8 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, BinaryIO
 
-from keyfence.bulk.fields import Fields, text
-from keyfence.bulk.lines import MAX_LINE_BYTES, BadLines, LineError, decoded, differing_fields
+from keyfence.bulk.json_fields import Fields, text
+from keyfence.bulk.json_lines import MAX_LINE_BYTES, BadLines, LineError, decoded, differing_fields
 from keyfence.bulk.record_kind import AlreadyExists, RecordKind, RecordKinds, RecordWriter
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store import timestamps

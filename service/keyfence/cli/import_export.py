@@ -20,7 +20,7 @@ from keyfence.local.data_directory import DEFAULT
 
 if TYPE_CHECKING:
     from keyfence.bulk.importer import ImportCounts
-    from keyfence.bulk.lines import BadLines
+    from keyfence.bulk.json_lines import BadLines
     from keyfence.bulk.record_kind import RecordKinds
     from keyfence.domain import Domains
     from keyfence.store.table import Table
@@ -59,7 +59,7 @@ def import_(
     [bold]Example:[/bold] keyfence export --tenant acme | keyfence import - --tenant globex --rate 200
     """
     from keyfence.bulk.importer import ImportCounts, check_lines
-    from keyfence.bulk.lines import BadLines
+    from keyfence.bulk.json_lines import BadLines
 
     counts, domains, started = ImportCounts(), selected_domains(), time.monotonic()
     try:
@@ -152,7 +152,7 @@ def _import_lines(
     import asyncio
 
     from keyfence.bulk.importer import Importer
-    from keyfence.bulk.lines import BadLines
+    from keyfence.bulk.json_lines import BadLines
     from keyfence.bulk.record_kind import IMPORTER
     from keyfence.cli.output import progress_bar
     from keyfence.cli.process import Interrupted, interruptible
@@ -178,7 +178,7 @@ def _import_lines(
 async def _lines(table: "Table", kinds: "RecordKinds") -> AsyncIterator[tuple[str, bytes]]:
     """Yields the kind and the text of each line. Reads of the table itself are strongly consistent."""
     from keyfence.bulk.exporter import Exporter
-    from keyfence.bulk.lines import encoded
+    from keyfence.bulk.json_lines import encoded
 
     async for line in Exporter(replace(table, consistent=True), kinds).lines():
         yield line["type"], encoded(line)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.domains.orders.idempotency import RETENTION, checked_key, fingerprint, is_expired, new_idempotency_key
+from keyfence.domains.orders.idempotency_key import RETENTION, checked_key, fingerprint, is_expired, new_idempotency_key
 from keyfence.domains.orders.line_items import (
     MAX_LINES,
     MAX_QUANTITY,

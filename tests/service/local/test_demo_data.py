@@ -9,11 +9,11 @@ import pytest
 
 from keyfence.app.domains import load_domains
 from keyfence.bulk.importer import check_lines
-from keyfence.bulk.lines import encoded
+from keyfence.bulk.json_lines import encoded
 from keyfence.domains.categories import bulk as categories
 from keyfence.domains.customers import bulk as customers
 from keyfence.domains.orders import bulk as orders
-from keyfence.domains.orders.bulk_format import OrderRecord
+from keyfence.domains.orders.bulk_record import OrderRecord
 from keyfence.domains.orders.model import OrderStatus
 from keyfence.domains.products import bulk as products
 from keyfence.local.demo.shop import ShopData

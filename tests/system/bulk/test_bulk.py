@@ -10,10 +10,10 @@ import pytest
 
 from keyfence.app.domains import load_domains
 from keyfence.bulk.importer import Importer
-from keyfence.bulk.lines import BadLines
+from keyfence.bulk.json_lines import BadLines
 from keyfence.bulk.record_kind import RecordWriter
 from keyfence.domains.activity.activity_log import activity_log
-from keyfence.domains.sales.sales import SalesRepository
+from keyfence.domains.sales.monthly_sales import SalesRepository
 from keyfence.local.demo.load import load_demo
 from keyfence.local.issuer import LocalIssuer
 from keyfence.store import timestamps

@@ -10,7 +10,7 @@ import pytest
 from keyfence.app.domains import load_domains
 from keyfence.bulk import record_kind
 from keyfence.bulk.exporter import Exporter
-from keyfence.bulk.lines import Line, encoded
+from keyfence.bulk.json_lines import Line, encoded
 from keyfence.domains.categories.access_patterns import moves
 from keyfence.domains.categories.model import CategoryMove, MoveId
 from keyfence.domains.categories.repository import CategoryRepository

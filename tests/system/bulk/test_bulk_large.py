@@ -6,10 +6,10 @@ from typing import Any
 import orjson
 import pytest
 
-from keyfence.bulk.lines import BadLines
+from keyfence.bulk.json_lines import BadLines
 from keyfence.domains.orders import bulk
 from keyfence.domains.orders.repository import OrderDetails, OrderRepository, order_id
-from keyfence.domains.sales.sales import SalesRepository
+from keyfence.domains.sales.monthly_sales import SalesRepository
 from keyfence.errors import Internal
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.tenant import TenantId

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from keyfence.app.domains import load_domains
 from keyfence.bulk.exporter import Exporter
 from keyfence.bulk.importer import Importer
-from keyfence.bulk.lines import encoded
+from keyfence.bulk.json_lines import encoded
 from keyfence.bulk.record_kind import IMPORTER
 from keyfence.local.issuer import LocalIssuer
 from keyfence.store.shards import ShardCounts, ShardMap

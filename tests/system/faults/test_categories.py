@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.domains.categories import move
+from keyfence.domains.categories import category_mover
 from keyfence.domains.products import category_products
 from keyfence_iam.gate.faults import FaultKind
 from tests.failures.faulty_change import ERROR_CODES, FaultyChange, error_code, every_kind
@@ -16,7 +16,7 @@ STOCK = [["a"], ["a"], ["a"], ["a", "b", "c"], ["z"]]
 
 @pytest.fixture(autouse=True)
 def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(move, "MOVE_BATCH", 2)
+    monkeypatch.setattr(category_mover, "MOVE_BATCH", 2)
     monkeypatch.setattr(category_products, "MOVE_BATCH", 2)
 
 

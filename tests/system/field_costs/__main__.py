@@ -12,7 +12,7 @@ from keyfence.access_patterns.report import FILE, Measured
 from keyfence.local.engines import dynoxide
 from keyfence.local.issuer import LocalIssuer
 from tests.engines import dynoxide_binary
-from tests.system.field_costs.measure import measurements, start_stack
+from tests.system.field_costs.measurement import measurements, start_stack
 
 SIZE = 10
 

@@ -10,14 +10,14 @@ from keyfence.auth.principal import Role
 from keyfence.domains.activity.activity_log import ActivityId, activities, new_activity
 from keyfence.domains.categories.access_patterns import categories
 from keyfence.domains.categories.model import Category
-from keyfence.domains.counters.counter import Counter, counters
+from keyfence.domains.counters.sharded_counter import Counter, counters
 from keyfence.domains.customers.access_patterns import customers
 from keyfence.domains.customers.model import Customer, CustomerId
 from keyfence.domains.groups.access_patterns import groups, memberships
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, MemberId, Membership
 from keyfence.domains.products.access_patterns import product_revisions, products, sku_claims
 from keyfence.domains.products.model import Product, ProductId, revision_of, sku_claim, view_counter
-from keyfence.domains.sales.sales import MonthlySales, monthly_sales, start_of_month
+from keyfence.domains.sales.monthly_sales import MonthlySales, monthly_sales, start_of_month
 from keyfence.domains.stores.access_patterns import stores
 from keyfence.domains.stores.model import Store, StoreId, new_store
 from keyfence.domains.users.access_patterns import email_claims, settings, users

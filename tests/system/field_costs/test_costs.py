@@ -15,7 +15,7 @@ from keyfence.local.issuer import LocalIssuer
 from keyfence.store.entity import ItemCollection
 from tests.system.field_costs.__main__ import SIZE
 from tests.system.field_costs.field_requests import MUTATIONS, QUERIES
-from tests.system.field_costs.measure import measurements, start_stack
+from tests.system.field_costs.measurement import measurements, start_stack
 
 pytestmark = pytest.mark.one_engine
 

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from keyfence.app.domains import load_domains
-from keyfence.domains.counters.counter import CounterRepository
+from keyfence.domains.counters.sharded_counter import CounterRepository
 from keyfence.domains.products.model import view_counter
 from keyfence.jobs.job_record import Job
 from keyfence.jobs.job_runner import JobResources, run_job

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from keyfence.auth.principal import Role
-from keyfence.domains.counters.counter import CounterRepository
+from keyfence.domains.counters.sharded_counter import CounterRepository
 from keyfence.domains.groups.memberships import MembershipRepository
 from keyfence.domains.groups.model import GroupRole, MemberId
 from keyfence.domains.groups.repository import GroupRepository

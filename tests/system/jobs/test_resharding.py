@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from keyfence.app.domains import load_domains
-from keyfence.domains.counters.counter import CounterRepository
+from keyfence.domains.counters.sharded_counter import CounterRepository
 from keyfence.domains.groups.access_patterns import memberships
 from keyfence.domains.products.model import view_counter
 from keyfence.errors import BadInput, Conflict
@@ -25,7 +25,7 @@ from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.stack import ServiceStack
 from tests.system.field_costs.large_tenant import LargeTenant
-from tests.system.field_costs.measure import fill
+from tests.system.field_costs.measurement import fill
 from tests.system.jobs.offboarding_run import migrator
 from tests.system.jobs.reshard_run import QUERIES, SETTLE, ReshardRun, items_by_shard, items_of, listed
 

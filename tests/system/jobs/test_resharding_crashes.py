@@ -13,8 +13,8 @@ import pytest
 
 from keyfence.app.domains import load_domains
 from keyfence.domains.activity.activity_log import activities
-from keyfence.domains.counters.counter import Counter as Part
-from keyfence.domains.counters.counter import counters
+from keyfence.domains.counters.sharded_counter import Counter as Part
+from keyfence.domains.counters.sharded_counter import counters
 from keyfence.domains.customers.access_patterns import customers
 from keyfence.errors import Conflict
 from keyfence.jobs.job_record import Job

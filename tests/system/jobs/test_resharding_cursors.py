@@ -17,7 +17,7 @@ from tests.fakes.shard_maps import even_shards
 from tests.stack import ServiceStack
 from tests.system.field_costs.large_tenant import LargeTenant
 from tests.system.field_costs.large_tenant_orders import REGION
-from tests.system.field_costs.measure import fill
+from tests.system.field_costs.measurement import fill
 from tests.system.jobs.offboarding_run import migrator
 from tests.system.jobs.reshard_run import ReshardRun, listed
 

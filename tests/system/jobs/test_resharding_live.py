@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from keyfence.domains.activity.activity_log import ActivityId, ActivityRepository, activities, new_activity
-from keyfence.domains.counters.counter import CounterRepository
+from keyfence.domains.counters.sharded_counter import CounterRepository
 from keyfence.domains.customers.repository import CustomerRepository
 from keyfence.errors import Throttled
 from keyfence.jobs.job_runner import run_job

@@ -17,7 +17,7 @@ from keyfence.domains.orders.access_patterns import deleted_orders, open_orders,
 from keyfence.domains.orders.model import is_alive, is_open
 from keyfence.domains.products.access_patterns import products_in_category
 from keyfence.domains.products.repository import ProductRepository
-from keyfence.domains.sales.sales import ProductMonth, SalesRepository, sales_deltas
+from keyfence.domains.sales.monthly_sales import ProductMonth, SalesRepository, sales_deltas
 from keyfence.domains.stores.geohash import Circle
 from keyfence.domains.stores.repository import StoreRepository
 from keyfence.domains.users.access_patterns import user_counts

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tests.stack import ApiClient
-from tests.system.model import documents as ask
+from tests.system.model import graphql_documents as ask
 from tests.system.model.reference_shop import Shop, Wanted, step_refusal
-from tests.system.model.values import STEPS, Line, Order, Path, Product, money
+from tests.system.model.shop_objects import STEPS, Line, Order, Path, Product, money
 
 
 @dataclass(slots=True)

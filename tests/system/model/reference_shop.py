@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.system.model.values import SOLD, STEPS, Order, Path, Product
+from tests.system.model.shop_objects import SOLD, STEPS, Order, Path, Product
 
 NAMES = ("a", "b", "c")
 DEPTH = 3

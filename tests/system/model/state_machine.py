@@ -9,7 +9,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 from tests.stack import ServiceStack
 from tests.system.model.comparison import Comparison
-from tests.system.model.values import STEPS, Path
+from tests.system.model.shop_objects import STEPS, Path
 
 CHANGES = ("onward", "onward", "onward", "cancel", "flag", "delete", "restore")
 """Most changes move an order on, so that some orders reach their last status."""

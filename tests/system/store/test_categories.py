@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from keyfence.domains.categories import move
+from keyfence.domains.categories import category_mover
 from keyfence.domains.categories.access_patterns import last_move
 from keyfence.domains.categories.model import Category
 from keyfence.domains.categories.repository import CategoryRepository
@@ -30,7 +30,7 @@ async def category_tree(stack: ServiceStack, tenant: TenantId) -> CategoryTree:
 
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(move, "MOVE_BATCH", 2)
+    monkeypatch.setattr(category_mover, "MOVE_BATCH", 2)
     monkeypatch.setattr(category_products, "MOVE_BATCH", 2)
 
 
@@ -200,13 +200,13 @@ async def test_who_comes_late_to_a_finished_move_takes_nothing_away(category_tre
     assert held is not None
     assert await moves(category_tree.table).move(AUDIO, SOUND) == 4
     await CategoryRepository(category_tree.table).create(AUDIO)
-    again = move.MoveSteps(
+    again = category_mover.MoveRun(
         category_tree.table,
         held,
         category_products.CategoryProducts(category_tree.table).move_products,
         CategoryRepository(category_tree.table).now,
     )
-    with pytest.raises((move.MoveEnded, Conflict)):
+    with pytest.raises((category_mover.MoveEnded, Conflict)):
         await again.run()
     assert AUDIO in await category_tree.listed_products()
     await category_tree.check()

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from keyfence.domains.counters.counter import Counter, CounterRepository, counter_by_name
+from keyfence.domains.counters.sharded_counter import Counter, CounterRepository, counter_by_name
 from keyfence.store.writes import ActivityNote
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.tenant import TenantId

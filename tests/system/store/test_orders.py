@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.domains.orders.idempotency import RETENTION
+from keyfence.domains.orders.idempotency_key import RETENTION
 from keyfence.domains.orders.line_items import MAX_LINES, ProductId, RequestedLine
 from keyfence.domains.orders.model import CustomerId, Order, OrderId, OrderRow, OrderStatus, order_row
 from keyfence.errors import BadInput, Conflict, KeyfenceError, NotFound

@@ -17,7 +17,7 @@ from keyfence.domains.products.access_patterns import (
 )
 from keyfence.domains.products.model import MAX_REVISIONS, Product, ProductRevision, sku_claim
 from keyfence.domains.products.repository import ProductRepository
-from keyfence.domains.sales.sales import ProductMonth, SalesRepository, start_of_month
+from keyfence.domains.sales.monthly_sales import ProductMonth, SalesRepository, start_of_month
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store import timestamps
 from keyfence.store.writes import ActivityNote, StaleWrite, update_model

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from keyfence.domains.sales.sales import MonthlySales, ProductMonth, SalesRepository
+from keyfence.domains.sales.monthly_sales import MonthlySales, ProductMonth, SalesRepository
 from keyfence.errors import BadInput
 from keyfence.store.writes import ActivityNote, retry_if_stale
 from keyfence_iam.tenant import TenantId

@@ -4,7 +4,7 @@ import strawberry
 
 from keyfence.auth.principal import Role
 from keyfence.domains.categories import model
-from keyfence.domains.categories.move import CategoryMoves
+from keyfence.domains.categories.category_mover import CategoryMover
 from keyfence.domains.categories.repository import CategoryRepository
 from keyfence.domains.products.category_products import CategoryProducts
 from keyfence.graphql.context import Context, Info
@@ -15,8 +15,8 @@ def category_repository(context: Context) -> CategoryRepository:
     return CategoryRepository(context.table)
 
 
-def category_moves(context: Context) -> CategoryMoves:
-    return CategoryMoves(context.table, CategoryProducts(context.table).move_products)
+def category_mover(context: Context) -> CategoryMover:
+    return CategoryMover(context.table, CategoryProducts(context.table).move_products)
 
 
 @strawberry.type(description="A category of products, in a tree of categories.")
@@ -55,4 +55,4 @@ class CategoryMutations:
         "A move that was interrupted continues with the next call.",
     )
     async def move_category(self, info: Info, path: list[str], to: list[str]) -> int:
-        return await info.context.get(category_moves).move(path, to)
+        return await info.context.get(category_mover).move(path, to)

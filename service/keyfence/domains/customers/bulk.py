@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncIterator, Sequence
 
-from keyfence.bulk.fields import Fields, positive_integer, text, timestamp
-from keyfence.bulk.lines import Line, record_line
+from keyfence.bulk.json_fields import Fields, positive_integer, text, timestamp
+from keyfence.bulk.json_lines import Line, record_line
 from keyfence.bulk.record_kind import RecordKind, RecordWriter, put_new
 from keyfence.domains.customers.access_patterns import customers, newest_customers
 from keyfence.domains.customers.model import Customer, CustomerId, checked_email, checked_name

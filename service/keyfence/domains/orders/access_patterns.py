@@ -1,6 +1,6 @@
 """Keys and access patterns of orders. Each order is stored twice: as `Order`, and as `OrderRow` beside its customer."""
 
-from keyfence.domains.orders.idempotency import IdempotencyKey
+from keyfence.domains.orders.idempotency_key import IdempotencyKey
 from keyfence.domains.orders.line_items import LineItem
 from keyfence.domains.orders.model import CustomerRef, Order, OrderEvent, OrderRow, is_alive, is_open
 from keyfence.store.entity import ItemCollection, entity

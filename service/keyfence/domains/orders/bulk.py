@@ -16,12 +16,12 @@ from keyfence.domains.orders.access_patterns import (
     orders,
     orders_of_customer,
 )
-from keyfence.domains.orders.bulk_format import OrderRecord, from_fields, to_line
+from keyfence.domains.orders.bulk_record import OrderRecord, from_fields, to_line
 from keyfence.domains.orders.model import OrderId, is_alive, is_purged, order_row
-from keyfence.domains.orders.place_order import CUSTOMER_NOT_FOUND, created_note
+from keyfence.domains.orders.order_placement import CUSTOMER_NOT_FOUND, created_note
 from keyfence.domains.orders.repository import OrderDetails
 from keyfence.domains.products.access_patterns import product_by_id
-from keyfence.domains.sales.sales import SalesDeltas, SalesRepository, sales_deltas
+from keyfence.domains.sales.monthly_sales import SalesDeltas, SalesRepository, sales_deltas
 from keyfence.errors import BadInput
 from keyfence.store.expressions import present
 from keyfence.store.table import Table

@@ -17,13 +17,13 @@ from keyfence.domains.orders.graphql import (
 )
 from keyfence.domains.orders.line_items import PricedProduct, ProductId, RequestedLine
 from keyfence.domains.orders.model import CustomerId, OrderStatus
-from keyfence.domains.orders.place_order import OrderPlacement
+from keyfence.domains.orders.order_placement import OrderPlacement
 from keyfence.domains.orders.repository import order_id
 from keyfence.domains.products import model as products_model
 from keyfence.domains.products.graphql import product_repository
 from keyfence.domains.products.repository import product_id
 from keyfence.domains.sales.graphql import sales_repository
-from keyfence.domains.sales.sales import SOLD_STATUSES, sales_deltas
+from keyfence.domains.sales.monthly_sales import SOLD_STATUSES, sales_deltas
 from keyfence.graphql.context import Context, Info
 from keyfence.graphql.mutations import mutation
 from keyfence.store.writes import Write

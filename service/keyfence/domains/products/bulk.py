@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from keyfence.bulk.fields import Fields, actor, amount, positive_integer, text, texts, timestamp
-from keyfence.bulk.lines import Line, record_line, without_nulls
+from keyfence.bulk.json_fields import Fields, actor, amount, positive_integer, text, texts, timestamp
+from keyfence.bulk.json_lines import Line, record_line, without_nulls
 from keyfence.bulk.record_kind import IMPORTER, RecordKind, RecordWriter, load_in_batches, put_new
 from keyfence.domains.categories.access_patterns import category_tree
 from keyfence.domains.products.access_patterns import (

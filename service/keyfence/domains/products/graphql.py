@@ -7,7 +7,7 @@ import strawberry
 from strawberry.dataloader import DataLoader
 
 from keyfence.auth.principal import Role
-from keyfence.domains.counters.counter import CounterRepository
+from keyfence.domains.counters.sharded_counter import CounterRepository
 from keyfence.domains.products import model
 from keyfence.domains.products.model import ProductId
 from keyfence.domains.products.repository import ProductRepository, product_id

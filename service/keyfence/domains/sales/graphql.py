@@ -4,7 +4,7 @@ import strawberry
 
 from keyfence.domains.products.graphql import Product, product_loader
 from keyfence.domains.products.model import ProductId
-from keyfence.domains.sales.sales import SalesRepository
+from keyfence.domains.sales.monthly_sales import SalesRepository
 from keyfence.graphql.context import Context, Info
 
 DEFAULT_RANKING_SIZE = 10

@@ -13,12 +13,12 @@ from keyfence.domains.customers.access_patterns import customers
 from keyfence.domains.groups.access_patterns import groups, memberships
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, MemberId, Membership
 from keyfence.domains.orders.access_patterns import order_events, order_items, order_rows, orders
-from keyfence.domains.orders.bulk_format import OrderRecord
+from keyfence.domains.orders.bulk_record import OrderRecord
 from keyfence.domains.orders.model import is_alive, order_row
 from keyfence.domains.products.access_patterns import product_revisions, products, sku_claims
 from keyfence.domains.products.bulk import ProductRecord
 from keyfence.domains.products.model import sku_claim
-from keyfence.domains.sales.sales import MonthlySales, ProductMonth, monthly_sales, sales_deltas
+from keyfence.domains.sales.monthly_sales import MonthlySales, ProductMonth, monthly_sales, sales_deltas
 from keyfence.domains.stores.access_patterns import stores
 from keyfence.domains.users.access_patterns import email_claims, user_counts, users
 from keyfence.domains.users.model import EmailClaim, User, UserCount, UserId

@@ -7,7 +7,7 @@ from random import Random
 
 from keyfence.domains.activity.activity_log import ACTIVITY_RETENTION, Activity, ActivityId, new_activity
 from keyfence.domains.customers.model import Customer
-from keyfence.domains.orders.bulk_format import OrderRecord, with_ttl
+from keyfence.domains.orders.bulk_record import OrderRecord, with_ttl
 from keyfence.domains.orders.line_items import LineItem, RequestedLine, make_line_items, order_total
 from keyfence.domains.orders.line_items import ProductId as OrderedProductId
 from keyfence.domains.orders.model import (
@@ -22,7 +22,7 @@ from keyfence.domains.orders.model import (
     with_changes,
     with_status,
 )
-from keyfence.domains.orders.place_order import created_note
+from keyfence.domains.orders.order_placement import created_note
 from keyfence.domains.orders.repository import LOGGED_FIELDS
 from keyfence.domains.products.bulk import ProductRecord
 from keyfence.domains.products.model import Product

@@ -8,7 +8,7 @@ from decimal import Decimal
 from keyfence.domains.activity.activity_log import Activity
 from keyfence.domains.categories.model import Category
 from keyfence.domains.customers.model import Customer, CustomerId
-from keyfence.domains.orders.bulk_format import OrderRecord
+from keyfence.domains.orders.bulk_record import OrderRecord
 from keyfence.domains.products.bulk import ProductRecord
 from keyfence.domains.products.model import Product, ProductId, revision_of
 from keyfence.domains.stores.model import Store, StoreId, new_store

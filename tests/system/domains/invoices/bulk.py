@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncIterator, Sequence
 
-from keyfence.bulk.fields import Fields, amount, positive_integer, text, timestamp
-from keyfence.bulk.lines import Line, record_line
+from keyfence.bulk.json_fields import Fields, amount, positive_integer, text, timestamp
+from keyfence.bulk.json_lines import Line, record_line
 from keyfence.bulk.record_kind import RecordKind, RecordWriter, put_new
 from keyfence.store.codec import amount_text
 from keyfence.store.table import Table

@@ -6,8 +6,8 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from keyfence.bulk.fields import Fields, actor, amount, one_of, positive_integer, text, timestamp
-from keyfence.bulk.lines import Line, record_line, without_nulls
+from keyfence.bulk.json_fields import Fields, actor, amount, one_of, positive_integer, text, timestamp
+from keyfence.bulk.json_lines import Line, record_line, without_nulls
 from keyfence.bulk.record_kind import IMPORTER
 from keyfence.domains.customers.repository import customer_id
 from keyfence.domains.orders.line_items import MAX_LINES, MAX_QUANTITY, LineItem, ProductId, order_total

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.bulk.importer import MAX_PROBLEMS, ParsedLine, check_lines, parse_lines
-from keyfence.bulk.lines import MAX_LINE_BYTES, BadLines, LineError
+from keyfence.bulk.json_lines import MAX_LINE_BYTES, BadLines, LineError
 from keyfence.domains.orders.model import BIN_RETENTION
 from keyfence.domains.orders.recycle_bin import DETAIL_TTL_MARGIN
 from tests.data.bulk_lines import AT, CUS, HISTORY, KINDS, LINES, ORD, PRD, changed, encoded, event, record

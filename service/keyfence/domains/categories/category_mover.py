@@ -1,4 +1,4 @@
-"""`CategoryMoves`: moves a category with its subcategories and products, in steps that can be resumed.
+"""`CategoryMover`: moves a category with its subcategories and products, in steps that can be resumed.
 
 1. All categories of the tree are marked as LEAVING, so that nothing can be added to them.
 2. Their copies are created under the new path, marked as ARRIVING, so that queries do not return them yet.
@@ -60,7 +60,7 @@ def path_change(before: KeyPath, after: KeyPath) -> dict[str, object]:
 
 
 @dataclass(frozen=True, slots=True)
-class MoveSteps:
+class MoveRun:
     """Runs one move from its current state to its end."""
 
     table: Table
@@ -151,7 +151,7 @@ CATEGORY_NOT_FOUND = partial(NotFound, "no such category")
 
 
 @dataclass(frozen=True, slots=True)
-class CategoryMoves:
+class CategoryMover:
     """Moves categories. `move_products` moves the products of one category."""
 
     table: Table
@@ -206,6 +206,6 @@ class CategoryMoves:
         if not move.under_way:
             return moved_count(move)
         try:
-            return await MoveSteps(self.table, move, self.move_products, self.now).run()
+            return await MoveRun(self.table, move, self.move_products, self.now).run()
         except MoveEnded:
             raise StaleWrite() from None

@@ -13,7 +13,7 @@ from keyfence.domains.orders.access_patterns import (
     order_by_idempotency_key,
     order_items,
 )
-from keyfence.domains.orders.idempotency import (
+from keyfence.domains.orders.idempotency_key import (
     IdempotencyKey,
     checked_key,
     fingerprint,

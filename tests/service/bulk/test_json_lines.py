@@ -1,6 +1,6 @@
 """Formatting of lines, and the fields in which two lines differ."""
 
-from keyfence.bulk.lines import differing_fields, encoded, record_line
+from keyfence.bulk.json_lines import differing_fields, encoded, record_line
 
 
 def test_nulls_are_left_out() -> None:

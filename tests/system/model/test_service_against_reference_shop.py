@@ -7,7 +7,7 @@ import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.stack import ServiceStack
-from tests.system.model.examples import examples, seeded
+from tests.system.model.example_settings import examples, seeded
 from tests.system.model.state_machine import Machine
 from tests.tier import Tier, selected
 

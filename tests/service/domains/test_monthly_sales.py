@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.domains.orders.model import OrderStatus
-from keyfence.domains.sales.sales import (
+from keyfence.domains.sales.monthly_sales import (
     SOLD_STATUSES,
     MonthlySales,
     ProductMonth,
