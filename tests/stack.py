@@ -22,7 +22,7 @@ from keyfence.settings import IssuerSettings, Settings
 from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence.store.table import Table
-from keyfence.store.tables import Tables
+from keyfence.store.table_handles import Tables
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant

@@ -12,8 +12,8 @@ import strawberry
 from keyfence.bulk.record_kind import RecordKind, RecordKinds, in_dependency_order
 from keyfence.errors import KeyfenceError
 from keyfence.graphql.schema import NodeLoader, build_schema
-from keyfence.store.entities import Entities
 from keyfence.store.entity import Entity, Get, Index, ItemCollection, Query
+from keyfence.store.entity_registry import Entities
 from keyfence.store.writes import ActivityLog
 
 AccessPattern = Get[Any] | Query[Any] | ItemCollection[Any, Any]

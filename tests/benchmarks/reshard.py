@@ -31,7 +31,7 @@ from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch
 from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import TENANT_USE_SECONDS
-from keyfence.store.dynamodb.flow_control import RetryPolicy
+from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.store.ids import new_id
 from keyfence.store.scan import TableScan
 from keyfence.store.table import Table

@@ -13,8 +13,8 @@ from keyfence.graphql.document_cache import ENTRY_WEIGHT
 from keyfence.http import media_types
 from keyfence.http.request import BODY_LIMIT
 from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
-from keyfence.store.dual_write import caller
-from keyfence.store.dynamodb.flow_control import RetryPolicy
+from keyfence.store.dual_write import dual_write_caller
+from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.store.keys import MAX_PARTITION_KEY_BYTES, MAX_SORT_KEY_BYTES
 from keyfence.store.writes import STALE_WRITE_RETRIES as STALE
 from keyfence.tenancy import tenant_cache
@@ -43,13 +43,13 @@ PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), refresh.RefreshSchedu
         f"with `KEYFENCE_REVOCATION_SECONDS` {revocation.MAX_REMEMBERED:,}",
         f"plus {ENTRY_WEIGHT} for each document",
         f"{media_types.CACHE_SIZE} of each, their first {media_types.MAX_HEADER:,} characters",
-        f"{PATIENCE.attempts} attempts, pauses random up to {PATIENCE.first_pause * 1000:g} ms doubling to"
-        f" {PATIENCE.longest_pause:g} s",
+        f"{PATIENCE.attempts} attempts, pauses random up to {PATIENCE.first_pause_seconds * 1000:g} ms doubling to"
+        f" {PATIENCE.max_pause_seconds:g} s",
         f"{PATIENCE.attempts} rounds",
-        f"{caller.MAX_ATTEMPTS} rounds, the same pauses, then THROTTLED",
+        f"{dual_write_caller.MAX_ATTEMPTS} rounds, the same pauses, then THROTTLED",
         f"cache allows, and {TENANT_USE_SECONDS:g} s more",
-        f"{STALE.attempts} attempts, pauses random up to {STALE.first_pause * 1000:g} ms doubling to"
-        f" {STALE.longest_pause:g} s",
+        f"{STALE.attempts} attempts, pauses random up to {STALE.first_pause_seconds * 1000:g} ms doubling to"
+        f" {STALE.max_pause_seconds:g} s",
         f"`http/request.py` reads the body, at most {BODY_LIMIT:,} bytes",
         f"of {SESSIONS.session_seconds} s when between"
         f" {SESSIONS.earliest_refresh:.0%} and {SESSIONS.latest_refresh:.0%} of it are over".replace("%", " %"),

@@ -8,9 +8,9 @@ import pytest
 
 from keyfence.store.dynamodb.caller import CallLimit
 from keyfence.store.dynamodb.capacity import CapacityMeter
-from keyfence.store.dynamodb.flow_control import RetryPolicy
+from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.store.table import Table
-from keyfence.store.tables import Tables
+from keyfence.store.table_handles import Tables
 from keyfence.store.tenant_location import TenantLocation
 from keyfence_iam.gate.faults import Fault, FaultKind
 from tests import tier

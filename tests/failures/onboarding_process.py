@@ -11,7 +11,7 @@ from keyfence.admin.onboarding import Onboarding, OnboardingRequest
 from keyfence.app.connections import Connections
 from keyfence.app.local import aws_access
 from keyfence.settings import Settings
-from keyfence.store.tables import Tables
+from keyfence.store.table_handles import Tables
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tier_quotas import Tier
 from keyfence_iam.deployment import Deployment

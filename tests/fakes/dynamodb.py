@@ -7,7 +7,7 @@ from typing import Any
 
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.entity import Entity, Index, key_names
 from keyfence.store.keys import Fence, KeyPair
 from keyfence.store.shards import UNSHARDED, ShardMap

@@ -7,8 +7,8 @@ from typing import Any
 from keyfence.store.cursor import CursorCodec
 from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.client import Answer, DynamoDb
-from keyfence.store.dynamodb.errors import DynamoDbError
-from keyfence.store.dynamodb.flow_control import RetryPolicy
+from keyfence.store.dynamodb.error_codes import DynamoDbError
+from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence.store.table import Table
@@ -19,7 +19,7 @@ from keyfence_iam.tenant import parse_tenant_id
 NAME = "keyfence"
 KEY = b"0123456789abcdef0123456789abcdef"
 CREDENTIALS = Credentials("AKIA", "secret", "token")
-RETRY_POLICY = RetryPolicy(attempts=3, first_pause=0.0)
+RETRY_POLICY = RetryPolicy(attempts=3, first_pause_seconds=0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,15 @@ from typing import Any
 
 from keyfence.store.codec import Item
 from keyfence.store.cursor import CursorCodec
-from keyfence.store.dual_write.caller import OnDifference, ignore_difference
-from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome, on_table
+from keyfence.store.dual_write.dual_write_caller import OnDifference, ignore_difference
+from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome
+from keyfence.store.dual_write.read_comparison import on_table
 from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.keys import KeyPair
 from keyfence.store.table import Table
-from keyfence.store.tables import Tables
+from keyfence.store.table_handles import Tables
 from keyfence.store.tenant_location import TenantLocation
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.sts.session_spec import TableAccess

@@ -6,7 +6,7 @@ import pytest
 
 from keyfence.errors import BadInput
 from keyfence.store.cursor import CursorCodec, CursorPosition, CursorScope
-from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence_iam.authorization import UnsupportedRequest
 from keyfence_iam.evaluator.decision import Allowed, Denied, access_denied_message
 from keyfence_iam.evaluator.evaluation_logic import Policies, evaluate

@@ -16,7 +16,7 @@ from keyfence.jobs.move.start_move import StartMove
 from keyfence.jobs.offboard.start_offboarding import StartOffboarding
 from keyfence.jobs.reshard.start_reshard import StartReshard
 from keyfence.settings import Settings
-from keyfence.store.tables import Tables
+from keyfence.store.table_handles import Tables
 from keyfence.tenancy.administration import IssuerKeyRotation, TenantAdministration
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.suspensions import PublishSuspensions, SuspensionPublisher

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from keyfence.store.dynamodb.flow_control import ConcurrencyLimit
+from keyfence.store.dynamodb.concurrency_limit import ConcurrencyLimit
 
 MAX_YIELD_SECONDS = 0.025
 """How long one request waits for others, in total. A tenant that exceeds its quota must still get its quota."""

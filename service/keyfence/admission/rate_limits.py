@@ -9,7 +9,7 @@ from math import ceil, inf
 
 from keyfence.errors import Throttled
 from keyfence.store.dynamodb.capacity import ConsumedCapacity
-from keyfence.store.dynamodb.flow_control import ConcurrencyLimit
+from keyfence.store.dynamodb.concurrency_limit import ConcurrencyLimit
 from keyfence.tenancy.tenant import Tenant
 from keyfence.tenancy.tier_quotas import Quotas
 from keyfence_iam.tenant import TenantId

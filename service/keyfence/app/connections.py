@@ -11,7 +11,7 @@ from keyfence.store.cursor import CursorCodec
 from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient
 from keyfence.store.dynamodb.credentials import MigratorCredentials, ProcessCredentials, TenantCredentials
 from keyfence.store.dynamodb.table_definition import SiloTables
-from keyfence.store.tables import CredentialProvider, Tables
+from keyfence.store.table_handles import CredentialProvider, Tables
 from keyfence.tenancy.suspensions import IamSuspensions, PublishSuspensions
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.roles.names import MIGRATOR, SERVICE_BASE

@@ -32,7 +32,7 @@ from keyfence.jobs.move.shadow_differences import DifferenceReporter, ShadowDiff
 from keyfence.jobs.offboard.certificate import signer
 from keyfence.jobs.reshard.start_reshard import StartReshard
 from keyfence.settings import Settings
-from keyfence.store.tables import Accounts
+from keyfence.store.table_handles import Accounts
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
 from keyfence.tenancy.tenant_cache import TenantCache

@@ -14,7 +14,8 @@ from keyfence.bulk.json_lines import MAX_LINE_BYTES, BadLines, LineError, decode
 from keyfence.bulk.record_kind import AlreadyExists, RecordKind, RecordKinds, RecordWriter
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store import timestamps
-from keyfence.store.dynamodb.flow_control import BATCH_RETRIES, Pacer
+from keyfence.store.dynamodb.pacer import Pacer
+from keyfence.store.dynamodb.retry_policy import BACKGROUND_RETRIES
 from keyfence.store.table import Table
 
 GROUP_SIZE = 100
@@ -118,7 +119,7 @@ class Importer:
         on_progress: Callable[[int], None] = _ignore_progress,
     ) -> "Importer":
         """Retries throttled calls for longer than a request would. The table decides whether activity is logged."""
-        patient = replace(table, caller=replace(table.caller, retry_policy=BATCH_RETRIES))
+        patient = replace(table, caller=replace(table.caller, retry_policy=BACKGROUND_RETRIES))
         return cls(RecordWriter(patient, Pacer(rate)), kinds, counts or ImportCounts(), on_progress)
 
     async def run(self, file: BinaryIO) -> ImportCounts:

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from keyfence.bulk.json_fields import Fields
 from keyfence.bulk.json_lines import Line
 from keyfence.errors import Conflict
-from keyfence.store.dynamodb.flow_control import Pacer
+from keyfence.store.dynamodb.pacer import Pacer
 from keyfence.store.entity import Entity, Get, Model
 from keyfence.store.expressions import absent
 from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table

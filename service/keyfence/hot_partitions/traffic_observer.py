@@ -9,9 +9,9 @@ import structlog
 
 from keyfence.hot_partitions.partition_load import TABLE, TenantPartition, new_partition
 from keyfence.store.dynamodb.caller import ObservedCall
-from keyfence.store.dynamodb.errors import CONTENTION, THROTTLING, DynamoDbError
-from keyfence.store.entities import Projections
+from keyfence.store.dynamodb.error_codes import CONTENTION, THROTTLING, DynamoDbError
 from keyfence.store.entity import INDEXES, key_names
+from keyfence.store.entity_registry import Projections
 from keyfence.usage.hourly_usage import CONTROL_PLANE
 from keyfence_iam.dynamodb.capacity import TRANSACTION_FACTOR, WRITE_BYTES, consumed_total, write_units
 from keyfence_iam.dynamodb.heavy_hitters import SketchEntry

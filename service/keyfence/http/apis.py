@@ -14,7 +14,7 @@ from keyfence.auth.token_verifier import TokenVerifier
 from keyfence.domains.sessions.revocation import RevocationCheck, RevocationRepository
 from keyfence.graphql.context import Context
 from keyfence.graphql.executor import RequestInfo
-from keyfence.store.tables import Tables
+from keyfence.store.table_handles import Tables
 from keyfence.store.writes import ActivityLog
 from keyfence.tenancy.tenant_cache import TenantCache
 from keyfence.usage.hourly_usage import SEVERAL, UNKNOWN, PriceTable

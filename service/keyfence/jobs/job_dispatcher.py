@@ -24,7 +24,7 @@ from keyfence.jobs.rekey.rekey_job import RekeyJob
 from keyfence.jobs.reshard.reshard_job import ReshardJob
 from keyfence.jobs.reshard.start_reshard import ReshardKind
 from keyfence.store.scan import TableScan
-from keyfence.store.tables import Tables
+from keyfence.store.table_handles import Tables
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.suspensions import SuspensionPublisher

@@ -15,8 +15,8 @@ from keyfence.errors import Conflict, KeyfenceError, Throttled
 from keyfence.jobs.job_record import FINISHED, Job, JobId
 from keyfence.jobs.job_store import JobStore
 from keyfence.store.dynamodb.caller import DynamoDbCaller
-from keyfence.store.dynamodb.errors import RETRY_AFTER_MS
-from keyfence.store.dynamodb.flow_control import Pacer
+from keyfence.store.dynamodb.error_codes import RETRY_AFTER_MS
+from keyfence.store.dynamodb.pacer import Pacer
 from keyfence.store.scan import TableScan
 from keyfence.store.table import Table
 from keyfence.store.tenant_location import LEASE_LOST

@@ -6,11 +6,11 @@ from datetime import timedelta
 from keyfence.jobs.job_runner import JobResources
 from keyfence.jobs.job_store import JobStore
 from keyfence.store.dynamodb.caller import CredentialSource
-from keyfence.store.dynamodb.flow_control import BATCH_RETRIES
+from keyfence.store.dynamodb.retry_policy import BACKGROUND_RETRIES
 from keyfence.store.dynamodb.table_definition import SiloTables
 from keyfence.store.scan import TableScan
 from keyfence.store.table import Table
-from keyfence.store.tables import Accounts, Tables
+from keyfence.store.table_handles import Accounts, Tables
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.placement import Placement
 from keyfence.tenancy.repository import TenantRepository
@@ -92,4 +92,4 @@ class MigratorAccess:
 
 def _with_batch_retries(table: Table) -> Table:
     """Retries longer than for requests: an hour of work should not fail because DynamoDB throttles for a minute."""
-    return replace(table, caller=replace(table.caller, retry_policy=BATCH_RETRIES))
+    return replace(table, caller=replace(table.caller, retry_policy=BACKGROUND_RETRIES))

@@ -15,7 +15,7 @@ from keyfence.jobs.job_record import ScanCheckpoint, checkpoints
 from keyfence.jobs.job_runner import JobRun, complete_before_cancel
 from keyfence.jobs.job_store import TAKEN_OVER
 from keyfence.store.codec import Item
-from keyfence.store.dual_write.item_sync import canonical
+from keyfence.store.dual_write.read_comparison import canonical
 from keyfence.store.expressions import absent
 from keyfence.store.keys import Fence
 from keyfence.store.scan import ScanPage, ScanSegment, TableScan

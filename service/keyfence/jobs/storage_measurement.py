@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from keyfence.store.codec import Item
-from keyfence.store.dynamodb.flow_control import Pacer
+from keyfence.store.dynamodb.pacer import Pacer
 from keyfence.store.expressions import UpdateExpression
 from keyfence.store.scan import ScanPage, TableScan, tenant_of_partition
 from keyfence.store.table import Table

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.caller import DynamoDbCaller
-from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.entity import INDEXES, Index, key_names
 from keyfence.store.keys import Fence
 from keyfence_iam.dynamodb.capacity import consumed_total

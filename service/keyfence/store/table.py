@@ -12,8 +12,9 @@ import structlog
 from keyfence.errors import Internal
 from keyfence.store.codec import Item, item_key
 from keyfence.store.cursor import CursorCodec, CursorPosition
-from keyfence.store.dynamodb.caller import DynamoDbCaller, delete_many, get_many, put_many, transact_get
-from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.dynamodb.batches import delete_many, get_many, put_many, transact_get
+from keyfence.store.dynamodb.caller import DynamoDbCaller
+from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.entity import Entity, Get, ItemCollection, M, P, Query
 from keyfence.store.keys import Fence, SortKeyRange, ValueRange
 from keyfence.store.pagination import MAX_PAGE_SIZE, Edge, Page, check_page_size

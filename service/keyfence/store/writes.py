@@ -7,14 +7,14 @@ from typing import Any, Generic, Literal, TypeVar
 
 from keyfence.errors import Conflict, KeyfenceError, Throttled
 from keyfence.store.codec import Item, attribute_name
-from keyfence.store.dynamodb.errors import RETRY_AFTER_MS
-from keyfence.store.dynamodb.flow_control import RetryPolicy
+from keyfence.store.dynamodb.error_codes import RETRY_AFTER_MS
+from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.store.entity import Entity, M, Model
 from keyfence.store.expressions import Condition, Path, Placeholders, UpdateExpression, equals, present
 from keyfence.store.keys import Fence
 from keyfence.store.shards import ShardMap
 
-STALE_WRITE_RETRIES = RetryPolicy(attempts=10, first_pause=0.005, longest_pause=0.5)
+STALE_WRITE_RETRIES = RetryPolicy(attempts=10, first_pause_seconds=0.005, max_pause_seconds=0.5)
 
 T = TypeVar("T")
 

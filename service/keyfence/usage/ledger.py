@@ -13,7 +13,7 @@ from ulid import ULID
 from keyfence.errors import KeyfenceError
 from keyfence.periodic_task import PeriodicTask
 from keyfence.store.dynamodb.capacity import ConsumedCapacity
-from keyfence.store.tables import Tables
+from keyfence.store.table_handles import Tables
 from keyfence.usage.hourly_usage import CONTROL_PLANE, OUTSIDE, RETENTION, UsageCounts, UsageHour, UsageRepository
 from keyfence_iam.tenant import TenantId
 

@@ -18,7 +18,7 @@ from keyfence.hot_partitions.traffic_observer import (
     throttled_items,
     unprocessed,
 )
-from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.dynamodb.table_definition import definition
 from keyfence.store.expressions import UpdateExpression, present
 from keyfence.store.keys import Fence

@@ -9,7 +9,7 @@ from keyfence.hot_partitions.partition_load import TenantPartition
 from keyfence.hot_partitions.traffic_observer import PartitionObserver
 from keyfence.store.dynamodb.caller import DynamoDbCaller, ObservedCall
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.tenant_location import TenantLocation
 from keyfence_iam.dynamodb.traffic_window import TrafficCounts, TrafficWindow
 from keyfence_iam.tenant import TenantId

@@ -6,7 +6,7 @@ import pytest
 
 from keyfence.errors import Forbidden, Throttled
 from keyfence.store.codec import Item
-from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.dynamodb.error_codes import DynamoDbError
 from tests.data.bookshop import book, book_by_id, books, chapter, chapter_by_number, chapters
 from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import NAME, RETRY_POLICY, ScriptedDynamoDB, table

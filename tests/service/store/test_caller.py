@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.capacity import CapacityMeter
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.dynamodb.errors import ERROR_RULES, DynamoDbError
-from keyfence.store.dynamodb.flow_control import RetryPolicy
+from keyfence.store.dynamodb.error_codes import ERROR_RULES, DynamoDbError
+from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence_iam.credentials import Credentials
 from tests.fakes.scripted_dynamodb import CREDENTIALS, NAME, RETRY_POLICY, ScriptedDynamoDB, credentials
 
@@ -100,8 +100,8 @@ async def test_the_retry_policy_gives_the_pauses(monkeypatch: pytest.MonkeyPatch
         slept.append(seconds)
 
     monkeypatch.setattr("keyfence.store.dynamodb.caller.asyncio.sleep", sleep)
-    monkeypatch.setattr("keyfence.store.dynamodb.flow_control.random.uniform", lambda _low, high: high)
-    patience = RetryPolicy(attempts=5, first_pause=0.1, longest_pause=0.3)
+    monkeypatch.setattr("keyfence.store.dynamodb.retry_policy.random.uniform", lambda _low, high: high)
+    patience = RetryPolicy(attempts=5, first_pause_seconds=0.1, max_pause_seconds=0.3)
     with pytest.raises(DynamoDbError):
         await caller(ScriptedDynamoDB([DynamoDbError("ThrottlingException", "")] * 5), retry_policy=patience).call(
             "GetItem", {}
@@ -111,12 +111,12 @@ async def test_the_retry_policy_gives_the_pauses(monkeypatch: pytest.MonkeyPatch
 
 @given(st.integers(0, 20), st.floats(0, 10), st.floats(0, 10))
 def test_a_pause_is_random_below_a_limit_that_doubles(attempt: int, first: float, longest: float) -> None:
-    pause = RetryPolicy(first_pause=first, longest_pause=longest).backoff(attempt)
+    pause = RetryPolicy(first_pause_seconds=first, max_pause_seconds=longest).backoff(attempt)
     assert 0 <= pause <= min(longest, first * 2**attempt)
 
 
 def test_pauses_are_spread_over_the_whole_range() -> None:
-    pauses = [RetryPolicy(first_pause=1.0, longest_pause=8.0).backoff(2) for _ in range(300)]
+    pauses = [RetryPolicy(first_pause_seconds=1.0, max_pause_seconds=8.0).backoff(2) for _ in range(300)]
     assert min(pauses) < 1
     assert max(pauses) > 3
 

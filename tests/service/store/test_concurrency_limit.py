@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from keyfence.store.dynamodb.flow_control import ConcurrencyLimit
+from keyfence.store.dynamodb.concurrency_limit import ConcurrencyLimit
 
 
 async def settle() -> None:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.store.dynamodb.flow_control import Pacer
+from keyfence.store.dynamodb.pacer import Pacer
 
 
 def test_without_a_limit_nobody_waits() -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from keyfence.errors import Forbidden, Throttled
 from keyfence.store.dynamodb.caller import DynamoDbCaller
-from keyfence.store.dynamodb.errors import DynamoDbError
-from keyfence.store.item_writes import delete_items
+from keyfence.store.dynamodb.error_codes import DynamoDbError
+from keyfence.store.job_writes import delete_items
 from keyfence.store.keys import Fence
 from keyfence.store.scan import TableScan
 from keyfence_iam.tenant import parse_tenant_id

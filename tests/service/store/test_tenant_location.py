@@ -10,9 +10,9 @@ import pytest
 from keyfence.errors import Throttled
 from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.dynamodb.flow_control import ConcurrencyLimit
+from keyfence.store.dynamodb.concurrency_limit import ConcurrencyLimit
 from keyfence.store.table import Table
-from keyfence.store.tables import Tables
+from keyfence.store.table_handles import Tables
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.store.writes import put
 from keyfence_iam.credentials import Credentials

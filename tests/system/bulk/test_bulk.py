@@ -17,7 +17,7 @@ from keyfence.domains.sales.monthly_sales import SalesRepository
 from keyfence.local.demo.load import load_demo
 from keyfence.local.issuer import LocalIssuer
 from keyfence.store import timestamps
-from keyfence.store.dynamodb.flow_control import Pacer
+from keyfence.store.dynamodb.pacer import Pacer
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId, parse_tenant_id
 from tests.data.bulk_lines import CUS, HISTORY, LINES, PRD

@@ -11,7 +11,7 @@ from keyfence.bulk.importer import Importer
 from keyfence.bulk.record_kind import RecordWriter
 from keyfence.domains.activity.activity_log import activity_log
 from keyfence.errors import KeyfenceError
-from keyfence.store.dynamodb.flow_control import RetryPolicy
+from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.store.table import Table
 from keyfence_iam.gate.faults import Fault, FaultKind
 from keyfence_iam.tenant import TenantId

@@ -20,7 +20,7 @@ from keyfence.hot_partitions.partition_load import WINDOW_SECONDS
 from keyfence.hot_partitions.traffic_observer import PartitionObserver
 from keyfence.hot_partitions.traffic_publisher import TrafficPublisher
 from keyfence.jobs.reshard.start_reshard import StartReshard
-from keyfence.store.dynamodb.flow_control import RetryPolicy
+from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence.store.table import Table
 from keyfence.store.tenant_location import TenantLocation
@@ -65,7 +65,7 @@ class Server:
     def table(self, tenant: TenantId, shards: ShardMap = UNSHARDED) -> Table:
         tables = replace(self.stack.tables, observer=self.observer)
         made = tables.for_tenant(TenantLocation(tenant=tenant, shards=shards), writes=True)
-        return replace(made, caller=replace(made.caller, retry_policy=RetryPolicy(attempts=2, first_pause=0.0)))
+        return replace(made, caller=replace(made.caller, retry_policy=RetryPolicy(attempts=2, first_pause_seconds=0.0)))
 
     async def create_stores(self, tenant: TenantId, count: int, shards: ShardMap = UNSHARDED) -> None:
         table = self.table(tenant, shards)

@@ -17,7 +17,7 @@ from keyfence.jobs.job_runner import JobResources, JobRun, run_job
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest, repeat_until_clean, run_pass
 from keyfence.store.codec import Item
-from keyfence.store.dynamodb.flow_control import Pacer
+from keyfence.store.dynamodb.pacer import Pacer
 from keyfence.store.keys import Fence
 from keyfence_iam.tenant import TenantId
 from tests import tier

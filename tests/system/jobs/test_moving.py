@@ -17,7 +17,7 @@ from keyfence.domains.orders.model import OrderStatus
 from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import Forbidden, Internal, KeyfenceError, Throttled
 from keyfence.store.dynamodb.caller import CredentialSource
-from keyfence.store.dynamodb.flow_control import RetryPolicy
+from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.store.table import Table
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.store.writes import ActivityNote
@@ -140,7 +140,7 @@ class PoolOnly:
 
 
 async def refused(table: Table, *error: type[KeyfenceError]) -> None:
-    once = replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=2, first_pause=0.0)))
+    once = replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=2, first_pause_seconds=0.0)))
     with pytest.raises(error):
         await UserRepository(once).create(email="n@x.example", name="N", role=Role.MEMBER)
     with pytest.raises(error):

@@ -21,7 +21,7 @@ from keyfence.jobs.offboard.export_pass import INDEX_LAG_SECONDS
 from keyfence.jobs.offboard.offboarding_state import OffboardingPhase, OffboardingState, state_of
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer, DynamoDb
-from keyfence.store.item_writes import delete_items
+from keyfence.store.job_writes import delete_items
 from keyfence.store.keys import Fence
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.issuer_registration import new_tenant_issuer

@@ -10,7 +10,7 @@ from keyfence.jobs import migrator_access
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
 from keyfence.jobs.offboard.offboarding_state import OffboardingPhase
-from keyfence.store.dynamodb.flow_control import RetryPolicy
+from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.gate.faults import Fault, FaultKind
@@ -26,8 +26,8 @@ KINDS: tuple[FaultKind, ...] = ("throttle", "error", "lost_request", "lost_respo
 
 @pytest.fixture
 def by(stack: ServiceStack, monkeypatch: pytest.MonkeyPatch) -> Iterator[MigratorAccess]:
-    quick_retries = RetryPolicy(attempts=8, first_pause=0.001, longest_pause=0.01)
-    monkeypatch.setattr(migrator_access, "BATCH_RETRIES", quick_retries)
+    quick_retries = RetryPolicy(attempts=8, first_pause_seconds=0.001, max_pause_seconds=0.01)
+    monkeypatch.setattr(migrator_access, "BACKGROUND_RETRIES", quick_retries)
     with migrator(stack) as made:
         yield made
     stack.gate.faults = ()

@@ -16,7 +16,7 @@ from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.rekey.rekey_job import new_rekey_job
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer, DynamoDb
-from keyfence.store.item_writes import update_index_keys
+from keyfence.store.job_writes import update_index_keys
 from keyfence.store.shards import ShardMap
 from keyfence.store.writes import update_model
 from keyfence_iam.credentials import Credentials

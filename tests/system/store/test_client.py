@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient
-from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence_iam.credentials import Credentials
 
 SOMEBODY = Credentials("AKIASOMEBODY", "secret", "token-of-somebody")

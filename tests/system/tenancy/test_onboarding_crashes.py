@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from keyfence.admin.onboarding import OnboardingResult
-from keyfence.store.tables import Tables
+from keyfence.store.table_handles import Tables
 from tests import tier
 from tests.failures.crashing_client import Crash, CrashingClient, Moment
 from tests.failures.onboarding_process import application, onboarding

@@ -10,7 +10,7 @@ from keyfence.domains.orders.access_patterns import deleted_orders, order_events
 from keyfence.domains.orders.model import Order, OrderId, as_deleted, as_restored, is_alive, is_purged
 from keyfence.domains.orders.repository import ORDER_NOT_FOUND, OrderRepository
 from keyfence.errors import Conflict
-from keyfence.store.dynamodb.caller import chunks
+from keyfence.store.dynamodb.batches import chunks
 from keyfence.store.expressions import Condition, UpdateExpression, absent, equals, present
 from keyfence.store.ids import new_id
 from keyfence.store.pagination import Page

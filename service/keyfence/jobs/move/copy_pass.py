@@ -8,9 +8,11 @@ from typing import NamedTuple
 from keyfence.errors import Internal
 from keyfence.jobs.scan_pass import PassResult, item_digest
 from keyfence.store.codec import Item, has_expired, item_key
-from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome, items_equal
-from keyfence.store.dynamodb.caller import DynamoDbCaller, get_many
-from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome
+from keyfence.store.dual_write.read_comparison import items_equal
+from keyfence.store.dynamodb.batches import get_many
+from keyfence.store.dynamodb.caller import DynamoDbCaller
+from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.table import Table
 from keyfence_iam.dynamodb.item_size import stored_size
 

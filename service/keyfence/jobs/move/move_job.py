@@ -20,7 +20,7 @@ from keyfence.jobs.move.start_move import (
 from keyfence.jobs.scan_pass import MAX_IDLE_ROUNDS, PassResult, ScanPass, repeat_until_clean, run_pass
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.table_definition import SiloTables
-from keyfence.store.item_writes import delete_items
+from keyfence.store.job_writes import delete_items
 from keyfence.store.keys import Fence
 from keyfence.store.table import Table
 from keyfence.tenancy.placement import MovePhase, Placement, TableMove

@@ -25,7 +25,7 @@ from keyfence.jobs.offboard.offboarding_state import OffboardingPhase, Offboardi
 from keyfence.jobs.scan_pass import table_scan
 from keyfence.store.codec import Item
 from keyfence.store.entity import INDEXES, Index
-from keyfence.store.item_writes import delete_items
+from keyfence.store.job_writes import delete_items
 from keyfence.store.keys import Fence
 from keyfence.store.table import Table
 from keyfence.tenancy.placement import Placement

@@ -4,7 +4,7 @@ from typing import Any
 
 from keyfence.store.codec import Item
 from keyfence.store.entity import INDEXES, Entity, Index, key_names
-from keyfence.store.item_writes import IndexKeys
+from keyfence.store.job_writes import IndexKeys
 from keyfence.store.keys import Fence, Key, KeyPair
 from keyfence.store.shards import ShardMap, shard_suffix
 

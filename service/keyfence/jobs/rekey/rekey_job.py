@@ -17,8 +17,8 @@ from keyfence.jobs.rekey.index_keys import UnreadableItem, differing_index_keys
 from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest, repeat_until_clean, run_pass
 from keyfence.store import timestamps
 from keyfence.store.codec import Item
-from keyfence.store.entities import Entities
-from keyfence.store.item_writes import IndexKeys, update_index_keys
+from keyfence.store.entity_registry import Entities
+from keyfence.store.job_writes import IndexKeys, update_index_keys
 from keyfence.store.keys import Fence
 from keyfence.store.scan import tenant_of_partition
 from keyfence.store.table import Table

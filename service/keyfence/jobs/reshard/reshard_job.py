@@ -20,10 +20,10 @@ from keyfence.jobs.reshard.start_reshard import (
 )
 from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest, repeat_until_clean
 from keyfence.store.codec import Item, attribute_name, item_key
-from keyfence.store.dynamodb.caller import get_many
-from keyfence.store.entities import Entities
+from keyfence.store.dynamodb.batches import get_many
 from keyfence.store.entity import Entity, Index, key_names
-from keyfence.store.item_writes import add_and_delete, move_item, update_index_keys
+from keyfence.store.entity_registry import Entities
+from keyfence.store.job_writes import add_and_delete, move_item, update_index_keys
 from keyfence.store.keys import Fence, Key
 from keyfence.store.shards import MoveDirection, Shard, ShardCounts, ShardMap, shard_of, shard_suffix
 from keyfence.store.table import Table

@@ -27,7 +27,7 @@ from keyfence.local.demo.tenants import TENANTS, DemoTenant
 from keyfence.store import timestamps
 from keyfence.store.embedded_edges import EdgeAttributes, EmbeddedEdges
 from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
-from keyfence.store.tables import Tables
+from keyfence.store.table_handles import Tables
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.store.writes import Write, put
 from keyfence.tenancy.repository import TenantRepository

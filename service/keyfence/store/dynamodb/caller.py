@@ -1,29 +1,25 @@
-"""`DynamoDbCaller`: calls of one table handle, with credentials, limits, metering and retries; batches of calls."""
+"""`DynamoDbCaller`: calls of one table handle, with credentials, limits, metering and retries."""
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import structlog
 
 from keyfence.errors import Throttled
-from keyfence.store.codec import Item
 from keyfence.store.dynamodb.capacity import CapacityMeter
 from keyfence.store.dynamodb.client import Answer, DynamoDb
-from keyfence.store.dynamodb.errors import RETRY_AFTER_MS, SERVICE_FAILURE, THROTTLING, DynamoDbError
-from keyfence.store.dynamodb.flow_control import RetryPolicy
+from keyfence.store.dynamodb.error_codes import RETRY_AFTER_MS, SERVICE_FAILURE, THROTTLING, DynamoDbError
+from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.store.tenant_location import LEASE_LOST, TenantLocation
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
 
 CALL_RETRIES = RetryPolicy()
-MAX_BATCH_GETS = 100
-MAX_BATCH_WRITES = 25
 
-T = TypeVar("T")
 CredentialSource = Callable[[], Awaitable[Credentials]]
 CallLimit = AbstractAsyncContextManager[object]
 UNLIMITED: CallLimit = nullcontext()
@@ -149,52 +145,6 @@ class DynamoDbCaller:
             self.on_denied()
         elif error.code not in {"TransactionCanceledException", "ConditionalCheckFailedException"}:
             log.error("dynamodb_refused", operation=operation, code=error.code, text=str(error))
-
-
-async def get_many(caller: DynamoDbCaller, keys: Sequence[Item], *, consistent: bool) -> list[Item]:
-    """Returns the items that exist among these distinct keys, in no particular order."""
-
-    async def get(batch: Sequence[Item]) -> list[Item]:
-        return await _call_batch(caller, "BatchGetItem", {"Keys": list(batch), "ConsistentRead": consistent})
-
-    batches = await asyncio.gather(*(get(batch) for batch in chunks(keys, MAX_BATCH_GETS)))
-    return [item for batch in batches for item in batch]
-
-
-async def transact_get(caller: DynamoDbCaller, keys: Sequence[Item]) -> list[Item]:
-    """Returns the items that exist among these distinct keys, all of them as they were at one moment."""
-    gets = [{"Get": {"TableName": caller.table, "Key": key}} for key in keys]
-    answer = await caller.call("TransactGetItems", {"TransactItems": gets})
-    return [response["Item"] for response in answer["Responses"] if response.get("Item")]
-
-
-async def delete_many(caller: DynamoDbCaller, keys: Sequence[Item]) -> None:
-    for batch in chunks(keys, MAX_BATCH_WRITES):
-        await _call_batch(caller, "BatchWriteItem", [{"DeleteRequest": {"Key": key}} for key in batch])
-
-
-async def put_many(caller: DynamoDbCaller, items: Sequence[Item]) -> None:
-    for batch in chunks(items, MAX_BATCH_WRITES):
-        await _call_batch(caller, "BatchWriteItem", [{"PutRequest": {"Item": item}} for item in batch])
-
-
-def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Splits a sequence into parts of this size. The last part may be smaller."""
-    return (items[start : start + size] for start in range(0, len(items), size))
-
-
-async def _call_batch(caller: DynamoDbCaller, operation: str, requests: Any) -> list[Item]:
-    """Makes a batch call and repeats it for unprocessed requests, as often as the retry policy allows."""
-    items: list[Item] = []
-    for attempt in range(caller.retry_policy.attempts):
-        answer = await caller.call(operation, {"RequestItems": {caller.table: requests}}, is_retry=attempt > 0)
-        items += answer.get("Responses", {}).get(caller.table, [])
-        unprocessed = answer.get("UnprocessedKeys") or answer.get("UnprocessedItems") or {}
-        if not unprocessed:
-            return items
-        requests = unprocessed[caller.table]
-        await asyncio.sleep(caller.retry_policy.backoff(attempt))
-    raise DynamoDbError("ProvisionedThroughputExceededException", f"{operation} left requests unprocessed")
 
 
 def _threads(client: DynamoDb) -> CallLimit:

@@ -22,8 +22,8 @@ from botocore.exceptions import BotoCoreError
 from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
 
-from keyfence.store.dynamodb.errors import DynamoDbError
-from keyfence.store.dynamodb.flow_control import ConcurrencyLimit
+from keyfence.store.dynamodb.concurrency_limit import ConcurrencyLimit
+from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence_iam.credentials import Credentials
 
 Answer = dict[str, Any]

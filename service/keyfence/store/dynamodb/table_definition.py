@@ -11,8 +11,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from keyfence.errors import KeyfenceError
 from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.client import ConnectionOptions
-from keyfence.store.entities import Projections
 from keyfence.store.entity import INDEXES, Index, key_names
+from keyfence.store.entity_registry import Projections
 from keyfence_iam.boto_session import boto_session_with, client_config
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import silo_table

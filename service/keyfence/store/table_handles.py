@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Protocol
 
 from keyfence.store.cursor import CursorCodec
-from keyfence.store.dual_write.caller import DualWriteCaller, OnDifference, ignore_difference
+from keyfence.store.dual_write.dual_write_caller import DualWriteCaller, OnDifference, ignore_difference
 from keyfence.store.dynamodb.caller import (
     NO_OBSERVER,
     UNLIMITED,
@@ -17,7 +17,7 @@ from keyfence.store.dynamodb.caller import (
 )
 from keyfence.store.dynamodb.capacity import CapacityAccount, CapacityMeter
 from keyfence.store.dynamodb.client import DynamoDb
-from keyfence.store.entities import Entities
+from keyfence.store.entity_registry import Entities
 from keyfence.store.keys import Fence
 from keyfence.store.table import Table
 from keyfence.store.tenant_location import TenantLocation

@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence.errors import Conflict, Forbidden, Internal, KeyfenceError, Throttled
-from keyfence.store.dynamodb.errors import CANCELLATION_RULES, ERROR_RULES, DynamoDbError
+from keyfence.store.dynamodb.error_codes import CANCELLATION_RULES, ERROR_RULES, DynamoDbError
 
 CANCELED = "TransactionCanceledException"
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from keyfence.store.dual_write.item_sync import comparable_answer, on_table
+from keyfence.store.dual_write.read_comparison import comparable_answer, on_table
 from keyfence.store.dynamodb.capacity import CapacityMeter
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.dynamodb.errors import DynamoDbError
-from keyfence.store.dynamodb.flow_control import RetryPolicy
+from keyfence.store.dynamodb.error_codes import DynamoDbError
+from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.store.table import Table
 from keyfence.store.writes import put
 from tests.data.bookshop import book, book_by_id, books, chapter, chapter_by_number, chapters, oldest_books
@@ -30,7 +30,7 @@ async def shadowed(dynamodb: TwoTableDynamoDB, told: Told, *, writes: bool = Fal
     )
     dynamodb.calls.clear()
     table = handle(dynamodb, SHADOW, told, writes=writes)
-    return replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=1, first_pause=0.0)))
+    return replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=1, first_pause_seconds=0.0)))
 
 
 async def read(table: Table, way: str) -> object:

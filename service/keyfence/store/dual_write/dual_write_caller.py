@@ -11,17 +11,11 @@ import structlog
 
 from keyfence.errors import KeyfenceError, Throttled
 from keyfence.store.codec import Item
-from keyfence.store.dual_write.item_sync import (
-    ComparableAnswer,
-    ItemSync,
-    SyncOutcome,
-    comparable_answer,
-    differ_permanently,
-    on_table,
-)
+from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome
+from keyfence.store.dual_write.read_comparison import ComparableAnswer, comparable_answer, differ_permanently, on_table
 from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.dynamodb.errors import CANCELLATION_RULES, RETRY_AFTER_MS, DynamoDbError
+from keyfence.store.dynamodb.error_codes import CANCELLATION_RULES, RETRY_AFTER_MS, DynamoDbError
 from keyfence_iam.tenant import TenantId
 
 MAX_ACTIONS = 100

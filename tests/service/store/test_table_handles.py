@@ -10,11 +10,11 @@ from keyfence.errors import BadInput, Conflict, Forbidden, Internal, NotFound, T
 from keyfence.store.cursor import CursorCodec
 from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.capacity import CapacityMeter, ConsumedCapacity
-from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.expressions import UpdateExpression, absent, present
 from keyfence.store.keys import Fence
 from keyfence.store.table import Table
-from keyfence.store.tables import Tables
+from keyfence.store.table_handles import Tables
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.store.writes import StaleWrite, delete, put, update_attributes
 from keyfence_iam.sts.session_spec import TableAccess

@@ -10,13 +10,13 @@ import pytest
 
 from keyfence.errors import Conflict, Forbidden, KeyfenceError, NotFound, Throttled
 from keyfence.store.cursor import CursorCodec
-from keyfence.store.dual_write.caller import DualTransaction
+from keyfence.store.dual_write.dual_write_caller import DualTransaction
 from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome
-from keyfence.store.dynamodb.errors import DynamoDbError
-from keyfence.store.dynamodb.flow_control import RetryPolicy
+from keyfence.store.dynamodb.error_codes import DynamoDbError
+from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.store.expressions import UpdateExpression, absent, equals, present
 from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
-from keyfence.store.tables import Tables
+from keyfence.store.table_handles import Tables
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.store.writes import StaleWrite, Write, check, delete, increment, put, update_attributes, update_model
 from keyfence_iam.sts.session_spec import TableAccess
@@ -41,7 +41,7 @@ BUSY = DynamoDbError("ProvisionedThroughputExceededException", "")
 
 
 def hasty(table: Table) -> Table:
-    return replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=2, first_pause=0.0)))
+    return replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=2, first_pause_seconds=0.0)))
 
 
 def both(dynamodb: TwoTableDynamoDB) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 
 from keyfence.errors import Forbidden
 from keyfence.store.codec import Item
-from keyfence.store.dynamodb.caller import MAX_BATCH_WRITES, chunks, delete_many
-from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.dynamodb.batches import MAX_BATCH_WRITES, chunks, delete_many
+from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.entity import Entity
 from keyfence.store.expressions import Condition, Placeholders, UpdateExpression, absent, equals
 from keyfence.store.shards import ShardMap
