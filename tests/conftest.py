@@ -9,8 +9,8 @@ import pytest
 import structlog
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from keyfence.local.development_issuer import LocalIssuer
 from keyfence.local.engines.engine import Engine
-from keyfence.local.issuer import LocalIssuer
 from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.engines import ENGINES, EngineName, Engines, dynoxide_binary, preferred_engine

@@ -17,7 +17,7 @@ from keyfence.app.local import aws_access, create_table
 from keyfence.app.service import Service
 from keyfence.auth.principal import Role
 from keyfence.local import gate_access
-from keyfence.local.issuer import LocalIssuer
+from keyfence.local.development_issuer import LocalIssuer
 from keyfence.settings import IssuerSettings, Settings
 from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.shards import UNSHARDED, ShardMap

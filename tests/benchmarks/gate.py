@@ -23,7 +23,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import ReadOnlyCredentials
 
 from keyfence.app.domains import load_domains
-from keyfence.cli.process import listen
+from keyfence.cli.ports import listen
 from keyfence.local import gate_access
 from keyfence.store.dynamodb.table_definition import definition
 from keyfence_iam.authorization import ArnScope, TableSchema, authorizations_for

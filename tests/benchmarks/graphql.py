@@ -28,9 +28,9 @@ from keyfence.auth.token_verifier import tenant_verifier
 from keyfence.domains.users.repository import UserRepository
 from keyfence.graphql.context import Context
 from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest
+from keyfence.local.development_issuer import LocalIssuer
 from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch
-from keyfence.local.issuer import LocalIssuer
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.tenant_cache import TenantCache, location_of

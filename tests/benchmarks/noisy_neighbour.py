@@ -30,9 +30,9 @@ from keyfence.app.production import tune_process
 from keyfence.app.service import Service
 from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import UserRepository
+from keyfence.local.development_issuer import LocalIssuer
 from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch
-from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import Settings
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tier_quotas import QuotaOverrides

@@ -29,7 +29,6 @@ from keyfence.jobs.reshard.reshard_job import ReshardJob
 from keyfence.jobs.reshard.start_reshard import StartReshard
 from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch
-from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import TENANT_USE_SECONDS
 from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.store.ids import new_id

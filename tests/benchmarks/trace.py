@@ -25,9 +25,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 import keyfence
 import keyfence_iam
 from keyfence import log
+from keyfence.local.development_issuer import LocalIssuer
 from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch
-from keyfence.local.issuer import LocalIssuer
 from tests.engines import shared_cache
 from tests.stack import ApiClient, ServiceStack
 

@@ -1,8 +1,8 @@
 """The page about the data directory names every file in it."""
 
-from keyfence.local import data_directory, role_policies
+from keyfence.local import data_directory, saved_role_policies
+from keyfence.local.development_issuer import TENANT_ISSUERS
 from keyfence.local.engines import dynoxide, dynoxide_binary
-from keyfence.local.issuer import TENANT_ISSUERS
 from tests.docs.pages import DOCS, table
 
 PAGE = DOCS / "reference" / "data-directory.md"
@@ -18,7 +18,7 @@ def test_every_file_is_named() -> None:
         data_directory.SIGNING_KEY_FILE,
         f"{data_directory.EXPORTS}/",
         f"{TENANT_ISSUERS}/",
-        role_policies.FILE,
+        saved_role_policies.FILE,
         dynoxide.DATABASE,
         dynoxide.LOG,
         dynoxide.LOCK,

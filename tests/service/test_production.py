@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from keyfence.app.production import application, startup_problems
-from keyfence.local.issuer import LocalIssuer
+from keyfence.local.development_issuer import LocalIssuer
 from keyfence.settings import BadSettings, IssuerSettings, Settings
 
 SOUND = {"issuer": "https://id.example.com", "jwks_uri": "https://id.example.com/keys"}

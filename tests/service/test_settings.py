@@ -9,7 +9,7 @@ import pytest
 
 from keyfence.development_keys import LOCAL_ISSUER
 from keyfence.local.data_directory import cursor_key
-from keyfence.local.issuer import local_issuer
+from keyfence.local.development_issuer import local_issuer
 from keyfence.settings import BadSettings, IssuerSettings, Settings, load, load_and_check
 
 URI = "https://id.example.com/keys"

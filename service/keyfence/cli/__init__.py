@@ -9,15 +9,15 @@ from typer.core import TyperGroup
 from keyfence.cli.credentials import credentials, jwks, token
 from keyfence.cli.dev import dev
 from keyfence.cli.gate import gate
-from keyfence.cli.hot import hot
+from keyfence.cli.gate_traffic import top
+from keyfence.cli.hot_partitions import hot
 from keyfence.cli.import_export import export, import_
+from keyfence.cli.interrupts import Interrupted
 from keyfence.cli.jobs import job, move, rekey, reshard
 from keyfence.cli.policy import policy
-from keyfence.cli.process import Interrupted
 from keyfence.cli.schema import patterns, schema
 from keyfence.cli.serve import serve, table
 from keyfence.cli.tenant import tenant
-from keyfence.cli.top import top
 from keyfence.errors import KeyfenceError
 
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130

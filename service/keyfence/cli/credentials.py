@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keyfence.auth.principal import Role
-from keyfence.cli.connection import Data, Json, parse_tenant_option
+from keyfence.cli.table_connection import Data, Json, parse_tenant_option
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import DEFAULT
 from keyfence_iam.deployment import LOCAL_ACCOUNT, Deployment
@@ -94,7 +94,7 @@ def token(
     [bold]Example:[/bold] keyfence token --tenant initech --issuer https://id.initech.example
     """
     from keyfence.local.data_directory import data_directory
-    from keyfence.local.issuer import find_tenant_issuer, local_issuer
+    from keyfence.local.development_issuer import find_tenant_issuer, local_issuer
 
     _check_token(tenant=tenant, admin=admin, user=user, ttl=ttl, issuer=issuer)
     parsed_role = _parse_role(role, admin=admin)
@@ -123,7 +123,7 @@ def jwks(issuer: Issuer, data: Data = DEFAULT) -> None:
     """
     from keyfence.auth.issuer import is_issuer_url
     from keyfence.local.data_directory import data_directory
-    from keyfence.local.issuer import create_tenant_issuer
+    from keyfence.local.development_issuer import create_tenant_issuer
 
     if not is_issuer_url(issuer):
         raise BadInput(f"--issuer {issuer!r} is not an https:// URL without query and fragment.")

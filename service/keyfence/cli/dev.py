@@ -4,7 +4,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from keyfence.cli.connection import Data
 from keyfence.cli.gate import (
     DEFAULT_GATE_PORT,
     PARTITION_LIMITS_HELP,
@@ -13,6 +12,7 @@ from keyfence.cli.gate import (
     port_option,
     remembered_port,
 )
+from keyfence.cli.table_connection import Data
 from keyfence.local.data_directory import DEFAULT
 
 DEFAULT_PORT = 8000
@@ -51,7 +51,8 @@ def dev(
     import contextlib
 
     from keyfence.cli.dev_server import HOST, run_dev
-    from keyfence.cli.process import interruptible, listen_near
+    from keyfence.cli.interrupts import interruptible
+    from keyfence.cli.ports import listen_near
 
     limits = partition_limits(limited, burst_seconds)
     server_port = remembered_port(data, "server_url") or DEFAULT_PORT

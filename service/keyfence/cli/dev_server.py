@@ -14,15 +14,15 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from keyfence.auth.principal import INTROSPECT_SCOPE, Role
-from keyfence.cli.output import status_line
-from keyfence.cli.process import ignoring_signals
+from keyfence.cli.interrupts import ignoring_signals
+from keyfence.cli.terminal_output import status_line
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import EXPORTS, cursor_key, data_directory, signing_key
 from keyfence.local.demo.tenants import TENANTS, DemoTenant
-from keyfence.local.engines import choice
+from keyfence.local.development_issuer import ADMIN_AUDIENCE, AUDIENCE, LocalIssuer, local_issuer
+from keyfence.local.engines import engine_choice
 from keyfence.local.engines.engine import Engine, EngineFailed
 from keyfence.local.gate import start_gate
-from keyfence.local.issuer import ADMIN_AUDIENCE, AUDIENCE, LocalIssuer, local_issuer
 from keyfence.settings import BadSettings, IssuerSettings, Settings, load
 from keyfence_iam.deployment import LOCAL_REGION, Deployment
 from keyfence_iam.gate.gate import Gate
@@ -134,7 +134,7 @@ def keyfence_command(project: Path) -> str:
 def run_dev(
     listener: socket.socket,
     gate: socket.socket,
-    name: choice.EngineName,
+    name: engine_choice.EngineName,
     data: Path,
     limits: PartitionLimits | None = None,
 ) -> None:
@@ -143,7 +143,7 @@ def run_dev(
     issuer = local_issuer(directory)
     settings = _settings(issuer, directory, listener.getsockname()[1], _url(gate))
     with status_line() as show_status:
-        chosen = choice.start_engine(name, directory, show_status)
+        chosen = engine_choice.start_engine(name, directory, show_status)
     welcome = Welcome(
         url=_url(listener),
         gate=_url(gate),

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from keyfence.cli.connection import Data
+from keyfence.cli.table_connection import Data
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import DEFAULT
 from keyfence_iam.deployment import LOCAL_ACCOUNT, LOCAL_REGION, Deployment
@@ -97,7 +97,8 @@ def gate(
     """
     import contextlib
 
-    from keyfence.cli.process import ignoring_signals, interruptible, listen_near
+    from keyfence.cli.interrupts import ignoring_signals, interruptible
+    from keyfence.cli.ports import listen_near
     from keyfence_iam.gate.gate import HOST
 
     check_deployment_options(table=table, region=region, account=account)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from keyfence.cli.connection import Data, EndpointUrl, Json, Tenant, connected_table, selected_domains
+from keyfence.cli.table_connection import Data, EndpointUrl, Json, Tenant, connected_table, selected_domains
 from keyfence.errors import BadInput, KeyfenceError
 from keyfence.local.data_directory import DEFAULT
 
@@ -88,8 +88,8 @@ def export(
     """
     import asyncio
 
-    from keyfence.cli.output import progress_bar
-    from keyfence.cli.process import interruptible
+    from keyfence.cli.interrupts import interruptible
+    from keyfence.cli.terminal_output import progress_bar
 
     counts, kinds = Counter[str](), selected_domains().record_kinds
 
@@ -154,8 +154,8 @@ def _import_lines(
     from keyfence.bulk.importer import Importer
     from keyfence.bulk.json_lines import BadLines
     from keyfence.bulk.record_kind import IMPORTER
-    from keyfence.cli.output import progress_bar
-    from keyfence.cli.process import Interrupted, interruptible
+    from keyfence.cli.interrupts import Interrupted, interruptible
+    from keyfence.cli.terminal_output import progress_bar
 
     async def work() -> None:
         async with connected_table(tenant, data, endpoint_url, writes=True) as table:

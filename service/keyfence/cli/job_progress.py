@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keyfence.cli.connection import aws_access
+from keyfence.cli.table_connection import aws_access
 from keyfence.errors import BadInput, KeyfenceError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def run_job_command(
     import asyncio
     from dataclasses import replace
 
-    from keyfence.cli.process import Interrupted, interruptible
+    from keyfence.cli.interrupts import Interrupted, interruptible
     from keyfence.jobs.job_dispatcher import program_for
     from keyfence.jobs.job_record import JobKind
     from keyfence.jobs.job_runner import run_job
@@ -196,7 +196,7 @@ def print_job(job: "Job | None", *, as_json: bool, nothing: str = "There is noth
 
 
 def job_json(job: "Job") -> dict[str, Any]:
-    from keyfence.cli.output import format_timestamp
+    from keyfence.cli.terminal_output import format_timestamp
     from keyfence.jobs.progress_estimate import progress_of
 
     progress = progress_of(job)

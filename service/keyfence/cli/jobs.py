@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.connection import Data, EndpointUrl, Json, parse_tenant_option
 from keyfence.cli.job_progress import Exports, UnitRate, print_job, run_job_command
-from keyfence.cli.operator import By, OperatorSession, operator_name
+from keyfence.cli.operator_session import By, OperatorSession, operator_name
+from keyfence.cli.table_connection import Data, EndpointUrl, Json, parse_tenant_option
 from keyfence.local.data_directory import DEFAULT
 from keyfence.tenancy.placement import Placement
 
@@ -173,7 +173,7 @@ def list_(
     [bold]Example:[/bold] keyfence job list --tenant acme --json
     """
     from keyfence.cli.job_progress import job_json
-    from keyfence.cli.output import print_json
+    from keyfence.cli.terminal_output import print_json
 
     owner = parse_tenant_option(tenant) if tenant else None
 
@@ -190,7 +190,7 @@ def list_(
 
 
 def _print_table(found: "list[Job]") -> None:
-    from keyfence.cli.output import console, format_minute, print_table
+    from keyfence.cli.terminal_output import console, format_minute, print_table
     from keyfence.jobs.progress_estimate import progress_of
 
     rows = []

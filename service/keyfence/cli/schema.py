@@ -27,8 +27,8 @@ def patterns(form: Format = "md", json: Json = False) -> None:
     [bold]Example:[/bold] keyfence patterns --json | jq '.[0]'
     """
     from keyfence.access_patterns.report import as_markdown, as_rows
-    from keyfence.cli.connection import selected_domains
-    from keyfence.cli.output import print_json
+    from keyfence.cli.table_connection import selected_domains
+    from keyfence.cli.terminal_output import print_json
 
     domains = selected_domains()
     if json or form == "json":
@@ -38,7 +38,7 @@ def patterns(form: Format = "md", json: Json = False) -> None:
 
 
 def _tenant_schema() -> str:
-    from keyfence.cli.connection import selected_domains
+    from keyfence.cli.table_connection import selected_domains
 
     return selected_domains().schema.as_str()
 

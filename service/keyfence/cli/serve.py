@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.connection import Json
+from keyfence.cli.table_connection import Json
 from keyfence.errors import BadInput
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def table(create: Create = False, json: Json = False) -> None:
 
 
 def _print_table(name: str, *, created: bool, as_json: bool) -> None:
-    from keyfence.cli.output import print_json
+    from keyfence.cli.terminal_output import print_json
 
     if as_json:
         print_json({"table": name, "created": created, "differences": []})
@@ -108,7 +108,7 @@ def _run(settings: "Settings") -> None:
     """Tries the port first, because uvicorn would report it from inside a worker."""
     import uvicorn
 
-    from keyfence.cli.process import listen
+    from keyfence.cli.ports import listen
 
     listen(settings.host, settings.port, "KEYFENCE_PORT").close()
     uvicorn.run(

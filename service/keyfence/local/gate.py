@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from keyfence.local import role_policies
+from keyfence.local import saved_role_policies
 from keyfence.local.data_directory import GateRecord, gate_key, save_gate_record
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
@@ -48,8 +48,8 @@ def start_gate(
         on_denied=on_denied,
     )
     if saves_policies:
-        account = role_policies.load(directory, account)
-        gate = start(account=account, save_role_policies=partial(role_policies.save, directory))
+        account = saved_role_policies.load(directory, account)
+        gate = start(account=account, save_role_policies=partial(saved_role_policies.save, directory))
     else:
         gate = start(account=account)
     record = GateRecord(url=gate.url, account=deployment.account, region=deployment.region, server_url=server_url)

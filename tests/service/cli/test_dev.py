@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from keyfence.cli.dev_server import Welcome, keyfence_command
 from keyfence.cli.gate import remembered_port
-from keyfence.cli.process import PortUnusable, listen, listen_near
+from keyfence.cli.ports import PortUnusable, listen, listen_near
 from keyfence.local.data_directory import GateRecord, find_gate_record, save_gate_record
+from keyfence.local.development_issuer import LocalIssuer
 from keyfence.local.engines import dynoxide_binary as binary
-from keyfence.local.issuer import LocalIssuer
 from tests import tier
 from tests.service.cli.conftest import Run, error_message
 from tests.service.cli.fake_app import kill_engine

@@ -11,7 +11,7 @@ import pytest
 from typer.main import get_group
 
 from keyfence.cli import PANELS, app
-from keyfence.cli.process import Interrupted
+from keyfence.cli.interrupts import Interrupted
 from tests.service.cli.conftest import Run
 
 HEAVY = ["boto3", "strawberry", "starlette", "structlog", "pydantic_settings"]
@@ -91,7 +91,7 @@ def test_an_interrupted_command_exits_with_130(
     def fail(*_: object, **__: object) -> None:
         raise raised
 
-    monkeypatch.setattr("keyfence.local.issuer.local_issuer", fail)
+    monkeypatch.setattr("keyfence.local.development_issuer.local_issuer", fail)
     result = run("token", "--admin")
     assert (result.exit_code, result.stderr) == (130, f"{message}\n")
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from keyfence.local.data_directory import cursor_key
-from keyfence.local.issuer import local_issuer
+from keyfence.local.development_issuer import local_issuer
 from tests.service.cli.conftest import Run, error_message
 from tests.service.cli.keyfence_process import running
 

@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 from typer.main import get_group
 
-from keyfence.cli.operator import operator_name
-from keyfence.cli.output import colored_status, escape_markup, print_table
+from keyfence.cli.operator_session import operator_name
 from keyfence.cli.tenant import tenant
+from keyfence.cli.terminal_output import colored_status, escape_markup, print_table
 from keyfence.errors import BadInput
 from tests.service.cli.conftest import Run, error_message
 from tests.service.cli.tenant_changes import CHANGES

@@ -10,7 +10,7 @@ import jwt
 import pytest
 
 from keyfence.local.data_directory import data_directory
-from keyfence.local.issuer import local_issuer
+from keyfence.local.development_issuer import local_issuer
 from tests.service.cli.conftest import Run, error_message
 
 ISSUER = "https://id.initech.example"

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from keyfence.local.engines import choice, dynoxide, moto
+from keyfence.local.engines import dynoxide, engine_choice, moto
 from keyfence.local.engines.engine import EngineBusy, EngineFailed, EngineMissing
 from tests.service.local.conftest import quiet
 
@@ -25,13 +25,13 @@ def no_dynoxide(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
 
 
 def test_the_description_of_moto_says_that_data_is_lost(tmp_path: Path) -> None:
-    chosen = choice.start_engine("moto", tmp_path, quiet)
+    chosen = engine_choice.start_engine("moto", tmp_path, quiet)
     assert chosen.description == "moto: its data is in memory and is lost when this stops"
 
 
 def test_auto_uses_moto_if_dynoxide_is_missing_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     no_dynoxide(monkeypatch, MISSING)
-    chosen = choice.start_engine("auto", tmp_path, quiet)
+    chosen = engine_choice.start_engine("auto", tmp_path, quiet)
     assert chosen.engine.name == "moto"
     assert chosen.description == "moto, since there is no npm: its data is in memory and is lost when this stops"
 
@@ -39,7 +39,7 @@ def test_auto_uses_moto_if_dynoxide_is_missing_and_says_why(tmp_path: Path, monk
 def test_dynoxide_by_name_is_never_replaced_by_moto(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     no_dynoxide(monkeypatch, MISSING)
     with pytest.raises(EngineMissing):
-        choice.start_engine("dynoxide", tmp_path, quiet)
+        engine_choice.start_engine("dynoxide", tmp_path, quiet)
 
 
 @pytest.mark.parametrize("error", [EngineBusy("in use"), EngineFailed("broken")], ids=str)
@@ -48,7 +48,7 @@ def test_auto_raises_if_dynoxide_is_there_but_cannot_start(
 ) -> None:
     no_dynoxide(monkeypatch, error)
     with pytest.raises(type(error)):
-        choice.start_engine("auto", tmp_path, quiet)
+        engine_choice.start_engine("auto", tmp_path, quiet)
 
 
 def test_auto_finds_dynoxide_in_the_data_directory(
@@ -56,7 +56,7 @@ def test_auto_finds_dynoxide_in_the_data_directory(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     (tmp_path / "dynoxide").symlink_to(dynoxide_program)
-    chosen = choice.start_engine("auto", tmp_path, quiet)
+    chosen = engine_choice.start_engine("auto", tmp_path, quiet)
     try:
         assert chosen.engine.persistent
         assert str(tmp_path) in chosen.description

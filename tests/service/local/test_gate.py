@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.cli.process import listen
+from keyfence.cli.ports import listen
 from keyfence.local import gate_access
 from keyfence.local.data_directory import GateRecord, find_gate_record
 from keyfence.local.gate import start_gate
-from keyfence.local.role_policies import FILE
+from keyfence.local.saved_role_policies import FILE
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.suspension import TenantSuspension

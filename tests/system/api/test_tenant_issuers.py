@@ -11,7 +11,7 @@ import pytest
 from keyfence.app.service import Service
 from keyfence.auth.egress import EgressPolicy, is_public_address
 from keyfence.auth.jwks_refresh import JwksFetcher
-from keyfence.local.issuer import LocalIssuer
+from keyfence.local.development_issuer import LocalIssuer
 from keyfence.settings import IssuerSettings
 from tests.data.operator_requests import ONBOARD, TenantApplicant, event_kinds
 from tests.fakes.jwks_server import JwksServer, running_jwks_server

@@ -15,7 +15,7 @@ from keyfence.bulk.record_kind import RecordWriter
 from keyfence.domains.activity.activity_log import activity_log
 from keyfence.domains.sales.monthly_sales import SalesRepository
 from keyfence.local.demo.load import load_demo
-from keyfence.local.issuer import LocalIssuer
+from keyfence.local.development_issuer import LocalIssuer
 from keyfence.store import timestamps
 from keyfence.store.dynamodb.pacer import Pacer
 from keyfence.store.table import Table

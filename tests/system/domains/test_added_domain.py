@@ -14,7 +14,7 @@ from keyfence.bulk.exporter import Exporter
 from keyfence.bulk.importer import Importer
 from keyfence.bulk.json_lines import encoded
 from keyfence.bulk.record_kind import IMPORTER
-from keyfence.local.issuer import LocalIssuer
+from keyfence.local.development_issuer import LocalIssuer
 from keyfence.store.shards import ShardCounts, ShardMap
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId

@@ -9,8 +9,8 @@ import structlog
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from keyfence.access_patterns.report import FILE, Measured
+from keyfence.local.development_issuer import LocalIssuer
 from keyfence.local.engines import dynoxide
-from keyfence.local.issuer import LocalIssuer
 from tests.engines import dynoxide_binary
 from tests.system.field_costs.measurement import measurements, start_stack
 

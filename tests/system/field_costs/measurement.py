@@ -6,7 +6,7 @@ from typing import Any
 
 from keyfence.access_patterns.report import Measured
 from keyfence.app.local import connection_options
-from keyfence.local.issuer import LocalIssuer
+from keyfence.local.development_issuer import LocalIssuer
 from keyfence.store.dynamodb.client import DynamoDbClient
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED

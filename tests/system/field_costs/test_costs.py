@@ -11,7 +11,7 @@ from keyfence.access_patterns.report import Measured
 from keyfence.access_patterns.report import measurements as committed_measurements
 from keyfence.app.domains import load_domains
 from keyfence.domains.stores.geohash import CELLS
-from keyfence.local.issuer import LocalIssuer
+from keyfence.local.development_issuer import LocalIssuer
 from keyfence.store.entity import ItemCollection
 from tests.system.field_costs.__main__ import SIZE
 from tests.system.field_costs.field_requests import MUTATIONS, QUERIES

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.connection import Data, EndpointUrl, Json, parse_tenant_option
-from keyfence.cli.operator import By, Id, OperatorSession
+from keyfence.cli.operator_session import By, Id, OperatorSession
+from keyfence.cli.table_connection import Data, EndpointUrl, Json, parse_tenant_option
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import DEFAULT
 from keyfence.store.codec import attribute_name
@@ -42,7 +42,7 @@ class TenantChange:
         self._tell(changed, told(changed))
 
     def _tell(self, changed: "Tenant", told: str) -> None:
-        from keyfence.cli.output import print_json, tenant_json
+        from keyfence.cli.terminal_output import print_json, tenant_json
         from keyfence.settings import TENANT_CACHE_SECONDS
 
         if self.json:

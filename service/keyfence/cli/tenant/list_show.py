@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.connection import Data, EndpointUrl, Json, parse_tenant_option
-from keyfence.cli.operator import Id, OperatorSession, tenant_not_found
+from keyfence.cli.operator_session import Id, OperatorSession, tenant_not_found
+from keyfence.cli.table_connection import Data, EndpointUrl, Json, parse_tenant_option
 from keyfence.local.data_directory import DEFAULT
 from keyfence.store.pagination import MAX_PAGE_SIZE
 from keyfence.tenancy.tenant_status import TenantStatus
@@ -44,7 +44,7 @@ def list_(
 
     [bold]Example:[/bold] keyfence tenant list --json | jq -r '.tenants[].id'
     """
-    from keyfence.cli.output import print_json, tenant_json
+    from keyfence.cli.terminal_output import print_json, tenant_json
 
     async def work(desk: "AdminContext") -> "list[Tenant]":
         found: list[Tenant] = []
@@ -75,7 +75,7 @@ async def pages(
 
 
 def _print(tenants: "Sequence[Tenant]", *, headed: bool) -> None:
-    from keyfence.cli.output import colored_status, console, escape_markup, format_minute, print_table
+    from keyfence.cli.terminal_output import colored_status, console, escape_markup, format_minute, print_table
 
     rows = [
         (one.id, colored_status(one.status), one.tier, format_minute(one.created_at), escape_markup(one.name))
@@ -97,7 +97,7 @@ def show(
 
     [bold]Example:[/bold] keyfence tenant show acme --events 100 --json
     """
-    from keyfence.cli.output import event_json, print_json, shards_json, tenant_json
+    from keyfence.cli.terminal_output import event_json, print_json, shards_json, tenant_json
 
     tenant = parse_tenant_option(id, "TENANT")
 
@@ -116,7 +116,7 @@ def show(
 
 
 def _print_tenant(tenant: "Tenant", happened: "Sequence[TenantEvent]", counts: "Mapping[str, ShardCounts]") -> None:
-    from keyfence.cli.output import console, print_table
+    from keyfence.cli.terminal_output import console, print_table
 
     out = console()
     print_table(out, ("", ""), _facts(tenant))
@@ -129,7 +129,7 @@ def _print_tenant(tenant: "Tenant", happened: "Sequence[TenantEvent]", counts: "
 
 
 def _facts(tenant: "Tenant") -> Iterator[tuple[str, str]]:
-    from keyfence.cli.output import colored_status, escape_markup, format_minute
+    from keyfence.cli.terminal_output import colored_status, escape_markup, format_minute
 
     yield "Tenant", f"[bold]{tenant.id}[/bold]"
     yield "Name", escape_markup(tenant.name)
@@ -165,7 +165,7 @@ def _shards(counts: "Mapping[str, ShardCounts]") -> Iterator[tuple[str, str, str
 
 
 def _events(happened: "Sequence[TenantEvent]") -> Iterator[tuple[str, str, str, str]]:
-    from keyfence.cli.output import escape_markup, format_minute
+    from keyfence.cli.terminal_output import escape_markup, format_minute
 
     for one in happened:
         yield (

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.connection import Data, EndpointUrl, Json, aws_access
 from keyfence.cli.job_progress import Exports, UnitRate, export_target, run_job_command
-from keyfence.cli.operator import By, operator_name
+from keyfence.cli.operator_session import By, operator_name
+from keyfence.cli.table_connection import Data, EndpointUrl, Json, aws_access
 from keyfence.errors import Internal
 from keyfence.local.data_directory import DEFAULT
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keyfence.cli.connection import Data, EndpointUrl, Json, parse_tenant_option
-from keyfence.cli.operator import By, Id, OperatorSession
+from keyfence.cli.operator_session import By, Id, OperatorSession
+from keyfence.cli.table_connection import Data, EndpointUrl, Json, parse_tenant_option
 from keyfence.cli.tenant.change import TenantChange
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import DEFAULT
@@ -127,7 +127,7 @@ def onboard(
 
 
 def _tell(onboarded: "OnboardingResult", *, as_json: bool) -> None:
-    from keyfence.cli.output import print_json, tenant_json
+    from keyfence.cli.terminal_output import print_json, tenant_json
 
     tenant, owner = onboarded.tenant, onboarded.owner
     if as_json:

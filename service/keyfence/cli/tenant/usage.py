@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keyfence.cli.connection import Data, EndpointUrl, Json, parse_tenant_option
 from keyfence.cli.job_progress import UnitRate, migrator_access
-from keyfence.cli.operator import OperatorSession, tenant_not_found
+from keyfence.cli.operator_session import OperatorSession, tenant_not_found
+from keyfence.cli.table_connection import Data, EndpointUrl, Json, parse_tenant_option
 from keyfence.local.data_directory import DEFAULT
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ async def _named(desk: "AdminContext", whose: "TenantId | None") -> "Sequence[Te
 
 
 def _echo(found: "Sequence[Usage]", prices: "PriceTable", *, detailed: bool) -> None:
-    from keyfence.cli.output import format_timestamp, print_json
+    from keyfence.cli.terminal_output import format_timestamp, print_json
 
     table = {"region": prices.region, "asOf": f"{prices.as_of}", "read": f"{prices.read}", "write": f"{prices.write}"}
     start, end = format_timestamp(found[0].start), format_timestamp(found[0].end)
@@ -104,7 +104,7 @@ def _counts(counts: "UsageCounts", prices: "PriceTable") -> dict[str, Any]:
 
 
 def _print(found: "Sequence[Usage]", prices: "PriceTable", *, detailed: bool) -> None:
-    from keyfence.cli.output import console, format_minute, print_table
+    from keyfence.cli.terminal_output import console, format_minute, print_table
     from keyfence.usage.hourly_usage import UsageCounts
 
     out, (first, *_) = console(), found
@@ -138,7 +138,7 @@ def measure(rate: UnitRate = None, json: Json = False, data: Data = DEFAULT, end
     """
     import asyncio
 
-    from keyfence.cli.output import progress_bar
+    from keyfence.cli.terminal_output import progress_bar
     from keyfence.jobs.storage_measurement import StorageMeasurement
 
     with migrator_access(data, endpoint_url) as (migrator, settings), progress_bar("measuring items") as advance:
@@ -158,7 +158,7 @@ def measure(rate: UnitRate = None, json: Json = False, data: Data = DEFAULT, end
 
 
 def _print_storage(storage: "Mapping[TenantId, TenantStorage]") -> None:
-    from keyfence.cli.output import console, print_table
+    from keyfence.cli.terminal_output import console, print_table
 
     ordered = sorted(storage.items(), key=lambda entry: -entry[1].bytes)
     rows = [(str(tenant), f"{total.items:,}", f"{total.bytes:,}") for tenant, total in ordered]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.connection import Data, Json
+from keyfence.cli.table_connection import Data, Json
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import DEFAULT
 

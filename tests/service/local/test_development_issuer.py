@@ -14,7 +14,7 @@ from keyfence.auth.principal import Role
 from keyfence.development_keys import LOCAL_ISSUER
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import ISSUER_KEY_FILE, KeyFileUnusable, data_directory
-from keyfence.local.issuer import LocalIssuer, create_tenant_issuer, find_tenant_issuer, local_issuer
+from keyfence.local.development_issuer import LocalIssuer, create_tenant_issuer, find_tenant_issuer, local_issuer
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.cli.connection import check_gate, remembered_gate_url
+from keyfence.cli.table_connection import check_gate, remembered_gate_url
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import (
     FORMAT_FILE,

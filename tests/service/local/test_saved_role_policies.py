@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from keyfence.local import gate_access
-from keyfence.local.role_policies import FILE, PoliciesUnusable, load, save
+from keyfence.local.saved_role_policies import FILE, PoliciesUnusable, load, save
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from keyfence.cli.connection import aws_access
+from keyfence.cli.table_connection import aws_access
 from keyfence.errors import BadInput, Internal, NotFound
 from keyfence_iam.tenant import TenantId
 
@@ -52,7 +52,7 @@ class OperatorSession:
     def _run(self, work: "Callable[[AdminContext], Awaitable[T]]", by: str, *, writes: bool) -> T:
         import asyncio
 
-        from keyfence.cli.process import interruptible
+        from keyfence.cli.interrupts import interruptible
 
         async def run(aws: "AwsAccess") -> T:
             from keyfence.app.commands import operator_context

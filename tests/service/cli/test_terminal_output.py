@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.cli.output import progress_bar, status_line
+from keyfence.cli.terminal_output import progress_bar, status_line
 
 
 def test_without_a_terminal_each_step_is_a_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:

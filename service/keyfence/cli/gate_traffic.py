@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keyfence.cli.connection import Data, EndpointUrl, remembered_gate_url
 from keyfence.cli.credentials import AccountId, local_sessions
+from keyfence.cli.table_connection import Data, EndpointUrl, remembered_gate_url
 from keyfence.local.data_directory import DEFAULT, find_gate_record
 from keyfence_iam.deployment import LOCAL_REGION
 
@@ -52,7 +52,7 @@ def top(
     """
     import contextlib
 
-    from keyfence.cli.process import interruptible
+    from keyfence.cli.interrupts import interruptible
 
     gate = _gate_client(endpoint_url, region, account, data)
     with interruptible(), contextlib.suppress(KeyboardInterrupt):
@@ -87,7 +87,7 @@ def _reports(gate: "GateClient", interval: float, *, once: bool) -> Iterator[dic
 def _print_reports(gate: "GateClient", interval: float, rows: int, *, once: bool) -> None:
     from rich.live import Live
 
-    from keyfence.cli.output import console
+    from keyfence.cli.terminal_output import console
 
     out, reports = console(), _reports(gate, interval, once=once)
     if once or not out.is_terminal:
@@ -102,7 +102,7 @@ def _print_reports(gate: "GateClient", interval: float, rows: int, *, once: bool
 def _screen(report: dict[str, Any], rows: int, width: int) -> "Group":
     from rich.console import Group
 
-    from keyfence.cli.output import table
+    from keyfence.cli.terminal_output import table
 
     limits = report["limits"]
     heading = (
@@ -126,7 +126,7 @@ def _tenant_row(entry: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _partition_row(entry: dict[str, Any]) -> tuple[str, ...]:
-    from keyfence.cli.output import colored_load
+    from keyfence.cli.terminal_output import colored_load
 
     shard = f"{entry['shard']} of {entry['shards']}" if entry["shard"] is not None else ""
     load = colored_load(entry["load"])
@@ -143,6 +143,6 @@ def _throttles(entry: dict[str, Any]) -> str:
 
 def _printable(key: str) -> str:
     """Replaces control characters, which could move the cursor or change colors."""
-    from keyfence.cli.output import escape_markup
+    from keyfence.cli.terminal_output import escape_markup
 
     return escape_markup("".join(character if character.isprintable() else "\ufffd" for character in key))

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keyfence.cli.connection import Data, EndpointUrl, Json
-from keyfence.cli.operator import OperatorSession
+from keyfence.cli.operator_session import OperatorSession
+from keyfence.cli.table_connection import Data, EndpointUrl, Json
 from keyfence.local.data_directory import DEFAULT
 from keyfence.store.pagination import MAX_PAGE_SIZE
 
@@ -35,7 +35,7 @@ def hot(
 
     [bold]Example:[/bold] keyfence hot --first 5 --json | jq -r '.hotPartitions[].tenant'
     """
-    from keyfence.cli.output import print_json
+    from keyfence.cli.terminal_output import print_json
 
     async def work(context: "AdminContext") -> "list[HotPartition]":
         return await context.hot_partitions.hottest(first=first)
@@ -65,13 +65,13 @@ def _as_json(hot: "HotPartition") -> dict[str, Any]:
 
 
 def _print(partitions: "Sequence[HotPartition]") -> None:
-    from keyfence.cli.output import console, print_table
+    from keyfence.cli.terminal_output import console, print_table
 
     print_table(console(), HEADINGS, [_row(partition) for partition in partitions], numbers=NUMBERS)
 
 
 def _row(hot: "HotPartition") -> tuple[str, ...]:
-    from keyfence.cli.output import colored_load, escape_markup
+    from keyfence.cli.terminal_output import colored_load, escape_markup
 
     load = hot.load
     shards = str(hot.recommended_shards) if load.collection else "-"
