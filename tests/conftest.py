@@ -9,7 +9,7 @@ import pytest
 import structlog
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from keyfence.local.development_issuer import LocalIssuer
+from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.local.engines.engine import Engine
 from keyfence_iam.tenant import TenantId
 from tests import tier
@@ -124,12 +124,12 @@ def dynoxide_program() -> Path:
 
 
 @pytest.fixture(scope="session")
-def issuer() -> LocalIssuer:
-    return LocalIssuer(key=ec.generate_private_key(ec.SECP256R1()))
+def issuer() -> DevelopmentIssuer:
+    return DevelopmentIssuer(key=ec.generate_private_key(ec.SECP256R1()))
 
 
 @pytest.fixture(scope="module")
-def stack(engine_url: str, issuer: LocalIssuer) -> Iterator[ServiceStack]:
+def stack(engine_url: str, issuer: DevelopmentIssuer) -> Iterator[ServiceStack]:
     """The service on an engine behind a gate. Every module has a table of its own, so that tables stay small."""
     stack = ServiceStack.start(engine_url, f"keyfence-{next(_table_numbers)}", issuer)
     yield stack

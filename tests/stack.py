@@ -17,7 +17,7 @@ from keyfence.app.local import aws_access, create_table
 from keyfence.app.service import Service
 from keyfence.auth.principal import Role
 from keyfence.local import gate_access
-from keyfence.local.development_issuer import LocalIssuer
+from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.settings import IssuerSettings, Settings
 from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.shards import UNSHARDED, ShardMap
@@ -140,7 +140,7 @@ class ServiceStack:
     tables: Tables
     vending: SessionCache
     recorder: RecordingClient
-    issuer: LocalIssuer
+    issuer: DevelopmentIssuer
     settings: Settings
     gate: Gate
     gate_key: bytes
@@ -148,7 +148,7 @@ class ServiceStack:
 
     @classmethod
     def start(
-        cls, engine_url: str, table: str, issuer: LocalIssuer, limits: PartitionLimits | None = None
+        cls, engine_url: str, table: str, issuer: DevelopmentIssuer, limits: PartitionLimits | None = None
     ) -> "ServiceStack":
         account = Account.from_definitions(ROLES, Deployment(table=table))
         key = new_gate_key()

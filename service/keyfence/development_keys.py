@@ -4,7 +4,7 @@ import secrets
 
 DEVELOPMENT_KEY_PREFIX = "dev-"
 """The first characters of every local key or key id."""
-LOCAL_ISSUER = "https://keyfence.local/dev"
+DEVELOPMENT_ISSUER = "https://keyfence.local/dev"
 """The `iss` claim of the tokens that `keyfence token` signs."""
 
 

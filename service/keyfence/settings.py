@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from keyfence.development_keys import DEVELOPMENT_KEY_PREFIX, LOCAL_ISSUER, is_development_key
+from keyfence.development_keys import DEVELOPMENT_ISSUER, DEVELOPMENT_KEY_PREFIX, is_development_key
 from keyfence.validation import is_http_url, is_https_or_loopback_url
 from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id
 
@@ -53,7 +53,7 @@ class IssuerSettings(BaseModel):
             yield f"has a jwks_uri that is not https: {self.jwks_uri}"
         if self.tenant is not None and not _is_tenant(self.tenant):
             yield f"has a tenant that is not a tenant id: {self.tenant!r}"
-        if self.issuer == LOCAL_ISSUER or any(is_development_key(_kid(key)) for key in self._keys()):
+        if self.issuer == DEVELOPMENT_ISSUER or any(is_development_key(_kid(key)) for key in self._keys()):
             yield "is the development issuer of `keyfence dev`, whose key anyone on that machine can read"
 
     def _keys(self) -> list[object]:

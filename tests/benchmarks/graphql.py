@@ -28,7 +28,7 @@ from keyfence.auth.token_verifier import tenant_verifier
 from keyfence.domains.users.repository import UserRepository
 from keyfence.graphql.context import Context
 from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest
-from keyfence.local.development_issuer import LocalIssuer
+from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch
 from keyfence.store.dynamodb.client import Answer
@@ -75,7 +75,7 @@ def main() -> None:
 
 async def _measure(url: str, directory: Path, requests: int) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
-    stack = ServiceStack.start(url, TABLE, LocalIssuer(key=key))
+    stack = ServiceStack.start(url, TABLE, DevelopmentIssuer(key=key))
     session = stack.api_client(await stack.new_tenant("acme"))
     users = UserRepository(stack.table(session.tenant))
     for number in range(40):
@@ -200,7 +200,7 @@ def _serve(plan: dict[str, Any]) -> None:
 
     key = load_pem_private_key(plan["key"].encode(), password=None)
     assert isinstance(key, ec.EllipticCurvePrivateKey)
-    application = ServiceStack.start(plan["url"], TABLE, LocalIssuer(key=key)).application
+    application = ServiceStack.start(plan["url"], TABLE, DevelopmentIssuer(key=key)).application
     log.configure(as_json=True)
     sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
     uvicorn.run(application, port=plan["port"], loop="uvloop", http="httptools", log_config=None, access_log=False)

@@ -30,7 +30,7 @@ from keyfence.app.production import tune_process
 from keyfence.app.service import Service
 from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import UserRepository
-from keyfence.local.development_issuer import LocalIssuer
+from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch
 from keyfence.settings import Settings
@@ -116,7 +116,7 @@ def main() -> None:
         return
     with TemporaryDirectory() as directory:
         engine = dynoxide.start(Path(directory), lambda _: None, find_or_fetch(shared_cache(), print))
-        stack = ServiceStack.start(engine.url, TABLE, LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())))
+        stack = ServiceStack.start(engine.url, TABLE, DevelopmentIssuer(key=ec.generate_private_key(ec.SECP256R1())))
         try:
             quiet, noisy, free = asyncio.run(_tenants(stack, given.quota))
             _refusals(stack)

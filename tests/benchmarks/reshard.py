@@ -27,6 +27,7 @@ from keyfence.jobs.job_runner import JobResources, run_job
 from keyfence.jobs.job_store import JobStore
 from keyfence.jobs.reshard.reshard_job import ReshardJob
 from keyfence.jobs.reshard.start_reshard import StartReshard
+from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch
 from keyfence.settings import TENANT_USE_SECONDS
@@ -114,7 +115,7 @@ def main() -> None:
     with TemporaryDirectory() as directory:
         engine = dynoxide.start(Path(directory), lambda _: None, find_or_fetch(shared_cache(), print))
         issuer, limits = (
-            LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())),
+            DevelopmentIssuer(key=ec.generate_private_key(ec.SECP256R1())),
             PartitionLimits(PartitionRates(burst_seconds=1.0)),
         )
         stack = ServiceStack.start(engine.url, "reshard", issuer, limits)

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 import keyfence
 import keyfence_iam
 from keyfence import log
-from keyfence.local.development_issuer import LocalIssuer
+from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch
 from tests.engines import shared_cache
@@ -100,7 +100,7 @@ def main() -> None:
 
 
 async def _traces(engine_url: str) -> dict[str, Trace]:
-    stack = ServiceStack.start(engine_url, "traced", LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())))
+    stack = ServiceStack.start(engine_url, "traced", DevelopmentIssuer(key=ec.generate_private_key(ec.SECP256R1())))
     session = stack.api_client(await stack.new_tenant("acme"))
     customer = (await session.data(CREATE, input=_customer(0)))["createCustomer"]["id"]
     await session.data(CATEGORY)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from keyfence.app.production import application, startup_problems
-from keyfence.local.development_issuer import LocalIssuer
+from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.settings import BadSettings, IssuerSettings, Settings
 
 SOUND = {"issuer": "https://id.example.com", "jwks_uri": "https://id.example.com/keys"}
@@ -48,7 +48,7 @@ def test_missing_credentials_and_an_unknown_profile_are_named(monkeypatch: pytes
 def test_production_does_not_start_on_development_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     from cryptography.hazmat.primitives.asymmetric import ec
 
-    issuer = LocalIssuer(key=ec.generate_private_key(ec.SECP256R1()))
+    issuer = DevelopmentIssuer(key=ec.generate_private_key(ec.SECP256R1()))
     monkeypatch.setenv("KEYFENCE_REGION", "eu-west-1")
     monkeypatch.setenv("KEYFENCE_ROLES", "arn:aws:iam::123456789012:role/keyfence-")
     monkeypatch.setenv("KEYFENCE_CURSOR_KEYS", secrets.token_urlsafe(32))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.development_keys import LOCAL_ISSUER
+from keyfence.development_keys import DEVELOPMENT_ISSUER
 from keyfence.local.data_directory import cursor_key
-from keyfence.local.development_issuer import local_issuer
+from keyfence.local.development_issuer import load_development_issuer
 from keyfence.settings import BadSettings, IssuerSettings, Settings, load, load_and_check
 
 URI = "https://id.example.com/keys"
@@ -137,13 +137,13 @@ def test_a_bad_cursor_key_is_named_by_its_position_and_never_shown(key: str, wor
 
 
 def test_the_development_key_of_a_local_issuer_is_refused_under_any_name(tmp_path: Path) -> None:
-    jwks = local_issuer(tmp_path).jwks()
+    jwks = load_development_issuer(tmp_path).jwks()
     (problem,) = issuer_problems(jwks=jwks, jwks_uri=None)
     assert "development issuer" in problem
 
 
 def test_the_development_issuer_is_refused_with_any_key() -> None:
-    (problem,) = issuer_problems(issuer=LOCAL_ISSUER)
+    (problem,) = issuer_problems(issuer=DEVELOPMENT_ISSUER)
     assert "development issuer" in problem
 
 

@@ -19,7 +19,7 @@ from keyfence.cli.terminal_output import status_line
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import EXPORTS, cursor_key, data_directory, signing_key
 from keyfence.local.demo.tenants import TENANTS, DemoTenant
-from keyfence.local.development_issuer import ADMIN_AUDIENCE, AUDIENCE, LocalIssuer, local_issuer
+from keyfence.local.development_issuer import ADMIN_AUDIENCE, AUDIENCE, DevelopmentIssuer, load_development_issuer
 from keyfence.local.engines import engine_choice
 from keyfence.local.engines.engine import Engine, EngineFailed
 from keyfence.local.gate import start_gate
@@ -72,7 +72,7 @@ class Welcome:
     url: str
     gate: str
     engine: str
-    issuer: LocalIssuer
+    issuer: DevelopmentIssuer
     data: Path
     table: str = "keyfence"
     command: str = field(default_factory=lambda: keyfence_command(PROJECT))
@@ -140,7 +140,7 @@ def run_dev(
 ) -> None:
     """Checks the data directory and the settings before it starts anything that would have to be stopped."""
     directory = data_directory(data)
-    issuer = local_issuer(directory)
+    issuer = load_development_issuer(directory)
     settings = _settings(issuer, directory, listener.getsockname()[1], _url(gate))
     with status_line() as show_status:
         chosen = engine_choice.start_engine(name, directory, show_status)
@@ -172,7 +172,7 @@ def _url(listener: socket.socket) -> str:
     return f"http://{HOST}:{listener.getsockname()[1]}"
 
 
-def _settings(issuer: LocalIssuer, directory: Path, port: int, gate: str) -> Settings:
+def _settings(issuer: DevelopmentIssuer, directory: Path, port: int, gate: str) -> Settings:
     issuers = (IssuerSettings(issuer=issuer.issuer, jwks=issuer.jwks()),)
     try:
         return load(

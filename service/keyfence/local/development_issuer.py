@@ -19,7 +19,7 @@ from jwt.algorithms import ECAlgorithm
 from ulid import ULID
 
 from keyfence.auth.principal import Role
-from keyfence.development_keys import DEVELOPMENT_KEY_PREFIX, LOCAL_ISSUER
+from keyfence.development_keys import DEVELOPMENT_ISSUER, DEVELOPMENT_KEY_PREFIX
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import ISSUER_KEY_FILE, check_format, corrupt_key_file, load_or_create_key
 
@@ -30,11 +30,11 @@ TENANT_ISSUERS = "issuers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalIssuer:
+class DevelopmentIssuer:
     """Signs tokens with one P-256 key. The key id is the key's thumbprint (RFC 7638) behind `dev-`."""
 
     key: ec.EllipticCurvePrivateKey
-    issuer: str = LOCAL_ISSUER
+    issuer: str = DEVELOPMENT_ISSUER
 
     @property
     def kid(self) -> str:
@@ -63,17 +63,17 @@ class LocalIssuer:
         return ECAlgorithm.to_jwk(self.key.public_key(), as_dict=True)
 
 
-def local_issuer(directory: Path) -> LocalIssuer:
+def load_development_issuer(directory: Path) -> DevelopmentIssuer:
     """Returns the issuer that `keyfence dev` trusts for every demo tenant. Its key is created on first use."""
-    return LocalIssuer(key=_load_key(directory, ISSUER_KEY_FILE))
+    return DevelopmentIssuer(key=_load_key(directory, ISSUER_KEY_FILE))
 
 
-def create_tenant_issuer(directory: Path, issuer: str) -> LocalIssuer:
+def create_tenant_issuer(directory: Path, issuer: str) -> DevelopmentIssuer:
     """Returns an issuer with a key of its own, for a tenant to be onboarded with. The same URL gives the same key."""
-    return LocalIssuer(key=_load_key(directory, _key_file(issuer)), issuer=issuer)
+    return DevelopmentIssuer(key=_load_key(directory, _key_file(issuer)), issuer=issuer)
 
 
-def find_tenant_issuer(directory: Path, issuer: str) -> LocalIssuer:
+def find_tenant_issuer(directory: Path, issuer: str) -> DevelopmentIssuer:
     """Returns an issuer that was created before. Raises BadInput if this data directory has no key of it."""
     if not (directory / _key_file(issuer)).exists():
         raise BadInput(

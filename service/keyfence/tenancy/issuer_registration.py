@@ -10,7 +10,7 @@ import orjson
 from keyfence.auth.egress import BadJwksUri, parse_tenant_uri
 from keyfence.auth.issuer import MAX_ISSUER_LENGTH, is_issuer_url
 from keyfence.auth.jwk_parser import MalformedJwks, UnusableKey, parse_jwks_strictly
-from keyfence.development_keys import LOCAL_ISSUER
+from keyfence.development_keys import DEVELOPMENT_ISSUER
 from keyfence.errors import BadInput
 from keyfence_iam.tenant import TenantId
 
@@ -76,7 +76,7 @@ def checked_issuer(issuer: str, reserved: Container[str] = ()) -> str:
             " exactly as in the tokens",
             field="issuer",
         )
-    if issuer == LOCAL_ISSUER or issuer in reserved:
+    if issuer == DEVELOPMENT_ISSUER or issuer in reserved:
         raise BadInput("issuer is one that the service itself accepts, which no tenant can own", field="issuer")
     return issuer
 

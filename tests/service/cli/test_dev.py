@@ -16,7 +16,7 @@ from keyfence.cli.dev_server import Welcome, keyfence_command
 from keyfence.cli.gate import remembered_port
 from keyfence.cli.ports import PortUnusable, listen, listen_near
 from keyfence.local.data_directory import GateRecord, find_gate_record, save_gate_record
-from keyfence.local.development_issuer import LocalIssuer
+from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.local.engines import dynoxide_binary as binary
 from tests import tier
 from tests.service.cli.conftest import Run, error_message
@@ -109,7 +109,7 @@ def test_a_socket_accepts_connections_from_the_start() -> None:
 
 def test_commands_of_the_welcome_text_work_in_any_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    issuer = LocalIssuer(key=ec.generate_private_key(ec.SECP256R1()))
+    issuer = DevelopmentIssuer(key=ec.generate_private_key(ec.SECP256R1()))
     output = str(Welcome(url="http://u", gate="http://g", engine="e", issuer=issuer, data=Path("a b")))
     commands = [shlex.split(line.partition("= ")[2] or line) for line in output.splitlines() if "uv run" in line]
     assert [command[5] for command in commands] == ["token", "credentials"]

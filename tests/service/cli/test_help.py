@@ -91,7 +91,7 @@ def test_an_interrupted_command_exits_with_130(
     def fail(*_: object, **__: object) -> None:
         raise raised
 
-    monkeypatch.setattr("keyfence.local.development_issuer.local_issuer", fail)
+    monkeypatch.setattr("keyfence.local.development_issuer.load_development_issuer", fail)
     result = run("token", "--admin")
     assert (result.exit_code, result.stderr) == (130, f"{message}\n")
 

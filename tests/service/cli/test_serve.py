@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from keyfence.local.data_directory import cursor_key
-from keyfence.local.development_issuer import local_issuer
+from keyfence.local.development_issuer import load_development_issuer
 from tests.service.cli.conftest import Run, error_message
 from tests.service.cli.keyfence_process import running
 
@@ -62,7 +62,7 @@ def test_every_missing_setting_is_named_on_its_own_line(run: Run, served: list[d
 def test_development_keys_are_refused(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, served: list[dict[str, Any]]
 ) -> None:
-    issuer = local_issuer(tmp_path)
+    issuer = load_development_issuer(tmp_path)
     issuers = json.dumps([{"issuer": "https://id.example.com", "jwks": issuer.jwks()}])
     set_environment(monkeypatch, **complete(KEYFENCE_ISSUERS=issuers, KEYFENCE_CURSOR_KEYS=cursor_key(tmp_path)))
     _, *lines = error_message(run("serve")).splitlines()

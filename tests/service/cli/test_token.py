@@ -10,14 +10,14 @@ import jwt
 import pytest
 
 from keyfence.local.data_directory import data_directory
-from keyfence.local.development_issuer import local_issuer
+from keyfence.local.development_issuer import load_development_issuer
 from tests.service.cli.conftest import Run, error_message
 
 ISSUER = "https://id.initech.example"
 
 
 def claims(token: str, directory: Path) -> dict[str, Any]:
-    (key,) = jwt.PyJWKSet.from_dict(local_issuer(directory).jwks()).keys
+    (key,) = jwt.PyJWKSet.from_dict(load_development_issuer(directory).jwks()).keys
     return jwt.decode(token, key, algorithms=["ES256"], audience=["keyfence", "keyfence-admin"])
 
 

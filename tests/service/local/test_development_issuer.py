@@ -11,23 +11,28 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from keyfence.auth.principal import Role
-from keyfence.development_keys import LOCAL_ISSUER
+from keyfence.development_keys import DEVELOPMENT_ISSUER
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import ISSUER_KEY_FILE, KeyFileUnusable, data_directory
-from keyfence.local.development_issuer import LocalIssuer, create_tenant_issuer, find_tenant_issuer, local_issuer
+from keyfence.local.development_issuer import (
+    DevelopmentIssuer,
+    create_tenant_issuer,
+    find_tenant_issuer,
+    load_development_issuer,
+)
 
 
 @pytest.fixture
-def issuer(tmp_path: Path) -> LocalIssuer:
-    return local_issuer(tmp_path)
+def issuer(tmp_path: Path) -> DevelopmentIssuer:
+    return load_development_issuer(tmp_path)
 
 
-def verified(token: str, issuer: LocalIssuer, audience: str) -> dict[str, Any]:
+def verified(token: str, issuer: DevelopmentIssuer, audience: str) -> dict[str, Any]:
     key = jwt.PyJWKSet.from_dict(issuer.jwks())[jwt.get_unverified_header(token)["kid"]]
-    return jwt.decode(token, key, algorithms=["ES256"], audience=audience, issuer=LOCAL_ISSUER)
+    return jwt.decode(token, key, algorithms=["ES256"], audience=audience, issuer=DEVELOPMENT_ISSUER)
 
 
-def test_a_tenants_token_has_exactly_the_documented_claims(issuer: LocalIssuer) -> None:
+def test_a_tenants_token_has_exactly_the_documented_claims(issuer: DevelopmentIssuer) -> None:
     before = int(time.time())
     token = issuer.token(tenant="acme", user="usr_1", role=Role.ADMIN, ttl=60, scopes=["introspect"])
     claims = verified(token, issuer, "keyfence")
@@ -38,26 +43,26 @@ def test_a_tenants_token_has_exactly_the_documented_claims(issuer: LocalIssuer) 
     assert claims["iat"] >= before
 
 
-def test_a_token_without_scopes_has_no_scope_claim(issuer: LocalIssuer) -> None:
+def test_a_token_without_scopes_has_no_scope_claim(issuer: DevelopmentIssuer) -> None:
     assert "scope" not in verified(issuer.token(tenant="acme", user="u"), issuer, "keyfence")
 
 
-def test_an_operators_token_belongs_to_no_tenant(issuer: LocalIssuer) -> None:
+def test_an_operators_token_belongs_to_no_tenant(issuer: DevelopmentIssuer) -> None:
     claims = verified(issuer.admin_token(ttl=5), issuer, "keyfence-admin")
     assert set(claims) == {"iss", "aud", "sub", "exp", "iat", "jti"}
 
 
-def test_an_operators_token_is_refused_by_the_tenants_api(issuer: LocalIssuer) -> None:
+def test_an_operators_token_is_refused_by_the_tenants_api(issuer: DevelopmentIssuer) -> None:
     with pytest.raises(jwt.InvalidAudienceError):
         verified(issuer.admin_token(), issuer, "keyfence")
 
 
-def test_each_token_has_an_id_of_its_own(issuer: LocalIssuer) -> None:
+def test_each_token_has_an_id_of_its_own(issuer: DevelopmentIssuer) -> None:
     tokens = [issuer.token(tenant="acme", user="u") for _ in range(5)]
     assert len({verified(token, issuer, "keyfence")["jti"] for token in tokens}) == 5
 
 
-def test_the_published_key_is_public_and_marked_as_development(issuer: LocalIssuer) -> None:
+def test_the_published_key_is_public_and_marked_as_development(issuer: DevelopmentIssuer) -> None:
     (key,) = jwt.PyJWKSet.from_dict(issuer.jwks()).keys
     assert key.key_id is not None
     assert key.key_id.startswith("dev-")
@@ -65,14 +70,14 @@ def test_the_published_key_is_public_and_marked_as_development(issuer: LocalIssu
     assert ["d" in key for key in published] == [False]
 
 
-def test_only_the_owner_can_read_the_key_and_it_is_used_again(tmp_path: Path, issuer: LocalIssuer) -> None:
+def test_only_the_owner_can_read_the_key_and_it_is_used_again(tmp_path: Path, issuer: DevelopmentIssuer) -> None:
     assert stat.S_IMODE((tmp_path / ISSUER_KEY_FILE).stat().st_mode) == 0o600
-    assert local_issuer(tmp_path).jwks() == issuer.jwks()
+    assert load_development_issuer(tmp_path).jwks() == issuer.jwks()
 
 
-def test_two_directories_have_two_keys(tmp_path: Path, issuer: LocalIssuer) -> None:
+def test_two_directories_have_two_keys(tmp_path: Path, issuer: DevelopmentIssuer) -> None:
     (tmp_path / "other").mkdir()
-    other = local_issuer(tmp_path / "other")
+    other = load_development_issuer(tmp_path / "other")
     assert other.kid != issuer.kid
     with pytest.raises(KeyError):
         verified(issuer.token(tenant="acme", user="u"), other, "keyfence")
@@ -84,7 +89,7 @@ def test_two_directories_have_two_keys(tmp_path: Path, issuer: LocalIssuer) -> N
 def test_a_corrupt_key_file_is_an_error_and_is_left_alone(tmp_path: Path, content: bytes) -> None:
     (data_directory(tmp_path) / ISSUER_KEY_FILE).write_bytes(content)
     with pytest.raises(KeyFileUnusable, match=r"does not contain a private key. Delete it"):
-        local_issuer(tmp_path)
+        load_development_issuer(tmp_path)
     assert (tmp_path / ISSUER_KEY_FILE).read_bytes() == content
 
 
@@ -92,10 +97,10 @@ def test_a_key_of_another_kind_is_refused(tmp_path: Path) -> None:
     key = ed25519.Ed25519PrivateKey.generate()
     (tmp_path / ISSUER_KEY_FILE).write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     with pytest.raises(KeyFileUnusable, match="P-256"):
-        local_issuer(tmp_path)
+        load_development_issuer(tmp_path)
 
 
-def test_a_tenants_issuer_has_a_key_of_its_own_that_is_used_again(tmp_path: Path, issuer: LocalIssuer) -> None:
+def test_a_tenants_issuer_has_a_key_of_its_own_that_is_used_again(tmp_path: Path, issuer: DevelopmentIssuer) -> None:
     first = create_tenant_issuer(tmp_path, "https://id.initech.example")
     other = create_tenant_issuer(tmp_path, "https://id.hooli.example")
     assert create_tenant_issuer(tmp_path, "https://id.initech.example").jwks() == first.jwks()

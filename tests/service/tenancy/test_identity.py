@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from keyfence.auth.issuer import MAX_ISSUER_LENGTH
-from keyfence.development_keys import LOCAL_ISSUER
+from keyfence.development_keys import DEVELOPMENT_ISSUER
 from keyfence.errors import BadInput
 from keyfence.tenancy.issuer_registration import MAX_JWKS, MAX_KEYS, TenantIssuer, issuer_digest, new_tenant_issuer
 from keyfence_iam.tenant import TenantId
@@ -91,7 +91,7 @@ def test_what_no_token_should_be_issued_by_is_refused_by_name(issuer: str) -> No
 
 
 def test_an_issuer_of_ours_cannot_be_claimed() -> None:
-    assert refused(issuer=LOCAL_ISSUER) == "issuer"
+    assert refused(issuer=DEVELOPMENT_ISSUER) == "issuer"
     with pytest.raises(BadInput) as refusal:
         new_tenant_issuer(ACME, ISSUER, JWKS, None, NOW, reserved={ISSUER})
     assert refusal.value.extensions == {"field": "issuer"}

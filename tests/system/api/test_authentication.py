@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from keyfence.local.development_issuer import LocalIssuer
+from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence_iam.tenant import TenantId
 from tests.stack import ApiClient, ServiceStack
 
@@ -30,11 +30,11 @@ def claims(tenant: str, **changed: Any) -> dict[str, Any]:
     return usual | changed
 
 
-def signed(issuer: LocalIssuer, payload: dict[str, Any], **headers: str) -> str:
+def signed(issuer: DevelopmentIssuer, payload: dict[str, Any], **headers: str) -> str:
     return jwt.encode(payload, issuer.key, algorithm="ES256", headers={"kid": issuer.kid, **headers})
 
 
-def hmac_of_public_key(issuer: LocalIssuer, tenant: str) -> str:
+def hmac_of_public_key(issuer: DevelopmentIssuer, tenant: str) -> str:
     """PyJWT refuses to sign this, so it is made by hand, as an attacker would."""
     import hashlib
     import hmac
@@ -46,13 +46,13 @@ def hmac_of_public_key(issuer: LocalIssuer, tenant: str) -> str:
     return f"{content}.{jwt.utils.base64url_encode(hmac.digest(secret, content.encode(), hashlib.sha256)).decode()}"
 
 
-def unsigned(issuer: LocalIssuer, tenant: str) -> str:
+def unsigned(issuer: DevelopmentIssuer, tenant: str) -> str:
     head = jwt.utils.base64url_encode(b'{"alg":"none","kid":"%s"}' % issuer.kid.encode()).decode()
     return f"{head}.{signed(issuer, claims(tenant)).split('.')[1]}."
 
 
-def bad_tokens(issuer: LocalIssuer, tenant: str) -> dict[str, str]:
-    stranger = LocalIssuer(key=ec.generate_private_key(ec.SECP256R1()))
+def bad_tokens(issuer: DevelopmentIssuer, tenant: str) -> dict[str, str]:
+    stranger = DevelopmentIssuer(key=ec.generate_private_key(ec.SECP256R1()))
     past = datetime.now(UTC) - timedelta(minutes=5)
     return {
         "garbage": "x.y.z",
@@ -70,7 +70,7 @@ def bad_tokens(issuer: LocalIssuer, tenant: str) -> dict[str, str]:
     }
 
 
-KINDS = list(bad_tokens(LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())), "x1"))
+KINDS = list(bad_tokens(DevelopmentIssuer(key=ec.generate_private_key(ec.SECP256R1())), "x1"))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,7 +11,7 @@ import pytest
 from keyfence.app.service import Service
 from keyfence.auth.egress import EgressPolicy, is_public_address
 from keyfence.auth.jwks_refresh import JwksFetcher
-from keyfence.local.development_issuer import LocalIssuer
+from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.settings import IssuerSettings
 from tests.data.operator_requests import ONBOARD, TenantApplicant, event_kinds
 from tests.fakes.jwks_server import JwksServer, running_jwks_server
@@ -70,7 +70,7 @@ async def test_issuers_of_the_settings_are_accepted_unless_they_belong_to_anothe
     await newcomer.onboard(stack)
     tenant = newcomer.session(stack).tenant
     assert await let_in(stack.api_client(tenant))
-    bound = LocalIssuer(key=stack.issuer.key, issuer="https://bound.example")
+    bound = DevelopmentIssuer(key=stack.issuer.key, issuer="https://bound.example")
     other = IssuerSettings(issuer=bound.issuer, jwks=bound.jwks(), tenant="somebody-else")
     server = elsewhere(stack, issuers=(*stack.settings.issuers, other))
     assert not await let_in(replace(server, issuer=bound).api_client(tenant))

@@ -15,7 +15,7 @@ from keyfence.bulk.record_kind import RecordWriter
 from keyfence.domains.activity.activity_log import activity_log
 from keyfence.domains.sales.monthly_sales import SalesRepository
 from keyfence.local.demo.load import load_demo
-from keyfence.local.development_issuer import LocalIssuer
+from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.store import timestamps
 from keyfence.store.dynamodb.pacer import Pacer
 from keyfence.store.table import Table
@@ -152,7 +152,7 @@ async def test_two_imports_at_once_write_each_line_once(stack: ServiceStack, tab
 
 @pytest.mark.full("large tenants")
 @pytest.mark.one_engine
-async def test_a_few_hundred_orders_come_back_in_equal_bytes(engine_url: str, issuer: LocalIssuer) -> None:
+async def test_a_few_hundred_orders_come_back_in_equal_bytes(engine_url: str, issuer: DevelopmentIssuer) -> None:
     stack = ServiceStack.start(engine_url, "bulk-of-hundreds", issuer)
     await load_demo(stack.tables, lambda _: None)
     given = await export_all(stack.table(parse_tenant_id("acme"), writes=False))

@@ -14,7 +14,7 @@ from keyfence.bulk.exporter import Exporter
 from keyfence.bulk.importer import Importer
 from keyfence.bulk.json_lines import encoded
 from keyfence.bulk.record_kind import IMPORTER
-from keyfence.local.development_issuer import LocalIssuer
+from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.store.shards import ShardCounts, ShardMap
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId
@@ -42,7 +42,7 @@ query($after: String) {
 
 
 @pytest.fixture(scope="module")
-def stack(engine_url: str, issuer: LocalIssuer) -> Iterator[ServiceStack]:
+def stack(engine_url: str, issuer: DevelopmentIssuer) -> Iterator[ServiceStack]:
     """The service with invoices and without the domains of the shop, as KEYFENCE_DOMAINS says."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("KEYFENCE_DOMAINS", ",".join(DOMAINS))

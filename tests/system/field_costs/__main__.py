@@ -9,7 +9,7 @@ import structlog
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from keyfence.access_patterns.report import FILE, Measured
-from keyfence.local.development_issuer import LocalIssuer
+from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.local.engines import dynoxide
 from tests.engines import dynoxide_binary
 from tests.system.field_costs.measurement import measurements, start_stack
@@ -21,7 +21,7 @@ def main() -> None:
     structlog.configure(processors=[_silent])
     with tempfile.TemporaryDirectory() as directory:
         engine = dynoxide.start(Path(directory), print, dynoxide_binary())
-        stack = start_stack(engine.url, LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())))
+        stack = start_stack(engine.url, DevelopmentIssuer(key=ec.generate_private_key(ec.SECP256R1())))
         try:
             _, found = asyncio.run(measurements(stack, SIZE))
         finally:

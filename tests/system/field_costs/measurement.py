@@ -6,7 +6,7 @@ from typing import Any
 
 from keyfence.access_patterns.report import Measured
 from keyfence.app.local import connection_options
-from keyfence.local.development_issuer import LocalIssuer
+from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.store.dynamodb.client import DynamoDbClient
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
@@ -20,7 +20,7 @@ from tests.system.field_costs.large_tenant import LargeTenant
 EVERY_REQUEST = frozenset({"revocation_of_session", "tenant_by_id"})
 
 
-def start_stack(engine_url: str, issuer: LocalIssuer) -> ServiceStack:
+def start_stack(engine_url: str, issuer: DevelopmentIssuer) -> ServiceStack:
     """Starts the service on a table without a stream. A stream costs no units, but it slows dynoxide down."""
     stack = ServiceStack.start(engine_url, "keyfence-measured", issuer)
     stack.engine_client().update_table(TableName=stack.tables.name, StreamSpecification={"StreamEnabled": False})

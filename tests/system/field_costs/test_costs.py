@@ -11,7 +11,7 @@ from keyfence.access_patterns.report import Measured
 from keyfence.access_patterns.report import measurements as committed_measurements
 from keyfence.app.domains import load_domains
 from keyfence.domains.stores.geohash import CELLS
-from keyfence.local.development_issuer import LocalIssuer
+from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.store.entity import ItemCollection
 from tests.system.field_costs.__main__ import SIZE
 from tests.system.field_costs.field_requests import MUTATIONS, QUERIES
@@ -38,7 +38,7 @@ class MeasuredTenants:
 
 
 @pytest.fixture(scope="module")
-def compared(engine_url: str, issuer: LocalIssuer) -> Iterator[MeasuredTenants]:
+def compared(engine_url: str, issuer: DevelopmentIssuer) -> Iterator[MeasuredTenants]:
     stack = start_stack(engine_url, issuer)
     _, small = asyncio.run(measurements(stack, SIZE))
     items, large = asyncio.run(measurements(stack, LARGE))

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from keyfence.auth.principal import Role
-from keyfence.development_keys import LOCAL_ISSUER
+from keyfence.development_keys import DEVELOPMENT_ISSUER
 from keyfence.domains.activity.activity_log import activities
 from keyfence.domains.categories.access_patterns import categories
 from keyfence.domains.customers.access_patterns import customers
@@ -177,7 +177,7 @@ def _tenant(id: TenantId, demo: DemoTenant) -> Tenant:
         name=demo.name,
         tier=Tier(demo.tier),
         status=TenantStatus.ACTIVE,
-        issuer=LOCAL_ISSUER,
+        issuer=DEVELOPMENT_ISSUER,
         owner_id=demo.owner_id,
         created_at=created,
         updated_at=created,
