@@ -133,9 +133,9 @@ async def _tenants(stack: ServiceStack, quota: int) -> tuple[ApiClient, ApiClien
         for number in range(40):
             create = UserRepository(stack.table(session.tenant)).create
             await create(email=f"{number}@x.example", name=f"User {number}", role=Role.MEMBER)
-    register = TenantRepository(stack.tables.for_control_plane(writes=True), "benchmark")
+    tenants = TenantRepository(stack.tables.for_control_plane(writes=True), "benchmark")
     limited = QuotaOverrides(requests_per_second=quota, read_units_per_second=quota * 10, write_units_per_second=quota)
-    await register.change(noisy.tenant, "quotas", lambda one: replace(one, overrides=limited), detail={})
+    await tenants.change(noisy.tenant, "quotas", lambda one: replace(one, overrides=limited), detail={})
     return quiet, noisy, free
 
 

@@ -154,8 +154,8 @@ def _settle() -> float:
 
 async def _resharded(stack: ServiceStack, tenant: TenantId, shards: int) -> None:
     control = stack.tables.for_control_plane(writes=True)
-    register, made = TenantRepository(control, "benchmark"), list[Job]()
-    await StartReshard(register, stack.tables.entities.collections, run_in_background=made.append)(
+    tenants, made = TenantRepository(control, "benchmark"), list[Job]()
+    await StartReshard(tenants, stack.tables.entities.collections, run_in_background=made.append)(
         tenant, COLLECTION, shards
     )
 
@@ -164,7 +164,7 @@ async def _resharded(stack: ServiceStack, tenant: TenantId, shards: int) -> None
     await run_job(
         means,
         made[0].id,
-        ReshardJob(register=register, location=_moved, table_at=_moved, settle=settle, entities=stack.tables.entities),
+        ReshardJob(tenants=tenants, location=_moved, table_at=_moved, settle=settle, entities=stack.tables.entities),
     )
 
 

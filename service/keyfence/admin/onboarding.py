@@ -71,7 +71,7 @@ class Onboarding:
 
     Whoever sends the same application again, after a crash or a lost answer, goes on where it stopped."""
 
-    register: TenantRepository
+    tenants: TenantRepository
     users_of: UsersOf
     reserved: Container[str] = ()
     """Issuers that the settings name, which no tenant can have."""
@@ -86,13 +86,13 @@ class Onboarding:
 
     async def _claimed(self, wanted: OnboardingRequest) -> tuple[Tenant, bool]:
         identity = wanted.check(self.now(), self.reserved)
-        if known := await self.register.find(wanted.id):
+        if known := await self.tenants.find(wanted.id):
             return _same(known, wanted), False
         fresh = self._fresh(wanted)
         try:
-            await self.register.claim(fresh, identity, {"tier": wanted.tier, "issuer": wanted.issuer})
+            await self.tenants.claim(fresh, identity, {"tier": wanted.tier, "issuer": wanted.issuer})
         except Conflict:
-            if known := await self.register.find(wanted.id):
+            if known := await self.tenants.find(wanted.id):
                 return _same(known, wanted), False
             raise
         return fresh, True
@@ -123,7 +123,7 @@ class Onboarding:
             return written
 
     async def _activated(self, id: TenantId) -> Tenant:
-        return await self.register.change(id, "tenant.onboarded", _active, detail={})
+        return await self.tenants.change(id, "tenant.onboarded", _active, detail={})
 
 
 def _same(known: Tenant, wanted: OnboardingRequest) -> Tenant:

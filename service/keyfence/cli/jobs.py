@@ -79,9 +79,9 @@ def reshard(
         from keyfence.tenancy.repository import TenantRepository
 
         started: list[Job] = []
-        register = TenantRepository(migrator.control, operator_name(by))
+        tenants = TenantRepository(migrator.control, operator_name(by))
         collections = migrator.tables.entities.collections
-        reshards = StartReshard(register, collections, run_in_background=started.append)
+        reshards = StartReshard(tenants, collections, run_in_background=started.append)
         await reshards(id, collection, shards, rebalance=rebalance)
         return started[0] if started else None
 
@@ -114,11 +114,11 @@ def move(
         from keyfence.jobs.move.start_move import StartMove
         from keyfence.tenancy.repository import TenantRepository
 
-        register = TenantRepository(migrator.control, operator_name(by))
-        found = await register.get(id)
+        tenants = TenantRepository(migrator.control, operator_name(by))
+        found = await tenants.get(id)
         if found.move is None and found.placement is to:
             return None
-        return await StartMove(register)(id, to)
+        return await StartMove(tenants)(id, to)
 
     nothing = f"{id} is already in the {to}."
     print_job(run_job_command(start, data, endpoint_url, rate), as_json=json, nothing=nothing)

@@ -52,13 +52,13 @@ def program_for(
     on_tenant_changed: OnTenantChanged = lambda _: None,
 ) -> JobProgram:
     """Returns the program of a job's kind. Raises Conflict for an offboarding if there is no place for exports."""
-    register = TenantRepository(migrator.control, job.created_by)
+    tenants = TenantRepository(migrator.control, job.created_by)
     match job.kind:
         case JobKind.REKEY:
             return rekey_program(migrator)
         case JobKind.RESHARD:
             return ReshardJob(
-                register=register,
+                tenants=tenants,
                 location=migrator.location,
                 table_at=migrator.table_at,
                 settle=migrator.settle,
@@ -67,7 +67,7 @@ def program_for(
             )
         case JobKind.MOVE:
             return MoveJob(
-                register=register,
+                tenants=tenants,
                 differences=ShadowDifferences(migrator.control),
                 silos=migrator.silos,
                 table_name=migrator.table_name,
@@ -80,7 +80,7 @@ def program_for(
             if exports is None:
                 raise Conflict("an offboarding needs KEYFENCE_EXPORTS and KEYFENCE_SIGNING_KEY")
             return OffboardJob(
-                register=register,
+                tenants=tenants,
                 suspensions=SuspensionPublisher(migrator.control, migrator.publish_suspensions),
                 as_tenant=migrator.table_in,
                 drop_silo=migrator.silos.drop,
@@ -138,7 +138,7 @@ class JobDispatcher:
 
     def _growth(self, job: Job) -> ReshardJob:
         return ReshardJob(
-            register=TenantRepository(self.tables.for_control_plane(writes=True), job.created_by),
+            tenants=TenantRepository(self.tables.for_control_plane(writes=True), job.created_by),
             location=_refuse_items,
             table_at=_refuse_items,
             settle=self.settle,

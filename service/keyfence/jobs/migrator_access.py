@@ -86,8 +86,8 @@ class MigratorAccess:
 
     async def tenants_in_silos(self) -> list[TenantId]:
         """Returns the tenants whose items are in tables of their own, the newest first."""
-        register = TenantRepository(self.control, "")
-        return [tenant.id async for tenant in register.all() if tenant.reads is Placement.SILO]
+        tenants = TenantRepository(self.control, "")
+        return [tenant.id async for tenant in tenants.all() if tenant.reads is Placement.SILO]
 
 
 def _with_batch_retries(table: Table) -> Table:

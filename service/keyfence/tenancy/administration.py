@@ -25,14 +25,14 @@ from keyfence_iam.tenant import TenantId
 class TenantAdministration:
     """Changes tenants. `on_tenant_changed` is called with the changed tenant before the operator gets the answer."""
 
-    register: TenantRepository
+    tenants: TenantRepository
     suspensions: SuspensionPublisher
     on_tenant_changed: Callable[[Tenant], None] = lambda _: None
 
     async def rename(self, id: TenantId, name: str, *, expected_version: int | None) -> Tenant:
         checked = checked_name(name)
         return self._notify(
-            await self.register.change(
+            await self.tenants.change(
                 id,
                 "tenant.renamed",
                 lambda tenant: replace(require_not_leaving(tenant), name=checked),
@@ -42,13 +42,13 @@ class TenantAdministration:
         )
 
     async def set_tier(self, id: TenantId, tier: Tier) -> Tenant:
-        changed = await self.register.change(
+        changed = await self.tenants.change(
             id, "tenant.tier", lambda tenant: replace(require_not_leaving(tenant), tier=tier), detail={"tier": tier}
         )
         return self._notify(changed)
 
     async def set_quotas(self, id: TenantId, changes: Mapping[str, int]) -> Tenant:
-        changed = await self.register.change(
+        changed = await self.tenants.change(
             id,
             "tenant.quotas",
             lambda tenant: replace(require_not_leaving(tenant), overrides=with_overrides(tenant.overrides, changes)),
@@ -59,7 +59,7 @@ class TenantAdministration:
     async def suspend(self, id: TenantId, reason: str) -> Tenant:
         """Suspends a tenant. Called again, it publishes the suspension to IAM again."""
         checked = checked_reason(reason)
-        changed = await self.register.change(
+        changed = await self.tenants.change(
             id,
             "tenant.suspended",
             lambda tenant: suspended(tenant, checked),
@@ -72,7 +72,7 @@ class TenantAdministration:
 
     async def resume(self, id: TenantId) -> Tenant:
         """Resumes a tenant. IAM allows its sessions before this returns, so that its next request succeeds."""
-        changed = await self.register.change(
+        changed = await self.tenants.change(
             id, "tenant.resumed", resumed, detail={}, also=lambda: self.suspensions.removing(id)
         )
         await self.suspensions.publish()
@@ -114,7 +114,7 @@ NO_OWN_ISSUER = partial(
 class IssuerKeyRotation:
     """Replaces the keys of a tenant's issuer, in one transaction with the event. The issuer itself stays."""
 
-    register: TenantRepository
+    tenants: TenantRepository
     on_tenant_changed: Callable[[Tenant], None] = lambda _: None
     now: Callable[[], datetime] = timestamps.utc_now
 
@@ -128,7 +128,7 @@ class IssuerKeyRotation:
         """Writes only if the tenant has not changed since it was read, so that a leaving tenant gets no keys.
 
         The same keys again change nothing."""
-        tenant = require_not_leaving(await self.register.get(id))
+        tenant = require_not_leaving(await self.tenants.get(id))
         before = await self._identity(tenant)
         if keys != IssuerKeys(jwks=before.jwks, jwks_uri=before.jwks_uri):
             after = replace(
@@ -138,15 +138,15 @@ class IssuerKeyRotation:
                 version=before.version + 1,
                 updated_at=self.now(),
             )
-            await self.register.table.write(
+            await self.tenants.table.write(
                 update_model(issuers, before, after),
                 update_model(tenants, tenant, tenant),
-                self.register.event(id, "tenant.identity", _detail(after)),
+                self.tenants.event(id, "tenant.identity", _detail(after)),
             )
         return tenant
 
     async def _identity(self, tenant: Tenant) -> TenantIssuer:
-        identity = await self.register.find_issuer(tenant.issuer) if tenant.issuer else None
+        identity = await self.tenants.find_issuer(tenant.issuer) if tenant.issuer else None
         if identity is None or identity.tenant != tenant.id:
             raise NO_OWN_ISSUER()
         return identity

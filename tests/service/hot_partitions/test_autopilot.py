@@ -53,7 +53,7 @@ class Distant(InMemoryDynamoDB):
 
 @dataclass
 class Fleet:
-    """Servers that share a register and a clock."""
+    """Servers that share the stored tenants and a clock."""
 
     dynamodb: InMemoryDynamoDB = field(default_factory=Distant)
     clock: ManualClock = field(default_factory=lambda: ManualClock(START))
@@ -61,14 +61,14 @@ class Fleet:
     failing: Exception | None = None
 
     @property
-    def register(self) -> TenantRepository:
+    def tenants(self) -> TenantRepository:
         caller = DynamoDbCaller(client=self.dynamodb, table=NAME, credentials=credentials)
         table = Table(fence=Fence.for_control_plane(), caller=caller, cursors=CursorCodec([KEY]), consistent=True)
         return TenantRepository(table, "keyfence", self.clock.datetime)
 
     def server(self, mode: Mode = "dry-run", *, wired: bool = True) -> Autopilot:
         grow = self.grow if wired else None
-        return Autopilot(tenants=self.register, collections=COLLECTIONS, mode=mode, grow=grow, now=self.clock.datetime)
+        return Autopilot(tenants=self.tenants, collections=COLLECTIONS, mode=mode, grow=grow, now=self.clock.datetime)
 
     async def grow(self, tenant: TenantId, collection: str, shards: int) -> None:
         self.grown.append((tenant, collection, shards))
@@ -80,7 +80,7 @@ class Fleet:
         made = Tenant(
             id=ACME, name="Acme", tier=tier, status=TenantStatus.ACTIVE, created_at=now, updated_at=now, shards={}
         )
-        await self.register.add(replace(made, **given))
+        await self.tenants.add(replace(made, **given))
 
     async def looked(self, server: Autopilot, units: float, seconds: int, every: int = STEP_SECONDS) -> None:
         """Looks at the same for so long."""
@@ -90,7 +90,7 @@ class Fleet:
             self.clock.now += every
 
     async def events(self) -> list[tuple[str, dict[str, Any]]]:
-        page = await self.register.events(ACME, first=50, after=None)
+        page = await self.tenants.events(ACME, first=50, after=None)
         found = [(one.kind, json.loads(one.detail), one.by) for one in reversed(page.items)]
         assert all(by == "keyfence" for _, _, by in found)
         return [(kind, detail) for kind, detail, _ in found if kind.startswith("shards.")]

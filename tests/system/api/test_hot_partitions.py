@@ -89,8 +89,8 @@ async def test_the_recommendation_is_never_below_the_current_number_of_shards(
     stack: ServiceStack, tenant: TenantId, fleet: FleetTraffic
 ) -> None:
     counts = {"open_orders": ShardCounts(read_shards=16, write_shards=16)}
-    register = TenantRepository(stack.tables.for_control_plane(writes=True), "the-tests")
-    await register.change(tenant, "tenant.tier", lambda one: replace(one, shards=counts), detail={})
+    tenants = TenantRepository(stack.tables.for_control_plane(writes=True), "the-tests")
+    await tenants.change(tenant, "tenant.tier", lambda one: replace(one, shards=counts), detail={})
     place = TenantPartition(tenant, "GSI2", f"TENANT#{tenant}#OPEN#00")
     whole = place._replace(key=f"TENANT#{tenant}#OPEN")
     await fleet.put(

@@ -97,7 +97,7 @@ async def test_the_usage_of_all_tenants_and_the_service_is_what_the_engine_repor
     assert [parts[one.tenant].requests for one in sessions] == [8, 16, 24]
     first, second, third = (parts[one.tenant].read_units for one in sessions)
     assert 0 < first < second < third
-    assert parts[CONTROL_PLANE].read_units > 0, "the register was read"
+    assert parts[CONTROL_PLANE].read_units > 0, "the tenants were read"
     assert await used(server, quiet.tenant) == UsageCounts()
 
 

@@ -33,11 +33,11 @@ class MoveRun:
     migrator: MigratorAccess
 
     @property
-    def register(self) -> TenantRepository:
+    def tenants(self) -> TenantRepository:
         return TenantRepository(self.migrator.control, "an-operator")
 
     async def begin(self, tenant: TenantId, to: Placement) -> Job:
-        return await StartMove(self.register)(tenant, to)
+        return await StartMove(self.tenants)(tenant, to)
 
     async def run(
         self, made: Job, failpoint: Callable[[str], None] = lambda _: None, sleep: Sleep = without_waiting
@@ -51,7 +51,7 @@ class MoveRun:
         return await self.run(await self.begin(tenant, to), sleep=sleep)
 
     async def get(self, tenant: TenantId) -> Tenant:
-        return await self.register.get(tenant)
+        return await self.tenants.get(tenant)
 
 
 @contextmanager

@@ -47,8 +47,8 @@ class MovingTenant:
 
     async def publish(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> Tenant:
         move = phase and TableMove(target=placement.other, phase=phase, job_id="job_test")
-        register = TenantRepository(self.stack.tables.for_control_plane(writes=True), "the-tests")
-        return await register.change(
+        tenants = TenantRepository(self.stack.tables.for_control_plane(writes=True), "the-tests")
+        return await tenants.change(
             self.tenant,
             "tenant.moved",
             lambda tenant: replace(tenant, placement=placement, move=move or None),

@@ -85,7 +85,7 @@ class Offboarder:
     publish_suspensions: PublishSuspensions
 
     @property
-    def register(self) -> TenantRepository:
+    def tenants(self) -> TenantRepository:
         return TenantRepository(self.by.control, OPERATOR, now=self.time.datetime)
 
     @property
@@ -99,7 +99,7 @@ class Offboarder:
         return replace(self, resources={**self.resources, **changes})
 
     async def find_job(self, tenant: TenantId) -> Job | None:
-        found = await self.register.find(tenant)
+        found = await self.tenants.find(tenant)
         return await self.store().find(JobId(found.offboarding_job_id)) if found and found.offboarding_job_id else None
 
     async def job(self, tenant: TenantId) -> Job:
@@ -125,8 +125,8 @@ class Offboarder:
         )
         program = program_for(job, self.by, ExportTarget(self.exports, KEY))
         assert isinstance(program, OffboardJob)
-        register, suspensions = replace(program.register, now=self.time.datetime), self.suspensions
-        await run_job(resources, job.id, replace(program, register=register, suspensions=suspensions))
+        tenants, suspensions = replace(program.tenants, now=self.time.datetime), self.suspensions
+        await run_job(resources, job.id, replace(program, tenants=tenants, suspensions=suspensions))
         return await self.state(tenant)
 
 
@@ -156,7 +156,7 @@ def without_iam(given: Offboarder) -> Offboarder:
 
 
 async def begin(given: Offboarder, tenant: TenantId, confirm: str | None = None) -> OffboardingProgress:
-    start = StartOffboarding(given.register, given.suspensions, now=given.time.datetime)
+    start = StartOffboarding(given.tenants, given.suspensions, now=given.time.datetime)
     return await start(tenant, confirm or tenant)
 
 

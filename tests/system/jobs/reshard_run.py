@@ -46,13 +46,13 @@ class ReshardRun:
     time: ManualClock = field(default_factory=lambda: ManualClock.at(START))
 
     @property
-    def register(self) -> TenantRepository:
+    def tenants(self) -> TenantRepository:
         return TenantRepository(self.by.control, OPERATOR, now=self.time.datetime)
 
     @property
     def program(self) -> ReshardJob:
         return ReshardJob(
-            register=self.register,
+            tenants=self.tenants,
             location=self.by.location,
             table_at=self.by.table_at,
             settle=self.by.settle,
@@ -67,7 +67,7 @@ class ReshardRun:
     async def begin(self, tenant: TenantId, collection: str, shards: int, *, rebalance: bool = False) -> Job:
         made = list[Job]()
         reshards = StartReshard(
-            self.register, self.by.tables.entities.collections, run_in_background=made.append, segments=2
+            self.tenants, self.by.tables.entities.collections, run_in_background=made.append, segments=2
         )
         await reshards(tenant, collection, shards, rebalance=rebalance)
         (migration,) = made
@@ -85,11 +85,11 @@ class ReshardRun:
         return await self.run(migration, page_size=page, should_stop=lambda: next(asked) > pages + int(SETTLE / 5))
 
     async def counts(self, tenant: TenantId, collection: str) -> ShardCounts:
-        return counts_of(await self.register.get(tenant), collection)
+        return counts_of(await self.tenants.get(tenant), collection)
 
     async def table(self, stack: ServiceStack, tenant: TenantId) -> Table:
         """Returns the table handle of a server that has just read the shard map."""
-        return stack.tables.for_tenant(location_of(await self.register.get(tenant)), writes=True)
+        return stack.tables.for_tenant(location_of(await self.tenants.get(tenant)), writes=True)
 
 
 async def listed(table: Table, crowd: LargeTenant, collection: str, first: int) -> list[Any]:

@@ -57,9 +57,9 @@ class Server:
     def __post_init__(self) -> None:
         self.observer = PartitionObserver(TrafficWindow(self.clock))
         control = self.stack.tables.for_control_plane(writes=True)
-        register = TenantRepository(control, NAME, self.clock.datetime)
+        tenants = TenantRepository(control, NAME, self.clock.datetime)
         fleet = FleetTraffic(control, self.clock.datetime)
-        autopilot = Autopilot(tenants=register, collections=COLLECTIONS, now=self.clock.datetime)
+        autopilot = Autopilot(tenants=tenants, collections=COLLECTIONS, now=self.clock.datetime)
         self.publisher = TrafficPublisher(HotPartitionFinder(self.observer.window, MATCHER), fleet, autopilot)
 
     def table(self, tenant: TenantId, shards: ShardMap = UNSHARDED) -> Table:
@@ -179,24 +179,24 @@ async def test_servers_are_added_up_and_a_quiet_server_drops_out(
 async def test_the_autopilot_starts_a_reshard_when_the_need_lasts_within_the_limit_of_the_tier(
     stack: ServiceStack, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
-    register = TenantRepository(stack.tables.for_control_plane(writes=True), NAME, clock.datetime)
+    tenants = TenantRepository(stack.tables.for_control_plane(writes=True), NAME, clock.datetime)
     server.publisher.autopilot = Autopilot(
-        tenants=register,
+        tenants=tenants,
         collections=COLLECTIONS,
         mode="on",
-        grow=StartReshard(register, COLLECTIONS),
+        grow=StartReshard(tenants, COLLECTIONS),
         now=clock.datetime,
     )
     for _ in range(0, WINDOW_SECONDS + STEP_SECONDS, STEP_SECONDS):
-        assert (await register.get(tenant)).shards == {}
+        assert (await tenants.get(tenant)).shards == {}
         await server.create_stores(tenant, 400)
         await server.publish()
         clock.now += STEP_SECONDS
-    counts = (await register.get(tenant)).shards["stores"]
+    counts = (await tenants.get(tenant)).shards["stores"]
     assert (counts.read_shards, counts.write_shards) == (4, 1)
     assert counts.job_id is not None
     await server.publish()
-    assert (await register.get(tenant)).shards["stores"] == counts
+    assert (await tenants.get(tenant)).shards["stores"] == counts
 
 
 async def test_nothing_is_written_or_read_while_nothing_is_hot(

@@ -53,7 +53,7 @@ async def test_a_tenant_goes_and_comes_back_with_all_it_has_and_its_neighbours_s
     assert back.items_changed == len(before)
     assert await emails(stack, mover, tenant) == listed
     assert places(stack, neighbour) == others
-    kinds = [one.node.kind for one in (await mover.register.events(tenant, first=50, after=None)).edges]
+    kinds = [one.node.kind for one in (await mover.tenants.events(tenant, first=50, after=None)).edges]
     assert kinds[:6] == [
         "tenant.moved",
         "tenant.move_clearing",

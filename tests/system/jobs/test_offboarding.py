@@ -133,12 +133,12 @@ async def test_confirm_has_to_be_the_id_and_nothing_happens_otherwise(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     given = offboarder(by, tmp_path, time)
-    before = await given.register.get(tenant)
+    before = await given.tenants.get(tenant)
     for wrong in ("", tenant.upper(), f"{tenant} ", "acme"):
         with pytest.raises(BadInput) as refusal:
             await begin(given, tenant, wrong or "-")
         assert refusal.value.extensions == {"field": "confirm"}
-    assert await given.register.get(tenant) == before
+    assert await given.tenants.get(tenant) == before
     assert await given.find_job(tenant) is None
     with pytest.raises(NotFound):
         await begin(given, TenantId("nobody-here"))
@@ -208,7 +208,7 @@ async def test_a_tenant_that_is_still_written_is_not_certified(
     given = offboarder(by, tmp_path, time)
     with pytest.raises(Conflict, match="keep appearing"):
         await offboard(watched(given, stubborn), tenant)
-    assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
+    assert (await given.tenants.get(tenant)).status is TenantStatus.OFFBOARDING
     job = await given.run(tenant)
     assert (job.phase, job.exported) == (OffboardingPhase.FINISHED, job.purged)
 
@@ -268,7 +268,7 @@ async def test_an_index_that_never_lets_go_keeps_it_from_being_certified(
     given = offboarder(with_client(by, lagging), tmp_path, time)
     with pytest.raises(Conflict, match="keep appearing"):
         await offboard(given, tenant)
-    assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
+    assert (await given.tenants.get(tenant)).status is TenantStatus.OFFBOARDING
 
 
 async def test_counts_that_differ_are_not_certified(
@@ -281,7 +281,7 @@ async def test_counts_that_differ_are_not_certified(
     await given.set_state(tenant, purged=4)
     with pytest.raises(Conflict, match="5 items were exported and 4 purged"):
         await given.run(tenant)
-    assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
+    assert (await given.tenants.get(tenant)).status is TenantStatus.OFFBOARDING
 
 
 async def test_a_key_outside_the_fence_is_never_purged(
@@ -311,14 +311,14 @@ async def test_what_is_left_of_it_is_that_it_was(
     factory = AdminContextFactory(
         settings=stack.settings, tables=stack.tables, publish_suspensions=stack.connections.publish_suspensions
     )
-    onboard = factory.onboarding(given.register)
+    onboard = factory.onboarding(given.tenants)
     await onboard(wanted)
     job = await offboard(given, wanted.id)
-    tenant = await given.register.get(wanted.id)
+    tenant = await given.tenants.get(wanted.id)
     assert (tenant.status, tenant.name, tenant.issuer, tenant.owner_id) == (TenantStatus.OFFBOARDED, "leaver", "", "")
     assert (tenant.request, tenant.reason, tenant.shards, tenant.stored_bytes) == ("", None, {}, 0)
-    assert await given.register.find_issuer(ISSUER) is None
-    happened = [one async for one in given.register.table.iterate_shards(events_of_tenant, tenant=wanted.id)]
+    assert await given.tenants.find_issuer(ISSUER) is None
+    happened = [one async for one in given.tenants.table.iterate_shards(events_of_tenant, tenant=wanted.id)]
     assert [one.kind for one in happened][:2] == ["tenant.offboarded", "tenant.offboarding"]
     assert happened[0].by == OPERATOR
     assert not any("leaver.example" in one.detail or ISSUER in one.detail for one in happened)
@@ -338,12 +338,12 @@ async def test_an_issuer_that_another_tenant_claimed_since_is_not_freed(
     given, issuer = offboarder(by, tmp_path, time), "https://id.somebody.example"
     owner = await stack.new_tenant()
     identity = new_tenant_issuer(owner, issuer, TenantIdentityProvider(issuer=issuer).jwks(), None, time.datetime())
-    await given.register.claim(
-        replace(await given.register.get(tenant), id=TenantId("claimer"), issuer=issuer), identity, {}
+    await given.tenants.claim(
+        replace(await given.tenants.get(tenant), id=TenantId("claimer"), issuer=issuer), identity, {}
     )
-    await given.register.change(tenant, "test", lambda one: replace(one, issuer=issuer), detail={})
+    await given.tenants.change(tenant, "test", lambda one: replace(one, issuer=issuer), detail={})
     await offboard(given, tenant)
-    assert await given.register.find_issuer(issuer) == identity
+    assert await given.tenants.find_issuer(issuer) == identity
 
 
 async def test_asked_again_it_answers_with_the_same_certificate(
@@ -355,7 +355,7 @@ async def test_asked_again_it_answers_with_the_same_certificate(
     again = await begin(given, tenant)
     assert again.tenant.status is TenantStatus.OFFBOARDED
     assert (await given.run(tenant)).certificate == state_of(again.job).certificate == first.certificate
-    assert [one.kind async for one in given.register.table.iterate_shards(events_of_tenant, tenant=tenant)].count(
+    assert [one.kind async for one in given.tenants.table.iterate_shards(events_of_tenant, tenant=tenant)].count(
         "tenant.offboarded"
     ) == 1
 

@@ -64,8 +64,8 @@ async def expected(given: Offboarder, job: OffboardingState) -> bytes:
 
 async def state(given: Offboarder, tenant: TenantId) -> tuple[object, ...]:
     job, reached = await given.job(tenant), await given.state(tenant)
-    found = await given.register.get(tenant)
-    happened = [one.kind async for one in given.register.table.iterate_shards(events_of_tenant, tenant=tenant)]
+    found = await given.tenants.get(tenant)
+    happened = [one.kind async for one in given.tenants.table.iterate_shards(events_of_tenant, tenant=tenant)]
     counted = (reached.phase, reached.exported, reached.purged, reached.round)
     return found.status, found.name == tenant, *counted, job.worker, happened
 

@@ -47,7 +47,7 @@ async def test_every_third_call_of_each_kind_may_fail(
     assert (job.phase, job.exported, job.purged, job.round) == (OffboardingPhase.FINISHED, 40, 40, 2)
     assert items_of(all_items(stack), tenant) == []
     compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
-    happened = [one.kind async for one in given.register.table.iterate_shards(events_of_tenant, tenant=tenant)]
+    happened = [one.kind async for one in given.tenants.table.iterate_shards(events_of_tenant, tenant=tenant)]
     assert happened == ["tenant.offboarded", "tenant.offboarding", "tenant.entered"]
 
 
@@ -69,6 +69,6 @@ async def test_a_fence_that_cannot_be_shut_keeps_everything_where_it_is(
     with pytest.raises(Unreachable):
         await broken.run(tenant)
     assert len(items_of(all_items(stack), tenant)) == 4
-    assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
+    assert (await given.tenants.get(tenant)).status is TenantStatus.OFFBOARDING
     await begin(given, tenant)
     assert (await given.run(tenant)).exported == 4

@@ -113,7 +113,7 @@ async def test_a_worker_that_lost_its_lease_publishes_purges_and_drops_nothing(
     quiet = replace(given, publish_suspensions=publish)
     with pytest.raises(Throttled, match="another worker may have taken over"):
         await quiet.run(tenant, store, failpoint=lose_lease)
-    silo, found = own(stack, tenant), await given.register.get(tenant)
+    silo, found = own(stack, tenant), await given.tenants.get(tenant)
     assert found.status is TenantStatus.OFFBOARDING
     assert published == []
     assert not certificates(tmp_path) or phase is OffboardingPhase.FINISHING

@@ -76,7 +76,7 @@ async def placed(stack: ServiceStack, by: MigratorAccess, given: Offboarder, nam
     for item in items_of(all_items(stack), tenant):
         client.put_item(TableName=silo(stack, tenant), Item=item)
         client.delete_item(TableName=pool, Key={"PK": item["PK"], "SK": item["SK"]})
-    await given.register.change(tenant, "test", lambda one: replace(one, placement=Placement.SILO), detail={})
+    await given.tenants.change(tenant, "test", lambda one: replace(one, placement=Placement.SILO), detail={})
     return tenant
 
 
@@ -107,7 +107,7 @@ async def test_its_table_goes_with_it_and_its_neighbours_stay(
     claims = verify_certificate(job.certificate or "", KEY.verifier)
     assert (claims["table"], claims["silo"], claims["purged"]) == (stack.settings.table, silo(stack, tenant), COUNT)
     compare_export(claims, tmp_path / job.export)
-    found = await given.register.get(tenant)
+    found = await given.tenants.get(tenant)
     assert (found.status, found.placement) == (TenantStatus.OFFBOARDED, Placement.POOL)
 
 

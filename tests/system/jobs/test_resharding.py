@@ -180,11 +180,11 @@ async def test_what_cannot_be_is_refused_and_nothing_is_written(
     stack: ServiceStack, tenant: TenantId, by: MigratorAccess, collection: str, shards: int, words: str
 ) -> None:
     resharder = ReshardRun(by=by)
-    before = await resharder.register.get(tenant)
+    before = await resharder.tenants.get(tenant)
     with pytest.raises(BadInput, match=words) as refused:
         await resharder.begin(tenant, collection, shards)
     assert refused.value.code == "BAD_USER_INPUT"
-    assert await resharder.register.get(tenant) == before
+    assert await resharder.tenants.get(tenant) == before
 
 
 async def test_rebalancing_keeps_the_number_of_shards(tenant: TenantId, by: MigratorAccess) -> None:
@@ -197,7 +197,7 @@ async def test_a_tenant_that_leaves_or_is_not_there_yet_keeps_its_shards(
     tenant: TenantId, by: MigratorAccess, status: TenantStatus
 ) -> None:
     resharder = ReshardRun(by=by)
-    await resharder.register.change(tenant, "tenant.changed", lambda one: replace(one, status=status), detail={})
+    await resharder.tenants.change(tenant, "tenant.changed", lambda one: replace(one, status=status), detail={})
     with pytest.raises(Conflict, match=f"the tenant is {status}") as refused:
         await resharder.begin(tenant, "users", 4)
     assert refused.value.code == "CONFLICT"
@@ -222,9 +222,9 @@ async def test_one_change_at_a_time_and_the_same_wish_goes_on_with_it(tenant: Te
 async def test_a_wish_that_is_met_already_changes_nothing(tenant: TenantId, by: MigratorAccess) -> None:
     resharder = ReshardRun(by=by)
     await resharder.reshard(tenant, "users", 4)
-    before, asked = await resharder.register.get(tenant), list[Any]()
-    await StartReshard(resharder.register, COLLECTIONS, run_in_background=asked.append)(tenant, "users", 4)
-    assert (await resharder.register.get(tenant), asked) == (before, [])
+    before, asked = await resharder.tenants.get(tenant), list[Any]()
+    await StartReshard(resharder.tenants, COLLECTIONS, run_in_background=asked.append)(tenant, "users", 4)
+    assert (await resharder.tenants.get(tenant), asked) == (before, [])
 
 
 async def test_two_who_wish_at_once_begin_one_change(tenant: TenantId, by: MigratorAccess) -> None:
@@ -239,7 +239,7 @@ async def test_every_step_is_an_event(tenant: TenantId, by: MigratorAccess) -> N
     for shards, rebalance in ((4, False), (4, True), (2, False)):
         await resharder.reshard(tenant, "users", shards, rebalance=rebalance)
         await resharder.time.sleep(1)
-    page = await resharder.register.events(tenant, first=10, after=None)
+    page = await resharder.tenants.events(tenant, first=10, after=None)
     kinds = ["growing", "grown", "rebalancing", "rebalanced", "shrinking", "shrunk"]
     assert {one.kind for one in page.items} == {"tenant.entered", *(f"shards.{kind}" for kind in kinds)}
 

@@ -30,7 +30,7 @@ async def test_what_changes_without_a_new_version_meanwhile_is_no_damage(
 ) -> None:
     tenant, resharder = await stack.new_tenant("contended"), ReshardRun(by=by)
     await resharder.reshard(tenant, "users", 8)
-    table = stack.table(tenant, shards=ShardMap((await resharder.register.get(tenant)).shards))
+    table = stack.table(tenant, shards=ShardMap((await resharder.tenants.get(tenant)).shards))
     ids = [
         (await UserRepository(table).create(email=f"{number}@x.example", name="A", role=Role.MEMBER)).id
         for number in range(12)
@@ -48,7 +48,7 @@ async def test_what_changes_without_a_new_version_meanwhile_is_no_damage(
     await resharder.run(begun, page_size=4)
     stopped = True
     await others
-    tenant_now = await resharder.register.get(tenant)
+    tenant_now = await resharder.tenants.get(tenant)
     assert (counts_of(tenant_now, "users").read_shards, put > 3) == (1, True)
     listed = await UserRepository(stack.tables.for_tenant(location_of(tenant_now), writes=True)).newest(
         first=50, after=None

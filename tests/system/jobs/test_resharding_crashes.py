@@ -78,7 +78,7 @@ async def begun(stack: ServiceStack, by: MigratorAccess, tenant: TenantId, colle
     filled(stack, tenant, collection, 1 if rebalance else before)
     counts = ShardCounts(read_shards=before, write_shards=before, former_write_shards=(1,))
     resharder = ReshardRun(by=by)
-    await resharder.register.change(
+    await resharder.tenants.change(
         tenant, "tenant.changed", lambda one: with_counts(one, collection, counts), detail={}
     )
     return await resharder.begin(tenant, collection, after, rebalance=rebalance)
@@ -96,9 +96,7 @@ def content(stack: ServiceStack, tenant: TenantId, collection: str) -> tuple[Any
 async def state(resharder: ReshardRun, tenant: TenantId, collection: str, migration: Job) -> tuple[Any, ...]:
     counts = await resharder.counts(tenant, collection)
     found = await resharder.means().store.get(migration.id)
-    kinds = Counter(
-        [one.kind async for one in resharder.register.table.iterate_shards(events_of_tenant, tenant=tenant)]
-    )
+    kinds = Counter([one.kind async for one in resharder.tenants.table.iterate_shards(events_of_tenant, tenant=tenant)])
     return counts, found.phase, found.worker, found.round, kinds
 
 

@@ -172,12 +172,12 @@ async def test_a_freed_issuer_is_not_given_keys_by_the_tenant_that_had_it(stack:
 
 async def test_a_tenant_that_begins_to_leave_meanwhile_gets_no_keys(stack: ServiceStack) -> None:
     id, provider = await claimed(stack)
-    register = register_of(stack)
+    tenants = register_of(stack)
 
     async def leave() -> None:
-        await register.change(id, "tenant.offboarding", partial(replace, status=TenantStatus.OFFBOARDING), detail={})
+        await tenants.change(id, "tenant.offboarding", partial(replace, status=TenantStatus.OFFBOARDING), detail={})
 
-    hurried = Overtaken(register.table, register.by, meanwhile=[leave])
+    hurried = Overtaken(tenants.table, tenants.by, meanwhile=[leave])
     with pytest.raises(Conflict, match="OFFBOARDING"):
         await IssuerKeyRotation(hurried)(id, None, "https://id.example/jwks")
     assert (await kept(stack, provider.issuer)).version == 1

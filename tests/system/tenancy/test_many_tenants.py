@@ -95,11 +95,11 @@ def entered(number: int, month: datetime) -> Tenant:
 async def test_a_list_goes_on_over_months_with_and_without_tenants(stack: ServiceStack, size: int) -> None:
     """Every page ends somewhere else: inside a month, at its end, before a month in which nobody came."""
     months = [datetime(2026, month, 3, tzinfo=UTC) for month in (1, 2, 5, 6)]
-    register = TenantRepository(stack.tables.for_control_plane(writes=True), "somebody")
+    tenants = TenantRepository(stack.tables.for_control_plane(writes=True), "somebody")
     made = [entered(number, month) for month in months for number in range(4)]
     for tenant in made:
-        if await register.find(tenant.id) is None:
-            await register.add(tenant)
+        if await tenants.find(tenant.id) is None:
+            await tenants.add(tenant)
     wanted = [tenant.id for tenant in sorted(made, key=lambda one: one.created_at, reverse=True)]
     ours = set(wanted)
     everybody = [one["id"] for one in await listed(stack.operator_client(), size) if one["id"] in ours]

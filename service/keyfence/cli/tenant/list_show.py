@@ -62,11 +62,11 @@ def list_(
 
 
 async def pages(
-    register: "TenantRepository", status: TenantStatus | None, limit: int | None
+    tenants: "TenantRepository", status: TenantStatus | None, limit: int | None
 ) -> "AsyncIterator[Sequence[Tenant]]":
     after, left = None, limit
     while True:
-        page = await register.newest(status=status, first=min(MAX_PAGE_SIZE, left or MAX_PAGE_SIZE), after=after)
+        page = await tenants.newest(status=status, first=min(MAX_PAGE_SIZE, left or MAX_PAGE_SIZE), after=after)
         yield page.items
         left = None if left is None else left - len(page.edges)
         if left == 0 or not page.has_next or not page.edges:

@@ -54,9 +54,9 @@ def offboard(
         from keyfence.tenancy.suspensions import SuspensionPublisher
 
         control = migrator.control
-        register = TenantRepository(control, operator_name(by))
+        tenants = TenantRepository(control, operator_name(by))
         suspensions = SuspensionPublisher(control, migrator.publish_suspensions)
-        return (await StartOffboarding(register, suspensions)(tenant, confirm)).job
+        return (await StartOffboarding(tenants, suspensions)(tenant, confirm)).job
 
     job = run_job_command(start, data, endpoint_url, rate, exports)
     if job is None:

@@ -37,7 +37,7 @@ class MoveCancelled(Exception):
 class MoveJob:
     """The program. It reads the phase from the tenant, does the work of that phase, and enters the next one."""
 
-    register: TenantRepository
+    tenants: TenantRepository
     differences: ShadowDifferences
     silos: SiloTables
     table_name: Callable[[TenantId, Placement], str]
@@ -66,7 +66,7 @@ class MoveJob:
 
     async def _current_move(self, run: JobRun) -> TableMove | None:
         """Returns the tenant's move, or None if this job's move is over."""
-        move = (await self.register.get(run.job.tenant)).move
+        move = (await self.tenants.get(run.job.tenant)).move
         return move if move and move.job_id == run.job.id else None
 
     async def _plan(self, run: JobRun, move: TableMove) -> None:
@@ -190,7 +190,7 @@ class MoveJob:
             run.check_lease()
             return change(tenant)
 
-        self.on_tenant_changed(await self.register.change(run.job.tenant, event, change_under_lease, detail=detail))
+        self.on_tenant_changed(await self.tenants.change(run.job.tenant, event, change_under_lease, detail=detail))
         run.resources.failpoint(f"after {event}")
 
 

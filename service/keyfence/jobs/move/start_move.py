@@ -44,18 +44,18 @@ TenantChange = Callable[[Tenant], Tenant]
 class StartMove:
     """Starts a move, or resumes or cancels the one that is running. It needs the control plane only."""
 
-    register: TenantRepository
+    tenants: TenantRepository
     on_tenant_changed: Callable[[Tenant], None] = lambda _: None
     run_in_background: Callable[[Job], None] = lambda _: None
     segments: int = SEGMENTS
 
     async def __call__(self, id: TenantId, to: Placement) -> Job:
         """Returns the job. If a move to the other placement is running, it is cancelled."""
-        tenant = await self.register.get(id)
+        tenant = await self.tenants.get(id)
         if tenant.move is None:
             return await self._start(tenant, to)
         if to is not tenant.move.goal:
-            tenant = await self.register.change(id, CANCELLED, cancel_move, detail={"to": to})
+            tenant = await self.tenants.change(id, CANCELLED, cancel_move, detail={"to": to})
             self.on_tenant_changed(tenant)
         return await self._resume(tenant)
 
@@ -65,8 +65,8 @@ class StartMove:
         job = new_job(
             JobKind.MOVE,
             before.id,
-            created_by=self.register.by,
-            at=self.register.now(),
+            created_by=self.tenants.by,
+            at=self.tenants.now(),
             segments=self.segments,
             parameters={"to": to},
         )
@@ -80,14 +80,14 @@ class StartMove:
             return (put(jobs, job, when=absent()),)
 
         detail = {"to": to, "job": job.id}
-        self.on_tenant_changed(await self.register.change(before.id, PLANNED, changed, detail=detail, also=also))
+        self.on_tenant_changed(await self.tenants.change(before.id, PLANNED, changed, detail=detail, also=also))
         self.run_in_background(job)
         return job
 
     async def _resume(self, tenant: Tenant) -> Job:
         if tenant.move is None:
             raise Conflict("the move has just ended; read the tenant and try again")
-        job = await self.register.table.find(job_by_id, id=tenant.move.job_id)
+        job = await self.tenants.table.find(job_by_id, id=tenant.move.job_id)
         if job is None:
             raise Internal(f"tenant {tenant.id} is being moved by job {tenant.move.job_id}, which is missing")
         self.run_in_background(job)

@@ -45,7 +45,7 @@ Step = Callable[[OffboardingState], Awaitable[OffboardingState]]
 class OffboardJob:
     """The program. It starts when the tenant is marked as leaving, and ends when nothing of the tenant is left."""
 
-    register: TenantRepository
+    tenants: TenantRepository
     suspensions: SuspensionPublisher
     as_tenant: Callable[[TenantId, Placement], Table]
     """Makes a table handle with the tenant's own credentials."""
@@ -73,13 +73,13 @@ class _OffboardRun:
     run: JobRun
     file: ExportFile
     restarted: bool = False
-    register: TenantRepository = field(init=False)
+    tenants: TenantRepository = field(init=False)
     steps: Mapping[OffboardingPhase, Step] = field(init=False)
     _tables: dict[Placement, Table] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        register = self.program.register
-        self.register = replace(register, table=self.run.leased(register.table))
+        tenants = self.program.tenants
+        self.tenants = replace(tenants, table=self.run.leased(tenants.table))
         export = ExportPass(self.run, self._table, self.file)
         self.steps = {
             OffboardingPhase.SUSPENDING: self._suspend,
@@ -143,7 +143,7 @@ class _OffboardRun:
         """Makes IAM deny the tenant's sessions, and notes where its items are. A leaving tenant is never moved."""
         self.run.check_lease()
         await self.program.suspensions.publish()
-        placement = (await self.register.get(state.tenant)).placement
+        placement = (await self.tenants.get(state.tenant)).placement
         located = replace(state, placement=placement, phase=OffboardingPhase.SETTLING, export_uri=self._uri())
         silo = self._table(located).caller.table if placement is Placement.SILO else None
         return replace(located, silo=silo)
@@ -173,14 +173,14 @@ class _OffboardRun:
         path = certificate_file(self.program.exports, state.export)
         await asyncio.to_thread(_write_completely, path, state.certificate or "")
         self.run.resources.failpoint("certificate written")
-        await TenantErasure(self.register).erase_event_details(state.tenant)
+        await TenantErasure(self.tenants).erase_event_details(state.tenant)
         return replace(state, phase=OffboardingPhase.FINISHING)
 
     async def _finish(self, state: OffboardingState) -> None:
         failpoint = self.run.resources.failpoint
         failpoint(f"before {state.phase}")
         detail = {"job": self.run.job.id, "exported": state.exported, "purged": state.purged}
-        self.program.on_tenant_changed(await TenantErasure(self.register).finish(state.tenant, detail))
+        self.program.on_tenant_changed(await TenantErasure(self.tenants).finish(state.tenant, detail))
         failpoint(f"after {state.phase}")
 
 

@@ -37,7 +37,7 @@ class StartOffboarding:
 
     It needs the control plane and IAM, and no access to the tenant's items."""
 
-    register: TenantRepository
+    tenants: TenantRepository
     suspensions: SuspensionPublisher
     on_tenant_changed: Callable[[Tenant], None] = lambda _: None
     run_in_background: Callable[[Job], None] = lambda _: None
@@ -51,7 +51,7 @@ class StartOffboarding:
         async def also() -> Sequence[Write[Any]]:
             return *await self.suspensions.adding(id), put(jobs, job, when=absent())
 
-        tenant = await self.register.change(
+        tenant = await self.tenants.change(
             id,
             "tenant.offboarding",
             lambda tenant: mark_offboarding(tenant, job.id),
@@ -63,12 +63,12 @@ class StartOffboarding:
             await self.suspensions.publish()
         stored = await self._job_of(tenant)
         if stored.finished_at:
-            return OffboardingProgress(tenant=await self.register.get(id), job=stored)
+            return OffboardingProgress(tenant=await self.tenants.get(id), job=stored)
         self.run_in_background(stored)
         return OffboardingProgress(tenant=tenant, job=stored)
 
     async def _job_of(self, tenant: Tenant) -> Job:
-        job = await self.register.table.find(job_by_id, id=tenant.offboarding_job_id)
+        job = await self.tenants.table.find(job_by_id, id=tenant.offboarding_job_id)
         if job is None:
             raise Internal(f"tenant {tenant.id} is {tenant.status}, but its job {tenant.offboarding_job_id} is missing")
         return job
@@ -79,7 +79,7 @@ class StartOffboarding:
         return new_job(
             JobKind.OFFBOARD,
             id,
-            created_by=self.register.by,
+            created_by=self.tenants.by,
             at=self.now(),
             phase=state.phase,
             parameters={"export": export},

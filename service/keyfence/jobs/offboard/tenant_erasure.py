@@ -23,26 +23,26 @@ _NO_DETAIL = "{}"
 class TenantErasure:
     """Both steps can be repeated without harm."""
 
-    register: TenantRepository
+    tenants: TenantRepository
 
     async def erase_event_details(self, id: TenantId) -> None:
         """Empties the details of events: names, reasons and issuers. Kind, time and operator of each event stay."""
-        found = [event async for event in self.register.table.iterate_shards(events_of_tenant, tenant=id)]
+        found = [event async for event in self.tenants.table.iterate_shards(events_of_tenant, tenant=id)]
         for event in found:
             if event.kind not in KEPT_EVENTS and event.detail != _NO_DETAIL:
                 change = UpdateExpression(sets={("detail",): _NO_DETAIL})
-                await self.register.table.write(update_attributes(events, {"tenant": id, "id": event.id}, change))
+                await self.tenants.table.write(update_attributes(events, {"tenant": id, "id": event.id}, change))
 
     async def finish(self, id: TenantId, detail: dict[str, object]) -> Tenant:
         """Marks the tenant OFFBOARDED. From then on another tenant may use its issuer; its id is never used again."""
 
         async def also() -> Sequence[Write[Any]]:
-            return await self._issuer_deletion(await self.register.get(id))
+            return await self._issuer_deletion(await self.tenants.get(id))
 
-        return await self.register.change(id, "tenant.offboarded", tombstone, detail=detail, also=also)
+        return await self.tenants.change(id, "tenant.offboarded", tombstone, detail=detail, also=also)
 
     async def _issuer_deletion(self, tenant: Tenant) -> Sequence[Write[Any]]:
-        issuer = await self.register.find_issuer(tenant.issuer) if tenant.issuer else None
+        issuer = await self.tenants.find_issuer(tenant.issuer) if tenant.issuer else None
         if issuer is None or issuer.tenant != tenant.id:
             return ()
         return (delete(issuers, {"digest": issuer.digest}, when=equals("tenant", tenant.id)),)

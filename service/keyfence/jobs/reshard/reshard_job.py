@@ -44,7 +44,7 @@ EntitiesByType = Mapping[str, Entity[Any]]
 class ReshardJob:
     """The program. It does nothing if the shard counts show that the reshard has already been published."""
 
-    register: TenantRepository
+    tenants: TenantRepository
     location: Callable[[TenantId], Awaitable[TenantLocation]]
     table_at: Callable[[TenantLocation], Table]
     settle: timedelta
@@ -54,7 +54,7 @@ class ReshardJob:
     async def __call__(self, run: JobRun) -> None:
         parameters = orjson.loads(run.job.parameters)
         kind, collection = ReshardKind(parameters["kind"]), parameters["collection"]
-        counts = counts_of(await self.register.get(run.job.tenant), collection)
+        counts = counts_of(await self.tenants.get(run.job.tenant), collection)
         if counts.job_id != run.job.id:
             return
         await self._settle(run)
@@ -96,7 +96,7 @@ class ReshardJob:
 
         run.resources.failpoint("before publishing")
         detail = {"collection": collection, "shards": shards, "job": job.id, "moved": job.items_changed}
-        self.on_tenant_changed(await self.register.change(job.tenant, FINISHED_EVENTS[kind], changed, detail=detail))
+        self.on_tenant_changed(await self.tenants.change(job.tenant, FINISHED_EVENTS[kind], changed, detail=detail))
         run.resources.failpoint("published")
 
 

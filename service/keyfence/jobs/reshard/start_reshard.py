@@ -60,7 +60,7 @@ class ReshardRequest(NamedTuple):
 class StartReshard:
     """Starts a reshard, or resumes the one that is running. It needs the control plane only."""
 
-    register: TenantRepository
+    tenants: TenantRepository
     collections: ShardedCollections
     on_tenant_changed: Callable[[Tenant], None] = lambda _: None
     run_in_background: Callable[[Job], None] = lambda _: None
@@ -70,7 +70,7 @@ class StartReshard:
         """Returns the shard counts from now on. Does nothing if the collection is already as requested."""
         name = self.collections.check(collection)
         request = ReshardRequest(name, self.collections.check_count(name, shards), rebalance)
-        before = counts_of(await self.register.get(id), name)
+        before = counts_of(await self.tenants.get(id), name)
         if before.job_id is not None:
             self.run_in_background(await self._running_job(before.job_id, request))
             return before
@@ -79,7 +79,7 @@ class StartReshard:
         return await self._start(id, request, before)
 
     async def _running_job(self, id: str, request: ReshardRequest) -> Job:
-        job = await self.register.table.find(job_by_id, id=id)
+        job = await self.tenants.table.find(job_by_id, id=id)
         if job is None:
             raise Internal(f"the shards are being changed by job {id}, which is missing")
         if not request.is_request_of(job):
@@ -98,8 +98,8 @@ class StartReshard:
         job = new_job(
             JobKind.RESHARD,
             id,
-            created_by=self.register.by,
-            at=self.register.now(),
+            created_by=self.tenants.by,
+            at=self.tenants.now(),
             segments=self.segments,
             parameters=parameters,
         )
@@ -113,7 +113,7 @@ class StartReshard:
             return (put(jobs, job, when=absent()),)
 
         detail = {**parameters, "from": before.write_shards, "job": job.id}
-        tenant = await self.register.change(id, STARTED_EVENTS[kind], changed, detail=detail, also=also)
+        tenant = await self.tenants.change(id, STARTED_EVENTS[kind], changed, detail=detail, also=also)
         self.on_tenant_changed(tenant)
         self.run_in_background(job)
         return counts_of(tenant, request.collection)
