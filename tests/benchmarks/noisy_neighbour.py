@@ -35,6 +35,7 @@ from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch
 from keyfence.settings import Settings
 from keyfence.tenancy.repository import TenantRepository
+from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence.tenancy.tier_quotas import QuotaOverrides
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
@@ -135,7 +136,9 @@ async def _tenants(stack: ServiceStack, quota: int) -> tuple[ApiClient, ApiClien
             await create(email=f"{number}@x.example", name=f"User {number}", role=Role.MEMBER)
     tenants = TenantRepository(stack.tables.for_control_plane(writes=True), "benchmark")
     limited = QuotaOverrides(requests_per_second=quota, read_units_per_second=quota * 10, write_units_per_second=quota)
-    await tenants.change(noisy.tenant, "quotas", lambda one: replace(one, overrides=limited), detail={})
+    await tenants.change(
+        noisy.tenant, TenantEventKind.QUOTAS_CHANGED, lambda one: replace(one, overrides=limited), detail={}
+    )
     return quiet, noisy, free
 
 

@@ -18,6 +18,7 @@ from keyfence.app.domains import load_domains
 from keyfence.cli import app
 from keyfence.http.metrics import METRICS
 from keyfence.settings import Settings
+from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence_iam import lint
 from keyfence_iam.lint.linted_statement import LintRule
 from tests.docs.pages import DOCS
@@ -82,6 +83,16 @@ def log_events_page() -> str:
     return "\n\n".join(["# Log events", NOTE, introduction, table]) + "\n"
 
 
+def tenant_events_page() -> str:
+    """Returns the page of all kinds of events that a tenant can have."""
+    introduction = (
+        "`keyfence tenant show` and the field `Tenant.events` list the events of a tenant, newest first. Each event"
+        " names the operator who caused it, or `keyfence` for the service itself."
+    )
+    table = _table(("kind", "meaning"), [(f"`{kind}`", kind.description) for kind in TenantEventKind])
+    return "\n\n".join(["# Tenant events", NOTE, introduction, table]) + "\n"
+
+
 def lint_rules_page() -> str:
     """Returns the page of all rules of `keyfence policy lint`, by their code."""
     rows = [
@@ -112,6 +123,7 @@ PAGES = {
     FOLDER / "configuration.md": configuration_page,
     FOLDER / "metrics.md": metrics_page,
     FOLDER / "log-events.md": log_events_page,
+    FOLDER / "tenant-events.md": tenant_events_page,
     FOLDER / "lint-rules.md": lint_rules_page,
 }
 

@@ -18,6 +18,7 @@ from keyfence.log import EVENTS
 from keyfence.settings import Settings
 from keyfence.store.shards import MAX_SHARDS
 from keyfence.tenancy.placement import MovePhase
+from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence.tenancy.tier_quotas import TIER_QUOTAS
 from keyfence.usage.hourly_usage import DEFAULT_PRICES, RETENTION
 from tests.docs.pages import DOCS, PAGES, ROOT, prose, table
@@ -39,10 +40,11 @@ def test_the_table_of_log_events_has_every_event_that_is_logged_and_no_other() -
     assert set(EVENTS) == logged
 
 
-def test_the_page_of_tenant_events_has_every_kind_and_no_other() -> None:
-    kinds = {kind for code in source("service") for kind in re.findall(r'"((?:tenant|shards)\.[a-z_]+)"', code)}
-    listed = [row[0].strip("`") for row in table(DOCS / "reference" / "tenant-events.md", "kind")]
-    assert sorted(listed) == sorted(kinds)
+def test_the_service_uses_every_kind_of_tenant_event_and_writes_none_as_a_text() -> None:
+    code = [path.read_text() for path in (ROOT / "service").rglob("*.py") if path.name != "tenant_events.py"]
+    used = {name for text in code for name in re.findall(r"TenantEventKind\.([A-Z_]+)", text)}
+    assert used == set(TenantEventKind.__members__)
+    assert [kind for kind in TenantEventKind if any(f'"{kind}"' in text for text in code)] == []
 
 
 def test_alarms_name_log_events_that_exist() -> None:

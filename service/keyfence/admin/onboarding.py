@@ -17,6 +17,7 @@ from keyfence.store.ids import new_id
 from keyfence.tenancy.issuer_registration import TenantIssuer, new_tenant_issuer
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import NAME_LENGTH, Tenant, checked_name
+from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence.tenancy.tier_quotas import Tier
 from keyfence.validation import checked_email, checked_line
@@ -123,7 +124,7 @@ class Onboarding:
             return written
 
     async def _activated(self, id: TenantId) -> Tenant:
-        return await self.tenants.change(id, "tenant.onboarded", _active, detail={})
+        return await self.tenants.change(id, TenantEventKind.ONBOARDED, _active, detail={})
 
 
 def _same(known: Tenant, wanted: OnboardingRequest) -> Tenant:

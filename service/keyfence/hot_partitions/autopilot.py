@@ -19,6 +19,7 @@ from keyfence.store.shards import ONE_SHARD, ShardCounts, ShardedCollections
 from keyfence.store.writes import Write, put, update_model
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.tenant import TenantId
 
@@ -175,9 +176,11 @@ class Autopilot:
         events = []
         detail = {"collection": need.collection, "from": current, **need.peak}
         if update.announce:
-            events.append(self.tenants.event(tenant.id, "shards.advised", {**detail, "to": recommended}))
+            events.append(
+                self.tenants.event(tenant.id, TenantEventKind.SHARDS_RECOMMENDED, {**detail, "to": recommended})
+            )
         if update.grow and target > current and self._is_dry_run:
-            events.append(self.tenants.event(tenant.id, "shards.would_grow", {**detail, "to": target}))
+            events.append(self.tenants.event(tenant.id, TenantEventKind.SHARDS_WOULD_GROW, {**detail, "to": target}))
         return events
 
     @property

@@ -16,6 +16,7 @@ from keyfence.tenancy.issuer_registration import IssuerKeys, TenantIssuer, check
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.suspensions import SuspensionPublisher
 from keyfence.tenancy.tenant import Tenant, checked_name, checked_reason
+from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence.tenancy.tenant_status import TenantStatus, check_transition
 from keyfence.tenancy.tier_quotas import Tier, with_overrides
 from keyfence_iam.tenant import TenantId
@@ -34,7 +35,7 @@ class TenantAdministration:
         return self._notify(
             await self.tenants.change(
                 id,
-                "tenant.renamed",
+                TenantEventKind.RENAMED,
                 lambda tenant: replace(require_not_leaving(tenant), name=checked),
                 detail={"name": checked},
                 expected_version=expected_version,
@@ -43,14 +44,17 @@ class TenantAdministration:
 
     async def set_tier(self, id: TenantId, tier: Tier) -> Tenant:
         changed = await self.tenants.change(
-            id, "tenant.tier", lambda tenant: replace(require_not_leaving(tenant), tier=tier), detail={"tier": tier}
+            id,
+            TenantEventKind.TIER_CHANGED,
+            lambda tenant: replace(require_not_leaving(tenant), tier=tier),
+            detail={"tier": tier},
         )
         return self._notify(changed)
 
     async def set_quotas(self, id: TenantId, changes: Mapping[str, int]) -> Tenant:
         changed = await self.tenants.change(
             id,
-            "tenant.quotas",
+            TenantEventKind.QUOTAS_CHANGED,
             lambda tenant: replace(require_not_leaving(tenant), overrides=with_overrides(tenant.overrides, changes)),
             detail={attribute_name(name): value for name, value in changes.items()},
         )
@@ -61,7 +65,7 @@ class TenantAdministration:
         checked = checked_reason(reason)
         changed = await self.tenants.change(
             id,
-            "tenant.suspended",
+            TenantEventKind.SUSPENDED,
             lambda tenant: suspended(tenant, checked),
             detail={"reason": checked},
             also=lambda: self.suspensions.adding(id),
@@ -73,7 +77,7 @@ class TenantAdministration:
     async def resume(self, id: TenantId) -> Tenant:
         """Resumes a tenant. IAM allows its sessions before this returns, so that its next request succeeds."""
         changed = await self.tenants.change(
-            id, "tenant.resumed", resumed, detail={}, also=lambda: self.suspensions.removing(id)
+            id, TenantEventKind.RESUMED, resumed, detail={}, also=lambda: self.suspensions.removing(id)
         )
         await self.suspensions.publish()
         return self._notify(changed)
@@ -141,7 +145,7 @@ class IssuerKeyRotation:
             await self.tenants.table.write(
                 update_model(issuers, before, after),
                 update_model(tenants, tenant, tenant),
-                self.tenants.event(id, "tenant.identity", _detail(after)),
+                self.tenants.event(id, TenantEventKind.ISSUER_KEYS_CHANGED, _detail(after)),
             )
         return tenant
 

@@ -26,7 +26,7 @@ from keyfence.tenancy.access_patterns import (
 )
 from keyfence.tenancy.issuer_registration import TenantIssuer, issuer_digest
 from keyfence.tenancy.tenant import Tenant, TenantSummary
-from keyfence.tenancy.tenant_events import TenantEvent, new_event
+from keyfence.tenancy.tenant_events import TenantEvent, TenantEventKind, new_event
 from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.tenant import InvalidTenantId, TenantId
 from keyfence_iam.tenant import parse_tenant_id as tenant_id
@@ -105,18 +105,18 @@ class TenantRepository:
         await self.table.write(
             put(tenants, tenant, when=absent(), on_failure=ID_TAKEN),
             put(issuers, identity, when=absent(), on_failure=ISSUER_TAKEN),
-            self.event(tenant.id, "tenant.claimed", detail),
+            self.event(tenant.id, TenantEventKind.REGISTERED, detail),
         )
 
     async def add(self, tenant: Tenant) -> None:
         """Stores a new tenant whose tokens come from an issuer in the settings."""
-        entered = self.event(tenant.id, "tenant.entered", {"tier": tenant.tier})
+        entered = self.event(tenant.id, TenantEventKind.ADDED, {"tier": tenant.tier})
         await self.table.write(put(tenants, tenant, when=absent(), on_failure=ID_TAKEN), entered)
 
     async def change(
         self,
         id: TenantId,
-        kind: str,
+        kind: TenantEventKind,
         changed: Callable[[Tenant], Tenant],
         *,
         detail: Detail,
@@ -133,7 +133,7 @@ class TenantRepository:
     async def _change(
         self,
         id: TenantId,
-        kind: str,
+        kind: TenantEventKind,
         changed: Callable[[Tenant], Tenant],
         also: Also,
         detail: Detail,
@@ -148,7 +148,7 @@ class TenantRepository:
         await self.table.write(update_model(tenants, before, after), *await also(), self.event(id, kind, detail))
         return after
 
-    def event(self, id: TenantId, kind: str, detail: Detail) -> Write[TenantEvent]:
+    def event(self, id: TenantId, kind: TenantEventKind, detail: Detail) -> Write[TenantEvent]:
         return put(events, new_event(id, kind, by=self.by, at=self.now(), detail=detail))
 
     async def _whole(self, page: Page[TenantSummary]) -> Page[Tenant]:

@@ -105,7 +105,7 @@ async def test_a_full_collection_gets_one_advice_immediately(fleet: Fleet) -> No
     await fleet.tenant()
     await fleet.looked(fleet.server("off"), 2_000, WINDOW_SECONDS)
     told = {"collection": "open_orders", "from": 1, "to": 4, "peak": 2_000.0, "units": "write"}
-    assert await fleet.events() == [("shards.advised", told)]
+    assert await fleet.events() == [("shards.recommended", told)]
 
 
 async def test_a_collection_with_room_gets_no_advice(fleet: Fleet) -> None:
@@ -130,9 +130,9 @@ async def test_a_dry_run_announces_growth_when_the_need_lasts_for_two_windows(fl
     await fleet.tenant()
     server = fleet.server()
     await fleet.looked(server, 2_000, WINDOW_SECONDS)
-    assert [kind for kind, _ in await fleet.events()] == ["shards.advised"]
+    assert [kind for kind, _ in await fleet.events()] == ["shards.recommended"]
     await fleet.looked(server, 2_000, WINDOW_SECONDS * 3)
-    assert [kind for kind, _ in await fleet.events()] == ["shards.advised", "shards.would_grow"]
+    assert [kind for kind, _ in await fleet.events()] == ["shards.recommended", "shards.would_grow"]
     assert fleet.grown == []
 
 
@@ -153,7 +153,7 @@ async def test_growth_is_started_once_by_one_of_all_servers(fleet: Fleet) -> Non
         await asyncio.gather(*(one.review(writing(2_000)) for one in servers))
         fleet.clock.now += STEP_SECONDS
     assert fleet.grown == [(ACME, "open_orders", 4)]
-    assert [kind for kind, _ in await fleet.events()] == ["shards.advised"]
+    assert [kind for kind, _ in await fleet.events()] == ["shards.recommended"]
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ async def test_growth_is_limited_by_the_tier_and_the_advice_is_not(fleet: Fleet,
 async def test_a_tenant_at_the_limit_of_its_tier_does_not_grow(fleet: Fleet) -> None:
     await fleet.tenant(Tier.STANDARD, shards={"open_orders": ShardCounts(read_shards=4, write_shards=4)})
     await fleet.looked(fleet.server(), 5_000, WINDOW_SECONDS * 3)
-    assert [kind for kind, _ in await fleet.events()] == ["shards.advised"]
+    assert [kind for kind, _ in await fleet.events()] == ["shards.recommended"]
 
 
 @pytest.mark.parametrize(
@@ -218,10 +218,10 @@ async def test_a_failed_growth_is_tried_again_after_a_while(fleet: Fleet, error:
 async def test_switched_off_the_autopilot_only_advises(fleet: Fleet) -> None:
     await fleet.tenant()
     await fleet.looked(fleet.server("off"), 2_000, WINDOW_SECONDS * 4)
-    assert ([kind for kind, _ in await fleet.events()], fleet.grown) == (["shards.advised"], [])
+    assert ([kind for kind, _ in await fleet.events()], fleet.grown) == (["shards.recommended"], [])
 
 
 async def test_without_a_way_to_grow_the_autopilot_announces_what_it_would_do(fleet: Fleet) -> None:
     await fleet.tenant()
     await fleet.looked(fleet.server("on", wired=False), 2_000, WINDOW_SECONDS * 3)
-    assert [kind for kind, _ in await fleet.events()] == ["shards.advised", "shards.would_grow"]
+    assert [kind for kind, _ in await fleet.events()] == ["shards.recommended", "shards.would_grow"]

@@ -15,6 +15,7 @@ from keyfence.hot_partitions.hot_partition_finder import HotPartitionReport
 from keyfence.hot_partitions.partition_load import PartitionLoad, TenantPartition, step_of
 from keyfence.store.shards import ShardCounts
 from keyfence.tenancy.repository import TenantRepository
+from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 from keyfence_iam.tenant import TenantId
 from tests.stack import ApiClient, ServiceStack
@@ -90,7 +91,7 @@ async def test_the_recommendation_is_never_below_the_current_number_of_shards(
 ) -> None:
     counts = {"open_orders": ShardCounts(read_shards=16, write_shards=16)}
     tenants = TenantRepository(stack.tables.for_control_plane(writes=True), "the-tests")
-    await tenants.change(tenant, "tenant.tier", lambda one: replace(one, shards=counts), detail={})
+    await tenants.change(tenant, TenantEventKind.SHARDS_GROWN, lambda one: replace(one, shards=counts), detail={})
     place = TenantPartition(tenant, "GSI2", f"TENANT#{tenant}#OPEN#00")
     whole = place._replace(key=f"TENANT#{tenant}#OPEN")
     await fleet.put(

@@ -34,7 +34,7 @@ async def test_the_same_request_again_answers_with_the_same_tenant(stack: Servic
     newcomer = TenantApplicant.named()
     first, again = await newcomer.onboard(stack), await newcomer.onboard(stack)
     assert again == {**first, "created": False}
-    assert await event_kinds(stack, newcomer.id) == ["tenant.claimed", "tenant.onboarded"]
+    assert await event_kinds(stack, newcomer.id) == ["tenant.registered", "tenant.onboarded"]
 
 
 async def test_concurrent_equal_requests_create_one_tenant(stack: ServiceStack) -> None:
@@ -42,7 +42,7 @@ async def test_concurrent_equal_requests_create_one_tenant(stack: ServiceStack) 
     answers = await asyncio.gather(*(newcomer.onboard(stack) for _ in range(8)))
     assert [answer["created"] for answer in answers].count(True) == 1
     assert len({answer["owner"]["id"] for answer in answers}) == 1
-    assert await event_kinds(stack, newcomer.id) == ["tenant.claimed", "tenant.onboarded"]
+    assert await event_kinds(stack, newcomer.id) == ["tenant.registered", "tenant.onboarded"]
     users = await newcomer.session(stack).data("{ users { edges { node { id } } } }")
     assert [edge["node"]["id"] for edge in users["users"]["edges"]] == [answers[0]["owner"]["id"]]
 

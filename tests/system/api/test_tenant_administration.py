@@ -134,8 +134,8 @@ async def test_every_change_is_an_event_with_the_operators_name(stack: ServiceSt
     await somebody.data(RESUME, id=newcomer.id)
     assert (await event_kinds(stack, newcomer.id))[2:] == [
         "tenant.renamed",
-        "tenant.tier",
-        "tenant.quotas",
+        "tenant.tier_changed",
+        "tenant.quotas_changed",
         "tenant.suspended",
         "tenant.resumed",
     ]

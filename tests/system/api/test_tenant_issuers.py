@@ -128,7 +128,11 @@ async def test_setting_keys_leaves_an_event_and_the_issuer_as_it_is(stack: Servi
     await newcomer.onboard(stack)
     answer = await stack.operator_client().data(SET, id=newcomer.id, jwks=rotated(newcomer.provider).jwks())
     assert answer["setIdentity"]["issuer"] == newcomer.provider.issuer
-    assert await event_kinds(stack, newcomer.id) == ["tenant.claimed", "tenant.onboarded", "tenant.identity"]
+    assert await event_kinds(stack, newcomer.id) == [
+        "tenant.registered",
+        "tenant.onboarded",
+        "tenant.issuer_keys_changed",
+    ]
 
 
 @pytest.mark.parametrize(

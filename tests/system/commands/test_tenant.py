@@ -177,10 +177,10 @@ def test_show_has_all_that_is_known_of_a_tenant(stack: ServiceStack) -> None:
     assert ["users", "7", "agreed"] in lines
     assert ["requestsPerSecond", "2,000", "tier", "PREMIUM"] in lines
     assert ["all", "collections", "1", "1"] in lines
-    assert any(line[2:] == ["tenant.quotas", "cli:ann", '{"users":7}'] for line in lines)
+    assert any(line[2:] == ["tenant.quotas_changed", "cli:ann", '{"users":7}'] for line in lines)
     found = told("show", id, "--events", "2")
     assert set(found) == TENANT_KEYS | {"shards", "events"}
-    assert [one["kind"] for one in found["events"]] == ["tenant.quotas", "tenant.onboarded"]
+    assert [one["kind"] for one in found["events"]] == ["tenant.quotas_changed", "tenant.onboarded"]
     assert set(found["events"][0]) == {"id", "at", "kind", "by", "detail"}
     assert found["overrides"] == {"users": 7}
 

@@ -14,6 +14,7 @@ from keyfence.tenancy.placement import MovePhase, Placement, TableMove
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
 from keyfence.tenancy.tenant_cache import location_of
+from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence_iam.deployment import silo_table
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
@@ -50,7 +51,7 @@ class MovingTenant:
         tenants = TenantRepository(self.stack.tables.for_control_plane(writes=True), "the-tests")
         return await tenants.change(
             self.tenant,
-            "tenant.moved",
+            TenantEventKind.MOVED,
             lambda tenant: replace(tenant, placement=placement, move=move or None),
             detail={},
         )

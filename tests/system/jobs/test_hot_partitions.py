@@ -141,7 +141,7 @@ async def test_a_hot_collection_is_listed_with_its_units_throttles_and_shards_an
     assert (hot.load.collection, hot.load.write, hot.load.read) == ("stores", 400 * UNITS / STEP_SECONDS, 0.0)
     assert hot.load.throttled == turned_away(limits, place.key) > 300
     assert hot.recommended_shards == 3
-    assert (await kinds(stack, tenant), await kinds(stack, neighbour)) == (["shards.advised"], [])
+    assert (await kinds(stack, tenant), await kinds(stack, neighbour)) == (["shards.recommended"], [])
 
 
 async def test_the_shards_of_a_collection_are_added_up(

@@ -25,6 +25,7 @@ from keyfence.store.job_writes import delete_items
 from keyfence.store.keys import Fence
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.issuer_registration import new_tenant_issuer
+from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence.tenancy.tier_quotas import Tier
 from keyfence_iam.credentials import Credentials
@@ -341,7 +342,9 @@ async def test_an_issuer_that_another_tenant_claimed_since_is_not_freed(
     await given.tenants.claim(
         replace(await given.tenants.get(tenant), id=TenantId("claimer"), issuer=issuer), identity, {}
     )
-    await given.tenants.change(tenant, "test", lambda one: replace(one, issuer=issuer), detail={})
+    await given.tenants.change(
+        tenant, TenantEventKind.ISSUER_KEYS_CHANGED, lambda one: replace(one, issuer=issuer), detail={}
+    )
     await offboard(given, tenant)
     assert await given.tenants.find_issuer(issuer) == identity
 
@@ -356,7 +359,7 @@ async def test_asked_again_it_answers_with_the_same_certificate(
     assert again.tenant.status is TenantStatus.OFFBOARDED
     assert (await given.run(tenant)).certificate == state_of(again.job).certificate == first.certificate
     assert [one.kind async for one in given.tenants.table.iterate_shards(events_of_tenant, tenant=tenant)].count(
-        "tenant.offboarded"
+        TenantEventKind.OFFBOARDED
     ) == 1
 
 

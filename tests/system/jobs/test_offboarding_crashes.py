@@ -80,7 +80,7 @@ async def ended(stack: ServiceStack, given: Offboarder, tenant: TenantId, export
         COUNT,
         2,
         None,
-        ["tenant.offboarded", "tenant.offboarding", "tenant.entered"],
+        ["tenant.offboarded", "tenant.offboarding", "tenant.added"],
     )
     job = await given.state(tenant)
     assert (exports / job.export).read_bytes() == content
@@ -142,7 +142,7 @@ async def test_a_beginning_may_die_at_any_call(stack: ServiceStack, by: Migrator
         job = (await begin(healthy, tenant)).job
         assert job.phase == OffboardingPhase.SUSPENDING
         await healthy.run(tenant)
-        assert (await state(healthy, tenant))[-1] == ["tenant.offboarded", "tenant.offboarding", "tenant.entered"]
+        assert (await state(healthy, tenant))[-1] == ["tenant.offboarded", "tenant.offboarding", "tenant.added"]
         if not process.crashed:
             break
     assert at > 6

@@ -48,7 +48,7 @@ async def test_every_third_call_of_each_kind_may_fail(
     assert items_of(all_items(stack), tenant) == []
     compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
     happened = [one.kind async for one in given.tenants.table.iterate_shards(events_of_tenant, tenant=tenant)]
-    assert happened == ["tenant.offboarded", "tenant.offboarding", "tenant.entered"]
+    assert happened == ["tenant.offboarded", "tenant.offboarding", "tenant.added"]
 
 
 async def test_a_fence_that_cannot_be_shut_keeps_everything_where_it_is(

@@ -16,6 +16,7 @@ from keyfence.jobs.offboard.certificate import compare_export, verify_certificat
 from keyfence.jobs.offboard.offboarding_state import OffboardingPhase, OffboardingState
 from keyfence.store.codec import Item
 from keyfence.tenancy.placement import Placement
+from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.tenant import TenantId
 from tests.failures.crashing_client import Crash
@@ -76,7 +77,9 @@ async def placed(stack: ServiceStack, by: MigratorAccess, given: Offboarder, nam
     for item in items_of(all_items(stack), tenant):
         client.put_item(TableName=silo(stack, tenant), Item=item)
         client.delete_item(TableName=pool, Key={"PK": item["PK"], "SK": item["SK"]})
-    await given.tenants.change(tenant, "test", lambda one: replace(one, placement=Placement.SILO), detail={})
+    await given.tenants.change(
+        tenant, TenantEventKind.MOVED, lambda one: replace(one, placement=Placement.SILO), detail={}
+    )
     return tenant
 
 

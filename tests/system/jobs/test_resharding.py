@@ -20,6 +20,7 @@ from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
 from keyfence.store.shards import MoveDirection, ShardCounts, shard_of
 from keyfence.store.table import Table
 from keyfence.store.writes import ActivityNote, put
+from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.tenant import TenantId
 from tests import tier
@@ -197,7 +198,9 @@ async def test_a_tenant_that_leaves_or_is_not_there_yet_keeps_its_shards(
     tenant: TenantId, by: MigratorAccess, status: TenantStatus
 ) -> None:
     resharder = ReshardRun(by=by)
-    await resharder.tenants.change(tenant, "tenant.changed", lambda one: replace(one, status=status), detail={})
+    await resharder.tenants.change(
+        tenant, TenantEventKind.SUSPENDED, lambda one: replace(one, status=status), detail={}
+    )
     with pytest.raises(Conflict, match=f"the tenant is {status}") as refused:
         await resharder.begin(tenant, "users", 4)
     assert refused.value.code == "CONFLICT"
@@ -241,7 +244,7 @@ async def test_every_step_is_an_event(tenant: TenantId, by: MigratorAccess) -> N
         await resharder.time.sleep(1)
     page = await resharder.tenants.events(tenant, first=10, after=None)
     kinds = ["growing", "grown", "rebalancing", "rebalanced", "shrinking", "shrunk"]
-    assert {one.kind for one in page.items} == {"tenant.entered", *(f"shards.{kind}" for kind in kinds)}
+    assert {one.kind for one in page.items} == {"tenant.added", *(f"shards.{kind}" for kind in kinds)}
 
 
 async def test_who_takes_over_from_one_that_waited_waits_once_more(tenant: TenantId, by: MigratorAccess) -> None:

@@ -24,6 +24,7 @@ from keyfence.store.entity import Entity
 from keyfence.store.keys import Fence
 from keyfence.store.shards import ShardCounts
 from keyfence.tenancy.access_patterns import events_of_tenant
+from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.failures.crashing_client import Crash
@@ -79,7 +80,7 @@ async def begun(stack: ServiceStack, by: MigratorAccess, tenant: TenantId, colle
     counts = ShardCounts(read_shards=before, write_shards=before, former_write_shards=(1,))
     resharder = ReshardRun(by=by)
     await resharder.tenants.change(
-        tenant, "tenant.changed", lambda one: with_counts(one, collection, counts), detail={}
+        tenant, TenantEventKind.SHARDS_GROWN, lambda one: with_counts(one, collection, counts), detail={}
     )
     return await resharder.begin(tenant, collection, after, rebalance=rebalance)
 

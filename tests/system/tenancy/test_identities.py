@@ -17,6 +17,7 @@ from keyfence.tenancy.administration import IssuerKeyRotation
 from keyfence.tenancy.issuer_registration import TenantIssuer, issuer_digest, new_tenant_issuer
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence.tenancy.tier_quotas import Tier
 from keyfence_iam.tenant import TenantId, parse_tenant_id
@@ -109,7 +110,7 @@ async def test_other_keys_replace_the_first_ones_and_leave_an_event(stack: Servi
     assert heard == [tenant]
     kid = json.loads(after.jwks or "")["keys"][0]["kid"]
     detail = {"issuer": provider.issuer, "kids": [kid]}
-    assert ("tenant.identity", "an-operator", detail) in await events(stack, id)
+    assert ("tenant.issuer_keys_changed", "an-operator", detail) in await events(stack, id)
 
 
 async def test_an_address_replaces_keys_and_keys_replace_an_address(stack: ServiceStack) -> None:
@@ -127,7 +128,7 @@ async def test_the_same_keys_again_are_no_change(stack: ServiceStack) -> None:
     id, provider = await claimed(stack)
     await IssuerKeyRotation(register_of(stack))(id, provider.jwks(), None)
     assert (await kept(stack, provider.issuer)).version == 1
-    assert [kind for kind, _, _ in await events(stack, id)] == ["tenant.claimed"]
+    assert [kind for kind, _, _ in await events(stack, id)] == ["tenant.registered"]
 
 
 async def test_rotations_at_once_all_happen_one_after_the_other(stack: ServiceStack) -> None:
@@ -137,7 +138,7 @@ async def test_rotations_at_once_all_happen_one_after_the_other(stack: ServiceSt
     last = await kept(stack, provider.issuer)
     assert last.version == 6
     assert json.loads(last.jwks or "") in [one.jwks() for one in new]
-    assert [kind for kind, _, _ in await events(stack, id)].count("tenant.identity") == 5
+    assert [kind for kind, _, _ in await events(stack, id)].count("tenant.issuer_keys_changed") == 5
 
 
 async def test_hostile_keys_change_nothing(stack: ServiceStack) -> None:
@@ -175,10 +176,12 @@ async def test_a_tenant_that_begins_to_leave_meanwhile_gets_no_keys(stack: Servi
     tenants = register_of(stack)
 
     async def leave() -> None:
-        await tenants.change(id, "tenant.offboarding", partial(replace, status=TenantStatus.OFFBOARDING), detail={})
+        await tenants.change(
+            id, TenantEventKind.OFFBOARDING, partial(replace, status=TenantStatus.OFFBOARDING), detail={}
+        )
 
     hurried = Overtaken(tenants.table, tenants.by, meanwhile=[leave])
     with pytest.raises(Conflict, match="OFFBOARDING"):
         await IssuerKeyRotation(hurried)(id, None, "https://id.example/jwks")
     assert (await kept(stack, provider.issuer)).version == 1
-    assert "tenant.identity" not in [kind for kind, _, _ in await events(stack, id)]
+    assert "tenant.issuer_keys_changed" not in [kind for kind, _, _ in await events(stack, id)]

@@ -9,9 +9,7 @@ from keyfence.jobs.job_runner import JobRun
 from keyfence.jobs.move.copy_pass import CopyPass
 from keyfence.jobs.move.shadow_differences import ShadowDifferences
 from keyfence.jobs.move.start_move import (
-    MOVED,
     PHASE_EVENTS,
-    ROLLED_BACK,
     TenantChange,
     enter_phase,
     finish_move,
@@ -26,6 +24,7 @@ from keyfence.store.table import Table
 from keyfence.tenancy.placement import MovePhase, Placement, TableMove
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence_iam.tenant import TenantId
 
 
@@ -135,9 +134,9 @@ class MoveJob:
         """Takes the phases in reverse order, so that no server reads a table that another has stopped writing to."""
         await self._settle(run, move.phase)
         if move.phase is MovePhase.SWITCHED:
-            await self._change(run, ROLLED_BACK, enter_phase(run.job.id, MovePhase.BACKFILL))
+            await self._change(run, TenantEventKind.MOVE_ROLLED_BACK, enter_phase(run.job.id, MovePhase.BACKFILL))
         else:
-            await self._change(run, ROLLED_BACK, roll_back(run.job.id))
+            await self._change(run, TenantEventKind.MOVE_ROLLED_BACK, roll_back(run.job.id))
 
     async def _clear(self, run: JobRun, move: TableMove) -> None:
         """Deletes the old copy when no server reads or writes it any more."""
@@ -157,7 +156,11 @@ class MoveJob:
             )
             await repeat_until_clean(run, purge, replace(purge, name="VERIFYING", process=steps.count))
         run.resources.failpoint("cleared")
-        await self._change(run, ROLLED_BACK if move.is_cancelled else MOVED, finish_move(run.job.id))
+        await self._change(
+            run,
+            TenantEventKind.MOVE_ROLLED_BACK if move.is_cancelled else TenantEventKind.MOVED,
+            finish_move(run.job.id),
+        )
 
     def _passes(self, run: JobRun, move: TableMove) -> tuple[CopyPass, ScanPass, ScanPass]:
         """Returns what compares and copies pages, a pass over the source, and a pass over the target."""
@@ -182,7 +185,7 @@ class MoveJob:
     async def _enter(self, run: JobRun, phase: MovePhase) -> None:
         await self._change(run, PHASE_EVENTS[phase], enter_phase(run.job.id, phase))
 
-    async def _change(self, run: JobRun, event: str, change: TenantChange) -> None:
+    async def _change(self, run: JobRun, event: TenantEventKind, change: TenantChange) -> None:
         run.resources.failpoint(f"before {event}")
         detail = {"job": run.job.id, "copied": run.job.items_changed}
 

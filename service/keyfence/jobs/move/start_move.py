@@ -11,21 +11,18 @@ from keyfence.store.writes import Write, put
 from keyfence.tenancy.placement import MovePhase, Placement, TableMove
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.tenant import TenantId
 
 SEGMENTS = 4
 
-PLANNED = "tenant.move_planned"
-CANCELLED = "tenant.move_cancelled"
-ROLLED_BACK = "tenant.move_rolled_back"
-MOVED = "tenant.moved"
-PHASE_EVENTS: Mapping[MovePhase, str] = {
-    MovePhase.DUAL: "tenant.move_dual_write",
-    MovePhase.BACKFILL: "tenant.move_backfill",
-    MovePhase.SHADOW: "tenant.move_shadow_read",
-    MovePhase.SWITCHED: "tenant.move_switched",
-    MovePhase.CLEARING: "tenant.move_clearing",
+PHASE_EVENTS: Mapping[MovePhase, TenantEventKind] = {
+    MovePhase.DUAL: TenantEventKind.MOVE_DUAL_WRITE,
+    MovePhase.BACKFILL: TenantEventKind.MOVE_BACKFILL,
+    MovePhase.SHADOW: TenantEventKind.MOVE_SHADOW_READ,
+    MovePhase.SWITCHED: TenantEventKind.MOVE_SWITCHED,
+    MovePhase.CLEARING: TenantEventKind.MOVE_CLEARING,
 }
 
 PREVIOUS_PHASES: Mapping[MovePhase, Collection[MovePhase]] = {
@@ -55,7 +52,7 @@ class StartMove:
         if tenant.move is None:
             return await self._start(tenant, to)
         if to is not tenant.move.goal:
-            tenant = await self.tenants.change(id, CANCELLED, cancel_move, detail={"to": to})
+            tenant = await self.tenants.change(id, TenantEventKind.MOVE_CANCELLED, cancel_move, detail={"to": to})
             self.on_tenant_changed(tenant)
         return await self._resume(tenant)
 
@@ -80,7 +77,9 @@ class StartMove:
             return (put(jobs, job, when=absent()),)
 
         detail = {"to": to, "job": job.id}
-        self.on_tenant_changed(await self.tenants.change(before.id, PLANNED, changed, detail=detail, also=also))
+        self.on_tenant_changed(
+            await self.tenants.change(before.id, TenantEventKind.MOVE_PLANNED, changed, detail=detail, also=also)
+        )
         self.run_in_background(job)
         return job
 

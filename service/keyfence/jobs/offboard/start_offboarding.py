@@ -17,6 +17,7 @@ from keyfence.store.writes import Write, put
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.suspensions import SuspensionPublisher
 from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence.tenancy.tenant_status import TenantStatus, check_transition
 from keyfence_iam.tenant import TenantId
 
@@ -53,7 +54,7 @@ class StartOffboarding:
 
         tenant = await self.tenants.change(
             id,
-            "tenant.offboarding",
+            TenantEventKind.OFFBOARDING,
             lambda tenant: mark_offboarding(tenant, job.id),
             detail={"job": job.id},
             also=also,

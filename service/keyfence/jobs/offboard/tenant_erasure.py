@@ -10,11 +10,12 @@ from keyfence.tenancy.access_patterns import events, events_of_tenant, issuers
 from keyfence.tenancy.placement import Placement
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence.tenancy.tenant_status import TenantStatus, check_transition
 from keyfence.tenancy.tier_quotas import NO_OVERRIDES
 from keyfence_iam.tenant import TenantId
 
-KEPT_EVENTS = frozenset({"tenant.offboarding", "tenant.offboarded"})
+KEPT_EVENTS = frozenset({TenantEventKind.OFFBOARDING, TenantEventKind.OFFBOARDED})
 """Events whose details are about the offboarding itself."""
 _NO_DETAIL = "{}"
 
@@ -39,7 +40,7 @@ class TenantErasure:
         async def also() -> Sequence[Write[Any]]:
             return await self._issuer_deletion(await self.tenants.get(id))
 
-        return await self.tenants.change(id, "tenant.offboarded", tombstone, detail=detail, also=also)
+        return await self.tenants.change(id, TenantEventKind.OFFBOARDED, tombstone, detail=detail, also=also)
 
     async def _issuer_deletion(self, tenant: Tenant) -> Sequence[Write[Any]]:
         issuer = await self.tenants.find_issuer(tenant.issuer) if tenant.issuer else None

@@ -14,6 +14,7 @@ from keyfence.store.shards import ONE_SHARD, MoveDirection, ShardCounts, Sharded
 from keyfence.store.writes import Write, put
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
+from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.tenant import TenantId
 
@@ -28,15 +29,15 @@ class ReshardKind(StrEnum):
 
 SEGMENTS = 4
 
-STARTED_EVENTS: Mapping[ReshardKind, str] = {
-    ReshardKind.GROW: "shards.growing",
-    ReshardKind.SHRINK: "shards.shrinking",
-    ReshardKind.REBALANCE: "shards.rebalancing",
+STARTED_EVENTS: Mapping[ReshardKind, TenantEventKind] = {
+    ReshardKind.GROW: TenantEventKind.SHARDS_GROWING,
+    ReshardKind.SHRINK: TenantEventKind.SHARDS_SHRINKING,
+    ReshardKind.REBALANCE: TenantEventKind.SHARDS_REBALANCING,
 }
-FINISHED_EVENTS: Mapping[ReshardKind, str] = {
-    ReshardKind.GROW: "shards.grown",
-    ReshardKind.SHRINK: "shards.shrunk",
-    ReshardKind.REBALANCE: "shards.rebalanced",
+FINISHED_EVENTS: Mapping[ReshardKind, TenantEventKind] = {
+    ReshardKind.GROW: TenantEventKind.SHARDS_GROWN,
+    ReshardKind.SHRINK: TenantEventKind.SHARDS_SHRUNK,
+    ReshardKind.REBALANCE: TenantEventKind.SHARDS_REBALANCED,
 }
 
 
