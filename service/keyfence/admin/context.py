@@ -75,7 +75,7 @@ class AdminContextFactory:
             tenants=tenants,
             administration=TenantAdministration(tenants, suspensions, on_changed),
             onboarding=self.onboarding(tenants),
-            rotation=IssuerKeyRotation(tenants, on_changed),
+            rotation=IssuerKeyRotation(tenants, on_changed, allow_development_keys=self._allow_development_keys),
             offboarding=StartOffboarding(tenants, suspensions, on_changed, self.run_in_background),
             reshards=StartReshard(tenants, collections, on_changed, self.run_in_background),
             moves=StartMove(tenants, on_changed, self.run_in_background),
@@ -89,7 +89,17 @@ class AdminContextFactory:
     def onboarding(self, tenants: TenantRepository) -> Onboarding:
         """Return the onboarding, which writes the owner's item with the new tenant's own session."""
         configured = (*self.settings.issuers, *self.settings.admin_issuers)
-        return Onboarding(tenants, self._users_of, frozenset(one.issuer for one in configured))
+        return Onboarding(
+            tenants,
+            self._users_of,
+            frozenset(one.issuer for one in configured),
+            allow_development_keys=self._allow_development_keys,
+        )
+
+    @property
+    def _allow_development_keys(self) -> bool:
+        """Whether tenants may have keys that `keyfence jwks` made. KEYFENCE_ROLES is set on AWS and not on a laptop."""
+        return self.settings.roles is None
 
     def _users_of(self, tenant: Tenant) -> UserRepository:
         table = self.tables.for_tenant(location_of(tenant), writes=True)

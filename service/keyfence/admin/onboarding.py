@@ -37,12 +37,22 @@ class OnboardingRequest:
     jwks: Mapping[str, object] | None = None
     jwks_uri: str | None = None
 
-    def check(self, now: datetime, reserved: Container[str] = ()) -> TenantIssuer:
+    def check(
+        self, now: datetime, reserved: Container[str] = (), *, allow_development_keys: bool = False
+    ) -> TenantIssuer:
         """Nothing is claimed for an application with which something is wrong."""
         checked_name(self.name)
         checked_line(self.owner_name, "ownerName", NAME_LENGTH)
         checked_email(self.owner_email, "ownerEmail")
-        return new_tenant_issuer(self.id, self.issuer, self.jwks, self.jwks_uri, now, reserved=reserved)
+        return new_tenant_issuer(
+            self.id,
+            self.issuer,
+            self.jwks,
+            self.jwks_uri,
+            now,
+            reserved=reserved,
+            allow_development_keys=allow_development_keys,
+        )
 
     def digest(self) -> str:
         return sha256(orjson.dumps(self, option=orjson.OPT_SORT_KEYS)).hexdigest()
@@ -77,6 +87,7 @@ class Onboarding:
     reserved: Container[str] = ()
     """Issuers that the settings name, which no tenant can have."""
     now: Callable[[], datetime] = timestamps.utc_now
+    allow_development_keys: bool = False
 
     async def __call__(self, wanted: OnboardingRequest) -> OnboardingResult:
         tenant, created = await self._claimed(wanted)
@@ -86,7 +97,7 @@ class Onboarding:
         return OnboardingResult(tenant=await self._activated(tenant.id), owner=owner, created=created)
 
     async def _claimed(self, wanted: OnboardingRequest) -> tuple[Tenant, bool]:
-        identity = wanted.check(self.now(), self.reserved)
+        identity = wanted.check(self.now(), self.reserved, allow_development_keys=self.allow_development_keys)
         if known := await self.tenants.find(wanted.id):
             return _same(known, wanted), False
         fresh = self._fresh(wanted)

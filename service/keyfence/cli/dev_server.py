@@ -176,6 +176,7 @@ def _settings(issuer: DevelopmentIssuer, directory: Path, port: int, gate: str) 
     issuers = (IssuerSettings(issuer=issuer.issuer, jwks=issuer.jwks()),)
     try:
         return load(
+            roles=None,
             region=LOCAL_REGION,
             endpoint_url=gate,
             sts_endpoint_url=gate,

@@ -121,9 +121,10 @@ class IssuerKeyRotation:
     tenants: TenantRepository
     on_tenant_changed: Callable[[Tenant], None] = lambda _: None
     now: Callable[[], datetime] = timestamps.utc_now
+    allow_development_keys: bool = False
 
     async def __call__(self, id: TenantId, jwks: object, jwks_uri: str | None) -> Tenant:
-        keys = checked_keys(jwks, jwks_uri)
+        keys = checked_keys(jwks, jwks_uri, allow_development_keys=self.allow_development_keys)
         tenant = await retry_if_stale(lambda: self._set(id, keys))
         self.on_tenant_changed(tenant)
         return tenant

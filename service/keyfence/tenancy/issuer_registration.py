@@ -10,7 +10,7 @@ import orjson
 from keyfence.auth.egress import BadJwksUri, parse_tenant_uri
 from keyfence.auth.issuer import MAX_ISSUER_LENGTH, is_issuer_url
 from keyfence.auth.jwk_parser import MalformedJwks, UnusableKey, parse_jwks_strictly
-from keyfence.development_keys import DEVELOPMENT_ISSUER
+from keyfence.development_keys import DEVELOPMENT_ISSUER, is_development_key
 from keyfence.errors import BadInput
 from keyfence_iam.tenant import TenantId
 
@@ -50,9 +50,10 @@ def new_tenant_issuer(
     now: datetime,
     *,
     reserved: Container[str] = (),
+    allow_development_keys: bool = False,
 ) -> TenantIssuer:
     """Checks the issuer and its keys. Raises BadInput for an issuer in `reserved`, which no tenant may own."""
-    place = checked_keys(jwks, jwks_uri)
+    place = checked_keys(jwks, jwks_uri, allow_development_keys=allow_development_keys)
     return TenantIssuer(
         digest=issuer_digest(issuer),
         issuer=checked_issuer(issuer, reserved),
@@ -81,10 +82,16 @@ def checked_issuer(issuer: str, reserved: Container[str] = ()) -> str:
     return issuer
 
 
-def checked_keys(jwks: object, jwks_uri: str | None) -> IssuerKeys:
+def checked_keys(jwks: object, jwks_uri: str | None, *, allow_development_keys: bool = False) -> IssuerKeys:
+    """Checks the keys, or their address. Raises BadInput for a development key, unless those are allowed.
+
+    `keyfence jwks` makes development keys. Anyone on that machine can read the private part.
+    """
     if (jwks is None) == (jwks_uri is None):
         raise BadInput("give exactly one of jwks and jwksUri", field="jwks" if jwks_uri is None else "jwksUri")
-    return IssuerKeys(jwks=_checked_jwks(jwks)) if jwks_uri is None else IssuerKeys(jwks_uri=_checked_uri(jwks_uri))
+    if jwks_uri is not None:
+        return IssuerKeys(jwks_uri=_checked_uri(jwks_uri))
+    return IssuerKeys(jwks=_checked_jwks(jwks, allow_development_keys=allow_development_keys))
 
 
 def _checked_uri(uri: str) -> str:
@@ -95,7 +102,7 @@ def _checked_uri(uri: str) -> str:
     return uri
 
 
-def _checked_jwks(jwks: object) -> str:
+def _checked_jwks(jwks: object, *, allow_development_keys: bool) -> str:
     """As it is kept: what is public of it and nothing else, in one spelling."""
     if not isinstance(jwks, dict) or _size(jwks) > MAX_JWKS:
         raise BadInput(f'jwks must be a JSON object like {{"keys": [...]}} of at most {MAX_JWKS:,} bytes', field="jwks")
@@ -105,6 +112,13 @@ def _checked_jwks(jwks: object) -> str:
         raise BadInput(f"jwks: {error}", field="jwks") from None
     if len(keys) > MAX_KEYS:
         raise BadInput(f"jwks has more than {MAX_KEYS} keys", field="jwks")
+    development_kids = [] if allow_development_keys else [kid for kid in keys if is_development_key(kid)]
+    if development_kids:
+        raise BadInput(
+            f"jwks: the key {development_kids[0]} is a development key of `keyfence jwks`; use a key of the tenant's"
+            " own identity provider",
+            field="jwks",
+        )
     kept = [{name: value for name, value in key.items() if name in PUBLISHED} for key in jwks["keys"]]
     return orjson.dumps({"keys": kept}, option=orjson.OPT_SORT_KEYS).decode()
 

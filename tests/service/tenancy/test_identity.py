@@ -97,6 +97,13 @@ def test_an_issuer_of_ours_cannot_be_claimed() -> None:
     assert refusal.value.extensions == {"field": "issuer"}
 
 
+def test_a_development_key_is_refused_unless_it_is_allowed() -> None:
+    development = {"keys": [KEY, KEY | {"kid": "dev-0123456789abcdef"}]}
+    assert refused(jwks=development) == "jwks"
+    identity = new_tenant_issuer(ACME, ISSUER, development, None, NOW, allow_development_keys=True)
+    assert json.loads(identity.jwks or "") == development
+
+
 def test_exactly_one_of_keys_and_address_is_to_be_given() -> None:
     assert refused(jwks=None) == "jwks"
     assert refused(jwks_uri=JWKS_URI) == "jwksUri"
