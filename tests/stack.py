@@ -12,9 +12,9 @@ import httpx2
 from botocore.config import Config
 from starlette.applications import Starlette
 
-from keyfence.app.connections import Connections
-from keyfence.app.local import aws_access, create_table
-from keyfence.app.service import Service
+from keyfence.app.aws_connections import Connections
+from keyfence.app.composition_root import Service
+from keyfence.app.local_development import aws_access, create_table
 from keyfence.auth.principal import Role
 from keyfence.local import gate_access
 from keyfence.local.development_issuer import DevelopmentIssuer

@@ -1,10 +1,7 @@
 """Settings of the service, read from KEYFENCE_* variables."""
 
 import base64
-import binascii
 import json
-import re
-from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -13,17 +10,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from keyfence.development_keys import DEVELOPMENT_ISSUER, DEVELOPMENT_KEY_PREFIX, is_development_key
-from keyfence.validation import is_http_url, is_https_or_loopback_url
-from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id
+from keyfence.development_keys import DEVELOPMENT_KEY_PREFIX
 
-CURSOR_KEY_BYTES = 32
-NEW_CURSOR_KEY = "python -c 'import secrets; print(secrets.token_urlsafe(32))'"
 TENANT_CACHE_SECONDS = 5.0
 TENANT_USE_SECONDS = 10.0
-
-ROLES = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]*", re.ASCII)
-ROLES_EXAMPLE = "arn:aws:iam::123456789012:role/keyfence-"
 
 
 class BadSettings(ValueError):
@@ -43,22 +33,6 @@ class IssuerSettings(BaseModel):
     jwks_uri: str | None = None
     jwks: dict[str, object] | None = None
     tenant: str | None = None
-
-    def problems(self) -> Iterator[str]:
-        if (self.jwks is None) == (self.jwks_uri is None):
-            yield "needs exactly one of jwks and jwks_uri"
-        if self.jwks is not None and not self._keys():
-            yield 'has a jwks without keys; write {"keys": [...]}'
-        if self.jwks_uri is not None and not is_https_or_loopback_url(self.jwks_uri):
-            yield f"has a jwks_uri that is not https: {self.jwks_uri}"
-        if self.tenant is not None and not _is_tenant(self.tenant):
-            yield f"has a tenant that is not a tenant id: {self.tenant!r}"
-        if self.issuer == DEVELOPMENT_ISSUER or any(is_development_key(_kid(key)) for key in self._keys()):
-            yield "is the development issuer of `keyfence dev`, whose key anyone on that machine can read"
-
-    def _keys(self) -> list[object]:
-        keys = (self.jwks or {}).get("keys")
-        return keys if isinstance(keys, list) else []
 
 
 class PriceSettings(BaseModel):
@@ -198,44 +172,9 @@ class Settings(BaseSettings):
     @property
     def cursor_secrets(self) -> tuple[bytes, ...]:
         """The cursor keys as bytes, without the prefix that marks a development key."""
-        return tuple(_decode(key.get_secret_value().removeprefix(DEVELOPMENT_KEY_PREFIX)) for key in self.cursor_keys)
-
-    def problems(self) -> list[str]:
-        """Return why these settings are not fit for production. Each sentence starts with the name of the variable."""
-        return [
-            *self._issuer_problems(),
-            *self._cursor_key_problems(),
-            *self._role_problems(),
-            *self._endpoint_problems(),
-        ]
-
-    def _issuer_problems(self) -> Iterator[str]:
-        if not self.issuers and not self.admin_issuers:
-            yield "KEYFENCE_ISSUERS is missing, and so is KEYFENCE_ADMIN_ISSUERS: no token would be accepted"
-        for name, issuers in (("KEYFENCE_ISSUERS", self.issuers), ("KEYFENCE_ADMIN_ISSUERS", self.admin_issuers)):
-            yield from (
-                f"{name}[{number}] {text}" for number, issuer in enumerate(issuers) for text in issuer.problems()
-            )
-        if self.audience == self.admin_audience:
-            yield "KEYFENCE_ADMIN_AUDIENCE equals KEYFENCE_AUDIENCE: a tenant's token would pass as an operator's"
-
-    def _role_problems(self) -> Iterator[str]:
-        if self.roles is None:
-            yield f"KEYFENCE_ROLES is missing: set it to the first part of all role ARNs, such as {ROLES_EXAMPLE}"
-        elif not ROLES.fullmatch(self.roles):
-            yield f"KEYFENCE_ROLES is not the first part of role ARNs, such as {ROLES_EXAMPLE}: {self.roles}"
-
-    def _endpoint_problems(self) -> Iterator[str]:
-        for name in ("endpoint_url", "sts_endpoint_url", "iam_endpoint_url"):
-            url = getattr(self, name)
-            if url is not None and not is_http_url(url):
-                yield f"KEYFENCE_{name.upper()} is not an http or https URL: {url}"
-
-    def _cursor_key_problems(self) -> Iterator[str]:
-        if not self.cursor_keys:
-            yield f"KEYFENCE_CURSOR_KEYS is missing: make a key with {NEW_CURSOR_KEY}"
-        for number, key in enumerate(self.cursor_keys):
-            yield from (f"KEYFENCE_CURSOR_KEYS[{number}] {text}" for text in _key_problems(key.get_secret_value()))
+        return tuple(
+            decode_cursor_key(key.get_secret_value().removeprefix(DEVELOPMENT_KEY_PREFIX)) for key in self.cursor_keys
+        )
 
 
 def load(**overrides: Any) -> Settings:
@@ -243,25 +182,10 @@ def load(**overrides: Any) -> Settings:
     try:
         return Settings(**overrides)
     except ValidationError as error:
-        raise BadSettings(_unreadable(error)) from None
+        raise BadSettings(unreadable_values(error)) from None
 
 
-def load_and_check() -> tuple[Settings, list[str]]:
-    """Return the settings of the environment, and all reasons why they are not fit for production.
-
-    A value that cannot be read is replaced by its default, so that the others are checked in the same run."""
-    try:
-        settings = Settings()
-        return settings, settings.problems()
-    except ValidationError as error:
-        unreadable = {str(details["loc"][0]) for details in error.errors()}
-        settings = Settings(**{name: Settings.model_fields[name].default for name in unreadable})
-        variables = tuple(f"KEYFENCE_{name.upper()}" for name in unreadable)
-        others = (text for text in settings.problems() if not text.startswith(variables))
-        return settings, [*_unreadable(error), *others]
-
-
-def _unreadable(error: ValidationError) -> tuple[str, ...]:
+def unreadable_values(error: ValidationError) -> tuple[str, ...]:
     """Return pydantic's messages, without the values, which may be secrets."""
     return tuple(f"{_variable(details['loc'])}: {details['msg']}" for details in error.errors())
 
@@ -271,30 +195,5 @@ def _variable(location: tuple[int | str, ...]) -> str:
     return f"KEYFENCE_{str(name).upper()}" + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path)
 
 
-def _decode(text: str) -> bytes:
+def decode_cursor_key(text: str) -> bytes:
     return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-
-
-def _key_problems(text: str) -> Iterator[str]:
-    if is_development_key(text):
-        yield "is the development key of `keyfence dev`"
-        return
-    try:
-        size = len(_decode(text))
-    except (binascii.Error, ValueError):
-        yield "is not URL-safe base64"
-    else:
-        if size != CURSOR_KEY_BYTES:
-            yield f"has {size} bytes; it needs {CURSOR_KEY_BYTES}"
-
-
-def _kid(key: object) -> str:
-    return str(key.get("kid", "")) if isinstance(key, dict) else ""
-
-
-def _is_tenant(text: str) -> bool:
-    try:
-        parse_tenant_id(text)
-    except InvalidTenantId:
-        return False
-    return True

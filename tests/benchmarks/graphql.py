@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from keyfence import log
 from keyfence.admission.admission import Admission, TenantRequest
 from keyfence.admission.rate_limits import TenantLimitsCache
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.auth.principal import Role
 from keyfence.auth.token_verifier import tenant_verifier
 from keyfence.domains.users.repository import UserRepository

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.bulk.importer import ParsedLine, parse_lines
 
 KINDS = load_domains().record_kinds

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.bulk.exporter import Exporter
 from keyfence.bulk.importer import ImportCounts, Importer
 from keyfence.bulk.json_lines import encoded

@@ -14,7 +14,7 @@ from typer.main import get_group
 from keyfence import log
 from keyfence.access_patterns.report import as_markdown
 from keyfence.admin.schema import schema as admin_schema
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.cli import app
 from keyfence.http.metrics import METRICS
 from keyfence.settings import Settings

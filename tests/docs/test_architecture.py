@@ -11,7 +11,7 @@ from keyfence.auth.token_verifier import CACHED_TOKENS, RECHECK_SECONDS
 from keyfence.domains.sessions import revocation
 from keyfence.graphql.document_cache import ENTRY_WEIGHT
 from keyfence.http import media_types
-from keyfence.http.request import BODY_LIMIT
+from keyfence.http.request_body import BODY_LIMIT
 from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
 from keyfence.store.dual_write import dual_write_caller
 from keyfence.store.dynamodb.retry_policy import RetryPolicy
@@ -50,7 +50,7 @@ PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), refresh.RefreshSchedu
         f"cache allows, and {TENANT_USE_SECONDS:g} s more",
         f"{STALE.attempts} attempts, pauses random up to {STALE.first_pause_seconds * 1000:g} ms doubling to"
         f" {STALE.max_pause_seconds:g} s",
-        f"`http/request.py` reads the body, at most {BODY_LIMIT:,} bytes",
+        f"`http/request_body.py` reads the body, at most {BODY_LIMIT:,} bytes",
         f"of {SESSIONS.session_seconds} s when between"
         f" {SESSIONS.earliest_refresh:.0%} and {SESSIONS.latest_refresh:.0%} of it are over".replace("%", " %"),
         f"{SESSIONS.expiry_margin:g} s before it expires it is no longer used",

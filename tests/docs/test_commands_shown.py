@@ -10,7 +10,7 @@ from graphql import parse, validate
 from typer.main import get_group
 
 from keyfence.admin.schema import schema as admin_schema
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.cli import app
 from tests.docs.pages import DOCS, PAGES, README, blocks, name_of, prose
 

@@ -11,8 +11,8 @@ from keyfence.domains.stores.repository import MAX_CANDIDATES
 from keyfence.domains.users.model import MAX_SETTINGS, NAME_LENGTH, SETTING_BYTES, SETTING_NAME_LENGTH
 from keyfence.errors import Code
 from keyfence.graphql.query_limits import QueryLimits
-from keyfence.graphql.relay import DEFAULT_PAGE_SIZE
-from keyfence.http.request import BODY_LIMIT
+from keyfence.graphql.relay_types import DEFAULT_PAGE_SIZE
+from keyfence.http.request_body import BODY_LIMIT
 from keyfence.http.response import STATUS_BY_CODE
 from keyfence.store.cursor import LIFETIME_HOURS
 from keyfence.store.key_template import MAX_PATH_BYTES, MAX_PATH_NAME_LENGTH

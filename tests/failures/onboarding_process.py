@@ -8,8 +8,8 @@ from typing import Any
 
 from keyfence.admin.context import AdminContextFactory
 from keyfence.admin.onboarding import Onboarding, OnboardingRequest
-from keyfence.app.connections import Connections
-from keyfence.app.local import aws_access
+from keyfence.app.aws_connections import Connections
+from keyfence.app.local_development import aws_access
 from keyfence.settings import Settings
 from keyfence.store.table_handles import Tables
 from keyfence.tenancy.repository import TenantRepository

@@ -5,8 +5,8 @@ import json
 import sys
 from typing import Any
 
-from keyfence.app.commands import connect_migrator
-from keyfence.app.local import aws_access
+from keyfence.app.command_connections import connect_migrator
+from keyfence.app.local_development import aws_access
 from keyfence.settings import Settings
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.domain import NamedPattern
 from keyfence.store.codec import Item
 from keyfence.store.entity import Entity, Index, Query, key_names

@@ -18,7 +18,7 @@ from graphql import (
     is_required_argument,
 )
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 
 DEPTH = 3
 NUMBERS: Mapping[str, Any] = {

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.store.codec import Item
 from keyfence.store.entity import Query, key_names
 from keyfence.store.keys import Fence

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.domains.users.access_patterns import user_by_email
 from keyfence.store.keys import TenantKey
 from keyfence_iam.authorization import TableSchema, UnsupportedRequest, authorizations_for

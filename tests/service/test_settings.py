@@ -10,7 +10,8 @@ import pytest
 from keyfence.development_keys import DEVELOPMENT_ISSUER
 from keyfence.local.data_directory import cursor_key
 from keyfence.local.development_issuer import load_development_issuer
-from keyfence.settings import BadSettings, IssuerSettings, Settings, load, load_and_check
+from keyfence.settings import BadSettings, IssuerSettings, Settings, load
+from keyfence.settings_checks import load_and_check, production_problems
 
 URI = "https://id.example.com/keys"
 ROLES = "arn:aws:iam::123456789012:role/keyfence-"
@@ -29,11 +30,11 @@ def settings(**changes: object) -> Settings:
 
 
 def issuer_problems(**changes: object) -> list[str]:
-    return settings(issuers=[{**GOOD_ISSUER, **changes}]).problems()
+    return production_problems(settings(issuers=[{**GOOD_ISSUER, **changes}]))
 
 
 def test_complete_settings_have_no_problem() -> None:
-    assert settings().problems() == []
+    assert production_problems(settings()) == []
 
 
 def test_all_missing_settings_are_named() -> None:
@@ -115,12 +116,12 @@ def test_an_issuer_with_an_invalid_tenant_id_is_a_problem() -> None:
 
 
 def test_issuers_of_operators_are_checked_too() -> None:
-    (problem,) = settings(admin_issuers=[{"issuer": "https://ops"}]).problems()
+    (problem,) = production_problems(settings(admin_issuers=[{"issuer": "https://ops"}]))
     assert problem.startswith("KEYFENCE_ADMIN_ISSUERS[0]")
 
 
 def test_one_audience_for_tenants_and_operators_is_a_problem() -> None:
-    (problem,) = settings(audience="one", admin_audience="one").problems()
+    (problem,) = production_problems(settings(audience="one", admin_audience="one"))
     assert problem.startswith("KEYFENCE_ADMIN_AUDIENCE")
 
 
@@ -130,7 +131,7 @@ def test_one_audience_for_tenants_and_operators_is_a_problem() -> None:
     ids=["text", "unicode", "short", "long"],
 )
 def test_a_bad_cursor_key_is_named_by_its_position_and_never_shown(key: str, words: str) -> None:
-    (problem,) = settings(cursor_keys=[secrets.token_urlsafe(32), key]).problems()
+    (problem,) = production_problems(settings(cursor_keys=[secrets.token_urlsafe(32), key]))
     assert problem.startswith("KEYFENCE_CURSOR_KEYS[1]")
     assert words in problem
     assert key not in problem
@@ -148,7 +149,7 @@ def test_the_development_issuer_is_refused_with_any_key() -> None:
 
 
 def test_the_development_cursor_key_is_refused(tmp_path: Path) -> None:
-    (problem,) = settings(cursor_keys=[cursor_key(tmp_path)]).problems()
+    (problem,) = production_problems(settings(cursor_keys=[cursor_key(tmp_path)]))
     assert problem == "KEYFENCE_CURSOR_KEYS[0] is the development key of `keyfence dev`"
 
 
@@ -170,7 +171,7 @@ def test_settings_do_not_show_their_keys() -> None:
     [ROLES, "arn:aws-cn:iam::123456789012:role/", "arn:aws-us-gov:iam::123456789012:role/team/a/keyfence-"],
 )
 def test_roles_of_any_partition_and_path_are_fine(roles: str) -> None:
-    assert settings(roles=roles).problems() == []
+    assert production_problems(settings(roles=roles)) == []
 
 
 @pytest.mark.parametrize(
@@ -178,15 +179,15 @@ def test_roles_of_any_partition_and_path_are_fine(roles: str) -> None:
     ["", "keyfence-", "arn:aws:iam::1234:role/k-", "arn:aws:iam::123456789012:user/k-", f"{ROLES}*", f"{ROLES}\n", "é"],
 )
 def test_roles_that_are_not_the_first_part_of_an_arn_are_a_problem(roles: str) -> None:
-    (problem,) = settings(roles=roles).problems()
+    (problem,) = production_problems(settings(roles=roles))
     assert problem.startswith("KEYFENCE_ROLES is not the first part of role ARNs")
 
 
 @pytest.mark.parametrize("name", ["endpoint_url", "sts_endpoint_url", "iam_endpoint_url"])
 def test_an_endpoint_that_is_no_url_is_a_problem(name: str) -> None:
-    (problem,) = settings(**{name: "localhost:8001"}).problems()
+    (problem,) = production_problems(settings(**{name: "localhost:8001"}))
     assert problem == f"KEYFENCE_{name.upper()} is not an http or https URL: localhost:8001"
-    assert settings(**{name: "http://localhost:8001"}).problems() == []
+    assert production_problems(settings(**{name: "http://localhost:8001"})) == []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from strawberry.scalars import JSON
 
 from keyfence.admin.context import Info
 from keyfence.admin.tenants import CollectionShards, Tenant
-from keyfence.graphql.relay import Connection, connection, page_size
+from keyfence.graphql.relay_types import Connection, connection, page_size
 from keyfence.jobs import job_record as model
 from keyfence.jobs.job_store import parse_job_id
 from keyfence.jobs.offboard.offboarding_state import OffboardingPhase, state_of

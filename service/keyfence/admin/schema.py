@@ -7,7 +7,7 @@ from keyfence.admin.jobs import JobQueries, MoveMutations, OffboardingMutations,
 from keyfence.admin.tenant_mutations import IdentityMutations, OnboardingMutations, TenantMutations
 from keyfence.admin.tenants import TenantQueries
 from keyfence.admin.usage import HotPartitionQueries, UsageQueries
-from keyfence.graphql.executor import LeafFieldExecutor
+from keyfence.graphql.executor import FastScalarExecutor
 from keyfence.graphql.scalars import SCALARS
 
 
@@ -26,6 +26,6 @@ class Mutation(
 schema = strawberry.Schema(
     query=Query,
     mutation=Mutation,
-    execution_context_class=LeafFieldExecutor,
+    execution_context_class=FastScalarExecutor,
     config=StrawberryConfig(scalar_map=SCALARS, disable_field_suggestions=True),
 )

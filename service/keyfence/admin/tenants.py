@@ -7,7 +7,7 @@ import strawberry
 from strawberry.scalars import JSON
 
 from keyfence.admin.context import Info
-from keyfence.graphql.relay import Connection, connection, page_size
+from keyfence.graphql.relay_types import Connection, connection, page_size
 from keyfence.store.shards import ShardCounts
 from keyfence.tenancy import placement, tenant_events, tier_quotas
 from keyfence.tenancy import tenant as tenant_module

@@ -6,7 +6,7 @@ from typing import Annotated
 import strawberry
 
 from keyfence.admin.context import Info
-from keyfence.graphql.relay import page_size
+from keyfence.graphql.relay_types import page_size
 from keyfence.hot_partitions import fleet_traffic
 from keyfence.tenancy.repository import parse_tenant_id
 from keyfence.usage import hourly_usage

@@ -8,12 +8,13 @@ from functools import partial
 from starlette.applications import Starlette
 
 from keyfence import log
-from keyfence.app.connections import AwsAccess
-from keyfence.app.domains import load_domains
-from keyfence.app.service import Service
+from keyfence.app.aws_connections import AwsAccess
+from keyfence.app.composition_root import Service
+from keyfence.app.domain_loading import load_domains
 from keyfence.auth.token_verifier import operator_verifier, tenant_verifier
 from keyfence.domain import BadDomains
 from keyfence.settings import BadSettings, Settings, load
+from keyfence.settings_checks import production_problems
 from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient, ambient_region
 from keyfence.store.dynamodb.credentials import ProcessCredentials
 from keyfence.store.dynamodb.table_definition import AWS_ERRORS
@@ -30,7 +31,7 @@ waits that long for each answer that a thread decodes, several times in one requ
 def application() -> Starlette:
     """Make the ASGI application of `keyfence serve`. Raises BadSettings if the settings are not fit for production."""
     settings = load()
-    if problems := settings.problems() or startup_problems(settings):
+    if problems := production_problems(settings) or startup_problems(settings):
         raise BadSettings(tuple(problems))
     log.configure(as_json=settings.log_json)
     service = Service(aws_access(settings).connect())

@@ -201,7 +201,7 @@ def _settings(issuer: DevelopmentIssuer, directory: Path, port: int, gate: str) 
 async def _serve(listener: socket.socket, engine: Engine, gate: Gate, settings: Settings, welcome: Welcome) -> None:
     with status_line() as show_status:
         show_status("loading the service")
-        from keyfence.app.local import application, prepare_table
+        from keyfence.app.local_development import application, prepare_table
         from keyfence.store.dynamodb.table_definition import TableDiffers
 
         try:

@@ -46,7 +46,7 @@ StartJob = Callable[["MigratorAccess"], "Awaitable[Job | None]"]
 def migrator_access(data: Path, endpoint_url: str | None) -> Iterator[tuple["MigratorAccess", "Settings"]]:
     """Connects as the migrator. On AWS that is the role of the caller."""
     aws = aws_access(data, endpoint_url)
-    from keyfence.app.commands import connect_migrator
+    from keyfence.app.command_connections import connect_migrator
 
     with connect_migrator(aws) as migrator:
         yield migrator, aws.settings

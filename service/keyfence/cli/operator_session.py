@@ -16,7 +16,7 @@ from keyfence_iam.tenant import TenantId
 
 if TYPE_CHECKING:
     from keyfence.admin.context import AdminContext
-    from keyfence.app.connections import AwsAccess
+    from keyfence.app.aws_connections import AwsAccess
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class OperatorSession:
         from keyfence.cli.interrupts import interruptible
 
         async def run(aws: "AwsAccess") -> T:
-            from keyfence.app.commands import operator_context
+            from keyfence.app.command_connections import operator_context
 
             with operator_context(aws, by, writes=writes) as context:
                 return await work(context)

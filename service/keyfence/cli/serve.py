@@ -80,7 +80,7 @@ def _print_table(name: str, *, created: bool, as_json: bool) -> None:
 
 
 def _checked_settings() -> "Settings":
-    from keyfence.settings import load_and_check
+    from keyfence.settings_checks import load_and_check
 
     settings, problems = load_and_check()
     if not _has_region(settings):
@@ -132,7 +132,7 @@ def _run(settings: "Settings") -> None:
 
 
 def _table_admin() -> "TableAdmin":
-    from keyfence.app.domains import load_domains
+    from keyfence.app.domain_loading import load_domains
     from keyfence.settings import BadSettings, load
     from keyfence.store.dynamodb.client import ConnectionOptions
     from keyfence.store.dynamodb.table_definition import AWS_ERRORS, TableAdmin

@@ -13,7 +13,7 @@ from keyfence_iam.deployment import LOCAL_ACCOUNT, LOCAL_REGION, Deployment
 from keyfence_iam.tenant import InvalidTenantId, TenantId, parse_tenant_id
 
 if TYPE_CHECKING:
-    from keyfence.app.connections import AwsAccess
+    from keyfence.app.aws_connections import AwsAccess
     from keyfence.domain import Domains
     from keyfence.settings import Settings
     from keyfence.store.table import Table
@@ -58,7 +58,7 @@ def aws_access(data: Path, endpoint_url: str | None) -> "AwsAccess":
     gate = settings.endpoint_url or remembered_gate_url(data)
     check_gate(gate, issuer)
     local = {"endpoint_url": gate, "sts_endpoint_url": gate, "region": issuer.account.region}
-    from keyfence.app.local import aws_access as local_access
+    from keyfence.app.local_development import aws_access as local_access
 
     return local_access(_load_settings(**local), issuer)
 
@@ -86,7 +86,7 @@ async def connected_table(tenant: str, data: Path, endpoint_url: str | None, *, 
     """Yields the table as the tenant's own session sees it. Raises BadInput if the tenant is not ACTIVE."""
     id = parse_tenant_option(tenant)
     aws = aws_access(data, endpoint_url)
-    from keyfence.app.commands import connect
+    from keyfence.app.command_connections import connect
     from keyfence.tenancy.tenant_cache import TenantCache, refreshed_location
     from keyfence.usage.ledger import metered_tables
 
@@ -101,7 +101,7 @@ async def connected_table(tenant: str, data: Path, endpoint_url: str | None, *, 
 
 def selected_domains() -> "Domains":
     """Returns the domains that KEYFENCE_DOMAINS selects."""
-    from keyfence.app.domains import load_domains
+    from keyfence.app.domain_loading import load_domains
 
     return load_domains(_load_settings().domains)
 

@@ -17,10 +17,10 @@ from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRul
 from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
 from keyfence.errors import BadInput
-from keyfence.graphql.errors import InvalidRequest, RenderedError, render, render_request_error
+from keyfence.graphql.error_masking import InvalidRequest, RenderedError, render, render_request_error
 from keyfence.graphql.query_cost import CostExpression, cost_of_operation
 from keyfence.graphql.query_limits import QueryLimits, check_document, check_text, introspects
-from keyfence.graphql.selections import Fragments, fields, fragments_of
+from keyfence.graphql.query_selections import Fragments, fields, fragments_of
 
 RULES = (*specified_rules, MaybeNullValidationRule, OneOfInputValidationRule)
 ENTRY_WEIGHT = 256

@@ -1,4 +1,4 @@
-"""`GraphQLExecutor`: prepares and executes requests. `LeafFieldExecutor`: a faster way to resolve scalar fields.
+"""`GraphQLExecutor`: prepares and executes requests. `FastScalarExecutor`: a faster way to resolve scalar fields.
 
 Most fields of a list are scalars, and most of their cost in graphql-core is not the resolver but the code around it."""
 
@@ -28,7 +28,13 @@ from strawberry.types.field import StrawberryField
 
 from keyfence.errors import BadInput, KeyfenceError
 from keyfence.graphql.document_cache import DocumentCache, Operation
-from keyfence.graphql.errors import InvalidRequest, RenderedError, render, render_field_error, render_request_error
+from keyfence.graphql.error_masking import (
+    InvalidRequest,
+    RenderedError,
+    render,
+    render_field_error,
+    render_request_error,
+)
 from keyfence.graphql.query_cost import check_cost
 from keyfence.graphql.query_limits import QueryLimits, introspection_forbidden
 
@@ -130,16 +136,16 @@ class GraphQLExecutor:
         return PreparedOperation(operation, executor)
 
 
-LeafReader = Callable[[Any], Any]
+ScalarReader = Callable[[Any], Any]
 
 
-class LeafFieldExecutor(StrawberryGraphQLCoreExecutionContext):
+class FastScalarExecutor(StrawberryGraphQLCoreExecutionContext):
     """Resolves scalar fields directly. If the value is null or an error is raised, graphql-core resolves the field."""
 
     def execute_field(
         self, parent_type: GraphQLObjectType, source: Any, field_details_list: Any, path: Any, position_context: Any
     ) -> Any:
-        leaf = leaf_readers(self.schema).get((parent_type.name, field_details_list[0].node.name.value))
+        leaf = scalar_readers(self.schema).get((parent_type.name, field_details_list[0].node.name.value))
         if leaf is not None:
             try:
                 value = leaf(source)
@@ -151,13 +157,13 @@ class LeafFieldExecutor(StrawberryGraphQLCoreExecutionContext):
 
 
 @cache
-def leaf_readers(schema: GraphQLSchema) -> Mapping[tuple[str, str], LeafReader]:
+def scalar_readers(schema: GraphQLSchema) -> Mapping[tuple[str, str], ScalarReader]:
     """Returns functions that read and serialize a scalar field, by type and field name."""
     types = [type_ for type_ in schema.type_map.values() if isinstance(type_, GraphQLObjectType)]
     return {(type_.name, name): leaf for type_ in types for name, leaf in _leaves(type_)}
 
 
-def _leaves(type_: GraphQLObjectType) -> Iterator[tuple[str, LeafReader]]:
+def _leaves(type_: GraphQLObjectType) -> Iterator[tuple[str, ScalarReader]]:
     for name, member in type_.fields.items():
         named = get_nullable_type(member.type)
         read = _read(member)
@@ -165,7 +171,7 @@ def _leaves(type_: GraphQLObjectType) -> Iterator[tuple[str, LeafReader]]:
             yield name, _serialized(read, named.coerce_output_value)
 
 
-def _serialized(read: LeafReader, serialize: LeafReader) -> LeafReader:
+def _serialized(read: ScalarReader, serialize: ScalarReader) -> ScalarReader:
     def leaf(source: Any) -> Any:
         value = read(source)
         return None if value is None else serialize(value)
@@ -173,7 +179,7 @@ def _serialized(read: LeafReader, serialize: LeafReader) -> LeafReader:
     return leaf
 
 
-def _read(field: GraphQLField) -> LeafReader | None:
+def _read(field: GraphQLField) -> ScalarReader | None:
     declared = (field.extensions or {}).get(GraphQLCoreConverter.DEFINITION_BACKREF)
     if not isinstance(declared, StrawberryField):
         return None
@@ -182,4 +188,4 @@ def _read(field: GraphQLField) -> LeafReader | None:
     resolver = declared.base_resolver
     if resolver is None or resolver.is_async or declared.arguments or resolver.info_parameter or declared.extensions:
         return None
-    return cast("LeafReader", resolver.wrapped_func)
+    return cast("ScalarReader", resolver.wrapped_func)

@@ -24,7 +24,7 @@ from graphql import (
 
 from keyfence.errors import BadInput
 from keyfence.graphql.query_limits import QueryLimits
-from keyfence.graphql.selections import Fragments, children, fields, response_name
+from keyfence.graphql.query_selections import Fragments, children, fields, response_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from graphql import DocumentNode, FieldNode, FragmentDefinitionNode, OperationDefinitionNode, SelectionNode
 
 from keyfence.errors import BadInput, Forbidden
-from keyfence.graphql.selections import Fragments, children, fields, flatten_fragments, fragments_of, response_name
+from keyfence.graphql.query_selections import (
+    Fragments,
+    children,
+    fields,
+    flatten_fragments,
+    fragments_of,
+    response_name,
+)
 
 INTROSPECTION = frozenset({"__schema", "__type"})
 

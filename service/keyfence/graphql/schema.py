@@ -7,8 +7,8 @@ import strawberry
 from strawberry.schema.config import StrawberryConfig
 
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.executor import LeafFieldExecutor
-from keyfence.graphql.relay import Node
+from keyfence.graphql.executor import FastScalarExecutor
+from keyfence.graphql.relay_types import Node
 from keyfence.graphql.scalars import SCALARS
 from keyfence.store.ids import prefix_of
 
@@ -30,7 +30,7 @@ def build_schema(
         query=_join("Query", (*queries, _node_query(nodes or {}))),
         mutation=_join("Mutation", mutations) if mutations else None,
         types=list(types),
-        execution_context_class=LeafFieldExecutor,
+        execution_context_class=FastScalarExecutor,
         config=StrawberryConfig(scalar_map=SCALARS, disable_field_suggestions=True),
     )
 

@@ -9,13 +9,12 @@ from graphql import OperationType
 from starlette.types import Receive, Scope, Send
 
 from keyfence.errors import KeyfenceError, Throttled, Unauthenticated
-from keyfence.graphql.errors import InvalidRequest, RenderedError, codes, render
+from keyfence.graphql.error_masking import InvalidRequest, RenderedError, codes, render
 from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest, GraphQLResult, PreparedOperation, RequestInfo
-from keyfence.http.apis import GraphQLApi
 from keyfence.http.media_types import MediaType, is_json, negotiate, prefers_html
 from keyfence.http.metrics import Metrics
 from keyfence.http.middleware import header, request_id_of, skip_access_log
-from keyfence.http.request import BODY_LIMIT, from_body, from_query_string, read_body
+from keyfence.http.request_body import BODY_LIMIT, from_body, from_query_string, read_body
 from keyfence.http.response import (
     STATUS_BY_CODE,
     Headers,
@@ -25,6 +24,7 @@ from keyfence.http.response import (
     json_response,
     method_not_allowed,
 )
+from keyfence.http.tenant_and_operator_apis import GraphQLApi
 
 
 @dataclass(frozen=True, slots=True)

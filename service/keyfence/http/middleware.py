@@ -5,11 +5,12 @@ from random import getrandbits
 from time import perf_counter
 
 import structlog
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
-from keyfence.graphql.errors import mask_internal_error
+from keyfence.graphql.error_masking import mask_internal_error
 from keyfence.http.metrics import Metrics
 from keyfence.http.response import error_response
 
@@ -74,15 +75,15 @@ class RequestIdMiddleware:
 
 
 class AccessLogMiddleware:
-    """Counts each request, and logs one line for it. Requests to `quiet` paths are neither counted nor logged."""
+    """Counts each request, and logs one line for it. Requests to `unlogged_paths` are neither counted nor logged."""
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics, quiet: frozenset[str] = frozenset()) -> None:
+    def __init__(self, app: ASGIApp, *, metrics: Metrics, unlogged_paths: frozenset[str] = frozenset()) -> None:
         self.app = app
         self.metrics = metrics
-        self.quiet = quiet
+        self.unlogged_paths = unlogged_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in self.quiet:
+        if scope["type"] != "http" or scope["path"] in self.unlogged_paths:
             return await self.app(scope, receive, send)
         status, start = CLIENT_CLOSED_REQUEST, perf_counter()
 
@@ -153,6 +154,19 @@ class ErrorMiddleware:
             if started:
                 raise
             await response.send(send)
+
+
+def middleware_in_order(*, metrics: Metrics, unlogged_paths: frozenset[str]) -> list[Middleware]:
+    """Returns the middleware from the outermost to the innermost.
+
+    The request id comes first, because all others log it. The errors come last, because a response with status 500
+    needs the headers of all others and a line in the access log."""
+    return [
+        Middleware(RequestIdMiddleware),
+        Middleware(AccessLogMiddleware, metrics=metrics, unlogged_paths=unlogged_paths),
+        Middleware(SecurityHeadersMiddleware),
+        Middleware(ErrorMiddleware),
+    ]
 
 
 def _random_id() -> str:

@@ -8,7 +8,7 @@ import orjson
 from starlette.types import Send
 
 from keyfence.errors import Code
-from keyfence.graphql.errors import RenderedError
+from keyfence.graphql.error_masking import RenderedError
 from keyfence.http.media_types import MediaType
 
 Headers = Sequence[tuple[bytes, bytes]]

@@ -1,11 +1,10 @@
-"""Starlette app: paths, middleware order, `/healthz`, `/readyz`, `/metrics`."""
+"""The routes of the application: the GraphQL endpoints, `/healthz`, `/readyz`, `/metrics`, and files of pages."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -13,12 +12,7 @@ from starlette.types import ASGIApp, Lifespan
 
 from keyfence.errors import Code
 from keyfence.http.metrics import CONTENT_TYPE, Metrics
-from keyfence.http.middleware import (
-    AccessLogMiddleware,
-    ErrorMiddleware,
-    RequestIdMiddleware,
-    SecurityHeadersMiddleware,
-)
+from keyfence.http.middleware import middleware_in_order
 from keyfence.http.response import encode_json
 
 CheckReady = Callable[[], Awaitable[None]]
@@ -57,12 +51,7 @@ def build_app(
     probe_routes = probes(check_ready=check_ready, metrics=metrics)
     app = Starlette(
         routes=[*(Route(path, endpoint) for path, endpoint in endpoints.items()), *probe_routes, *files],
-        middleware=[
-            Middleware(RequestIdMiddleware),
-            Middleware(AccessLogMiddleware, metrics=metrics, quiet=frozenset(route.path for route in probe_routes)),
-            Middleware(SecurityHeadersMiddleware),
-            Middleware(ErrorMiddleware),
-        ],
+        middleware=middleware_in_order(metrics=metrics, unlogged_paths=frozenset(route.path for route in probe_routes)),
         exception_handlers={HTTPException: _router_error},
         lifespan=lifespan,
     )

@@ -26,8 +26,8 @@ FOUND: list[bool] = []
 
 def modules() -> dict[str, ModuleType]:
     """Returns the parts of keyfence.app that commands use, by module name."""
-    made = {name: ModuleType(name) for name in ("keyfence.app.local", "keyfence.app.production")}
-    vars(made["keyfence.app.local"]).update(application=local, prepare_table=set_up)
+    made = {name: ModuleType(name) for name in ("keyfence.app.local_development", "keyfence.app.production")}
+    vars(made["keyfence.app.local_development"]).update(application=local, prepare_table=set_up)
     vars(made["keyfence.app.production"]).update(application=production, startup_problems=obstacles)
     return made
 

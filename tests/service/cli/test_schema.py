@@ -13,13 +13,13 @@ ROWS = [{"pattern": "users", "key": "TENANT#…"}]
 
 @pytest.fixture(autouse=True)
 def _stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
-    domains, report = ModuleType("keyfence.app.domains"), ModuleType("keyfence.access_patterns.report")
+    domains, report = ModuleType("keyfence.app.domain_loading"), ModuleType("keyfence.access_patterns.report")
     schema = SimpleNamespace(as_str=lambda: "type Query { a: Int }")
     vars(domains).update(load_domains=lambda _: SimpleNamespace(schema=schema))
     vars(report).update(as_rows=lambda _: ROWS, as_markdown=lambda _: "| pattern |\n|---|\n| users |\n")
     admin = ModuleType("keyfence.admin.schema")
     vars(admin).update(schema=SimpleNamespace(as_str=lambda: "type Query { b: Int }"))
-    monkeypatch.setitem(sys.modules, "keyfence.app.domains", domains)
+    monkeypatch.setitem(sys.modules, "keyfence.app.domain_loading", domains)
     monkeypatch.setitem(sys.modules, "keyfence.admin.schema", admin)
     monkeypatch.setitem(sys.modules, "keyfence.access_patterns.report", report)
 

@@ -17,7 +17,7 @@ from graphql import (
 )
 
 from keyfence.admin.schema import schema as operators
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 
 CASES = Path(__file__).parents[2] / "cases"
 CONTRACTS = {

@@ -9,7 +9,7 @@ import pytest
 from keyfence.errors import BadInput
 from keyfence.graphql import document_cache as module
 from keyfence.graphql.document_cache import DocumentCache
-from keyfence.graphql.errors import InvalidRequest
+from keyfence.graphql.error_masking import InvalidRequest
 from keyfence.graphql.query_limits import QueryLimits
 from tests.service.graphql.bookshop_schema import bookshop
 

@@ -16,7 +16,7 @@ from graphql import (
 from graphql.language import OperationDefinitionNode
 
 from keyfence.errors import BadInput
-from keyfence.graphql.errors import MAX_MESSAGE_LENGTH, render_request_error
+from keyfence.graphql.error_masking import MAX_MESSAGE_LENGTH, render_request_error
 
 
 def picky(error: Exception) -> GraphQLSchema:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from graphql import OperationType, get_introspection_query
 
-from keyfence.graphql.errors import InvalidRequest, RenderedError
+from keyfence.graphql.error_masking import InvalidRequest, RenderedError
 from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest, GraphQLResult
 from keyfence.graphql.query_limits import QueryLimits
 from tests.service.graphql.bookshop_schema import bookshop

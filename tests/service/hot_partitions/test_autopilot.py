@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.errors import Conflict
 from keyfence.hot_partitions.autopilot import REPEAT_AFTER, Autopilot, Mode
 from keyfence.hot_partitions.hot_partition_finder import HotPartitionReport

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.auth.principal import Role
 from keyfence.domains.users.access_patterns import users
 from keyfence.domains.users.model import User, UserId

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.hot_partitions.hot_partition_finder import CollectionMatcher
 from keyfence.hot_partitions.partition_load import TenantPartition
 from keyfence.store.entity import Entity, Index

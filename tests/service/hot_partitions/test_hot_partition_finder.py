@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.hot_partitions.hot_partition_finder import MAX_PARTITIONS, CollectionMatcher, HotPartitionFinder
 from keyfence.hot_partitions.partition_load import TenantPartition, from_json, to_json
 from keyfence_iam.dynamodb.traffic_window import TrafficWindow

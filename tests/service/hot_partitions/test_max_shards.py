@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.hot_partitions.partition_load import PartitionLoad, TenantPartition
 from keyfence.hot_partitions.shard_recommendation import shard_needs
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts

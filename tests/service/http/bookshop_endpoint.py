@@ -10,7 +10,7 @@ from keyfence.errors import Forbidden, Unauthenticated
 from keyfence.graphql.executor import GraphQLExecutor, RequestInfo
 from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.metrics import Metrics
-from keyfence.http.request import BODY_LIMIT
+from keyfence.http.request_body import BODY_LIMIT
 from keyfence.http.response import HttpResponse
 from keyfence.http.routes import build_app
 from tests.service.graphql.bookshop_schema import bookshop

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.errors import Conflict
 from keyfence.jobs.reshard.reshard_job import find_misplaced
 from keyfence.store.shards import MoveDirection, ShardCounts, shard_of, shard_suffix

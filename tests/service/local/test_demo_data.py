@@ -7,7 +7,7 @@ from io import BytesIO
 import orjson
 import pytest
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.bulk.importer import check_lines
 from keyfence.bulk.json_lines import encoded
 from keyfence.domains.categories import bulk as categories

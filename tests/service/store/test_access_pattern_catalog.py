@@ -10,7 +10,7 @@ import pytest
 
 import keyfence
 from keyfence.access_patterns.report import as_markdown, as_rows
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.domain import NamedPattern
 from keyfence.store.dynamodb.table_definition import definition
 from keyfence.store.entity import Get
@@ -72,7 +72,7 @@ def _printed(seed: str) -> str:
     script = (
         "import sys\n"
         "from keyfence.access_patterns.report import as_markdown\n"
-        "from keyfence.app.domains import load_domains\n"
+        "from keyfence.app.domain_loading import load_domains\n"
         "sys.stdout.write(as_markdown(load_domains()))"
     )
     environment = {**os.environ, "PYTHONHASHSEED": seed}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.store.codec import attribute_name
 from keyfence.store.entity import INDEXES, Entity, Index, key_names
 from keyfence.store.key_template import KeyField

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.errors import BadInput
 from keyfence.store.shards import MAX_SHARDS, ONE_SHARD, ShardCounts
 

@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 
 from keyfence.admission.admission import Admission
 from keyfence.admission.rate_limits import TenantLimitsCache
-from keyfence.app.service import Service
+from keyfence.app.composition_root import Service
 from keyfence.store.table_handles import Tables
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from keyfence.app.local import aws_access
-from keyfence.app.service import Service
+from keyfence.app.composition_root import Service
+from keyfence.app.local_development import aws_access
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic
 from keyfence.hot_partitions.hot_partition_finder import HotPartitionReport
 from keyfence.hot_partitions.partition_load import PartitionLoad, TenantPartition, step_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.app.local import aws_access
+from keyfence.app.local_development import aws_access
 from keyfence_iam.tenant import TenantId
 from tests.stack import SHORT_SETTLE, ApiClient, ServiceStack
 

@@ -5,7 +5,7 @@ from typing import Any
 from graphql import GraphQLInputObjectType, GraphQLNonNull, get_named_type, is_enum_type
 from graphql.type import GraphQLField
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.auth.principal import Role
 from tests.stack import ApiClient, ServiceStack
 

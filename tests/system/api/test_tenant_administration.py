@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from keyfence.app.local import aws_access
-from keyfence.app.service import Service
+from keyfence.app.composition_root import Service
+from keyfence.app.local_development import aws_access
 from keyfence_iam.tenant import parse_tenant_id
 from tests.data.operator_requests import EVENTS, ONBOARD, RESUME, SUSPEND, TENANT, TenantApplicant, event_kinds
 from tests.stack import ServiceStack

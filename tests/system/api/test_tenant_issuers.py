@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.app.service import Service
+from keyfence.app.composition_root import Service
 from keyfence.auth.egress import EgressPolicy, is_public_address
 from keyfence.auth.jwks_refresh import JwksFetcher
 from keyfence.local.development_issuer import DevelopmentIssuer

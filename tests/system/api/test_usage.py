@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from keyfence.app.local import aws_access
-from keyfence.app.service import Service
+from keyfence.app.composition_root import Service
+from keyfence.app.local_development import aws_access
 from keyfence.domains.users.access_patterns import user_by_id
 from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import BadInput

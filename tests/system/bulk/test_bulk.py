@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.bulk.importer import Importer
 from keyfence.bulk.json_lines import BadLines
 from keyfence.bulk.record_kind import RecordWriter

@@ -6,7 +6,7 @@ from io import BytesIO
 
 import pytest
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.bulk.importer import Importer
 from keyfence.bulk.record_kind import RecordWriter
 from keyfence.domains.activity.activity_log import activity_log

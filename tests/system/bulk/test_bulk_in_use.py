@@ -7,7 +7,7 @@ from decimal import Decimal
 import orjson
 import pytest
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.bulk import record_kind
 from keyfence.bulk.exporter import Exporter
 from keyfence.bulk.json_lines import Line, encoded

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.local import gate_access
 from keyfence.local.data_directory import gate_key
 from keyfence.store.dynamodb.client import ConnectionOptions

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.cli import app
 from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.dynamodb.table_definition import TableAdmin, definition

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import keyfence
-from keyfence.app.domains import BUILT_IN, REQUIRED, load_domains
+from keyfence.app.domain_loading import BUILT_IN, REQUIRED, load_domains
 from keyfence.domain import BadDomains, Domains
 from keyfence.settings import Settings
 from tests.system.domains.invoices.access_patterns import invoices
@@ -101,7 +101,8 @@ def test_two_domains_cannot_declare_the_same_id_prefix_type_collection_or_record
 
 
 def test_only_required_domains_are_imported_outside_their_folder() -> None:
-    """A new domain therefore needs no change elsewhere. `local/demo` is demo data, `app/domains.py` is the list."""
+    """A new domain therefore needs no change elsewhere. `local/demo` has demo data of all domains, and
+    `app/domain_loading.py` has the list of the built-in domains."""
     allowed = {f"keyfence.domains.{name}" for name in REQUIRED}
     modules = [path for path in ROOT.rglob("*.py") if not path.is_relative_to(ROOT / "domains")]
     exempt = {ROOT / "app" / "domains.py", *(ROOT / "local" / "demo").glob("*.py")}

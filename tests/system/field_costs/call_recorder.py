@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 from keyfence.access_patterns.report import Cost, Measured
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.store.dynamodb.capacity import CapacityMeter
 from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.table import Table

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from keyfence.access_patterns.report import Measured
-from keyfence.app.local import connection_options
+from keyfence.app.local_development import connection_options
 from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.store.dynamodb.client import DynamoDbClient
 from keyfence.store.keys import Fence

@@ -9,7 +9,7 @@ import pytest
 
 from keyfence.access_patterns.report import Measured
 from keyfence.access_patterns.report import measurements as committed_measurements
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.domains.stores.geohash import CELLS
 from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.store.entity import ItemCollection

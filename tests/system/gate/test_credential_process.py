@@ -9,7 +9,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.local import gate_access
 from keyfence.local.data_directory import gate_key
 from keyfence.store.dynamodb.client import ConnectionOptions

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.store.dynamodb.table_definition import definition
 from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keyfence.app.local import aws_access
+from keyfence.app.local_development import aws_access
 from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import UserRepository
 from keyfence.jobs.job_dispatcher import program_for

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.local import gate_access
 from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome
 from keyfence.store.dynamodb.client import ConnectionOptions

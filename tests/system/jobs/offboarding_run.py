@@ -9,8 +9,8 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from keyfence.app.commands import connect_migrator
-from keyfence.app.local import aws_access
+from keyfence.app.command_connections import connect_migrator
+from keyfence.app.local_development import aws_access
 from keyfence.jobs.job_dispatcher import ExportTarget, program_for
 from keyfence.jobs.job_record import Job, JobId
 from keyfence.jobs.job_runner import run_job

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.domains.counters.sharded_counter import CounterRepository
 from keyfence.domains.products.model import view_counter
 from keyfence.jobs.job_record import Job

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import pytest
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.domains.stores.access_patterns import stores
 from keyfence.domains.stores.model import Store, StoreId
 from keyfence.errors import Throttled

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.domains.counters.sharded_counter import CounterRepository
 from keyfence.domains.groups.access_patterns import memberships
 from keyfence.domains.products.model import view_counter

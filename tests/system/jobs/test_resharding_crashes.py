@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.domains.activity.activity_log import activities
 from keyfence.domains.counters.sharded_counter import Counter as Part
 from keyfence.domains.counters.sharded_counter import counters

@@ -6,7 +6,7 @@ from typing import Any
 
 from graphql import GraphQLObjectType, get_named_type
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from tests.system.lists.list_growth import Growth, Shop
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.dynamodb.table_definition import TableAdmin, definition
 from keyfence_iam.deployment import Deployment

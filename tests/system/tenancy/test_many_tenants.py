@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from keyfence.app.local import aws_access
-from keyfence.app.service import Service
+from keyfence.app.composition_root import Service
+from keyfence.app.local_development import aws_access
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
 from keyfence.tenancy.tenant_status import TenantStatus

@@ -9,7 +9,7 @@ from strawberry.scalars import JSON
 
 from keyfence.domains.activity import activity_log
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.relay import Connection, connection, page_size
+from keyfence.graphql.relay_types import Connection, connection, page_size
 
 
 def activity_repository(context: Context) -> activity_log.ActivityRepository:

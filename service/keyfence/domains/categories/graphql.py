@@ -8,7 +8,7 @@ from keyfence.domains.categories.category_mover import CategoryMover
 from keyfence.domains.categories.repository import CategoryRepository
 from keyfence.domains.products.category_products import CategoryProducts
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.mutations import mutation
+from keyfence.graphql.mutation_checks import mutation
 
 
 def category_repository(context: Context) -> CategoryRepository:

@@ -14,9 +14,9 @@ from keyfence.domains.orders import access_patterns as orders
 from keyfence.domains.orders.graphql import Order, order_repository
 from keyfence.domains.orders.model import CustomerId, OrderRow, OrderStatus
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.mutations import given_fields, mutation
-from keyfence.graphql.relay import DEFAULT_PAGE_SIZE, Connection, Node, connection, page_size
-from keyfence.graphql.selections import requested_subfields
+from keyfence.graphql.mutation_checks import given_fields, mutation
+from keyfence.graphql.query_selections import requested_subfields
+from keyfence.graphql.relay_types import DEFAULT_PAGE_SIZE, Connection, Node, connection, page_size
 from keyfence.store.entity import ItemCollection
 from keyfence.store.pagination import MAX_PAGE_SIZE, Page
 

@@ -18,8 +18,8 @@ from keyfence.domains.users.graphql import User, user_loader, user_repository
 from keyfence.domains.users.model import UserId
 from keyfence.domains.users.repository import user_id as checked_user_id
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.mutations import given_fields, mutation
-from keyfence.graphql.relay import Connection, Node, PageInfo, connection, page_info, page_size
+from keyfence.graphql.mutation_checks import given_fields, mutation
+from keyfence.graphql.relay_types import Connection, Node, PageInfo, connection, page_info, page_size
 from keyfence.store.embedded_edges import EmbeddedEdges
 from keyfence.store.pagination import Edge
 

@@ -16,8 +16,8 @@ from keyfence.domains.orders.review_queue import ReviewQueue
 from keyfence.domains.products.graphql import Product, product_loader
 from keyfence.domains.products.model import ProductId
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.relay import Connection, Node, connection, page_size
-from keyfence.graphql.selections import requested_subfields
+from keyfence.graphql.query_selections import requested_subfields
+from keyfence.graphql.relay_types import Connection, Node, connection, page_size
 
 if TYPE_CHECKING:
     from keyfence.domains.customers.graphql import Customer

@@ -25,7 +25,7 @@ from keyfence.domains.products.repository import product_id
 from keyfence.domains.sales.graphql import sales_repository
 from keyfence.domains.sales.monthly_sales import SOLD_STATUSES, sales_deltas
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.mutations import mutation
+from keyfence.graphql.mutation_checks import mutation
 from keyfence.store.writes import Write
 
 

@@ -12,8 +12,8 @@ from keyfence.domains.products import model
 from keyfence.domains.products.model import ProductId
 from keyfence.domains.products.repository import ProductRepository, product_id
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.mutations import given_fields, mutation
-from keyfence.graphql.relay import Connection, Node, connection, page_size
+from keyfence.graphql.mutation_checks import given_fields, mutation
+from keyfence.graphql.relay_types import Connection, Node, connection, page_size
 from keyfence.store.writes import ActivityNote
 
 

@@ -5,7 +5,7 @@ import strawberry
 from keyfence.auth.principal import Role
 from keyfence.domains.sessions.revocation import RevocationRepository
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.mutations import mutation
+from keyfence.graphql.mutation_checks import mutation
 
 
 def revocation_repository(context: Context) -> RevocationRepository:

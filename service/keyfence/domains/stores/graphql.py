@@ -9,8 +9,8 @@ from keyfence.domains.stores.geohash import Circle
 from keyfence.domains.stores.model import StoreId
 from keyfence.domains.stores.repository import StoreRepository
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.mutations import mutation
-from keyfence.graphql.relay import Node, page_size
+from keyfence.graphql.mutation_checks import mutation
+from keyfence.graphql.relay_types import Node, page_size
 
 
 def store_repository(context: Context) -> StoreRepository:

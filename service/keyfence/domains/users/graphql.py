@@ -18,8 +18,8 @@ from keyfence.domains.users.repository import UserRepository
 from keyfence.domains.users.repository import user_id as checked_user_id
 from keyfence.errors import Forbidden
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.mutations import given_fields, mutation
-from keyfence.graphql.relay import Connection, Node, connection, page_size
+from keyfence.graphql.mutation_checks import given_fields, mutation
+from keyfence.graphql.relay_types import Connection, Node, connection, page_size
 from keyfence.store.ids import prefix_of
 from keyfence.tenancy import tenant as tenancy
 

@@ -8,8 +8,8 @@ from strawberry.dataloader import DataLoader
 
 from keyfence.auth.principal import Role
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.mutations import mutation
-from keyfence.graphql.relay import Connection, Node, connection, page_size
+from keyfence.graphql.mutation_checks import mutation
+from keyfence.graphql.relay_types import Connection, Node, connection, page_size
 from tests.system.domains.invoices import model
 from tests.system.domains.invoices.model import InvoiceId, invoice_id
 from tests.system.domains.invoices.repository import InvoiceRepository

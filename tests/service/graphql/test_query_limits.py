@@ -5,7 +5,7 @@ from graphql import get_introspection_query, parse
 
 from keyfence.errors import BadInput
 from keyfence.graphql.document_cache import DocumentCache
-from keyfence.graphql.errors import InvalidRequest
+from keyfence.graphql.error_masking import InvalidRequest
 from keyfence.graphql.query_limits import QueryLimits, check_document, check_text
 from tests.service.graphql.bookshop_schema import bookshop
 

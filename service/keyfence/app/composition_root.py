@@ -10,8 +10,8 @@ from starlette.applications import Starlette
 from keyfence.admin.context import AdminContextFactory
 from keyfence.admin.schema import schema as admin_schema
 from keyfence.admission.admission import Admission
-from keyfence.app.connections import Connections
-from keyfence.app.domains import load_domains
+from keyfence.app.aws_connections import Connections
+from keyfence.app.domain_loading import load_domains
 from keyfence.auth.jwks_refresh import JwksFetcher
 from keyfence.auth.tenant_issuer_cache import TenantIssuers
 from keyfence.auth.token_verifier import operator_verifier, tenant_verifier
@@ -22,11 +22,11 @@ from keyfence.hot_partitions.fleet_traffic import FleetTraffic
 from keyfence.hot_partitions.hot_partition_finder import CollectionMatcher, HotPartitionFinder
 from keyfence.hot_partitions.traffic_observer import PartitionObserver
 from keyfence.hot_partitions.traffic_publisher import TrafficPublisher
-from keyfence.http.apis import OperatorApi, TenantApi
 from keyfence.http.graphiql import graphiql_page, graphiql_routes
 from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.metrics import Metrics
 from keyfence.http.routes import build_app
+from keyfence.http.tenant_and_operator_apis import OperatorApi, TenantApi
 from keyfence.jobs.job_dispatcher import BackgroundJobs, ExportTarget, JobDispatcher
 from keyfence.jobs.move.shadow_differences import DifferenceReporter, ShadowDifferences
 from keyfence.jobs.offboard.certificate import signer

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from keyfence.app.domains import load_domains
+from keyfence.app.domain_loading import load_domains
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.settings import Settings
 from keyfence.store.cursor import CursorCodec
@@ -48,8 +48,9 @@ class Connections:
 class AwsAccess:
     """How to connect to AWS, or to the local gate in its place.
 
-    `app/production.py` and `app/local.py` make this value. The callables take the name of the role that the process
-    runs as. On AWS the role comes with the process, and the name is not used."""
+    `app/production.py` and `app/local_development.py` create this value. Each callable that takes a text takes the name
+    of the role that the process runs as. On AWS the environment of the process defines the role, so the callables of
+    `app/production.py` ignore the name."""
 
     settings: Settings
     dynamodb: ConnectionOptions

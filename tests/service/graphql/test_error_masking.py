@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from keyfence.graphql.errors import RenderedError
+from keyfence.graphql.error_masking import RenderedError
 from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest
 from tests.service.graphql.bookshop_schema import SECRET, bookshop
 

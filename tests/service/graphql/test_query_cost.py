@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from keyfence.errors import BadInput
 from keyfence.graphql.query_cost import CostExpression, PageSize, check_cost, cost_of_operation
 from keyfence.graphql.query_limits import QueryLimits
-from keyfence.graphql.selections import fragments_of
+from keyfence.graphql.query_selections import fragments_of
 from tests.service.graphql.bookshop_schema import bookshop
 
 LIMITS = QueryLimits()

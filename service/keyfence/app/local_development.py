@@ -8,9 +8,9 @@ from functools import partial
 from starlette.applications import Starlette
 
 from keyfence import log
-from keyfence.app.connections import AwsAccess
-from keyfence.app.domains import load_domains
-from keyfence.app.service import Service
+from keyfence.app.aws_connections import AwsAccess
+from keyfence.app.composition_root import Service
+from keyfence.app.domain_loading import load_domains
 from keyfence.local.demo.load import load_demo
 from keyfence.local.role_credentials import boto_session_for
 from keyfence.settings import Settings

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from keyfence import log
 from keyfence.admin.context import AdminContext, AdminContextFactory
-from keyfence.app.connections import AwsAccess, Connections
+from keyfence.app.aws_connections import AwsAccess, Connections
 from keyfence.auth.principal import Operator
 from keyfence.jobs.migrator_access import MigratorAccess
 

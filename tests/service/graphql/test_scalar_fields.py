@@ -11,7 +11,7 @@ from strawberry.scalars import JSON
 from strawberry.schema.config import StrawberryConfig
 
 from keyfence.errors import NotFound
-from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest, LeafFieldExecutor, leaf_readers
+from keyfence.graphql.executor import FastScalarExecutor, GraphQLExecutor, GraphQLRequest, scalar_readers
 from keyfence.graphql.scalars import SCALARS
 
 
@@ -72,7 +72,7 @@ class Query:
 
 def executor(short: bool) -> GraphQLExecutor:
     config = StrawberryConfig(scalar_map=SCALARS)
-    chosen: dict[str, Any] = {"execution_context_class": LeafFieldExecutor} if short else {}
+    chosen: dict[str, Any] = {"execution_context_class": FastScalarExecutor} if short else {}
     return GraphQLExecutor(strawberry.Schema(query=Query, config=config, **chosen))
 
 
@@ -100,5 +100,5 @@ async def test_the_fast_path_and_graphql_core_return_the_same(query: str) -> Non
 
 def test_only_synchronous_fields_without_arguments_have_a_leaf_reader() -> None:
     schema: GraphQLSchema = strawberry.Schema(query=Query, config=StrawberryConfig(scalar_map=SCALARS))._schema
-    names = {field for type_, field in leaf_readers(schema) if type_ == "Thing"}
+    names = {field for type_, field in scalar_readers(schema) if type_ == "Thing"}
     assert names == {"name", "maybe", "count", "at", "colour", "value", "shouted", "lost", "perhapsLost"}
