@@ -1,4 +1,4 @@
-"""`Domain`: the value by which one noun is registered. `Domains`: what all of them give to the rest of the service."""
+"""`Domain` registers one noun of the API. `Domains` combines all domains of a service and rejects those that clash."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 import strawberry
 
-from keyfence.bulk.record_kind import RecordKind, RecordKinds, in_dependency_order
+from keyfence.bulk.record_kind import RecordKind, RecordKinds, sort_by_dependency
 from keyfence.errors import KeyfenceError
 from keyfence.graphql.schema import NodeLoader, build_schema
 from keyfence.store.entity import Entity, Get, Index, ItemCollection, Query
@@ -20,12 +20,12 @@ AccessPattern = Get[Any] | Query[Any] | ItemCollection[Any, Any]
 
 
 class BadDomains(KeyfenceError):
-    """Domains that do not fit together. The message names each problem in a line."""
+    """Raised if the domains do not fit together. The message has one line for each problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedPattern:
-    """An access pattern under the name of the variable that declares it."""
+    """An access pattern, and the name of the variable that declares it."""
 
     name: str
     pattern: AccessPattern
@@ -35,7 +35,7 @@ class NamedPattern:
 
     @property
     def read(self) -> Get[Any] | Query[Any]:
-        """The read that it makes. An item collection is read by the Query of its children, from the parent on."""
+        """The Get or the Query of this pattern. For an item collection: the Query that reads the children."""
         return self.pattern.children if isinstance(self.pattern, ItemCollection) else self.pattern
 
     @property
@@ -48,45 +48,45 @@ class NamedPattern:
         return *parents, self.read.entity
 
     @property
-    def of_control_plane(self) -> bool:
+    def is_control_plane(self) -> bool:
         return self.read.entity.keys[self.index].realm == "control"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
-    """Everything that the service needs to know of one noun."""
+    """One noun of the API, with everything that the service has to know about it."""
 
     name: str
     access_patterns: tuple[ModuleType, ...]
-    """The modules that declare its entities and its access patterns."""
+    """The modules that declare the entities and the access patterns of the domain."""
     queries: tuple[type, ...] = ()
     mutations: tuple[type, ...] = ()
     types: tuple[type, ...] = ()
-    """GraphQL types that `node(id)` returns."""
+    """GraphQL types that `node(id)` can return."""
     nodes: Mapping[str, NodeLoader] = field(default_factory=dict)
-    """The loader of `node(id)`, by the prefix of the ids."""
-    records: RecordKind[Any] | None = None
-    """How its records are imported and exported, if they are."""
-    activity_log: Callable[[str], ActivityLog] | None = None
-    """Makes the log of what one actor changes, in the one domain that keeps such a log."""
-    needs: tuple[str, ...] = ()
-    """Names of the domains without which this one cannot work."""
+    """The loader of `node(id)` for each id prefix, such as `ord`."""
+    record_kind: RecordKind[Any] | None = None
+    """How records of the domain are imported and exported. None if they are not."""
+    new_activity_log: Callable[[str], ActivityLog] | None = None
+    """Returns the activity log of an actor. Only the domain that stores activity has it."""
+    depends_on: tuple[str, ...] = ()
+    """Names of the domains without which this domain cannot work."""
 
 
 @dataclass(frozen=True)
 class Domains:
-    """The domains of one service, and the modules that declare the control plane's own entities."""
+    """The domains of one service, and the modules that declare the entities of the control plane."""
 
     domains: Sequence[Domain]
     control_plane: tuple[ModuleType, ...] = ()
 
     def __post_init__(self) -> None:
-        if problems := [*self._missing(), *self._repeated()]:
+        if problems := [*self._missing_domains(), *self._duplicates()]:
             raise BadDomains("\n".join(problems))
 
     @cached_property
     def schema(self) -> strawberry.Schema:
-        """The tenants' GraphQL schema."""
+        """The GraphQL schema that tenants use."""
         return build_schema(
             queries=[query for domain in self.domains for query in domain.queries],
             mutations=[mutation for domain in self.domains for mutation in domain.mutations],
@@ -98,13 +98,13 @@ class Domains:
     def patterns(self) -> tuple[NamedPattern, ...]:
         return tuple(
             NamedPattern(name, value)
-            for name, value in _declared(self._modules())
+            for name, value in _declarations(self._modules())
             if isinstance(value, Get | Query | ItemCollection)
         )
 
     @cached_property
     def entities(self) -> Entities:
-        declared = [value for _, value in _declared(self._modules())]
+        declared = [value for _, value in _declarations(self._modules())]
         return Entities(
             tuple(value for value in declared if isinstance(value, Entity)),
             tuple(value for value in declared if isinstance(value, Query)),
@@ -112,42 +112,44 @@ class Domains:
 
     @cached_property
     def record_kinds(self) -> RecordKinds:
-        return in_dependency_order(domain.records for domain in self.domains if domain.records)
+        return sort_by_dependency(domain.record_kind for domain in self.domains if domain.record_kind)
 
-    def activity_log(self, actor: str) -> ActivityLog | None:
-        """Returns the log of what `actor` changes, or None if no domain keeps one."""
-        makers = (domain.activity_log for domain in self.domains if domain.activity_log)
-        return next((make(actor) for make in makers), None)
+    def new_activity_log(self, actor: str) -> ActivityLog | None:
+        """Returns the activity log of an actor, or None if no domain stores activity."""
+        factories = (domain.new_activity_log for domain in self.domains if domain.new_activity_log)
+        return next((new_log(actor) for new_log in factories), None)
 
     def _modules(self) -> Iterator[ModuleType]:
         for domain in self.domains:
             yield from domain.access_patterns
         yield from self.control_plane
 
-    def _collections(self) -> Iterator[str]:
+    def _sharded_collections(self) -> Iterator[str]:
         return (key.shard.collection for entity in self.entities for key in entity.keys.values() if key.shard)
 
-    def _missing(self) -> Iterator[str]:
+    def _missing_domains(self) -> Iterator[str]:
         present = {domain.name for domain in self.domains}
         for domain in self.domains:
-            if missing := [name for name in domain.needs if name not in present]:
+            if missing := [name for name in domain.depends_on if name not in present]:
                 yield f"the domain {domain.name} needs {' and '.join(missing)}; add it, or leave out {domain.name} too"
 
-    def _repeated(self) -> Iterator[str]:
-        yield from _twice("domain", (domain.name for domain in self.domains))
-        yield from _twice("id prefix", (prefix for domain in self.domains for prefix in domain.nodes))
-        yield from _twice("record kind", (domain.records.name for domain in self.domains if domain.records))
-        yield from _twice("stored type", (entity.type for entity in self.entities))
-        yield from _twice("sharded collection", self._collections())
-        yield from _twice("access pattern", (pattern.name for pattern in self.patterns))
+    def _duplicates(self) -> Iterator[str]:
+        record_kinds = (domain.record_kind.name for domain in self.domains if domain.record_kind)
+        yield from _duplicate_names("domain", (domain.name for domain in self.domains))
+        yield from _duplicate_names("id prefix", (prefix for domain in self.domains for prefix in domain.nodes))
+        yield from _duplicate_names("record kind", record_kinds)
+        yield from _duplicate_names("stored type", (entity.type for entity in self.entities))
+        yield from _duplicate_names("sharded collection", self._sharded_collections())
+        yield from _duplicate_names("access pattern", (pattern.name for pattern in self.patterns))
 
 
-def _twice(kind: str, names: Iterator[str]) -> Iterator[str]:
-    yield from (f"two domains declare the {kind} {name}" for name, count in Counter(names).items() if count > 1)
+def _duplicate_names(what: str, names: Iterator[str]) -> Iterator[str]:
+    """Yields an error message for each name that occurs more than once."""
+    yield from (f"two domains declare the {what} {name}" for name, count in Counter(names).items() if count > 1)
 
 
-def _declared(modules: Iterator[ModuleType]) -> Iterator[tuple[str, object]]:
-    """Each entity and access pattern once, although modules import them from each other."""
+def _declarations(modules: Iterator[ModuleType]) -> Iterator[tuple[str, object]]:
+    """Yields each entity and access pattern once, with its variable, even if several modules import it."""
     seen = set[int]()
     for module in modules:
         for name, value in vars(module).items():

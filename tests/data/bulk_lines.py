@@ -40,12 +40,12 @@ LINES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def encoded(*given: object) -> BytesIO:
+def bulk_file(*given: object) -> BytesIO:
     return BytesIO(b"".join(orjson.dumps(one) + b"\n" for one in given))
 
 
 def record(given: object) -> Any:
-    (line,) = parse_lines(encoded(given), KINDS)
+    (line,) = parse_lines(bulk_file(given), KINDS)
     assert isinstance(line, ParsedLine), line
     return line.record
 

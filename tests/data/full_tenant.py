@@ -12,9 +12,9 @@ import orjson
 from keyfence.app.domain_loading import load_domains
 from keyfence.bulk.exporter import Exporter
 from keyfence.bulk.importer import ImportCounts, Importer
-from keyfence.bulk.json_lines import encoded
+from keyfence.bulk.json_lines import encode_line
 from keyfence.bulk.record_kind import IMPORTER
-from keyfence.domains.activity.activity_log import ActivityRepository, activity_log
+from keyfence.domains.activity.activity_log import ActivityRepository, new_activity_log
 from keyfence.domains.categories.repository import CategoryRepository
 from keyfence.domains.customers.repository import CustomerRepository
 from keyfence.domains.orders.line_items import PricedProduct, ProductId, RequestedLine
@@ -23,7 +23,7 @@ from keyfence.domains.orders.order_placement import OrderPlacement
 from keyfence.domains.orders.recycle_bin import RecycleBin
 from keyfence.domains.orders.repository import OrderRepository
 from keyfence.domains.orders.review_queue import ReviewQueue
-from keyfence.domains.products.repository import ProductRepository, product_id
+from keyfence.domains.products.repository import ProductRepository, checked_product_id
 from keyfence.domains.sales.monthly_sales import SalesRepository, sales_deltas
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId
@@ -50,7 +50,7 @@ class FullTenant:
 
     @classmethod
     def on(cls, table: Table) -> "FullTenant":
-        return cls(replace(table, activity_log=activity_log("clerk")))
+        return cls(replace(table, activity_log=new_activity_log("clerk")))
 
     @property
     def orders(self) -> OrderRepository:
@@ -58,7 +58,7 @@ class FullTenant:
 
     async def place(self, customer: str, *lines: RequestedLine, region: str = "north") -> Order:
         async def prices(ids: Sequence[ProductId]) -> Sequence[PricedProduct | None]:
-            return await ProductRepository(self.table, self.by).find_many([product_id(id) for id in ids])
+            return await ProductRepository(self.table, self.by).find_many([checked_product_id(id) for id in ids])
 
         placing = OrderPlacement(self.table, self.by, prices)
         return await placing.place(customer_id=CustomerId(customer), region=region, lines=lines)
@@ -101,17 +101,17 @@ class FullTenant:
 
 
 async def export_all(table: Table) -> bytes:
-    return b"".join([encoded(line) async for line in Exporter(table, load_domains().record_kinds).lines()])
+    return b"".join([encode_line(line) async for line in Exporter(table, load_domains().record_kinds).lines()])
 
 
 async def import_all(table: Table, content: bytes) -> ImportCounts:
-    return await Importer.into(replace(table, activity_log=activity_log(IMPORTER)), load_domains().record_kinds).run(
-        BytesIO(content)
-    )
+    return await Importer.for_table(
+        replace(table, activity_log=new_activity_log(IMPORTER)), load_domains().record_kinds
+    ).run(BytesIO(content))
 
 
 def content(*lines: Any) -> bytes:
-    return samples.encoded(*(lines or SMALL.values())).getvalue()
+    return samples.bulk_file(*(lines or SMALL.values())).getvalue()
 
 
 async def activity_counts(table: Table) -> Counter[str]:

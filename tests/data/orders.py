@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from keyfence.domains.activity.activity_log import activity_log
+from keyfence.domains.activity.activity_log import new_activity_log
 from keyfence.domains.customers.repository import CustomerRepository
 from keyfence.domains.orders.line_items import PricedProduct, ProductId, RequestedLine
 from keyfence.domains.orders.model import CustomerId, Order, OrderRow
@@ -51,7 +51,7 @@ class Shop:
 
     @classmethod
     async def opened(cls, table: Table) -> "Shop":
-        noted = replace(table, activity_log=activity_log("clerk"))
+        noted = replace(table, activity_log=new_activity_log("clerk"))
         customer = await CustomerRepository(noted).create(name="Ann", email=None)
         return cls(noted, CustomerId(customer.id))
 

@@ -129,7 +129,7 @@ def _sort_prefix(named: NamedPattern, query: Query[Any]) -> str:
 
 
 def _unmeasured(named: NamedPattern) -> str:
-    return "used by operators and the service" if named.of_control_plane else "read with its parent"
+    return "used by operators and the service" if named.is_control_plane else "read with its parent"
 
 
 def _cost(one: Measured) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from strawberry.types import Info as StrawberryInfo
 
 from keyfence.admin.onboarding import Onboarding
 from keyfence.auth.principal import Operator
-from keyfence.domains.activity.activity_log import activity_log
+from keyfence.domains.activity.activity_log import new_activity_log
 from keyfence.domains.users.repository import UserRepository
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic, HotPartitions
 from keyfence.jobs.job_record import Job
@@ -103,4 +103,4 @@ class AdminContextFactory:
 
     def _users_of(self, tenant: Tenant) -> UserRepository:
         table = self.tables.for_tenant(location_of(tenant), writes=True)
-        return UserRepository(replace(table, activity_log=activity_log(ONBOARDER)))
+        return UserRepository(replace(table, activity_log=new_activity_log(ONBOARDER)))

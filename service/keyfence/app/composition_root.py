@@ -121,7 +121,7 @@ class Service:
             tenants=self._tenants,
             admission=self.admission,
             tables=replace(self.tables, on_difference=self.reads_differ),
-            activity_log=domains.activity_log,
+            new_activity_log=domains.new_activity_log,
             revocations=RevocationCheck(settings.revocation_seconds),
             prices=price_table(settings),
             introspection=settings.introspection,

@@ -1,4 +1,4 @@
-"""`Exporter`: all records of a tenant as lines, each after the lines that it refers to."""
+"""`Exporter`: yields all records of a tenant as lines. A record comes after the records that it refers to."""
 
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import AsyncExitStack
@@ -14,15 +14,15 @@ from keyfence.store.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
-    """Reads a tenant that may be in use. The order of the lines stays the same as long as the tenant does.
+    """Exports a tenant, which may be in use. Two exports have the same order if nothing changed between them.
 
-    A record that was created after its kind was read is exported too, if another record refers to it."""
+    A record that is created after its kind was read is exported if another exported record refers to it."""
 
     table: Table
     kinds: RecordKinds
     now: Callable[[], datetime] = timestamps.utc_now
     _exported: set[tuple[str, Hashable]] = field(default_factory=set)
-    """Kind and key of each record that has a line."""
+    """Kind and key of each exported record."""
 
     async def lines(self) -> AsyncIterator[Line]:
         async with AsyncExitStack() as guards:
@@ -30,24 +30,27 @@ class Exporter:
                 await guards.enter_async_context(kind.export_guard(self.table))
             for kind in self.kinds.values():
                 async for record in kind.load_all(self.table):
-                    async for line in self._with_references(kind, record):
+                    async for line in self._lines_of(kind, record):
                         yield line
 
-    async def _with_references(self, kind: RecordKind[Any], record: Any) -> AsyncIterator[Line]:
-        name = (kind.name, kind.key(record))
-        if name in self._exported or kind.is_expired(record, self.now()):
+    async def _lines_of(self, kind: RecordKind[Any], record: Any) -> AsyncIterator[Line]:
+        """Yields the lines of the records that this record refers to, and then its own line."""
+        identity = (kind.name, kind.key(record))
+        if identity in self._exported or kind.is_expired(record, self.now()):
             return
-        self._exported.add(name)
-        for other, keys in self._missing(kind, record).items():
-            for found in await self.kinds[other].load(self.table, keys):
-                if found is not None:
-                    async for line in self._with_references(self.kinds[other], found):
+        self._exported.add(identity)
+        for kind_name, keys in self._missing_references(kind, record).items():
+            referenced_kind = self.kinds[kind_name]
+            for referenced in await referenced_kind.load(self.table, keys):
+                if referenced is not None:
+                    async for line in self._lines_of(referenced_kind, referenced):
                         yield line
         yield kind.to_line(record)
 
-    def _missing(self, kind: RecordKind[Any], record: Any) -> dict[str, list[Any]]:
+    def _missing_references(self, kind: RecordKind[Any], record: Any) -> dict[str, list[Any]]:
+        """Returns the keys of the referenced records that are not exported yet, by kind."""
         missing: dict[str, list[Any]] = {}
-        for name, key in dict.fromkeys(kind.references(record)):
-            if (name, key) not in self._exported:
-                missing.setdefault(name, []).append(key)
+        for kind_name, key in dict.fromkeys(kind.references(record)):
+            if (kind_name, key) not in self._exported:
+                missing.setdefault(kind_name, []).append(key)
         return missing

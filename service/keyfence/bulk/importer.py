@@ -1,4 +1,4 @@
-"""`Importer`: the lines of a file into a table, each record once."""
+"""`Importer`: writes the lines of a file into a table, each record once."""
 
 import asyncio
 from collections import Counter
@@ -6,11 +6,10 @@ from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterato
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import islice
 from typing import Any, BinaryIO
 
-from keyfence.bulk.json_fields import Fields, text
-from keyfence.bulk.json_lines import MAX_LINE_BYTES, BadLines, LineError, decoded, differing_fields
+from keyfence.bulk.json_fields import Fields, parse_text
+from keyfence.bulk.json_lines import MAX_LINE_BYTES, BadLines, LineError, decode_line, differing_fields
 from keyfence.bulk.record_kind import AlreadyExists, RecordKind, RecordKinds, RecordWriter
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store import timestamps
@@ -19,13 +18,15 @@ from keyfence.store.dynamodb.retry_policy import BACKGROUND_RETRIES
 from keyfence.store.table import Table
 
 GROUP_SIZE = 100
+"""Lines that are imported together. One BatchGetItem reads at most 100 items."""
 MAX_CONCURRENT_WRITES = 16
-MAX_PROBLEMS = 20
+MAX_ERRORS = 20
+"""The check of a file stops after this many errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedLine:
-    """A record, and the number of its line in the file."""
+    """A record, and the number of its line in the file, from 1."""
 
     number: int
     kind: RecordKind[Any]
@@ -34,61 +35,65 @@ class ParsedLine:
 
 @dataclass(slots=True)
 class ImportCounts:
-    """How many lines of each kind were written, were stored already, or were left out because they have expired."""
+    """Numbers of lines by kind: written, already in the table, or left out because the record has expired."""
 
     written: Counter[str] = field(default_factory=Counter)
-    found: Counter[str] = field(default_factory=Counter)
+    existing: Counter[str] = field(default_factory=Counter)
     expired: Counter[str] = field(default_factory=Counter)
 
     @property
     def lines(self) -> int:
-        return sum(counts.total() for counts in (self.written, self.found, self.expired))
+        return sum(counts.total() for counts in (self.written, self.existing, self.expired))
 
 
 class KeyedLocks:
-    """Runs at most `limit` tasks at a time, and tasks with a common key one after the other, in the order they came."""
+    """Lets at most `limit` tasks run at a time. Tasks with a common key run one by one, in order of arrival."""
 
     def __init__(self, limit: int) -> None:
-        self._last: dict[Hashable, asyncio.Future[None]] = {}
-        self._running = asyncio.Semaphore(limit)
+        self._semaphore = asyncio.Semaphore(limit)
+        self._end_by_key: dict[Hashable, asyncio.Future[None]] = {}
+        """For each key, the end of the last task that asked for the key."""
 
     @asynccontextmanager
-    async def holding(self, keys: Iterable[Hashable]) -> AsyncIterator[None]:
-        own_keys, done = set(keys), asyncio.get_running_loop().create_future()
-        before = {self._last[key] for key in own_keys if key in self._last}
-        self._last.update(dict.fromkeys(own_keys, done))
+    async def hold(self, keys: Iterable[Hashable]) -> AsyncIterator[None]:
+        own_keys = set(keys)
+        own_end = asyncio.get_running_loop().create_future()
+        earlier_ends = {self._end_by_key[key] for key in own_keys if key in self._end_by_key}
+        self._end_by_key.update(dict.fromkeys(own_keys, own_end))
         try:
-            if before:
-                await asyncio.wait(before)
-            async with self._running:
+            if earlier_ends:
+                await asyncio.wait(earlier_ends)
+            async with self._semaphore:
                 yield
         finally:
-            done.set_result(None)
+            own_end.set_result(None)
 
 
 def parse_lines(file: BinaryIO, kinds: RecordKinds) -> Iterator[ParsedLine | LineError]:
-    """Skips blank lines. Stops after a line that is too long, since its end is not known."""
+    """Yields each line as a record or as an error. Skips blank lines.
+
+    Stops at a line that is too long: the end of the line is not known, so neither is the start of the next one."""
     number = 0
-    while raw := file.readline(MAX_LINE_BYTES + 1):
+    while content := file.readline(MAX_LINE_BYTES + 1):
         number += 1
-        if len(raw) > MAX_LINE_BYTES:
+        if len(content) > MAX_LINE_BYTES:
             yield LineError(number, None, f"is longer than {MAX_LINE_BYTES:,} bytes")
             return
-        if raw.strip():
-            yield _parse_line(number, raw, kinds)
+        if content.strip():
+            yield _parse_line(number, content, kinds)
 
 
 def check_lines(file: BinaryIO, kinds: RecordKinds) -> int:
-    """Returns the number of lines. Raises BadLines, with the first problems, if any of them cannot be parsed."""
-    count, problems = 0, []
+    """Returns the number of lines. Raises BadLines with the first errors if there are any."""
+    count, errors = 0, list[LineError]()
     for line in parse_lines(file, kinds):
         count += 1
         if isinstance(line, LineError):
-            problems.append(line)
-        if len(problems) == MAX_PROBLEMS:
+            errors.append(line)
+        if len(errors) == MAX_ERRORS:
             break
-    if problems:
-        raise BadLines(problems)
+    if errors:
+        raise BadLines(errors)
     return count
 
 
@@ -98,9 +103,10 @@ def _ignore_progress(_lines: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """Imports lines in groups of one kind: loads what is stored in one batch, then writes the rest concurrently.
+    """Imports lines in groups of one kind. Loads the stored records of a group in one batch, and writes the others.
 
-    A line can rely on the records of earlier lines if they are of another kind or have a lock key in common with it."""
+    The lines of a group are written concurrently. So a line may refer to the record of an earlier line only if that
+    record is of another kind, or if both have a lock key in common."""
 
     writer: RecordWriter
     kinds: RecordKinds
@@ -109,7 +115,7 @@ class Importer:
     now: Callable[[], datetime] = timestamps.utc_now
 
     @classmethod
-    def into(
+    def for_table(
         cls,
         table: Table,
         kinds: RecordKinds,
@@ -118,49 +124,52 @@ class Importer:
         counts: ImportCounts | None = None,
         on_progress: Callable[[int], None] = _ignore_progress,
     ) -> "Importer":
-        """Retries throttled calls for longer than a request would. The table decides whether activity is logged."""
-        patient = replace(table, caller=replace(table.caller, retry_policy=BACKGROUND_RETRIES))
-        return cls(RecordWriter(patient, Pacer(rate)), kinds, counts or ImportCounts(), on_progress)
+        """Returns an importer that retries throttled calls for longer than a request does.
+
+        `rate` limits the items written in a second. Imports are logged if the table has an activity log."""
+        patient_table = replace(table, caller=replace(table.caller, retry_policy=BACKGROUND_RETRIES))
+        return cls(RecordWriter(patient_table, Pacer(rate)), kinds, counts or ImportCounts(), on_progress)
 
     async def run(self, file: BinaryIO) -> ImportCounts:
-        """Raises BadLines at the first group that has a line that cannot be imported."""
+        """Imports all lines. Raises BadLines after the first group with a line that cannot be imported."""
         for group in _groups(parse_lines(file, self.kinds)):
-            if problems := await self._import_group(group):
-                raise BadLines(problems)
+            if errors := await self._import_group(group):
+                raise BadLines(errors)
         return self.counts
 
     async def _import_group(self, group: Sequence[ParsedLine]) -> list[LineError]:
         kind = group[0].kind
-        stored = await kind.load(self.writer.table, [kind.key(line.record) for line in group])
-        locks, problems = KeyedLocks(MAX_CONCURRENT_WRITES), list[LineError]()
+        stored_records = await kind.load(self.writer.table, [kind.key(line.record) for line in group])
+        locks, errors = KeyedLocks(MAX_CONCURRENT_WRITES), list[LineError]()
 
-        async def import_line(line: ParsedLine, found: Any) -> None:
-            async with locks.holding(kind.lock_keys(line.record)):
+        async def import_line(line: ParsedLine, stored: Any) -> None:
+            async with locks.hold(kind.lock_keys(line.record)):
                 try:
-                    await self._import_line(line, found)
+                    await self._import_line(line, stored)
                 except (BadInput, Conflict, NotFound) as error:
-                    problems.append(LineError.of(line.number, error))
+                    errors.append(LineError.from_error(line.number, error))
 
         try:
             async with asyncio.TaskGroup() as tasks:
-                for line, found in zip(group, stored, strict=True):
-                    tasks.create_task(import_line(line, found))
+                for line, stored in zip(group, stored_records, strict=True):
+                    tasks.create_task(import_line(line, stored))
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from failures
-        return sorted(problems, key=lambda problem: problem.line)
+        return sorted(errors, key=lambda error: error.line)
 
-    async def _import_line(self, line: ParsedLine, found: Any) -> None:
-        if found is None and line.kind.is_expired(line.record, self.now()):
+    async def _import_line(self, line: ParsedLine, stored: Any) -> None:
+        if stored is None and line.kind.is_expired(line.record, self.now()):
             counts = self.counts.expired
-        elif found is None and await self._write(line):
+        elif stored is None and await self._write(line):
             counts = self.counts.written
         else:
-            _require_equal(line, found or await self._load(line))
-            counts = self.counts.found
+            _require_equal(line, stored or await self._load(line))
+            counts = self.counts.existing
         counts[line.kind.name] += 1
         self.on_progress(1)
 
     async def _write(self, line: ParsedLine) -> bool:
+        """Returns False if another writer has stored the record in the meantime."""
         try:
             await line.kind.write(self.writer, line.record)
         except AlreadyExists:
@@ -168,28 +177,28 @@ class Importer:
         return True
 
     async def _load(self, line: ParsedLine) -> Any:
-        (found,) = await line.kind.load(self.writer.table, [line.kind.key(line.record)])
-        if found is None:
+        (stored,) = await line.kind.load(self.writer.table, [line.kind.key(line.record)])
+        if stored is None:
             raise AlreadyExists()
-        return found
+        return stored
 
 
-def _parse_line(number: int, raw: bytes, kinds: RecordKinds) -> ParsedLine | LineError:
-    def kind_named(value: object) -> RecordKind[Any]:
-        if (kind := kinds.get(text(value))) is None:
+def _parse_line(number: int, content: bytes, kinds: RecordKinds) -> ParsedLine | LineError:
+    def parse_kind(value: object) -> RecordKind[Any]:
+        if (kind := kinds.get(parse_text(value))) is None:
             raise BadInput(f"must be one of {', '.join(kinds)}")
         return kind
 
     try:
-        fields = Fields(decoded(raw))
-        kind = fields.required("type", kind_named)
+        fields = Fields(decode_line(content))
+        kind = fields.required("type", parse_kind)
         return ParsedLine(number, kind, kind.from_fields(fields))
     except BadInput as error:
-        return LineError.of(number, error)
+        return LineError.from_error(number, error)
 
 
 def _groups(lines: Iterable[ParsedLine | LineError]) -> Iterator[list[ParsedLine]]:
-    """Yields consecutive lines of one kind. Raises BadLines at a line that cannot be parsed."""
+    """Yields groups of consecutive lines of one kind. Raises BadLines at a line that cannot be parsed."""
     group: list[ParsedLine] = []
     for line in lines:
         if isinstance(line, LineError):
@@ -203,9 +212,11 @@ def _groups(lines: Iterable[ParsedLine | LineError]) -> Iterator[list[ParsedLine
 
 
 def _require_equal(line: ParsedLine, stored: Any) -> None:
-    """Raises Conflict, with the first field that differs, if the stored record differs from the line."""
-    pair = line.kind.to_line(line.record), line.kind.to_line(stored)
-    for path, imported, found in islice(differing_fields(*pair), 1):
+    """Raises Conflict with the first field in which the stored record differs from the line."""
+    difference = next(differing_fields(line.kind.to_line(line.record), line.kind.to_line(stored)), None)
+    if difference is not None:
+        path, imported_value, stored_value = difference
         raise Conflict(
-            f"the tenant has this {line.kind.name} already, with {found!r} instead of {imported!r}", field=path
+            f"the tenant has this {line.kind.name} already, with {stored_value!r} instead of {imported_value!r}",
+            field=path,
         )

@@ -1,6 +1,6 @@
-"""Lines of JSON: how a line is formatted and compared, and what is wrong with one that cannot be imported."""
+"""Lines of JSON: encoding, decoding and comparing them, and the errors of lines that cannot be imported."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,36 +9,38 @@ import orjson
 from keyfence.errors import BadInput, KeyfenceError
 
 MAX_LINE_BYTES = 16 * 2**20
+"""A longer line is an error, so that a file without line breaks does not fill the memory."""
 
 Line = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class LineError:
-    """An error in one line of a file, with the field that is wrong."""
+    """An error in the line with the number `line`. `field` is the path of the wrong field, if there is one."""
 
     line: int
     field: str | None
     message: str
 
     @classmethod
-    def of(cls, number: int, error: KeyfenceError) -> "LineError":
+    def from_error(cls, line: int, error: KeyfenceError) -> "LineError":
         field = error.extensions.get("field")
-        return cls(number, None if field is None else str(field), error.message)
+        return cls(line, None if field is None else str(field), error.message)
 
     def __str__(self) -> str:
         return f"line {self.line}{f', {self.field}' if self.field else ''}: {self.message}"
 
 
 class BadLines(KeyfenceError):
-    """Lines that cannot be imported. The message has a line for each of them."""
+    """Raised if lines of a file cannot be imported. The message has one line for each of them."""
 
-    def __init__(self, problems: Sequence[LineError]) -> None:
-        super().__init__("\n".join(map(str, problems)))
-        self.problems = problems
+    def __init__(self, errors: Sequence[LineError]) -> None:
+        super().__init__("\n".join(map(str, errors)))
+        self.errors = errors
 
 
-def record_line(kind: str, **values: object) -> Line:
+def new_line(kind: str, **values: object) -> Line:
+    """Returns the line of a record. Fields that are None are left out."""
     return {"type": kind, **without_nulls(**values)}
 
 
@@ -46,13 +48,13 @@ def without_nulls(**values: object) -> Line:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def encoded(line: Line) -> bytes:
+def encode_line(line: Line) -> bytes:
     return orjson.dumps(line) + b"\n"
 
 
-def decoded(raw: bytes) -> Line:
+def decode_line(content: bytes) -> Line:
     try:
-        document = orjson.loads(raw)
+        document = orjson.loads(content)
     except orjson.JSONDecodeError as error:
         raise BadInput(f"is not JSON: {error}") from None
     if not isinstance(document, dict):
@@ -60,17 +62,13 @@ def decoded(raw: bytes) -> Line:
     return document
 
 
-def differing_fields(one: object, other: object, path: str = "") -> Iterator[tuple[str, object, object]]:
-    """Yields the path of each field in which two lines differ, with both values."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        for name in _names_of_both(one, other):
-            yield from differing_fields(one.get(name), other.get(name), f"{path}.{name}" if path else name)
-    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        for position, (left, right) in enumerate(zip(one, other, strict=True)):
-            yield from differing_fields(left, right, f"{path}[{position}]")
-    elif one != other:
-        yield path, one, other
-
-
-def _names_of_both(one: Iterable[str], other: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys((*one, *other)))
+def differing_fields(left: object, right: object, path: str = "") -> Iterator[tuple[str, object, object]]:
+    """Yields the path of each field in which two lines differ, with the left and the right value."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        for name in left | right:
+            yield from differing_fields(left.get(name), right.get(name), f"{path}.{name}" if path else name)
+    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+        for position, (left_item, right_item) in enumerate(zip(left, right, strict=True)):
+            yield from differing_fields(left_item, right_item, f"{path}[{position}]")
+    elif left != right:
+        yield path, left, right

@@ -1,4 +1,4 @@
-"""`RecordKind`: what a domain gives to import and export. `RecordWriter`: how records are written."""
+"""`RecordKind`: how the records of a domain are imported and exported. `RecordWriter`: writes imported records."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -17,16 +17,17 @@ from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
 from keyfence.store.writes import ActivityNote, Write, put
 
 IMPORTER = "import"
-"""The actor of an imported record whose line does not name one."""
+"""The actor of an imported record whose line names no actor."""
 LOAD_BATCH = 50
+"""How many records an export loads at a time."""
 
 R = TypeVar("R")
 Key = Any
-"""Identifies a record among those of its kind, such as an id. It is hashable."""
+"""Identifies a record among the records of its kind, such as an id. A key is hashable."""
 
 
 class AlreadyExists(Conflict):
-    """Raised when a record that is to be written is in the table already. It may be equal or different."""
+    """Raised if the table already has the record that is to be written. The stored record may be equal or different."""
 
     def __init__(self) -> None:
         super().__init__("the table has parts of this record that differ from the line")
@@ -39,28 +40,28 @@ class RecordWriter:
     table: Table
     rate: Pacer = field(default_factory=Pacer)
     known_ids: set[str] = field(default_factory=set)
-    """Ids of referenced records that were found before. It has only ids of records that are never deleted."""
+    """Ids of referenced records that exist. Only for records that are never deleted, so that the ids stay correct."""
 
     async def write(self, *writes: Write[Any], note: ActivityNote | None = None) -> None:
         await self.rate.wait(len(writes) + bool(note))
         await self.table.write(*writes, note=note)
 
-    async def write_overflow(self, parts: Sequence[Write[Any]], others: int) -> Sequence[Write[Any]]:
-        """Returns the parts that fit into one transaction with `others` more writes and a note; writes the rest now.
+    async def write_overflow(self, parts: Sequence[Write[Any]], other_writes: int) -> Sequence[Write[Any]]:
+        """Returns the parts that fit into one transaction with `other_writes` more writes and an activity note.
 
-        Parts are not visible before the record that they belong to is written. Parts that an interrupted import left
-        behind are accepted if they are equal; otherwise AlreadyExists is raised."""
-        room = max(0, MAX_SPLIT_TRANSACTION_WRITES - 1 - others)
-        for start in range(room, len(parts), MAX_SPLIT_TRANSACTION_WRITES):
-            portion = parts[start : start + MAX_SPLIT_TRANSACTION_WRITES]
+        Writes all further parts now. They stay invisible until the record that they belong to is written. If an
+        interrupted import has left equal parts behind, they are used. If they differ, AlreadyExists is raised."""
+        fitting = max(0, MAX_SPLIT_TRANSACTION_WRITES - 1 - other_writes)
+        for start in range(fitting, len(parts), MAX_SPLIT_TRANSACTION_WRITES):
+            batch = parts[start : start + MAX_SPLIT_TRANSACTION_WRITES]
             try:
-                await self.write(*portion)
+                await self.write(*batch)
             except AlreadyExists:
-                await self._require_equal(portion)
-        return parts[:room]
+                await self._require_equal(batch)
+        return parts[:fitting]
 
     async def _require_equal(self, parts: Sequence[Write[Any]]) -> None:
-        for entity, models in _by_entity(parts):
+        for entity, models in _models_by_entity(parts):
             keys = [{name: getattr(model, name) for name in entity.keys["table"].fields} for model in models]
             if await self.table.find_many(Get(entity), keys) != models:
                 raise AlreadyExists()
@@ -83,7 +84,7 @@ class RecordKind(Generic[R]):
     """How records of one kind are parsed, formatted, read and written."""
 
     name: str
-    """The `type` of its lines."""
+    """The `type` of the lines of this kind."""
     plural: str
     from_fields: Callable[[Fields], R]
     to_line: Callable[[R], Line]
@@ -91,9 +92,9 @@ class RecordKind(Generic[R]):
     load: Callable[[Table, Sequence[Key]], Awaitable[list[R | None]]]
     """Returns the stored record for each key, complete with its parts, or None."""
     load_all: Callable[[Table], AsyncIterator[R]]
-    """Yields all records of the tenant, in an order that stays the same as long as they do. May yield one twice."""
+    """Yields all records of the tenant. The order is always the same if no record changes. May yield a record twice."""
     write: Callable[[RecordWriter, R], Awaitable[None]]
-    """Writes a record that is not stored yet. Raises AlreadyExists if it is."""
+    """Writes a record that is not stored yet. Raises AlreadyExists if the record is stored."""
     lock_keys: Callable[[R], Iterable[Hashable]]
     """Records that have a lock key in common are written one after the other, all others concurrently."""
     references: Callable[[R], Iterable[tuple[str, Key]]] = _no_references
@@ -101,38 +102,39 @@ class RecordKind(Generic[R]):
     depends_on: tuple[str, ...] = ()
     """The kinds that `references` names."""
     is_expired: Callable[[R, datetime], bool] = _never_expires
-    """Whether a record is past its time to live, so that it is neither exported nor imported."""
+    """Whether a record is past its time to live. Such a record is neither exported nor imported."""
     export_guard: Callable[[Table], AbstractAsyncContextManager[None]] = _no_guard
-    """Raises Conflict, on entering or leaving, if the table changes in a way that would make the export incomplete."""
+    """A context that surrounds the export. Raises Conflict at its start or end if the export would be incomplete."""
 
 
 RecordKinds = Mapping[str, RecordKind[Any]]
-"""All kinds by name, each after those that it depends on."""
+"""All kinds by name. Each kind comes after the kinds that it depends on."""
 
 
-def in_dependency_order(kinds: Iterable[RecordKind[Any]]) -> RecordKinds:
-    by_name = {kind.name: kind for kind in kinds}
-    ordered: dict[str, RecordKind[Any]] = {}
+def sort_by_dependency(kinds: Iterable[RecordKind[Any]]) -> RecordKinds:
+    kinds_by_name = {kind.name: kind for kind in kinds}
+    sorted_kinds: dict[str, RecordKind[Any]] = {}
 
     def add(kind: RecordKind[Any]) -> None:
         for name in kind.depends_on:
-            if name not in ordered:
-                add(by_name[name])
-        ordered[kind.name] = kind
+            if name not in sorted_kinds:
+                add(kinds_by_name[name])
+        sorted_kinds[kind.name] = kind
 
-    for kind in by_name.values():
+    for kind in kinds_by_name.values():
         add(kind)
-    return ordered
+    return sorted_kinds
 
 
 def put_new(entity: Entity[Any], model: Model) -> Write[Any]:
+    """Returns a write that raises AlreadyExists if the table has an item with this key."""
     return put(entity, model, when=absent(), on_failure=AlreadyExists)
 
 
 async def load_in_batches(
     ids: AsyncIterator[Key], load: Callable[[Sequence[Key]], Awaitable[Sequence[R | None]]]
 ) -> AsyncIterator[R]:
-    """Yields the records with these ids, without those that do not exist."""
+    """Yields the records with these ids. Skips ids that do not exist."""
     batch: list[Key] = []
     async for id in ids:
         batch.append(id)
@@ -146,7 +148,7 @@ async def load_in_batches(
             yield record
 
 
-def _by_entity(parts: Sequence[Write[Any]]) -> Iterator[tuple[Entity[Any], list[Any]]]:
+def _models_by_entity(parts: Sequence[Write[Any]]) -> Iterator[tuple[Entity[Any], list[Any]]]:
     for _, group in groupby(parts, key=lambda write: write.entity.type):
         writes = list(group)
         yield writes[0].entity, [write.model for write in writes]

@@ -160,8 +160,10 @@ def _import_lines(
     async def work() -> None:
         async with connected_table(tenant, data, endpoint_url, writes=True) as table:
             with progress_bar(f"importing {lines:,} lines into {tenant}", lines) as advance:
-                logging = replace(table, activity_log=domains.activity_log(IMPORTER))
-                importer = Importer.into(logging, domains.record_kinds, rate=rate, counts=counts, on_progress=advance)
+                logging = replace(table, activity_log=domains.new_activity_log(IMPORTER))
+                importer = Importer.for_table(
+                    logging, domains.record_kinds, rate=rate, counts=counts, on_progress=advance
+                )
                 await importer.run(content)
 
     try:
@@ -178,10 +180,10 @@ def _import_lines(
 async def _lines(table: "Table", kinds: "RecordKinds") -> AsyncIterator[tuple[str, bytes]]:
     """Yields the kind and the text of each line. Reads of the table itself are strongly consistent."""
     from keyfence.bulk.exporter import Exporter
-    from keyfence.bulk.json_lines import encoded
+    from keyfence.bulk.json_lines import encode_line
 
     async for line in Exporter(replace(table, consistent=True), kinds).lines():
-        yield line["type"], encoded(line)
+        yield line["type"], encode_line(line)
 
 
 def _print_counts(counts: "ImportCounts", kinds: "RecordKinds", tenant: str, seconds: float, *, as_json: bool) -> None:
@@ -189,15 +191,15 @@ def _print_counts(counts: "ImportCounts", kinds: "RecordKinds", tenant: str, sec
         typer.echo(encoding.dumps({"tenant": tenant, **_counts_json(counts), "seconds": round(seconds, 3)}))
         return
     typer.echo(f"Imported {_counts_text(counts.written, kinds)} into {tenant} in {seconds:.1f} s.")
-    if counts.found:
-        typer.echo(f"The tenant had already: {_counts_text(counts.found, kinds)}.")
+    if counts.existing:
+        typer.echo(f"The tenant had already: {_counts_text(counts.existing, kinds)}.")
     if counts.expired:
         typer.echo(f"Skipped, because their time in the recycle bin is over: {_counts_text(counts.expired, kinds)}.")
 
 
 def _print_bad_lines(bad: "BadLines", counts: "ImportCounts", kinds: "RecordKinds", *, as_json: bool) -> None:
     if as_json:
-        problems = [asdict(problem) for problem in bad.problems]
+        problems = [asdict(error) for error in bad.errors]
         typer.echo(encoding.dumps({**_counts_json(counts), "errors": problems}))
         return
     typer.echo(bad.message, err=True)
@@ -221,4 +223,4 @@ def _counts_text(counts: Mapping[str, int], kinds: "RecordKinds") -> str:
 
 
 def _counts_json(counts: "ImportCounts") -> dict[str, Any]:
-    return {"written": dict(counts.written), "found": dict(counts.found), "expired": dict(counts.expired)}
+    return {"written": dict(counts.written), "found": dict(counts.existing), "expired": dict(counts.expired)}

@@ -53,7 +53,7 @@ class TenantApi:
     tenants: TenantCache
     admission: Admission
     tables: Tables
-    activity_log: Callable[[str], ActivityLog | None]
+    new_activity_log: Callable[[str], ActivityLog | None]
     revocations: RevocationCheck
     prices: PriceTable
     introspection: bool
@@ -80,7 +80,7 @@ class TenantApi:
             caller.location, writes=request.mutates, meter=admitted, call_limit=admitted.slot
         )
         if request.mutates:
-            table = replace(table, activity_log=self.activity_log(caller.principal.subject))
+            table = replace(table, activity_log=self.new_activity_log(caller.principal.subject))
         return Context(caller, table)
 
     def cost(self, caller: TenantRequest) -> Mapping[str, object]:

@@ -1,10 +1,10 @@
 """Formatting of lines, and the fields in which two lines differ."""
 
-from keyfence.bulk.json_lines import differing_fields, encoded, record_line
+from keyfence.bulk.json_lines import differing_fields, encode_line, new_line
 
 
 def test_nulls_are_left_out() -> None:
-    assert encoded(record_line("customer", id="1", email=None)) == b'{"type":"customer","id":"1"}\n'
+    assert encode_line(new_line("customer", id="1", email=None)) == b'{"type":"customer","id":"1"}\n'
 
 
 def test_each_difference_has_a_path_and_both_values() -> None:

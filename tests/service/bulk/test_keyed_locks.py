@@ -13,7 +13,7 @@ async def ran(at_once: int, *touches: str) -> tuple[list[str], int]:
 
     async def one(at: int, touched: str) -> None:
         nonlocal inside, most
-        async with locks.holding(touched):
+        async with locks.hold(touched):
             inside += 1
             most = max(most, inside)
             for _ in range(len(touches) - at):
@@ -49,7 +49,7 @@ async def test_a_failed_or_cancelled_task_releases_its_keys() -> None:
     locks = KeyedLocks(9)
 
     async def stuck() -> None:
-        async with locks.holding("a"):
+        async with locks.hold("a"):
             await asyncio.sleep(60)
 
     task = asyncio.create_task(stuck())
@@ -58,7 +58,7 @@ async def test_a_failed_or_cancelled_task_releases_its_keys() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     with pytest.raises(ZeroDivisionError):
-        async with locks.holding("a"):
+        async with locks.hold("a"):
             raise ZeroDivisionError
-    async with asyncio.timeout(5), locks.holding("a"):
+    async with asyncio.timeout(5), locks.hold("a"):
         pass

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.bulk.importer import MAX_PROBLEMS, ParsedLine, check_lines, parse_lines
+from keyfence.bulk.importer import MAX_ERRORS, ParsedLine, check_lines, parse_lines
 from keyfence.bulk.json_lines import MAX_LINE_BYTES, BadLines, LineError
 from keyfence.domains.orders.model import BIN_RETENTION
 from keyfence.domains.orders.recycle_bin import DETAIL_TTL_MARGIN
-from tests.data.bulk_lines import AT, CUS, HISTORY, KINDS, LINES, ORD, PRD, changed, encoded, event, record
+from tests.data.bulk_lines import AT, CUS, HISTORY, KINDS, LINES, ORD, PRD, bulk_file, changed, event, record
 
 FULL = "2026-11-02T09:30:00.000000Z"
 ITEM = {"productId": PRD, "sku": "PEN", "quantity": 3, "unitPrice": "1.10"}
@@ -25,7 +25,7 @@ anything = st.recursive(
 
 @pytest.mark.parametrize("kind", LINES)
 def test_missing_fields_get_the_same_defaults_every_time(kind: str) -> None:
-    (line,) = parse_lines(encoded(LINES[kind]), KINDS)
+    (line,) = parse_lines(bulk_file(LINES[kind]), KINDS)
     assert isinstance(line, ParsedLine)
     full = line.kind.to_line(line.record)
     assert {name: full[name] for name in LINES[kind] if name not in {"createdAt", "events"}} == {
@@ -118,7 +118,7 @@ BAD: dict[str, tuple[Any, str | None]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_line_is_named_by_number_and_field(name: str) -> None:
     bad, field = BAD[name]
-    good, problem = parse_lines(encoded(LINES["customer"], bad), KINDS)
+    good, problem = parse_lines(bulk_file(LINES["customer"], bad), KINDS)
     assert isinstance(good, ParsedLine)
     assert isinstance(problem, LineError)
     assert (problem.line, problem.field) == (2, field)
@@ -127,13 +127,13 @@ def test_a_bad_line_is_named_by_number_and_field(name: str) -> None:
 
 @pytest.mark.parametrize("raw", [b"{", b"\xff\n", b'{"type": "customer"', b'{"type": NaN}', b"null\n", b"[" * 5000])
 def test_a_line_that_is_not_a_json_object_is_an_error(raw: bytes) -> None:
-    _, problem = parse_lines(BytesIO(encoded(LINES["customer"]).getvalue() + raw), KINDS)
+    _, problem = parse_lines(BytesIO(bulk_file(LINES["customer"]).getvalue() + raw), KINDS)
     assert isinstance(problem, LineError)
     assert (problem.line, problem.field) == (2, None)
 
 
 def test_blank_lines_are_skipped_and_counted() -> None:
-    content = b"\n  \n" + encoded(LINES["customer"]).getvalue() + b"\n"
+    content = b"\n  \n" + bulk_file(LINES["customer"]).getvalue() + b"\n"
     (line,) = parse_lines(BytesIO(content), KINDS)
     assert isinstance(line, ParsedLine)
     assert line.number == 3
@@ -146,16 +146,16 @@ def test_a_line_that_is_too_long_is_not_read_to_its_end() -> None:
 
 
 def test_a_check_counts_the_lines_or_names_the_first_problems() -> None:
-    assert check_lines(encoded(*LINES.values()), KINDS) == len(LINES)
+    assert check_lines(bulk_file(*LINES.values()), KINDS) == len(LINES)
     with pytest.raises(BadLines) as refusal:
-        check_lines(encoded(*LINES.values(), *[{}] * 50), KINDS)
-    assert [problem.line for problem in refusal.value.problems] == list(range(5, 5 + MAX_PROBLEMS))
+        check_lines(bulk_file(*LINES.values(), *[{}] * 50), KINDS)
+    assert [problem.line for problem in refusal.value.errors] == list(range(5, 5 + MAX_ERRORS))
 
 
 @given(kind=st.sampled_from(list(LINES)), data=st.data(), value=anything)
 def test_a_line_with_any_value_is_parsed_or_an_error(kind: str, data: st.DataObject, value: object) -> None:
     field = data.draw(st.sampled_from(list(LINES[kind])))
-    (line,) = parse_lines(encoded({**LINES[kind], field: value}), KINDS)
+    (line,) = parse_lines(bulk_file({**LINES[kind], field: value}), KINDS)
     if isinstance(line, ParsedLine):
         full = line.kind.to_line(line.record)
         assert record(full) == line.record
@@ -165,5 +165,5 @@ def test_a_line_with_any_value_is_parsed_or_an_error(kind: str, data: st.DataObj
 def test_a_line_with_any_event_is_parsed_or_an_error(value: object, at: int, data: st.DataObject) -> None:
     field = data.draw(st.sampled_from(["id", "kind", "by", "at", "from", "to", "note"]))
     events = [*HISTORY[:at], {**HISTORY[at], field: value}, *HISTORY[at + 1 :]]
-    (line,) = parse_lines(encoded(changed("order", events=events)), KINDS)
+    (line,) = parse_lines(bulk_file(changed("order", events=events)), KINDS)
     assert isinstance(line, (ParsedLine, LineError))

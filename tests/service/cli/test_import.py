@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.data.bulk_lines import LINES, encoded
+from tests.data.bulk_lines import LINES, bulk_file
 from tests.service.cli.conftest import Run, error_message
 
 
 @pytest.fixture
 def lines(tmp_path: Path) -> Path:
-    (tmp_path / "lines").write_bytes(encoded(*LINES.values()).getvalue())
+    (tmp_path / "lines").write_bytes(bulk_file(*LINES.values()).getvalue())
     return tmp_path / "lines"
 
 

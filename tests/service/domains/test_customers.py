@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from keyfence.domains.customers.access_patterns import customers
 from keyfence.domains.customers.model import Customer, CustomerId, checked_email, checked_name
-from keyfence.domains.customers.repository import customer_id
+from keyfence.domains.customers.repository import checked_customer_id
 from keyfence.errors import BadInput
 from keyfence.store.ids import new_id
 from keyfence.store.keys import Fence
@@ -49,7 +49,7 @@ def test_a_customer_is_in_the_partition_of_its_orders_and_in_the_list() -> None:
 
 
 def test_only_ids_with_the_prefix_of_customers_are_customer_ids() -> None:
-    assert customer_id(good := new_id("cus")) == good
+    assert checked_customer_id(good := new_id("cus")) == good
     for text in (new_id("usr"), "cus_1", ""):
         with pytest.raises(BadInput):
-            customer_id(text)
+            checked_customer_id(text)

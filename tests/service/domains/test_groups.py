@@ -16,7 +16,7 @@ from keyfence.domains.groups.model import (
     checked_name,
     is_alive,
 )
-from keyfence.domains.groups.repository import group_id
+from keyfence.domains.groups.repository import checked_group_id
 from keyfence.errors import BadInput
 from keyfence.store.ids import new_id
 from keyfence.store.keys import Fence
@@ -93,7 +93,7 @@ def test_a_deleted_group_is_in_no_index() -> None:
 
 
 def test_only_ids_with_the_prefix_of_groups_are_group_ids() -> None:
-    assert group_id(good := new_id("grp")) == good
+    assert checked_group_id(good := new_id("grp")) == good
     for text in (new_id("usr"), "grp_1", ""):
         with pytest.raises(BadInput):
-            group_id(text)
+            checked_group_id(text)

@@ -19,7 +19,7 @@ from keyfence.domains.users.model import (
     checked_name,
     is_alive,
 )
-from keyfence.domains.users.repository import user_id
+from keyfence.domains.users.repository import checked_user_id
 from keyfence.errors import BadInput
 from keyfence.store.ids import new_id
 from keyfence.store.keys import Fence
@@ -122,7 +122,7 @@ def test_a_deleted_user_is_in_no_index() -> None:
 
 
 def test_only_ids_with_the_prefix_of_users_are_user_ids() -> None:
-    assert user_id(good := new_id("usr")) == good
+    assert checked_user_id(good := new_id("usr")) == good
     for text in (new_id("grp"), "usr_1", ""):
         with pytest.raises(BadInput):
-            user_id(text)
+            checked_user_id(text)

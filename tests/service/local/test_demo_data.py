@@ -9,7 +9,7 @@ import pytest
 
 from keyfence.app.domain_loading import load_domains
 from keyfence.bulk.importer import check_lines
-from keyfence.bulk.json_lines import encoded
+from keyfence.bulk.json_lines import encode_line
 from keyfence.domains.categories import bulk as categories
 from keyfence.domains.customers import bulk as customers
 from keyfence.domains.orders import bulk as orders
@@ -25,12 +25,12 @@ SHOPS = {name: ShopData(demo, NOW) for name, demo in TENANTS.items()}
 
 def content(shop: ShopData) -> bytes:
     lines = (
-        *map(customers.RECORDS.to_line, shop.customers()),
-        *map(categories.RECORDS.to_line, shop.categories()),
-        *map(products.RECORDS.to_line, shop.products()),
-        *map(orders.RECORDS.to_line, shop.orders()),
+        *map(customers.RECORD_KIND.to_line, shop.customers()),
+        *map(categories.RECORD_KIND.to_line, shop.categories()),
+        *map(products.RECORD_KIND.to_line, shop.products()),
+        *map(orders.RECORD_KIND.to_line, shop.orders()),
     )
-    return b"".join(map(encoded, lines))
+    return b"".join(map(encode_line, lines))
 
 
 @pytest.mark.parametrize("name", SHOPS)

@@ -12,7 +12,7 @@ from keyfence.app.domain_loading import load_domains
 from keyfence.bulk.importer import Importer
 from keyfence.bulk.json_lines import BadLines
 from keyfence.bulk.record_kind import RecordWriter
-from keyfence.domains.activity.activity_log import activity_log
+from keyfence.domains.activity.activity_log import new_activity_log
 from keyfence.domains.sales.monthly_sales import SalesRepository
 from keyfence.local.demo.load import load_demo
 from keyfence.local.development_issuer import DevelopmentIssuer
@@ -53,7 +53,7 @@ async def test_the_same_import_again_finds_everything_and_writes_nothing(stack: 
     first = await import_all(table, content())
     stack.take_calls()
     again = await import_all(table, content())
-    assert (again.found, again.written.total()) == (first.written, 0)
+    assert (again.existing, again.written.total()) == (first.written, 0)
     assert "TransactWriteItems" not in {call.operation for call in stack.take_calls()}
     assert await activity_counts(table) == dict.fromkeys((f"{kind}.imported" for kind in SMALL), 1)
 
@@ -78,7 +78,7 @@ class Counted(Pacer):
 async def test_every_item_counts_towards_the_rate(stack: ServiceStack, table: Table) -> None:
     rate = Counted()
     await Importer(
-        RecordWriter(replace(table, activity_log=activity_log("import")), rate), load_domains().record_kinds
+        RecordWriter(replace(table, activity_log=new_activity_log("import")), rate), load_domains().record_kinds
     ).run(BytesIO(content()))
     sent = [call.parameters for call in stack.take_calls() if call.operation == "TransactWriteItems"]
     assert rate.passed == sum(len(call["TransactItems"]) for call in sent[-len(SMALL) :])
@@ -99,7 +99,7 @@ async def test_a_line_that_differs_from_what_is_there_is_refused_by_its_field(ta
     changes, field = DIFFERING[kind]
     with pytest.raises(BadLines) as refusal:
         await import_all(table, content(*SMALL.values(), {**SMALL[kind], **changes}))
-    (problem,) = refusal.value.problems
+    (problem,) = refusal.value.errors
     assert (problem.line, problem.field) == (5, field)
     assert f"has this {kind} already" in problem.message
     assert await export_all(table) == before
@@ -122,7 +122,7 @@ async def test_what_only_the_table_can_tell_is_named_and_leaves_nothing_of_its_l
     lines, field = STRANGE[name]
     with pytest.raises(BadLines) as refusal:
         await import_all(table, content(*lines))
-    (problem,) = refusal.value.problems
+    (problem,) = refusal.value.errors
     assert (problem.line, problem.field) == (len(lines), field)
     assert len((await export_all(table)).splitlines()) == len(lines) - 1
 
@@ -131,7 +131,7 @@ async def test_a_bad_line_does_not_keep_those_beside_it_from_being_written(table
     orphan = {**SMALL["order"], "id": SMALL["order"]["id"][:-1] + "Z", "customerId": CUS[:-1] + "Z"}
     with pytest.raises(BadLines) as refusal:
         await import_all(table, content(*list(SMALL.values())[:3], orphan, SMALL["order"]))
-    assert [(one.line, one.field) for one in refusal.value.problems] == [(4, "customerId")]
+    assert [(one.line, one.field) for one in refusal.value.errors] == [(4, "customerId")]
     assert len((await export_all(table)).splitlines()) == len(SMALL)
 
 

@@ -9,7 +9,7 @@ import pytest
 from keyfence.app.domain_loading import load_domains
 from keyfence.bulk.importer import Importer
 from keyfence.bulk.record_kind import RecordWriter
-from keyfence.domains.activity.activity_log import activity_log
+from keyfence.domains.activity.activity_log import new_activity_log
 from keyfence.errors import KeyfenceError
 from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.store.table import Table
@@ -35,7 +35,7 @@ def _faultless(stack: ServiceStack) -> Iterator[None]:
 def hasty(table: Table) -> Importer:
     """An import that dies of the first call that fails."""
     once = replace(table.caller, retry_policy=RetryPolicy(attempts=1))
-    writer = RecordWriter(replace(table, caller=once, activity_log=activity_log("import")))
+    writer = RecordWriter(replace(table, caller=once, activity_log=new_activity_log("import")))
     return Importer(writer, load_domains().record_kinds)
 
 

@@ -10,7 +10,7 @@ import pytest
 from keyfence.app.domain_loading import load_domains
 from keyfence.bulk import record_kind
 from keyfence.bulk.exporter import Exporter
-from keyfence.bulk.json_lines import Line, encoded
+from keyfence.bulk.json_lines import Line, encode_line
 from keyfence.domains.categories.access_patterns import moves
 from keyfence.domains.categories.model import CategoryMove, MoveId
 from keyfence.domains.categories.repository import CategoryRepository
@@ -19,7 +19,7 @@ from keyfence.domains.orders.access_patterns import deleted_orders
 from keyfence.domains.orders.line_items import LineItem, ProductId, RequestedLine
 from keyfence.domains.orders.model import OrderRow, OrderStatus
 from keyfence.domains.orders.recycle_bin import RecycleBin
-from keyfence.domains.orders.repository import OrderDetails, order_id
+from keyfence.domains.orders.repository import OrderDetails, checked_order_id
 from keyfence.domains.products.model import Product
 from keyfence.domains.products.model import ProductId as OfferedId
 from keyfence.domains.products.repository import ProductRepository
@@ -73,7 +73,7 @@ async def test_what_comes_meanwhile_comes_after_what_it_needs(stack: ServiceStac
     assert len(names(read)) == len(set(names(read)))
     assert {line["id"] for line in MANY} <= set(names(read))
     other = stack.table(await stack.new_tenant())
-    await import_all(other, b"".join(map(encoded, read)))
+    await import_all(other, b"".join(map(encode_line, read)))
     assert sorted(names([orjson.loads(line) for line in (await export_all(other)).splitlines()])) == sorted(names(read))
 
 
@@ -84,7 +84,7 @@ async def restored(trade: FullTenant) -> None:
 
 async def deleted(trade: FullTenant) -> None:
     for line in MANY[6:]:
-        await RecycleBin(trade.orders).delete(order_id(line["id"]))
+        await RecycleBin(trade.orders).delete(checked_order_id(line["id"]))
 
 
 async def both(trade: FullTenant) -> None:
@@ -98,7 +98,7 @@ async def test_what_is_deleted_or_restored_meanwhile_is_there_once(
 ) -> None:
     monkeypatch.setattr(record_kind, "LOAD_BATCH", 2)
     for line in MANY[:3]:
-        await RecycleBin(FullTenant.on(table).orders).delete(order_id(line["id"]))
+        await RecycleBin(FullTenant.on(table).orders).delete(checked_order_id(line["id"]))
     read = await lines(table, after, both)
     assert sorted(names(read[3:])) == sorted(line["id"] for line in MANY)
 

@@ -8,7 +8,7 @@ import pytest
 
 from keyfence.bulk.json_lines import BadLines
 from keyfence.domains.orders import bulk
-from keyfence.domains.orders.repository import OrderDetails, OrderRepository, order_id
+from keyfence.domains.orders.repository import OrderDetails, OrderRepository, checked_order_id
 from keyfence.domains.sales.monthly_sales import SalesRepository
 from keyfence.errors import Internal
 from keyfence_iam.gate.faults import Fault
@@ -44,7 +44,7 @@ async def test_what_does_not_fit_into_a_transaction_comes_back_whole(stack: Serv
     table, other = stack.table(tenant), stack.table(await stack.new_tenant())
     await import_all(table, content(*BEFORE, order()))
     out = await export_all(table)
-    assert orjson.loads(out.splitlines()[-1]) == bulk.RECORDS.to_line(record(order()))
+    assert orjson.loads(out.splitlines()[-1]) == bulk.RECORD_KIND.to_line(record(order()))
     assert len(await SalesRepository(table).top("2026-11", first=100)) == 90
     await import_all(other, out)
     assert await export_all(other) == out
@@ -53,7 +53,7 @@ async def test_what_does_not_fit_into_a_transaction_comes_back_whole(stack: Serv
 async def test_an_order_that_was_half_written_is_not_there_until_the_next_import(
     stack: ServiceStack, tenant: TenantId
 ) -> None:
-    table, id = stack.table(tenant), order_id(order()["id"])
+    table, id = stack.table(tenant), checked_order_id(order()["id"])
     await import_all(table, content(*BEFORE))
     stack.gate.faults = [Fault(kind="error", operation="TransactWriteItems", key_prefix=f"TENANT#{tenant}#CUST#")]
     with pytest.raises(Internal):

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from keyfence.app.domain_loading import load_domains
 from keyfence.bulk.exporter import Exporter
 from keyfence.bulk.importer import Importer
-from keyfence.bulk.json_lines import encoded
+from keyfence.bulk.json_lines import encode_line
 from keyfence.bulk.record_kind import IMPORTER
 from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.store.shards import ShardCounts, ShardMap
@@ -109,17 +109,17 @@ async def test_an_operator_sees_and_reshards_its_collection(stack: ServiceStack,
 
 async def exported(table: Table) -> bytes:
     kinds = load_domains(DOMAINS).record_kinds
-    return b"".join([encoded(line) async for line in Exporter(table, kinds).lines()])
+    return b"".join([encode_line(line) async for line in Exporter(table, kinds).lines()])
 
 
 async def test_records_are_exported_and_imported_once(stack: ServiceStack, owner: ApiClient, tenant: TenantId) -> None:
     await created(owner, 3)
     lines = await exported(stack.table(tenant))
     domains = load_domains(DOMAINS)
-    other = replace(stack.table(await stack.new_tenant()), activity_log=domains.activity_log(IMPORTER))
-    first = await Importer.into(other, domains.record_kinds).run(BytesIO(lines))
-    again = await Importer.into(other, domains.record_kinds).run(BytesIO(lines))
-    assert (first.written["invoice"], again.found["invoice"]) == (3, 3)
+    other = replace(stack.table(await stack.new_tenant()), activity_log=domains.new_activity_log(IMPORTER))
+    first = await Importer.for_table(other, domains.record_kinds).run(BytesIO(lines))
+    again = await Importer.for_table(other, domains.record_kinds).run(BytesIO(lines))
+    assert (first.written["invoice"], again.existing["invoice"]) == (3, 3)
     assert await exported(other) == lines
 
 

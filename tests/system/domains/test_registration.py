@@ -62,7 +62,7 @@ def test_a_domain_says_which_others_it_needs(name: str) -> None:
     needed, waiting = set[str](), [name]
     by_name = {domain.name: domain for domain in BUILT_IN}
     while waiting:
-        for other in by_name[waiting.pop()].needs:
+        for other in by_name[waiting.pop()].depends_on:
             if other not in needed:
                 needed.add(other)
                 waiting.append(other)
@@ -118,11 +118,11 @@ def test_only_required_domains_are_imported_outside_their_folder() -> None:
 
 def test_no_other_module_has_a_stored_type_a_collection_or_a_record_kind_in_a_string() -> None:
     domains = [domain for domain in BUILT_IN if domain.name not in REQUIRED]
-    entities = Domains([replace(domain, needs=()) for domain in domains]).entities
+    entities = Domains([replace(domain, depends_on=()) for domain in domains]).entities
     names = {
         *(entity.type for entity in entities),
         *entities.collections.shards,
-        *(domain.records.name for domain in domains if domain.records),
+        *(domain.record_kind.name for domain in domains if domain.record_kind),
     }
     exempt = {ROOT / "app" / "domains.py", *(ROOT / "local" / "demo").glob("*.py")}
     found = {

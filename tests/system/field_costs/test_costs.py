@@ -57,7 +57,7 @@ def test_the_large_tenant_is_large(compared: MeasuredTenants) -> None:
 def test_an_access_pattern_is_one_call_and_costs_the_same_in_every_tenant(compared: MeasuredTenants) -> None:
     for named in PATTERNS:
         using = [one for one in compared.small.values() if named.name in one.reads]
-        assert using or id(named.pattern) in READ_WITH_PARENT or named.of_control_plane, named
+        assert using or id(named.pattern) in READ_WITH_PARENT or named.is_control_plane, named
         for one in using:
             cost = one.reads[named.name]
             assert compared.large[one.field].reads[named.name] == cost, (named, one.field)

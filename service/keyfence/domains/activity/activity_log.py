@@ -80,7 +80,7 @@ latest_activity = activities.query("table", newest_first=True, range_field="crea
 activity_of_user = activities.query("gsi1", newest_first=True, range_field="created_at")
 
 
-def activity_log(by: str, now: Callable[[], datetime] = timestamps.utc_now) -> ActivityLog:
+def new_activity_log(by: str, now: Callable[[], datetime] = timestamps.utc_now) -> ActivityLog:
     """Returns the function that turns activity notes of one actor into writes."""
 
     def to_write(note: ActivityNote) -> Write[Any]:

@@ -8,5 +8,5 @@ DOMAIN = Domain(
     name="activity",
     access_patterns=(activity_log,),
     queries=(ActivityQueries,),
-    activity_log=activity_log.activity_log,
+    new_activity_log=activity_log.new_activity_log,
 )

@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 
-from keyfence.bulk.json_fields import Fields, texts, timestamp
-from keyfence.bulk.json_lines import Line, record_line
+from keyfence.bulk.json_fields import Fields, parse_texts, parse_timestamp
+from keyfence.bulk.json_lines import Line, new_line
 from keyfence.bulk.record_kind import RecordKind, RecordWriter, put_new
 from keyfence.domains.categories.access_patterns import categories, category_by_path, category_tree, last_move
 from keyfence.domains.categories.model import Category, CategoryMove
@@ -18,16 +18,16 @@ from keyfence.store.writes import ActivityNote
 
 def from_fields(fields: Fields) -> Category:
     fields.allow_only("type", "path", "createdAt", "updatedAt")
-    created_at = fields.required("createdAt", timestamp)
+    created_at = fields.required("createdAt", parse_timestamp)
     return Category(
-        path=fields.required("path", lambda value: checked_path(texts(value), "path")),
+        path=fields.required("path", lambda value: checked_path(parse_texts(value), "path")),
         created_at=created_at,
-        updated_at=fields.optional("updatedAt", timestamp, created_at),
+        updated_at=fields.optional("updatedAt", parse_timestamp, created_at),
     )
 
 
 def to_line(category: Category) -> Line:
-    return record_line(
+    return new_line(
         "category",
         path=list(category.path),
         createdAt=timestamp_text(category.created_at),
@@ -71,7 +71,7 @@ async def _finished_move(table: Table) -> CategoryMove | None:
     return move
 
 
-RECORDS = RecordKind(
+RECORD_KIND = RecordKind(
     name="category",
     plural="categories",
     from_fields=from_fields,

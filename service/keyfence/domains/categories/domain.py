@@ -2,7 +2,7 @@
 
 from keyfence.domain import Domain
 from keyfence.domains.categories import access_patterns
-from keyfence.domains.categories.bulk import RECORDS
+from keyfence.domains.categories.bulk import RECORD_KIND
 from keyfence.domains.categories.graphql import CategoryMutations, CategoryQueries
 
 DOMAIN = Domain(
@@ -10,6 +10,6 @@ DOMAIN = Domain(
     access_patterns=(access_patterns,),
     queries=(CategoryQueries,),
     mutations=(CategoryMutations,),
-    records=RECORDS,
-    needs=("products",),
+    record_kind=RECORD_KIND,
+    depends_on=("products",),
 )

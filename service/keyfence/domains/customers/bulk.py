@@ -2,12 +2,12 @@
 
 from collections.abc import AsyncIterator, Sequence
 
-from keyfence.bulk.json_fields import Fields, positive_integer, text, timestamp
-from keyfence.bulk.json_lines import Line, record_line
+from keyfence.bulk.json_fields import Fields, parse_positive_integer, parse_text, parse_timestamp
+from keyfence.bulk.json_lines import Line, new_line
 from keyfence.bulk.record_kind import RecordKind, RecordWriter, put_new
 from keyfence.domains.customers.access_patterns import customers, newest_customers
 from keyfence.domains.customers.model import Customer, CustomerId, checked_email, checked_name
-from keyfence.domains.customers.repository import CustomerRepository, customer_id
+from keyfence.domains.customers.repository import CustomerRepository, checked_customer_id
 from keyfence.store.table import Table
 from keyfence.store.timestamps import timestamp_text
 from keyfence.store.writes import ActivityNote
@@ -15,19 +15,19 @@ from keyfence.store.writes import ActivityNote
 
 def from_fields(fields: Fields) -> Customer:
     fields.allow_only("type", "id", "name", "email", "createdAt", "updatedAt", "version")
-    created_at = fields.required("createdAt", timestamp)
+    created_at = fields.required("createdAt", parse_timestamp)
     return Customer(
-        id=fields.required("id", lambda value: customer_id(text(value))),
-        name=fields.required("name", lambda value: checked_name(text(value))),
-        email=fields.optional("email", lambda value: checked_email(text(value)), None),
+        id=fields.required("id", lambda value: checked_customer_id(parse_text(value))),
+        name=fields.required("name", lambda value: checked_name(parse_text(value))),
+        email=fields.optional("email", lambda value: checked_email(parse_text(value)), None),
         created_at=created_at,
-        updated_at=fields.optional("updatedAt", timestamp, created_at),
-        version=fields.optional("version", positive_integer, 1),
+        updated_at=fields.optional("updatedAt", parse_timestamp, created_at),
+        version=fields.optional("version", parse_positive_integer, 1),
     )
 
 
 def to_line(customer: Customer) -> Line:
-    return record_line(
+    return new_line(
         "customer",
         id=customer.id,
         name=customer.name,
@@ -52,7 +52,7 @@ async def write(writer: RecordWriter, customer: Customer) -> None:
     await writer.write(put_new(customers, customer), note=note)
 
 
-RECORDS = RecordKind(
+RECORD_KIND = RecordKind(
     name="customer",
     plural="customers",
     from_fields=from_fields,

@@ -2,7 +2,7 @@
 
 from keyfence.domain import Domain
 from keyfence.domains.customers import access_patterns, graphql
-from keyfence.domains.customers.bulk import RECORDS
+from keyfence.domains.customers.bulk import RECORD_KIND
 from keyfence.domains.customers.graphql import Customer, CustomerMutations, CustomerQueries, load_customer
 
 DOMAIN = Domain(
@@ -12,6 +12,6 @@ DOMAIN = Domain(
     mutations=(CustomerMutations,),
     types=(Customer,),
     nodes={"cus": load_customer},
-    records=RECORDS,
-    needs=("orders",),
+    record_kind=RECORD_KIND,
+    depends_on=("orders",),
 )

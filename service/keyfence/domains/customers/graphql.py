@@ -9,7 +9,7 @@ from strawberry.dataloader import DataLoader
 from keyfence.auth.principal import Role
 from keyfence.domains.customers import access_patterns as customers
 from keyfence.domains.customers import model
-from keyfence.domains.customers.repository import CustomerRepository, customer_id
+from keyfence.domains.customers.repository import CustomerRepository, checked_customer_id
 from keyfence.domains.orders import access_patterns as orders
 from keyfence.domains.orders.graphql import Order, order_repository
 from keyfence.domains.orders.model import CustomerId, OrderRow, OrderStatus
@@ -105,7 +105,7 @@ class CustomerQueries:
 
     @strawberry.field
     async def customer(self, info: Info, id: strawberry.ID) -> Customer | None:
-        checked_id, first = customer_id(id), _requested_orders(info)
+        checked_id, first = checked_customer_id(id), _requested_orders(info)
         if first is not None:
             return await _with_orders(info.context, checked_id, first)
         found = await info.context.loader(customer_loader).load(checked_id)
@@ -132,7 +132,7 @@ class CustomerMutations:
     ) -> Customer:
         changes = given_fields(input, clearable=frozenset({"email"}))
         updated = await info.context.get(customer_repository).update(
-            customer_id(id), expected_version=expected_version, **changes
+            checked_customer_id(id), expected_version=expected_version, **changes
         )
         return Customer.of(updated)
 

@@ -20,7 +20,7 @@ CUSTOMER_NOT_FOUND = partial(NotFound, "no such customer")
 _CHECKS: dict[str, Callable[[Any], Any]] = {"name": checked_name, "email": checked_email}
 
 
-def customer_id(text: str, field: str = "id") -> CustomerId:
+def checked_customer_id(text: str, field: str = "id") -> CustomerId:
     return CustomerId(checked_id("cus", text, field))
 
 

@@ -11,5 +11,5 @@ DOMAIN = Domain(
     mutations=(GroupMutations, MembershipMutations),
     types=(Group,),
     nodes={"grp": load_group},
-    needs=("users",),
+    depends_on=("users",),
 )

@@ -11,12 +11,11 @@ from keyfence.auth.principal import Role
 from keyfence.domains.groups import model
 from keyfence.domains.groups.memberships import MembershipRepository
 from keyfence.domains.groups.model import GroupId, GroupRole, MemberId, Membership
-from keyfence.domains.groups.repository import GroupRepository
-from keyfence.domains.groups.repository import group_id as checked_group_id
+from keyfence.domains.groups.repository import GroupRepository, checked_group_id
 from keyfence.domains.users import model as users_model
 from keyfence.domains.users.graphql import User, user_loader, user_repository
 from keyfence.domains.users.model import UserId
-from keyfence.domains.users.repository import user_id as checked_user_id
+from keyfence.domains.users.repository import checked_user_id
 from keyfence.graphql.context import Context, Info
 from keyfence.graphql.mutation_checks import given_fields, mutation
 from keyfence.graphql.relay_types import Connection, Node, PageInfo, connection, page_info, page_size

@@ -29,7 +29,7 @@ from keyfence.store.writes import (
 GROUP_NOT_FOUND = partial(NotFound, "no such group")
 
 
-def group_id(text: str, field: str = "id") -> GroupId:
+def checked_group_id(text: str, field: str = "id") -> GroupId:
     return GroupId(checked_id("grp", text, field))
 
 

@@ -106,7 +106,7 @@ def _references(record: OrderRecord) -> Iterator[tuple[str, str]]:
     yield from (("product", item.product_id) for item in record.items)
 
 
-RECORDS = RecordKind(
+RECORD_KIND = RecordKind(
     name="order",
     plural="orders",
     from_fields=from_fields,

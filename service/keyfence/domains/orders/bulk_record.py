@@ -6,10 +6,18 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from keyfence.bulk.json_fields import Fields, actor, amount, one_of, positive_integer, text, timestamp
-from keyfence.bulk.json_lines import Line, record_line, without_nulls
+from keyfence.bulk.json_fields import (
+    Fields,
+    enum_parser,
+    parse_actor,
+    parse_amount,
+    parse_positive_integer,
+    parse_text,
+    parse_timestamp,
+)
+from keyfence.bulk.json_lines import Line, new_line, without_nulls
 from keyfence.bulk.record_kind import IMPORTER
-from keyfence.domains.customers.repository import customer_id
+from keyfence.domains.customers.repository import checked_customer_id
 from keyfence.domains.orders.line_items import MAX_LINES, MAX_QUANTITY, LineItem, ProductId, order_total
 from keyfence.domains.orders.model import (
     BIN_RETENTION,
@@ -26,9 +34,9 @@ from keyfence.domains.orders.model import (
     checked_region,
 )
 from keyfence.domains.orders.recycle_bin import DETAIL_TTL_MARGIN
-from keyfence.domains.orders.repository import order_id
+from keyfence.domains.orders.repository import checked_order_id
 from keyfence.domains.products.model import checked_currency, checked_price, checked_sku
-from keyfence.domains.products.repository import product_id
+from keyfence.domains.products.repository import checked_product_id
 from keyfence.errors import BadInput
 from keyfence.store.codec import amount_text
 from keyfence.store.ids import checked_id
@@ -39,7 +47,7 @@ KIND_LENGTH = 64
 GIVEN_TOGETHER = (("flaggedAt", "flagReason"), ("claimedAt", "claimedBy"))
 """Pairs of fields of which a line has both or none."""
 
-order_status = one_of(OrderStatus)
+order_status = enum_parser(OrderStatus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +64,22 @@ def from_fields(fields: Fields) -> OrderRecord:
         "type", "id", "customerId", "status", "region", "currency", "total", "createdAt", "updatedAt", "version",
         "flaggedAt", "flagReason", "claimedAt", "claimedBy", "deletedAt", "items", "events",
     )  # fmt: skip
-    id = fields.required("id", lambda value: order_id(text(value)))
-    created_at = fields.required("createdAt", timestamp)
+    id = fields.required("id", lambda value: checked_order_id(parse_text(value)))
+    created_at = fields.required("createdAt", parse_timestamp)
     items, status = _items(fields, id, created_at), fields.required("status", order_status)
     events = _events(fields, id, status, created_at)
-    if fields.optional("version", positive_integer, len(events)) != len(events):
-        raise fields.bad("version", f"must be {len(events)}, the number of events")
+    if fields.optional("version", parse_positive_integer, len(events)) != len(events):
+        raise fields.error("version", f"must be {len(events)}, the number of events")
     order = Order(
         id=id,
-        customer_id=fields.required("customerId", lambda value: CustomerId(customer_id(text(value)))),
+        customer_id=fields.required("customerId", lambda value: CustomerId(checked_customer_id(parse_text(value)))),
         status=status,
-        region=fields.required("region", lambda value: checked_region(text(value))),
+        region=fields.required("region", lambda value: checked_region(parse_text(value))),
         totals=_total(fields, items),
         created_at=created_at,
-        updated_at=fields.optional("updatedAt", timestamp, created_at),
+        updated_at=fields.optional("updatedAt", parse_timestamp, created_at),
         version=len(events),
-        deleted_at=fields.optional("deletedAt", timestamp, None),
+        deleted_at=fields.optional("deletedAt", parse_timestamp, None),
         **_review(fields),
     )
     return with_ttl(OrderRecord(order, items, events))
@@ -79,7 +87,7 @@ def from_fields(fields: Fields) -> OrderRecord:
 
 def to_line(record: OrderRecord) -> Line:
     order = record.order
-    return record_line(
+    return new_line(
         "order",
         id=order.id,
         customerId=order.customer_id,
@@ -116,31 +124,31 @@ def with_ttl(record: OrderRecord) -> OrderRecord:
 def _items(fields: Fields, order: OrderId, created_at: datetime) -> tuple[LineItem, ...]:
     items = fields.objects("items")
     if not 1 <= len(items) <= MAX_LINES:
-        raise fields.bad("items", f"must be 1 to {MAX_LINES}")
+        raise fields.error("items", f"must be 1 to {MAX_LINES}")
     return tuple(_item(item, order, position, created_at) for position, item in enumerate(items, start=1))
 
 
 def _item(fields: Fields, order: OrderId, position: int, created_at: datetime) -> LineItem:
     fields.allow_only("productId", "sku", "quantity", "unitPrice")
-    quantity = fields.required("quantity", positive_integer)
+    quantity = fields.required("quantity", parse_positive_integer)
     if quantity > MAX_QUANTITY:
-        raise fields.bad("quantity", f"must be from 1 to {MAX_QUANTITY}")
+        raise fields.error("quantity", f"must be from 1 to {MAX_QUANTITY}")
     return LineItem(
         order_id=order,
         position=position,
-        product_id=fields.required("productId", lambda value: ProductId(product_id(text(value)))),
-        sku=fields.required("sku", lambda value: checked_sku(text(value))),
+        product_id=fields.required("productId", lambda value: ProductId(checked_product_id(parse_text(value)))),
+        sku=fields.required("sku", lambda value: checked_sku(parse_text(value))),
         quantity=quantity,
-        unit_price=fields.required("unitPrice", lambda value: checked_price(amount(value), "unitPrice")),
+        unit_price=fields.required("unitPrice", lambda value: checked_price(parse_amount(value), "unitPrice")),
         created_at=created_at,
         updated_at=created_at,
     )
 
 
 def _total(fields: Fields, items: Sequence[LineItem]) -> OrderTotal:
-    total = order_total(items, fields.required("currency", lambda value: checked_currency(text(value))))
-    if fields.optional("total", amount, total.total) != total.total:
-        raise fields.bad("total", f"must be {amount_text(total.total)}, the sum of the items")
+    total = order_total(items, fields.required("currency", lambda value: checked_currency(parse_text(value))))
+    if fields.optional("total", parse_amount, total.total) != total.total:
+        raise fields.error("total", f"must be {amount_text(total.total)}, the sum of the items")
     return total
 
 
@@ -169,18 +177,18 @@ def _import_event(order: OrderId, status: OrderStatus, created_at: datetime) -> 
 
 def _event(fields: Fields, order: OrderId, revision: int) -> OrderEvent:
     fields.allow_only("id", "kind", "by", "at", "from", "to", "note")
-    created_at = fields.required("at", timestamp)
+    created_at = fields.required("at", parse_timestamp)
     return OrderEvent(
-        id=fields.required("id", lambda value: EventId(checked_id("evt", text(value)))),
+        id=fields.required("id", lambda value: EventId(checked_id("evt", parse_text(value)))),
         order_id=order,
         revision=revision,
-        kind=fields.required("kind", lambda value: checked_line(text(value), "kind", KIND_LENGTH)),
-        by=fields.required("by", actor),
+        kind=fields.required("kind", lambda value: checked_line(parse_text(value), "kind", KIND_LENGTH)),
+        by=fields.required("by", parse_actor),
         created_at=created_at,
         updated_at=created_at,
         from_status=fields.optional("from", order_status, None),
         to_status=fields.optional("to", order_status, None),
-        note=fields.optional("note", lambda value: checked_note(text(value)), None),
+        note=fields.optional("note", lambda value: checked_note(parse_text(value)), None),
     )
 
 
@@ -201,12 +209,12 @@ def _check_transitions(events: Sequence[OrderEvent], status: OrderStatus) -> Non
 def _review(fields: Fields) -> dict[str, Any]:
     for one, other in GIVEN_TOGETHER:
         if (fields.values.get(one) is None) != (fields.values.get(other) is None):
-            raise fields.bad(one, f"must be given together with {other}")
+            raise fields.error(one, f"must be given together with {other}")
     return {
-        "flagged_at": fields.optional("flaggedAt", timestamp, None),
-        "flag_reason": fields.optional("flagReason", lambda value: checked_reason(text(value)), None),
-        "claimed_at": fields.optional("claimedAt", timestamp, None),
-        "claimed_by": fields.optional("claimedBy", actor, None),
+        "flagged_at": fields.optional("flaggedAt", parse_timestamp, None),
+        "flag_reason": fields.optional("flagReason", lambda value: checked_reason(parse_text(value)), None),
+        "claimed_at": fields.optional("claimedAt", parse_timestamp, None),
+        "claimed_by": fields.optional("claimedBy", parse_actor, None),
     }
 
 

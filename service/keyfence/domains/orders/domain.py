@@ -2,7 +2,7 @@
 
 from keyfence.domain import Domain
 from keyfence.domains.orders import access_patterns
-from keyfence.domains.orders.bulk import RECORDS
+from keyfence.domains.orders.bulk import RECORD_KIND
 from keyfence.domains.orders.graphql import Order, OrderQueries, ReviewQueries, load_order
 from keyfence.domains.orders.mutations import OrderMutations
 
@@ -13,6 +13,6 @@ DOMAIN = Domain(
     mutations=(OrderMutations,),
     types=(Order,),
     nodes={"ord": load_order},
-    records=RECORDS,
-    needs=("customers", "products", "sales"),
+    record_kind=RECORD_KIND,
+    depends_on=("customers", "products", "sales"),
 )

@@ -11,7 +11,7 @@ from keyfence.domains.customers.model import CustomerId
 from keyfence.domains.orders import line_items, model
 from keyfence.domains.orders.model import OrderStatus
 from keyfence.domains.orders.recycle_bin import RecycleBin
-from keyfence.domains.orders.repository import OrderDetails, OrderRepository, order_id
+from keyfence.domains.orders.repository import OrderDetails, OrderRepository, checked_order_id
 from keyfence.domains.orders.review_queue import ReviewQueue
 from keyfence.domains.products.graphql import Product, product_loader
 from keyfence.domains.products.model import ProductId
@@ -165,7 +165,7 @@ class OrderQueries:
 
     @strawberry.field
     async def order(self, info: Info, id: strawberry.ID) -> Order | None:
-        checked_id, context = order_id(id), info.context
+        checked_id, context = checked_order_id(id), info.context
         if not requested_subfields(info, "items"):
             found = await context.loader(order_loader).load(checked_id)
             return Order.of(found) if found else None

@@ -6,7 +6,7 @@ from typing import Any
 import strawberry
 
 from keyfence.auth.principal import Role
-from keyfence.domains.customers.repository import customer_id
+from keyfence.domains.customers.repository import checked_customer_id
 from keyfence.domains.orders import model
 from keyfence.domains.orders.graphql import (
     Order,
@@ -18,10 +18,10 @@ from keyfence.domains.orders.graphql import (
 from keyfence.domains.orders.line_items import PricedProduct, ProductId, RequestedLine
 from keyfence.domains.orders.model import CustomerId, OrderStatus
 from keyfence.domains.orders.order_placement import OrderPlacement
-from keyfence.domains.orders.repository import order_id
+from keyfence.domains.orders.repository import checked_order_id
 from keyfence.domains.products import model as products_model
 from keyfence.domains.products.graphql import product_repository
-from keyfence.domains.products.repository import product_id
+from keyfence.domains.products.repository import checked_product_id
 from keyfence.domains.sales.graphql import sales_repository
 from keyfence.domains.sales.monthly_sales import SOLD_STATUSES, sales_deltas
 from keyfence.graphql.context import Context, Info
@@ -44,7 +44,9 @@ class LineItemInput:
     quantity: int
 
     def requested_line(self, position: int) -> RequestedLine:
-        return RequestedLine(ProductId(product_id(self.product_id, "productId", position=position)), self.quantity)
+        return RequestedLine(
+            ProductId(checked_product_id(self.product_id, "productId", position=position)), self.quantity
+        )
 
 
 @strawberry.input
@@ -67,7 +69,7 @@ class OrderMutations:
     )
     async def place_order(self, info: Info, input: PlaceOrderInput, idempotency_key: str | None = None) -> Order:
         placed = await info.context.get(order_placement).place(
-            customer_id=CustomerId(customer_id(input.customer_id, "customerId")),
+            customer_id=CustomerId(checked_customer_id(input.customer_id, "customerId")),
             region=input.region,
             lines=[line.requested_line(position) for position, line in enumerate(input.items, start=1)],
             key=idempotency_key,
@@ -89,13 +91,13 @@ class OrderMutations:
             return await _sales_writes(context, before, after)
 
         updated = await context.get(order_repository).transition(
-            order_id(id), to, expected_version=expected_version, note=note, extra_writes=sales_writes
+            checked_order_id(id), to, expected_version=expected_version, note=note, extra_writes=sales_writes
         )
         return Order.of(updated)
 
     @mutation(needs=Role.MEMBER, description="Flag an order for review.")
     async def flag_order(self, info: Info, id: strawberry.ID, reason: str) -> Order:
-        return Order.of(await info.context.get(order_review_queue).flag(order_id(id), reason))
+        return Order.of(await info.context.get(order_review_queue).flag(checked_order_id(id), reason))
 
     @mutation(
         needs=Role.MEMBER, description="Claim the oldest order of the review queue. Returns null if the queue is empty."
@@ -110,11 +112,11 @@ class OrderMutations:
         description="Move an order to the recycle bin, from which it can be restored for 30 days.",
     )
     async def delete_order(self, info: Info, id: strawberry.ID) -> Order:
-        return Order.of(await info.context.get(order_recycle_bin).delete(order_id(id)))
+        return Order.of(await info.context.get(order_recycle_bin).delete(checked_order_id(id)))
 
     @mutation(needs=Role.ADMIN, description="Restore an order from the recycle bin.")
     async def restore_order(self, info: Info, id: strawberry.ID) -> Order:
-        return Order.of(await info.context.get(order_recycle_bin).restore(order_id(id)))
+        return Order.of(await info.context.get(order_recycle_bin).restore(checked_order_id(id)))
 
 
 async def _sales_writes(context: Context, before: model.Order, after: model.Order) -> Sequence[Write[Any]]:

@@ -88,7 +88,7 @@ ExtraWrites = Callable[[Order, Order], Awaitable[Sequence[Write[Any]]]]
 """Returns further writes for the transaction of a status change, from the order before and after it."""
 
 
-def order_id(text: str, field: str = "id") -> OrderId:
+def checked_order_id(text: str, field: str = "id") -> OrderId:
     return OrderId(checked_id("ord", text, field))
 
 

@@ -5,8 +5,16 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from keyfence.bulk.json_fields import Fields, actor, amount, positive_integer, text, texts, timestamp
-from keyfence.bulk.json_lines import Line, record_line, without_nulls
+from keyfence.bulk.json_fields import (
+    Fields,
+    parse_actor,
+    parse_amount,
+    parse_positive_integer,
+    parse_text,
+    parse_texts,
+    parse_timestamp,
+)
+from keyfence.bulk.json_lines import Line, new_line, without_nulls
 from keyfence.bulk.record_kind import IMPORTER, RecordKind, RecordWriter, load_in_batches, put_new
 from keyfence.domains.categories.access_patterns import category_tree
 from keyfence.domains.products.access_patterns import (
@@ -29,7 +37,7 @@ from keyfence.domains.products.model import (
     revision_of,
     sku_claim,
 )
-from keyfence.domains.products.repository import SKU_TAKEN, ProductRepository, created_note, product_id
+from keyfence.domains.products.repository import SKU_TAKEN, ProductRepository, checked_product_id, created_note
 from keyfence.store.codec import amount_text
 from keyfence.store.expressions import absent
 from keyfence.store.key_template import checked_path
@@ -51,18 +59,18 @@ def from_fields(fields: Fields) -> ProductRecord:
     fields.allow_only(
         "type", "id", "sku", "name", "price", "currency", "category", "createdAt", "updatedAt", "version", "revisions"
     )  # fmt: skip
-    created_at, revisions = fields.required("createdAt", timestamp), fields.objects("revisions")
+    created_at, revisions = fields.required("createdAt", parse_timestamp), fields.objects("revisions")
     product = Product(
-        id=fields.required("id", lambda value: product_id(text(value))),
-        sku=fields.required("sku", lambda value: checked_sku(text(value))),
-        name=fields.required("name", lambda value: checked_name(text(value))),
-        price=fields.required("price", lambda value: checked_price(amount(value))),
-        currency=fields.required("currency", lambda value: checked_currency(text(value))),
-        category=fields.required("category", lambda value: checked_path(texts(value), "category")),
+        id=fields.required("id", lambda value: checked_product_id(parse_text(value))),
+        sku=fields.required("sku", lambda value: checked_sku(parse_text(value))),
+        name=fields.required("name", lambda value: checked_name(parse_text(value))),
+        price=fields.required("price", lambda value: checked_price(parse_amount(value))),
+        currency=fields.required("currency", lambda value: checked_currency(parse_text(value))),
+        category=fields.required("category", lambda value: checked_path(parse_texts(value), "category")),
         created_at=created_at,
-        updated_at=fields.optional("updatedAt", timestamp, created_at),
+        updated_at=fields.optional("updatedAt", parse_timestamp, created_at),
         revision=max(1, len(revisions)),
-        version=fields.optional("version", positive_integer, max(1, len(revisions))),
+        version=fields.optional("version", parse_positive_integer, max(1, len(revisions))),
     )
     parsed = tuple(_revision(one, product.id, number) for number, one in enumerate(revisions, start=1))
     record = ProductRecord(product, parsed or (revision_of(product, IMPORTER),))
@@ -72,13 +80,13 @@ def from_fields(fields: Fields) -> ProductRecord:
 
 def _revision(fields: Fields, id: ProductId, number: int) -> ProductRevision:
     fields.allow_only("name", "price", "by", "at")
-    created_at = fields.required("at", timestamp)
+    created_at = fields.required("at", parse_timestamp)
     return ProductRevision(
         product_id=id,
         revision=number,
-        name=fields.required("name", lambda value: checked_name(text(value))),
-        price=fields.required("price", lambda value: checked_price(amount(value))),
-        by=fields.required("by", actor),
+        name=fields.required("name", lambda value: checked_name(parse_text(value))),
+        price=fields.required("price", lambda value: checked_price(parse_amount(value))),
+        by=fields.required("by", parse_actor),
         created_at=created_at,
         updated_at=created_at,
     )
@@ -87,14 +95,14 @@ def _revision(fields: Fields, id: ProductId, number: int) -> ProductRevision:
 def _check_revisions(fields: Fields, record: ProductRecord) -> None:
     product, last = record.product, record.revisions[-1]
     if (product.name, product.price) != (last.name, last.price):
-        raise fields.bad("revisions", "must end with the product's own name and price")
+        raise fields.error("revisions", "must end with the product's own name and price")
     if product.revision > min(product.version, MAX_REVISIONS):
-        raise fields.bad("revisions", f"must not be more than {MAX_REVISIONS}, nor more than the product's version")
+        raise fields.error("revisions", f"must not be more than {MAX_REVISIONS}, nor more than the product's version")
 
 
 def to_line(record: ProductRecord) -> Line:
     product = record.product
-    return record_line(
+    return new_line(
         "product",
         id=product.id,
         sku=product.sku,
@@ -150,7 +158,7 @@ async def write(writer: RecordWriter, record: ProductRecord) -> None:
         await writer.write(*writes, *fitting, note=created_note("imported", product))
 
 
-RECORDS = RecordKind(
+RECORD_KIND = RecordKind(
     name="product",
     plural="products",
     from_fields=from_fields,

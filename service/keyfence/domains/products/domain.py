@@ -2,7 +2,7 @@
 
 from keyfence.domain import Domain
 from keyfence.domains.products import access_patterns
-from keyfence.domains.products.bulk import RECORDS
+from keyfence.domains.products.bulk import RECORD_KIND
 from keyfence.domains.products.graphql import Product, ProductMutations, ProductQueries, load_product
 
 DOMAIN = Domain(
@@ -12,6 +12,6 @@ DOMAIN = Domain(
     mutations=(ProductMutations,),
     types=(Product,),
     nodes={"prd": load_product},
-    records=RECORDS,
-    needs=("categories", "counters"),
+    record_kind=RECORD_KIND,
+    depends_on=("categories", "counters"),
 )

@@ -10,7 +10,7 @@ from keyfence.auth.principal import Role
 from keyfence.domains.counters.sharded_counter import CounterRepository
 from keyfence.domains.products import model
 from keyfence.domains.products.model import ProductId
-from keyfence.domains.products.repository import ProductRepository, product_id
+from keyfence.domains.products.repository import ProductRepository, checked_product_id
 from keyfence.graphql.context import Context, Info
 from keyfence.graphql.mutation_checks import given_fields, mutation
 from keyfence.graphql.relay_types import Connection, Node, connection, page_size
@@ -128,7 +128,7 @@ class ProductQueries:
 
     @strawberry.field
     async def product(self, info: Info, id: strawberry.ID) -> Product | None:
-        found = await info.context.loader(product_loader).load(product_id(id))
+        found = await info.context.loader(product_loader).load(checked_product_id(id))
         return Product.of(found) if found else None
 
     @strawberry.field
@@ -175,13 +175,13 @@ class ProductMutations:
         self, info: Info, id: strawberry.ID, input: ReviseProductInput, expected_version: int | None = None
     ) -> Product:
         revised = await info.context.get(product_repository).revise(
-            product_id(id), expected_version=expected_version, **given_fields(input)
+            checked_product_id(id), expected_version=expected_version, **given_fields(input)
         )
         return Product.of(revised)
 
     @mutation(needs=Role.MEMBER, description="Count a view of a product.")
     async def count_product_view(self, info: Info, id: strawberry.ID) -> bool:
-        product = await info.context.get(product_repository).get(product_id(id))
+        product = await info.context.get(product_repository).get(checked_product_id(id))
         await info.context.get(counter_repository).add(
             model.view_counter(product.id), ActivityNote("product.viewed", product.id)
         )

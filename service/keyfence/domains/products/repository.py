@@ -54,7 +54,7 @@ def created_note(verb: str, product: Product) -> ActivityNote:
     return ActivityNote(f"product.{verb}", product.id, {"after": {name: getattr(product, name) for name in logged}})
 
 
-def product_id(text: str, field: str = "id", **where: object) -> ProductId:
+def checked_product_id(text: str, field: str = "id", **where: object) -> ProductId:
     return ProductId(checked_id("prd", text, field, **where))
 
 

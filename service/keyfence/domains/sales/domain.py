@@ -4,4 +4,4 @@ from keyfence.domain import Domain
 from keyfence.domains.sales import monthly_sales
 from keyfence.domains.sales.graphql import SalesQueries
 
-DOMAIN = Domain(name="sales", access_patterns=(monthly_sales,), queries=(SalesQueries,), needs=("products",))
+DOMAIN = Domain(name="sales", access_patterns=(monthly_sales,), queries=(SalesQueries,), depends_on=("products",))

@@ -14,8 +14,7 @@ from keyfence.domains.activity.graphql import Activity, activity_repository
 from keyfence.domains.groups.model import MemberId
 from keyfence.domains.users import model
 from keyfence.domains.users.model import UserId
-from keyfence.domains.users.repository import UserRepository
-from keyfence.domains.users.repository import user_id as checked_user_id
+from keyfence.domains.users.repository import UserRepository, checked_user_id
 from keyfence.errors import Forbidden
 from keyfence.graphql.context import Context, Info
 from keyfence.graphql.mutation_checks import given_fields, mutation

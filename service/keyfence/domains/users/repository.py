@@ -57,7 +57,7 @@ USER_NOT_FOUND = partial(NotFound, "no such user")
 EMAIL_TAKEN = partial(Conflict, "another user has this email", field="email")
 
 
-def user_id(text: str, field: str = "id") -> UserId:
+def checked_user_id(text: str, field: str = "id") -> UserId:
     return UserId(checked_id("usr", text, field))
 
 

@@ -2,35 +2,35 @@
 
 from collections.abc import AsyncIterator, Sequence
 
-from keyfence.bulk.json_fields import Fields, amount, positive_integer, text, timestamp
-from keyfence.bulk.json_lines import Line, record_line
+from keyfence.bulk.json_fields import Fields, parse_amount, parse_positive_integer, parse_text, parse_timestamp
+from keyfence.bulk.json_lines import Line, new_line
 from keyfence.bulk.record_kind import RecordKind, RecordWriter, put_new
 from keyfence.store.codec import amount_text
 from keyfence.store.table import Table
 from keyfence.store.timestamps import timestamp_text
 from keyfence.store.writes import ActivityNote
 from tests.system.domains.invoices.access_patterns import invoices, newest_invoices
-from tests.system.domains.invoices.model import Invoice, InvoiceId, checked_amount, checked_number, invoice_id
+from tests.system.domains.invoices.model import Invoice, InvoiceId, checked_amount, checked_invoice_id, checked_number
 from tests.system.domains.invoices.repository import InvoiceRepository
 
 
 def from_fields(fields: Fields) -> Invoice:
     fields.allow_only("type", "id", "number", "debtor", "amountDue", "createdAt", "updatedAt", "paidAt", "version")
-    created_at = fields.required("createdAt", timestamp)
+    created_at = fields.required("createdAt", parse_timestamp)
     return Invoice(
-        id=fields.required("id", lambda value: invoice_id(text(value))),
-        number=fields.required("number", lambda value: checked_number(text(value))),
-        debtor=fields.required("debtor", text),
-        amount_due=fields.required("amountDue", lambda value: checked_amount(amount(value))),
+        id=fields.required("id", lambda value: checked_invoice_id(parse_text(value))),
+        number=fields.required("number", lambda value: checked_number(parse_text(value))),
+        debtor=fields.required("debtor", parse_text),
+        amount_due=fields.required("amountDue", lambda value: checked_amount(parse_amount(value))),
         created_at=created_at,
-        updated_at=fields.optional("updatedAt", timestamp, created_at),
-        paid_at=fields.optional("paidAt", timestamp, None),
-        version=fields.optional("version", positive_integer, 1),
+        updated_at=fields.optional("updatedAt", parse_timestamp, created_at),
+        paid_at=fields.optional("paidAt", parse_timestamp, None),
+        version=fields.optional("version", parse_positive_integer, 1),
     )
 
 
 def to_line(invoice: Invoice) -> Line:
-    return record_line(
+    return new_line(
         "invoice",
         id=invoice.id,
         number=invoice.number,
@@ -55,7 +55,7 @@ async def write(writer: RecordWriter, invoice: Invoice) -> None:
     await writer.write(put_new(invoices, invoice), note=ActivityNote("invoice.imported", invoice.id))
 
 
-RECORDS = RecordKind(
+RECORD_KIND = RecordKind(
     name="invoice",
     plural="invoices",
     from_fields=from_fields,

@@ -2,7 +2,7 @@
 
 from keyfence.domain import Domain
 from tests.system.domains.invoices import access_patterns
-from tests.system.domains.invoices.bulk import RECORDS
+from tests.system.domains.invoices.bulk import RECORD_KIND
 from tests.system.domains.invoices.graphql import Invoice, InvoiceMutations, InvoiceQueries, load_invoice
 
 DOMAIN = Domain(
@@ -12,5 +12,5 @@ DOMAIN = Domain(
     mutations=(InvoiceMutations,),
     types=(Invoice,),
     nodes={"inv": load_invoice},
-    records=RECORDS,
+    record_kind=RECORD_KIND,
 )

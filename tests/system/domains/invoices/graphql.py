@@ -11,7 +11,7 @@ from keyfence.graphql.context import Context, Info
 from keyfence.graphql.mutation_checks import mutation
 from keyfence.graphql.relay_types import Connection, Node, connection, page_size
 from tests.system.domains.invoices import model
-from tests.system.domains.invoices.model import InvoiceId, invoice_id
+from tests.system.domains.invoices.model import InvoiceId, checked_invoice_id
 from tests.system.domains.invoices.repository import InvoiceRepository
 
 
@@ -77,4 +77,4 @@ class InvoiceMutations:
     @mutation(needs=Role.MEMBER, description="Mark an invoice as paid.")
     async def pay_invoice(self, info: Info, id: strawberry.ID, expected_version: int | None = None) -> Invoice:
         repository = info.context.get(invoice_repository)
-        return Invoice.of(await repository.pay(invoice_id(id), expected_version=expected_version))
+        return Invoice.of(await repository.pay(checked_invoice_id(id), expected_version=expected_version))

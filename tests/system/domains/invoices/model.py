@@ -27,7 +27,7 @@ class Invoice:
     version: int = 1
 
 
-def invoice_id(text: str, field: str = "id") -> InvoiceId:
+def checked_invoice_id(text: str, field: str = "id") -> InvoiceId:
     return InvoiceId(checked_id("inv", text, field))
 
 
