@@ -11,8 +11,8 @@ from mypy_boto3_sts import STSClient
 
 from keyfence_iam.boto_session import default_boto_session
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.sts.client import StsClient
 from keyfence_iam.sts.session_spec import SessionSpec, suspender_session
+from keyfence_iam.sts.sts_client import StsClient
 from keyfence_iam.suspension import TenantSuspension
 from keyfence_iam.tenant import TenantId
 from tests.isolation.partitions import Caller

@@ -30,9 +30,10 @@ from keyfence_iam.authorization import ArnScope, TableSchema, authorizations_for
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.account.session import SessionIssuer, first_denied
+from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.gate.app import GateApp
-from keyfence_iam.gate.engine.client import EngineClient, forward
+from keyfence_iam.gate.denials import first_denied
+from keyfence_iam.gate.engine.engine_client import EngineClient, forward
 from keyfence_iam.gate.gate import HOST
 from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
 from keyfence_iam.gate.server import GateServer

@@ -17,8 +17,8 @@ from keyfence_iam.gate.account.session_token import new_gate_key
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles import ROLES
 from keyfence_iam.sts import SessionCache
-from keyfence_iam.sts.client import StsClient
 from keyfence_iam.sts.session_spec import SessionSpec, tenant_session
+from keyfence_iam.sts.sts_client import StsClient
 from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import call_budget
 

@@ -21,11 +21,11 @@ from keyfence.tenancy import tenant_cache
 from keyfence.usage import ledger
 from keyfence_iam.dynamodb import traffic_window
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS
-from keyfence_iam.sts import refresh, session_cache
+from keyfence_iam.sts import session_cache, session_refresh
 from tests.docs.pages import DOCS, ROOT, prose, table
 
 PAGE = DOCS / "build" / "architecture.md"
-PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), refresh.RefreshSchedule()
+PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), session_refresh.RefreshSchedule()
 
 
 @pytest.mark.parametrize(

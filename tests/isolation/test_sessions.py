@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from keyfence.local import gate_access
 from keyfence_iam.policy import Policy
-from keyfence_iam.suspension.policy import deny_sessions_before, deny_tenants_policy
+from keyfence_iam.suspension.deny_policies import deny_sessions_before, deny_tenants_policy
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
 from tests.stack import ServiceStack
 

@@ -4,8 +4,8 @@ import pytest
 
 from keyfence_iam.policy import parse_policy_text
 from keyfence_iam.roles import ROLES
-from keyfence_iam.sts.client import session_policies
 from keyfence_iam.sts.session_spec import TableAccess
+from keyfence_iam.sts.sts_client import session_policies
 from tests import tier
 from tests.isolation.catalogue_calls import calls, one_call_of_each_kind
 from tests.isolation.partitions import PARTITIONS, TENANT, Caller

@@ -9,10 +9,10 @@ from keyfence.domains.users.access_patterns import user_by_email
 from keyfence.store.keys import TenantKey
 from keyfence_iam.authorization import TableSchema, UnsupportedRequest, authorizations_for
 from keyfence_iam.authorization.arns import ArnScope
-from keyfence_iam.gate.call import DynamoDBCall as GateCall
-from keyfence_iam.gate.dynamodb import index_key_outside_prefix
+from keyfence_iam.gate.dynamodb_api import index_key_outside_prefix
+from keyfence_iam.gate.dynamodb_call import DynamoDBCall as GateCall
 from keyfence_iam.gate.http.messages import HttpRequest
-from keyfence_iam.gate.http.validation import TAG_VALUE
+from keyfence_iam.gate.http.parameter_validation import TAG_VALUE
 from keyfence_iam.lint import lint
 from keyfence_iam.policy import InvalidPolicy, Policy
 from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id, session_key_prefix, tenant_key_prefix

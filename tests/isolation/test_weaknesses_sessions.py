@@ -19,7 +19,7 @@ from keyfence_iam.policy import Policy, parse_policy
 from keyfence_iam.roles import ROLES
 from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.session_spec import SessionScope, SessionSpec
-from keyfence_iam.suspension.policy import deny_sessions_before, deny_tenants_policy
+from keyfence_iam.suspension.deny_policies import deny_sessions_before, deny_tenants_policy
 from keyfence_iam.tenant import TenantId
 from tests.isolation.sample_sessions import NOON, OWN, allowing, fenced, get, questions, reaches, session
 from tests.isolation.session_evaluator import DEPLOYMENT

@@ -7,9 +7,9 @@ from keyfence_iam.authorization import ArnScope
 from keyfence_iam.dynamodb.operations import CONTENT_TYPE, operation_of_target
 from keyfence_iam.gate import sts_api
 from keyfence_iam.gate.account.session import Session
-from keyfence_iam.gate.call import DynamoDBCall
-from keyfence_iam.gate.dynamodb import DynamoDBApi
-from keyfence_iam.gate.engine.client import EngineClient
+from keyfence_iam.gate.dynamodb_api import DynamoDBApi
+from keyfence_iam.gate.dynamodb_call import DynamoDBCall
+from keyfence_iam.gate.engine.engine_client import EngineClient
 from keyfence_iam.gate.fault_injection import STS_ERRORS, ConnectionDropped, inject
 from keyfence_iam.gate.http.messages import (
     BodyTooLarge,
@@ -25,7 +25,7 @@ from keyfence_iam.gate.http.messages import (
     read_request,
 )
 from keyfence_iam.gate.http.query_protocol import QueryForm
-from keyfence_iam.gate.role_policies import VERSION, RolePolicyApi
+from keyfence_iam.gate.iam_api import VERSION, RolePolicyApi
 from keyfence_iam.gate.settings import GateSettings
 from keyfence_iam.gate.sigv4 import SignatureError, SignatureVerifier
 

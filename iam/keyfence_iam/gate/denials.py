@@ -2,11 +2,15 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from keyfence_iam.evaluator.decision import Denied
+from keyfence_iam.evaluator.evaluation_logic import evaluate
+from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.account.session import Session
 
 MAX_DENIALS = 1000
 
@@ -58,3 +62,26 @@ class DenialLog:
 
     def __len__(self) -> int:
         return len(self._denials)
+
+
+def first_denied(
+    requests: tuple[AuthorizationRequest, ...],
+    context: Mapping[str, ContextValue],
+    session: Session,
+    account: Account,
+) -> tuple[AuthorizationRequest, Denied] | None:
+    """Evaluates all authorization requests of a call. Returns the first that is denied, or None if all are allowed."""
+    for request in _distinct(requests):
+        policies = session.policies_for(account.resource_policies.get(request.resource, ()))
+        with_context = AuthorizationRequest(request.action, request.resource, {**context, **request.context})
+        decision = evaluate(policies, with_context, session.principal)
+        if isinstance(decision, Denied):
+            return request, decision
+    return None
+
+
+def _distinct(requests: tuple[AuthorizationRequest, ...]) -> Iterable[AuthorizationRequest]:
+    """Equal requests of one call have the same decision and are evaluated once. The order is kept."""
+    if len(requests) == 1:
+        return requests
+    return {(one.action, one.resource, *one.context.items()): one for one in requests}.values()

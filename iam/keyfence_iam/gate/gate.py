@@ -12,7 +12,7 @@ from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.gate.account.session_token import Clock, new_gate_key, utc_now
 from keyfence_iam.gate.app import GateApp
 from keyfence_iam.gate.denials import DenialLog, OnDenied, ignore
-from keyfence_iam.gate.engine.client import EngineClient
+from keyfence_iam.gate.engine.engine_client import EngineClient
 from keyfence_iam.gate.fault_injection import FaultPlan
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.gate.server import GateServer

@@ -11,7 +11,7 @@ from keyfence_iam.gate.assume_role import (
     AssumeRoleRequest,
     assume_role,
 )
-from keyfence_iam.gate.http import validation
+from keyfence_iam.gate.http import parameter_validation
 from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
 from keyfence_iam.gate.http.query_protocol import (
     FAULT_NAMESPACE,
@@ -52,15 +52,15 @@ def action_of(body: bytes) -> str:
 
 def parse_assume_role(form: QueryForm) -> AssumeRoleRequest:
     """Raises QueryError with all violations of single parameters, or else with the first between parameters."""
-    duration = validation.whole_number(form.find("DurationSeconds"))
-    token_size = validation.whole_number(form.find("MinimumSessionTokenSize"))
+    duration = parameter_validation.whole_number(form.find("DurationSeconds"))
+    token_size = parameter_validation.whole_number(form.find("MinimumSessionTokenSize"))
     tags, transitive_tag_keys = form.members("Tags"), form.texts("TransitiveTagKeys")
     policy_arns = tuple(member.get("arn", "") for member in form.members("PolicyArns"))
-    validation.raise_violations(
+    parameter_validation.raise_violations(
         [
             *_text_violations(form),
-            *validation.range_violations(duration, "durationSeconds", MIN_DURATION, MAX_DURATION),
-            *validation.range_violations(token_size, "minimumSessionTokenSize", 0, 4096),
+            *parameter_validation.range_violations(duration, "durationSeconds", MIN_DURATION, MAX_DURATION),
+            *parameter_validation.range_violations(token_size, "minimumSessionTokenSize", 0, 4096),
             *_tag_violations(tags),
             *_tag_key_violations(transitive_tag_keys),
             *_policy_arn_violations(policy_arns),
@@ -86,37 +86,37 @@ def parse_assume_role(form: QueryForm) -> AssumeRoleRequest:
 
 def _text_violations(form: QueryForm) -> list[str]:
     required = [
-        *validation.ARN.violations(form.find("RoleArn"), "roleArn"),
-        *validation.NAME.violations(form.find("RoleSessionName"), "roleSessionName"),
+        *parameter_validation.ARN.violations(form.find("RoleArn"), "roleArn"),
+        *parameter_validation.NAME.violations(form.find("RoleSessionName"), "roleSessionName"),
     ]
     optional = (
-        (validation.POLICY, "Policy", "policy"),
-        (validation.EXTERNAL_ID, "ExternalId", "externalId"),
-        (validation.NAME, "SourceIdentity", "sourceIdentity"),
+        (parameter_validation.POLICY, "Policy", "policy"),
+        (parameter_validation.EXTERNAL_ID, "ExternalId", "externalId"),
+        (parameter_validation.NAME, "SourceIdentity", "sourceIdentity"),
     )
     present = ((rule, value, path) for rule, name, path in optional if (value := form.find(name)) is not None)
     return [*required, *(violation for rule, value, path in present for violation in rule.violations(value, path))]
 
 
 def _tag_violations(tags: tuple[Mapping[str, str], ...]) -> list[str]:
-    violations = validation.too_many(len(tags), "tags", MAX_TAGS)
+    violations = parameter_validation.too_many(len(tags), "tags", MAX_TAGS)
     for number, tag in enumerate(tags, 1):
-        violations += validation.TAG_KEY.violations(tag.get("Key"), f"tags.{number}.member.key")
-        violations += validation.TAG_VALUE.violations(tag.get("Value"), f"tags.{number}.member.value")
+        violations += parameter_validation.TAG_KEY.violations(tag.get("Key"), f"tags.{number}.member.key")
+        violations += parameter_validation.TAG_VALUE.violations(tag.get("Value"), f"tags.{number}.member.value")
     return violations
 
 
 def _tag_key_violations(transitive_tag_keys: tuple[str, ...]) -> list[str]:
-    violations = validation.too_many(len(transitive_tag_keys), "transitiveTagKeys", MAX_TAGS)
+    violations = parameter_validation.too_many(len(transitive_tag_keys), "transitiveTagKeys", MAX_TAGS)
     for number, key in enumerate(transitive_tag_keys, 1):
-        violations += validation.TAG_KEY.violations(key, f"transitiveTagKeys.{number}.member")
+        violations += parameter_validation.TAG_KEY.violations(key, f"transitiveTagKeys.{number}.member")
     return violations
 
 
 def _policy_arn_violations(arns: tuple[str, ...]) -> list[str]:
-    violations = validation.too_many(len(arns), "policyArns", MAX_POLICY_ARNS)
+    violations = parameter_validation.too_many(len(arns), "policyArns", MAX_POLICY_ARNS)
     for number, arn in enumerate(arns, 1):
-        violations += validation.ARN.violations(arn, f"policyArns.{number}.member.arn")
+        violations += parameter_validation.ARN.violations(arn, f"policyArns.{number}.member.arn")
     return violations
 
 

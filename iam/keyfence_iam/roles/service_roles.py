@@ -5,7 +5,7 @@ from keyfence_iam.policy import Condition, Policy, Statement
 from keyfence_iam.policy.actions import READS, SCAN, STREAM_READS, TABLE_ADMIN_ACTIONS, TABLE_SETUP_ACTIONS, WRITES
 from keyfence_iam.policy.role import RoleDefinition
 from keyfence_iam.roles import names
-from keyfence_iam.roles.statements import (
+from keyfence_iam.roles.shared_statements import (
     ALL_RESOURCES,
     DENY_ITEMS,
     DENY_SCAN,

@@ -8,7 +8,7 @@ from keyfence_iam.policy import Policy
 from keyfence_iam.policy.actions import READS, WRITES
 from keyfence_iam.policy.role import RoleDefinition
 from keyfence_iam.roles.names import MIGRATOR, SERVICE_BASE, STREAM_WORKER
-from keyfence_iam.roles.statements import DENY_SCAN, DENY_TABLE_WIDE, allow_tenant_items, trust_with_tenant_tag
+from keyfence_iam.roles.shared_statements import DENY_SCAN, DENY_TABLE_WIDE, allow_tenant_items, trust_with_tenant_tag
 
 
 def tenant_read_identity(deployment: Deployment) -> Policy:

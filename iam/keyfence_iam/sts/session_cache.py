@@ -12,7 +12,7 @@ from threading import Lock
 import structlog
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.sts.refresh import RefreshSchedule, boottime, wait_for_result
+from keyfence_iam.sts.session_refresh import RefreshSchedule, boottime, wait_for_result
 from keyfence_iam.sts.session_spec import SessionSpec, SessionThrottled, SessionUnavailable, StsConnectionLost
 from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import TokenBucket, call_budget

@@ -1,5 +1,5 @@
 """Deny policies that stop the live sessions of suspended tenants; the only caller of the IAM API."""
 
-from keyfence_iam.suspension.client import SuspensionFailed, TenantSuspension, TooManySuspended
+from keyfence_iam.suspension.iam_client import SuspensionFailed, TenantSuspension, TooManySuspended
 
 __all__ = ["SuspensionFailed", "TenantSuspension", "TooManySuspended"]

@@ -16,8 +16,8 @@ from keyfence.tenancy.suspensions import IamSuspensions, PublishSuspensions
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.roles.names import MIGRATOR, SERVICE_BASE
 from keyfence_iam.sts import SessionCache
-from keyfence_iam.sts.client import StsClient
-from keyfence_iam.sts.refresh import RefreshSchedule
+from keyfence_iam.sts.session_refresh import RefreshSchedule
+from keyfence_iam.sts.sts_client import StsClient
 from keyfence_iam.suspension import TenantSuspension
 from keyfence_iam.token_bucket import call_budget
 

@@ -38,7 +38,7 @@ from keyfence.tenancy.tenant import Tenant
 from keyfence.tenancy.tenant_cache import TenantCache
 from keyfence.usage.hourly_usage import UsageRepository, price_table
 from keyfence.usage.ledger import UsageFlusher
-from keyfence_iam.sts.refresh import RefreshThread
+from keyfence_iam.sts.session_refresh import RefreshThread
 from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import call_budget
 

@@ -19,8 +19,8 @@ from keyfence.store.dynamodb.credentials import ProcessCredentials
 from keyfence.store.dynamodb.table_definition import TableAdmin
 from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.roles.names import PROVISIONER
-from keyfence_iam.sts.client import StsClient
-from keyfence_iam.sts.refresh import RefreshSchedule
+from keyfence_iam.sts.session_refresh import RefreshSchedule
+from keyfence_iam.sts.sts_client import StsClient
 from keyfence_iam.suspension import TenantSuspension
 
 TIMEOUT_SECONDS = 60.0

@@ -19,8 +19,8 @@ from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient, am
 from keyfence.store.dynamodb.credentials import ProcessCredentials
 from keyfence.store.dynamodb.table_definition import AWS_ERRORS
 from keyfence_iam.boto_session import default_boto_session
-from keyfence_iam.sts.client import StsClient
-from keyfence_iam.sts.refresh import RefreshSchedule
+from keyfence_iam.sts.session_refresh import RefreshSchedule
+from keyfence_iam.sts.sts_client import StsClient
 from keyfence_iam.suspension import TenantSuspension
 
 SWITCH_SECONDS = 0.001

@@ -211,7 +211,7 @@ def _start(
 ) -> "Gate":
     from keyfence.local.data_directory import data_directory
     from keyfence.local.gate import start_gate
-    from keyfence_iam.gate.engine.client import InvalidEngineUrl
+    from keyfence_iam.gate.engine.engine_client import InvalidEngineUrl
 
     try:
         return start_gate(

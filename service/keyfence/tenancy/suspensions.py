@@ -17,7 +17,7 @@ from keyfence_iam.credentials import Credentials
 from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.session_spec import SessionUnavailable, suspender_session
 from keyfence_iam.suspension import SuspensionFailed, TenantSuspension
-from keyfence_iam.suspension.policy import InvalidSuspension, deny_tenants_policy
+from keyfence_iam.suspension.deny_policies import InvalidSuspension, deny_tenants_policy
 from keyfence_iam.tenant import TenantId
 
 RETRY_AFTER_MS = 1_000

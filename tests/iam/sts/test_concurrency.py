@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from keyfence_iam.sts.refresh import RefreshSchedule
+from keyfence_iam.sts.session_refresh import RefreshSchedule
 from keyfence_iam.sts.session_spec import SessionUnavailable
 from tests.fakes.sts import SessionCacheFixture, reads, session_cache, writes
 

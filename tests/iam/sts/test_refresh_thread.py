@@ -2,7 +2,7 @@
 
 from threading import Event
 
-from keyfence_iam.sts.refresh import RefreshThread
+from keyfence_iam.sts.session_refresh import RefreshThread
 
 
 def test_a_failed_run_does_not_end_the_thread() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from keyfence.errors import Throttled
 from keyfence.tenancy.suspensions import SESSION, drop_oldest_to_fit
-from keyfence_iam.suspension.policy import deny_tenants_policy
+from keyfence_iam.suspension.deny_policies import deny_tenants_policy
 from keyfence_iam.tenant import TenantId
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)

@@ -11,7 +11,7 @@ from keyfence.domains.users.repository import UserRepository
 from keyfence.store.dynamodb.credentials import TenantCredentials
 from keyfence_iam.gate.account.session import Session as GateSession
 from keyfence_iam.sts import SessionCache
-from keyfence_iam.suspension.policy import deny_tenants_policy
+from keyfence_iam.suspension.deny_policies import deny_tenants_policy
 from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import call_budget
 from tests.stack import ApiClient, ServiceStack

@@ -1,14 +1,13 @@
 """`Session`: an issued session with its role's current policies. `SessionIssuer`: issues and finds sessions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.evaluator.decision import Denied
-from keyfence_iam.evaluator.evaluation_logic import Policies, evaluate
-from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue, Principal
+from keyfence_iam.evaluator.evaluation_logic import Policies
+from keyfence_iam.evaluator.request import ContextValue, Principal
 from keyfence_iam.gate.account.account import Account, Role
 from keyfence_iam.gate.account.session_token import (
     Clock,
@@ -105,22 +104,6 @@ class Session:
         }
 
 
-def first_denied(
-    requests: tuple[AuthorizationRequest, ...],
-    context: Mapping[str, ContextValue],
-    session: Session,
-    account: Account,
-) -> tuple[AuthorizationRequest, Denied] | None:
-    """Evaluates all authorization requests of a call. Returns the first that is denied, or None if all are allowed."""
-    for request in _distinct(requests):
-        policies = session.policies_for(account.resource_policies.get(request.resource, ()))
-        with_context = AuthorizationRequest(request.action, request.resource, {**context, **request.context})
-        decision = evaluate(policies, with_context, session.principal)
-        if isinstance(decision, Denied):
-            return request, decision
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class IssuedSession:
     """A new session and its credentials."""
@@ -190,10 +173,3 @@ class SessionIssuer:
         inline = () if claims.policy is None else (parse_policy_text(claims.policy, path="session policy"),)
         managed = self._account.managed_policies
         return (*inline, *(managed[arn] for arn in claims.policy_arns if arn in managed))
-
-
-def _distinct(requests: tuple[AuthorizationRequest, ...]) -> Iterable[AuthorizationRequest]:
-    """Equal requests of one call have the same decision and are evaluated once. The order is kept."""
-    if len(requests) == 1:
-        return requests
-    return {(one.action, one.resource, *one.context.items()): one for one in requests}.values()

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from keyfence_iam.gate.engine.client import EngineAddress, EngineClient, EngineUnreachable, InvalidEngineUrl
+from keyfence_iam.gate.engine.engine_client import EngineAddress, EngineClient, EngineUnreachable, InvalidEngineUrl
 from tests.iam.gate.server.scripted_engine import OK, scripted
 
 HEADERS = [(b"content-type", b"application/x-amz-json-1.0"), (b"x-amz-target", b"DynamoDB_20120810.GetItem")]

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from keyfence_iam.authorization import TableSchema, UnsupportedRequest
-from keyfence_iam.gate.engine.client import EngineClient, EngineUnreachable
-from keyfence_iam.gate.engine.reads import MAX_SCHEMA_AGE_SECONDS, TableSchemaCache
+from keyfence_iam.gate.engine.engine_client import EngineClient, EngineUnreachable
+from keyfence_iam.gate.engine.table_schema_cache import MAX_SCHEMA_AGE_SECONDS, TableSchemaCache
 from tests.iam.gate.server.raw_client import GET, TABLE, gate_before, tenant, unfenced
 from tests.iam.gate.server.scripted_engine import ScriptedEngine, response, scripted, with_table
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.engine.client import InvalidEngineUrl
+from keyfence_iam.gate.engine.engine_client import InvalidEngineUrl
 from keyfence_iam.gate.gate import Gate, GateStartError
 from keyfence_iam.policy import Policy, Statement
 from keyfence_iam.roles import ROLES

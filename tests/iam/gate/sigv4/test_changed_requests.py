@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.gate.http.messages import HttpRequest
 from keyfence_iam.gate.sigv4 import SignatureVerifier
-from keyfence_iam.gate.sigv4.verifier import MISMATCH
+from keyfence_iam.gate.sigv4.signature_verifier import MISMATCH
 from tests.iam.gate.sigv4.signed_requests import (
     TARGET,
     refusal,

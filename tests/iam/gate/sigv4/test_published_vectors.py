@@ -6,7 +6,7 @@ from hashlib import sha256
 import pytest
 
 from keyfence_iam.gate.sigv4.canonical_request import canonical_headers, canonical_request
-from keyfence_iam.gate.sigv4.verifier import signing_key
+from keyfence_iam.gate.sigv4.signature_verifier import signing_key
 
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 STAMP, SCOPE = "20150830T123600Z", "20150830/us-east-1/service/aws4_request"

@@ -7,7 +7,7 @@ import pytest
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.gate.sigv4 import SignatureVerifier
-from keyfence_iam.gate.sigv4.verifier import MISMATCH
+from keyfence_iam.gate.sigv4.signature_verifier import MISMATCH
 from tests.iam.gate.sigv4.signed_requests import Times, account, refusal, sessions, signed
 
 INVALID = "The security token included in the request is invalid"

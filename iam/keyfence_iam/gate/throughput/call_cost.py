@@ -19,7 +19,7 @@ from keyfence_iam.dynamodb.capacity import (
 from keyfence_iam.dynamodb.item_costs import ItemRead, ItemWrite, returns_whole_items
 from keyfence_iam.dynamodb.item_size import item_size
 from keyfence_iam.dynamodb.table_schema import TableSchema
-from keyfence_iam.gate.engine.reads import ItemsBefore
+from keyfence_iam.gate.engine.items_before_write import ItemsBefore
 from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
 
 RETURN_CONSUMED = "ReturnConsumedCapacity"
@@ -69,7 +69,7 @@ def with_content(response: HttpResponse, content: Content) -> HttpResponse:
     return HttpResponse(response.status, [*others, *headers], body)
 
 
-def write_charges(
+def write_cost(
     writes: Sequence[ItemWrite],
     estimates: Sequence[UnitsByPartition],
     before: ItemsBefore,
@@ -92,7 +92,7 @@ def write_charges(
     return ()
 
 
-def read_charges(reads: Sequence[ItemRead], before: ItemsBefore, content: Content) -> UnitsByPartition:
+def read_cost(reads: Sequence[ItemRead], before: ItemsBefore, content: Content) -> UnitsByPartition:
     """Returns what the reads cost: by the returned items if they are whole, else by what the engine reports."""
     sizes = _returned_sizes(reads, content)
     return tuple(
@@ -100,7 +100,7 @@ def read_charges(reads: Sequence[ItemRead], before: ItemsBefore, content: Conten
     )
 
 
-def scan_charges(table: str, schema: TableSchema, call: Content, content: Content) -> UnitsByPartition:
+def scan_cost(table: str, schema: TableSchema, call: Content, content: Content) -> UnitsByPartition:
     """Distributes the cost of a scan over the partitions of the returned items. If it returns none, none is charged."""
     index = call.get("IndexName")
     partition_key = (schema if index is None else schema.indexes[index]).keys[0]

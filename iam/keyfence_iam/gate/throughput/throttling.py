@@ -7,9 +7,10 @@ from typing import Any
 from keyfence_iam.dynamodb.capacity import PartitionUnits, UnitsByPartition
 from keyfence_iam.dynamodb.item_access import CallShape, ItemAccess, TableSchemas, item_access, table_name
 from keyfence_iam.dynamodb.parameters import UnsupportedRequest
-from keyfence_iam.gate.call import DynamoDBCall
-from keyfence_iam.gate.engine.client import EngineClient, forward
-from keyfence_iam.gate.engine.reads import ItemReader, ItemsBefore, TableSchemaCache
+from keyfence_iam.gate.dynamodb_call import DynamoDBCall
+from keyfence_iam.gate.engine.engine_client import EngineClient, forward
+from keyfence_iam.gate.engine.items_before_write import ItemReader, ItemsBefore
+from keyfence_iam.gate.engine.table_schema_cache import TableSchemaCache
 from keyfence_iam.gate.http.messages import (
     DYNAMODB_NAMESPACE,
     HttpRequest,
@@ -18,8 +19,8 @@ from keyfence_iam.gate.http.messages import (
     dynamodb_error,
     json_response,
 )
-from keyfence_iam.gate.throughput import charges
-from keyfence_iam.gate.throughput.charges import (
+from keyfence_iam.gate.throughput import call_cost
+from keyfence_iam.gate.throughput.call_cost import (
     CONSUMED,
     content_of,
     request_consumed_capacity,
@@ -102,7 +103,7 @@ class ThroughputLimiter:
         response = await forward(request_consumed_capacity(call.request, call.parameters), self._engine)
         content, table = content_of(response), table_name(call.parameters["TableName"])
         if response.status == 200 and table in schemas:
-            limits.charge(charges.scan_charges(table, schemas[table], call.parameters, content))
+            limits.charge(call_cost.scan_cost(table, schemas[table], call.parameters, content))
         return _response_to_caller(call, response, content, {})
 
 
@@ -199,8 +200,8 @@ def _cost(
     content: dict[str, Any],
 ) -> UnitsByPartition:
     if access.writes:
-        return charges.write_charges(access.writes, admitted, before, response, content)
-    return charges.read_charges(access.reads, before, content) if response.status == 200 else ()
+        return call_cost.write_cost(access.writes, admitted, before, response, content)
+    return call_cost.read_cost(access.reads, before, content) if response.status == 200 else ()
 
 
 def _response_to_caller(

@@ -12,7 +12,7 @@ from keyfence_iam.boto_session import boto_session_with, client_config
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.policy import Policy, parse_policy
 from keyfence_iam.roles.service_roles import SUSPENDABLE_ROLES
-from keyfence_iam.suspension.policy import InvalidSuspension, deny_tenants_policy
+from keyfence_iam.suspension.deny_policies import InvalidSuspension, deny_tenants_policy
 from keyfence_iam.tenant import TenantId
 
 POLICY_NAME = "keyfence-suspended-tenants"

@@ -11,15 +11,14 @@ from keyfence_iam.authorization import (
 )
 from keyfence_iam.evaluator.decision import Denied, access_denied_message
 from keyfence_iam.evaluator.request import AuthorizationRequest
-from keyfence_iam.gate.account.session import first_denied
-from keyfence_iam.gate.call import DynamoDBCall
-from keyfence_iam.gate.denials import DeniedCall
-from keyfence_iam.gate.engine.client import EngineClient, EngineUnreachable, forward
-from keyfence_iam.gate.engine.reads import TableSchemaCache
+from keyfence_iam.gate.denials import DeniedCall, first_denied
+from keyfence_iam.gate.dynamodb_call import DynamoDBCall
+from keyfence_iam.gate.engine.engine_client import EngineClient, EngineUnreachable, forward
+from keyfence_iam.gate.engine.table_schema_cache import TableSchemaCache
 from keyfence_iam.gate.fault_injection import DYNAMODB_ERRORS, ConnectionDropped, inject
 from keyfence_iam.gate.http.messages import HttpResponse, ResponseError, dynamodb_error
 from keyfence_iam.gate.settings import GateSettings, IndexKeyPrefix
-from keyfence_iam.gate.throughput.limiter import ThroughputLimiter
+from keyfence_iam.gate.throughput.throttling import ThroughputLimiter
 from keyfence_iam.strict_json import InvalidJson, parse_object
 
 TABLE_CHANGES = frozenset({"CreateTable", "UpdateTable", "DeleteTable"})

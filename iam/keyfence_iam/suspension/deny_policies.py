@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from keyfence_iam.policy import Condition, Policy, Statement
 from keyfence_iam.policy.document import MAX_INLINE_SIZE, policy_size
-from keyfence_iam.roles.statements import ALL_RESOURCES
+from keyfence_iam.roles.shared_statements import ALL_RESOURCES
 from keyfence_iam.tenant import SESSION_TAG, TenantId, parse_tenant_id
 
 MAX_SUSPENSION_SIZE = MAX_INLINE_SIZE - 4_480

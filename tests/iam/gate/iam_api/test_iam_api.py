@@ -12,7 +12,7 @@ from keyfence_iam.gate.faults import Fault, FaultKind
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.policy.document import MAX_INLINE_SIZE
 from keyfence_iam.roles import ROLES
-from tests.iam.gate.role_policies.engineless_gate import (
+from tests.iam.gate.iam_api.engineless_gate import (
     DENY,
     READ,
     WRITE,

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from keyfence_iam.sts.refresh import RefreshSchedule
+from keyfence_iam.sts.session_refresh import RefreshSchedule
 from tests.fakes.sts import SessionCacheFixture, reads, session_cache
 
 

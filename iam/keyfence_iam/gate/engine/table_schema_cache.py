@@ -1,4 +1,4 @@
-"""The gate's own reads from the engine: table schemas (cached), and items before a write."""
+"""`TableSchemaCache`: the keys and indexes of the engine's tables, read with DescribeTable."""
 
 import asyncio
 import time
@@ -7,18 +7,11 @@ from typing import Any
 
 import orjson
 
-from keyfence_iam.dynamodb.item_costs import ItemIdentity, ItemKey
-from keyfence_iam.dynamodb.item_size import Item
 from keyfence_iam.dynamodb.table_schema import TableSchema
-from keyfence_iam.gate.engine.client import EngineClient, EngineUnreachable
-from keyfence_iam.gate.http.messages import Headers
+from keyfence_iam.gate.engine.engine_client import EngineClient, EngineUnreachable, gate_headers
 
 MAX_SCHEMA_AGE_SECONDS = 30.0
 """A table may also be changed on the engine directly, without the gate."""
-MAX_BATCH_GET_KEYS = 100
-
-ItemsBefore = Mapping[ItemIdentity, Item]
-"""Items as they are before a write; items that do not exist are left out."""
 
 
 class TableSchemaCache:
@@ -74,53 +67,9 @@ class TableSchemaCache:
         raise EngineUnreachable(f"it does not describe the table: HTTP {response.status}", sent=False)
 
 
-class ItemReader:
-    """Reads items with strong consistency. A read that the engine rejects finds nothing: the write will fail too."""
-
-    def __init__(self, engine: EngineClient, region: str) -> None:
-        self._engine, self._headers = engine, gate_headers(region, "BatchGetItem")
-
-    async def read(self, keys: Iterable[ItemKey]) -> ItemsBefore:
-        distinct, found = list({key.identity: key for key in keys}.values()), dict[ItemIdentity, Item]()
-        for start in range(0, len(distinct), MAX_BATCH_GET_KEYS):
-            batch = distinct[start : start + MAX_BATCH_GET_KEYS]
-            schemas = {key.table: key.schema for key in batch}
-            for table, item in await self._batch_get(_request_items(batch)):
-                found[table, schemas[table].identity(item)] = item
-        return found
-
-    async def _batch_get(self, request_items: Mapping[str, Any]) -> list[tuple[str, Item]]:
-        found: list[tuple[str, Item]] = []
-        while request_items:
-            response = await self._engine.post(self._headers, orjson.dumps({"RequestItems": request_items}))
-            content = orjson.loads(response.body) if response.status == 200 else {}
-            found += [(table, item) for table, items in (content.get("Responses") or {}).items() for item in items]
-            request_items = content.get("UnprocessedKeys") or {}
-        return found
-
-
-def gate_headers(region: str, operation: str) -> Headers:
-    """Engines check no signature, but some of them read the region from it or require a date."""
-    scope = f"keyfence-gate/20120810/{region}/dynamodb/aws4_request"
-    return [
-        (b"content-type", b"application/x-amz-json-1.0"),
-        (b"x-amz-target", f"DynamoDB_20120810.{operation}".encode()),
-        (b"x-amz-date", b"20120810T000000Z"),
-        (b"authorization", f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0".encode()),
-    ]
-
-
 def _content(body: bytes) -> Mapping[str, Any]:
     try:
         content = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise EngineUnreachable("its description of a table is not JSON", sent=False) from error
     return content if isinstance(content, dict) else {}
-
-
-def _request_items(keys: Iterable[ItemKey]) -> dict[str, Any]:
-    request_items: dict[str, Any] = {}
-    for key in keys:
-        entry = request_items.setdefault(key.table, {"ConsistentRead": True, "Keys": []})
-        entry["Keys"].append(key.key)
-    return request_items

@@ -12,7 +12,6 @@ from botocore.stub import Stubber
 
 from keyfence_iam.boto_session import default_boto_session
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.sts.client import StsClient, default_session_name
 from keyfence_iam.sts.session_spec import (
     SessionSpec,
     SessionThrottled,
@@ -23,6 +22,7 @@ from keyfence_iam.sts.session_spec import (
     migration_session,
     tenant_session,
 )
+from keyfence_iam.sts.sts_client import StsClient, default_session_name
 from keyfence_iam.tenant import TenantId
 from tests.fakes.sts import reads
 

@@ -7,10 +7,10 @@ from urllib.parse import quote
 from keyfence_iam.evaluator.decision import Denied, denial_reason
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 from keyfence_iam.gate.account.account import InlinePolicy, Role
-from keyfence_iam.gate.account.session import Session, first_denied
-from keyfence_iam.gate.denials import DeniedCall
+from keyfence_iam.gate.account.session import Session
+from keyfence_iam.gate.denials import DeniedCall, first_denied
 from keyfence_iam.gate.fault_injection import IAM_ERRORS, ConnectionDropped, inject
-from keyfence_iam.gate.http import validation
+from keyfence_iam.gate.http import parameter_validation
 from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
 from keyfence_iam.gate.http.query_protocol import (
     DELETE,
@@ -26,7 +26,7 @@ from keyfence_iam.gate.http.query_protocol import (
     xml_response,
 )
 from keyfence_iam.gate.settings import GateSettings
-from keyfence_iam.gate.sigv4.verifier import GLOBAL_REGION
+from keyfence_iam.gate.sigv4.signature_verifier import GLOBAL_REGION
 from keyfence_iam.policy import InvalidPolicy, parse_policy_text
 from keyfence_iam.policy.document import MAX_INLINE_SIZE
 
@@ -128,11 +128,11 @@ def parse_request(form: QueryForm) -> RolePolicyRequest:
     operation = _operation(form)
     role, name = form.find("RoleName"), form.find("PolicyName")
     document = form.find("PolicyDocument") if operation == PUT else ""
-    validation.raise_violations(
+    parameter_validation.raise_violations(
         [
-            *validation.ROLE_NAME.violations(role, "roleName"),
-            *validation.POLICY_NAME.violations(name, "policyName"),
-            *(validation.DOCUMENT.violations(document, "policyDocument") if operation == PUT else ()),
+            *parameter_validation.ROLE_NAME.violations(role, "roleName"),
+            *parameter_validation.POLICY_NAME.violations(name, "policyName"),
+            *(parameter_validation.DOCUMENT.violations(document, "policyDocument") if operation == PUT else ()),
         ]
     )
     return RolePolicyRequest(operation=operation, role=role or "", name=name or "", document=document or "")

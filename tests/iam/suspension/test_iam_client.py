@@ -11,10 +11,10 @@ from keyfence_iam.gate.faults import Fault, FaultKind
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles import ROLES
 from keyfence_iam.suspension import SuspensionFailed, TenantSuspension, TooManySuspended
-from keyfence_iam.suspension.client import POLICY_NAME
-from keyfence_iam.suspension.policy import deny_tenants_policy
+from keyfence_iam.suspension.deny_policies import deny_tenants_policy
+from keyfence_iam.suspension.iam_client import POLICY_NAME
 from keyfence_iam.tenant import InvalidTenantId, TenantId
-from tests.iam.gate.role_policies.engineless_gate import (
+from tests.iam.gate.iam_api.engineless_gate import (
     DENY,
     READ,
     WRITE,

@@ -1,0 +1,49 @@
+"""`ItemReader`: reads the items that a call will change, before the engine executes the call."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from keyfence_iam.dynamodb.item_costs import ItemIdentity, ItemKey
+from keyfence_iam.dynamodb.item_size import Item
+from keyfence_iam.gate.engine.engine_client import EngineClient, gate_headers
+
+MAX_BATCH_GET_KEYS = 100
+"""The number of keys that DynamoDB accepts in one BatchGetItem."""
+
+ItemsBefore = Mapping[ItemIdentity, Item]
+"""Items before a write, by their keys. An item that does not exist is not in the mapping."""
+
+
+class ItemReader:
+    """Reads items with strong consistency. A read that the engine rejects finds nothing: the write will fail too."""
+
+    def __init__(self, engine: EngineClient, region: str) -> None:
+        self._engine, self._headers = engine, gate_headers(region, "BatchGetItem")
+
+    async def read(self, keys: Iterable[ItemKey]) -> ItemsBefore:
+        distinct, found = list({key.identity: key for key in keys}.values()), dict[ItemIdentity, Item]()
+        for start in range(0, len(distinct), MAX_BATCH_GET_KEYS):
+            batch = distinct[start : start + MAX_BATCH_GET_KEYS]
+            schemas = {key.table: key.schema for key in batch}
+            for table, item in await self._batch_get(_request_items(batch)):
+                found[table, schemas[table].identity(item)] = item
+        return found
+
+    async def _batch_get(self, request_items: Mapping[str, Any]) -> list[tuple[str, Item]]:
+        found: list[tuple[str, Item]] = []
+        while request_items:
+            response = await self._engine.post(self._headers, orjson.dumps({"RequestItems": request_items}))
+            content = orjson.loads(response.body) if response.status == 200 else {}
+            found += [(table, item) for table, items in (content.get("Responses") or {}).items() for item in items]
+            request_items = content.get("UnprocessedKeys") or {}
+        return found
+
+
+def _request_items(keys: Iterable[ItemKey]) -> dict[str, Any]:
+    request_items: dict[str, Any] = {}
+    for key in keys:
+        entry = request_items.setdefault(key.table, {"ConsistentRead": True, "Keys": []})
+        entry["Keys"].append(key.key)
+    return request_items
