@@ -112,8 +112,8 @@ class HotPartition:
             table=load.partition.table,
             index=load.partition.index_name,
             partition=load.partition.key,
-            read_units_per_second=load.read,
-            write_units_per_second=load.write,
+            read_units_per_second=load.read_units_per_second,
+            write_units_per_second=load.write_units_per_second,
             throttled=load.throttled,
             recommended_shards=hot.recommended_shards,
         )

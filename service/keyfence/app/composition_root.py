@@ -17,10 +17,10 @@ from keyfence.auth.tenant_issuer_cache import TenantIssuers
 from keyfence.auth.token_verifier import operator_verifier, tenant_verifier
 from keyfence.domains.sessions.revocation import RevocationCheck
 from keyfence.graphql.executor import GraphQLExecutor
-from keyfence.hot_partitions.autopilot import NAME, Autopilot
+from keyfence.hot_partitions.autopilot import AUTHOR, Autopilot
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic
 from keyfence.hot_partitions.hot_partition_finder import CollectionMatcher, HotPartitionFinder
-from keyfence.hot_partitions.traffic_observer import PartitionObserver
+from keyfence.hot_partitions.traffic_observer import TrafficObserver
 from keyfence.hot_partitions.traffic_publisher import TrafficPublisher
 from keyfence.http.graphiql import graphiql_page, graphiql_routes
 from keyfence.http.graphql_endpoint import GraphQLEndpoint
@@ -54,7 +54,7 @@ class Service:
         self.connections, self.settings = connections, connections.settings
         self.admission = admission or Admission.from_settings(self.settings, connections.tables.meter)
         ledger = self.admission.ledger
-        observer = PartitionObserver(projections=connections.tables.entities.projections)
+        observer = TrafficObserver(projections=connections.tables.entities.projections)
         self.metrics = Metrics(
             connections.tables.meter, connections.sessions.counts, ledger.counts, self.admission.refusals
         )
@@ -170,14 +170,16 @@ class Service:
         )
         return BackgroundJobs(dispatcher)
 
-    def _traffic_publisher(self, observer: PartitionObserver) -> TrafficPublisher:
+    def _traffic_publisher(self, observer: TrafficObserver) -> TrafficPublisher:
         """The autopilot starts a reshard as an operator would, and this server runs the job."""
         settings, control = self.settings, self.tables.for_control_plane(writes=True)
-        repository = TenantRepository(control, NAME)
-        finder = HotPartitionFinder(observer.window, CollectionMatcher.of(self.tables.entities), settings.fleet)
+        repository = TenantRepository(control, AUTHOR)
+        finder = HotPartitionFinder(
+            observer.window, CollectionMatcher.from_entities(self.tables.entities), settings.fleet
+        )
         collections = self.tables.entities.collections
         grow = StartReshard(repository, collections, self.tenant_changed, self._jobs)
-        autopilot = Autopilot(tenants=repository, collections=collections, mode=settings.autopilot, grow=grow)
+        autopilot = Autopilot(tenants=repository, collections=collections, mode=settings.autopilot, start_growth=grow)
         return TrafficPublisher(finder, FleetTraffic(control), autopilot, settings.traffic_seconds)
 
 

@@ -57,8 +57,8 @@ def _as_json(hot: "HotPartition") -> dict[str, Any]:
         "table": load.partition.table,
         "index": load.partition.index_name,
         "partition": load.partition.key,
-        "readUnitsPerSecond": load.read,
-        "writeUnitsPerSecond": load.write,
+        "readUnitsPerSecond": load.read_units_per_second,
+        "writeUnitsPerSecond": load.write_units_per_second,
         "throttled": load.throttled,
         "recommendedShards": hot.recommended_shards,
     }
@@ -75,6 +75,11 @@ def _row(hot: "HotPartition") -> tuple[str, ...]:
 
     load = hot.load
     shards = str(hot.recommended_shards) if load.collection else "-"
-    units = (f"{load.read:,.1f}", f"{load.write:,.1f}", colored_load(load.share), f"{load.throttled:,}")
+    units = (
+        f"{load.read_units_per_second:,.1f}",
+        f"{load.write_units_per_second:,.1f}",
+        colored_load(load.limit_share),
+        f"{load.throttled:,}",
+    )
     key = escape_markup(load.partition.key)
     return load.partition.tenant, load.collection or "-", *units, shards, load.partition.index_name, key

@@ -1,4 +1,4 @@
-"""`Autopilot`: recommends more shards for a hot collection, and starts the reshard if the need lasts."""
+"""`Autopilot`: recommends more shards for a hot collection, and starts the reshard if the traffic stays high."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ import structlog
 from keyfence.errors import Conflict, KeyfenceError
 from keyfence.hot_partitions.hot_partition_finder import HotPartitionReport
 from keyfence.hot_partitions.partition_load import WINDOW_SECONDS
-from keyfence.hot_partitions.shard_recommendation import ShardNeed, capped_by_tier, shard_needs
+from keyfence.hot_partitions.shard_recommendation import CollectionPeak, capped_by_tier, collection_peaks
 from keyfence.store import timestamps
 from keyfence.store.entity import entity
 from keyfence.store.expressions import absent
@@ -24,43 +24,45 @@ from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.tenant import TenantId
 
 SUSTAINED_FOR = timedelta(seconds=WINDOW_SECONDS)
-"""How long a need must last before growth. Then two windows without a common moment show it, and a burst is over."""
+"""How long the traffic must stay high before the collection grows.
+
+Then two windows that do not overlap have shown the traffic. A short burst is in one window only."""
 
 RESET_AFTER = timedelta(seconds=WINDOW_SECONDS)
-"""A need that was not seen for this long starts again."""
+"""If the high traffic was not seen for this long, SUSTAINED_FOR starts again."""
 
 REPEAT_AFTER = timedelta(minutes=10)
-"""The same advice is not repeated, and a failed reshard is not tried again, before this time."""
+"""The pause before the same advice is announced again, and before a failed reshard is started again."""
 
 STORE_INTERVAL = timedelta(seconds=WINDOW_SECONDS / 3)
-"""How often an unchanged advice is stored, so that it does not reset."""
+"""How often an unchanged advice is stored, so that RESET_AFTER does not apply to it."""
 
 TTL = timedelta(days=1)
-NAME = "keyfence"
+"""The age at which DynamoDB deletes an advice that is not stored again."""
+
+AUTHOR = "keyfence"
 """The author of the autopilot's events and jobs."""
 
 Mode = Literal["off", "dry-run", "on"]
 StartGrowth = Callable[[TenantId, str, int], Awaitable[object]]
-"""Starts a reshard of a tenant's collection to this number of shards, and does not wait for its end."""
+"""Starts a reshard of a tenant's collection to a number of shards, and does not wait for its end."""
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardAdvice:
-    """Advice to give a collection more shards.
-
-    The need has lasted since `since`. It was last seen at `updated_at`, and last acted on at `grown_at`."""
+    """Advice to give a collection more shards. It is stored again at `updated_at` while the traffic stays high."""
 
     tenant: TenantId
     collection: str
     shards: int
-    since: datetime
-    advised_at: datetime
+    high_traffic_started_at: datetime
+    announced_at: datetime
     ttl: int
     created_at: datetime
     updated_at: datetime
-    grown_at: datetime | None = None
+    growth_started_at: datetime | None = None
     version: int = 1
 
 
@@ -71,12 +73,13 @@ advice_for_collection = advice.get()
 
 @dataclass(frozen=True, slots=True)
 class AdviceUpdate:
-    """The advice after a review, and what follows: an event, growth, or only that the advice is stored."""
+    """The advice after a review, and what the autopilot has to do with it."""
 
     advice: ShardAdvice
-    announce: bool
-    grow: bool
-    store: bool = True
+    must_announce: bool
+    """Whether an event of the tenant shows the advice."""
+    must_grow: bool
+    must_store: bool = True
 
 
 def first_advice(tenant: TenantId, collection: str, shards: int, now: datetime) -> AdviceUpdate:
@@ -84,83 +87,91 @@ def first_advice(tenant: TenantId, collection: str, shards: int, now: datetime) 
         tenant=tenant,
         collection=collection,
         shards=shards,
-        since=now,
-        advised_at=now,
+        high_traffic_started_at=now,
+        announced_at=now,
         ttl=int((now + TTL).timestamp()),
         created_at=now,
         updated_at=now,
     )
-    return AdviceUpdate(advice, announce=True, grow=False)
+    return AdviceUpdate(advice, must_announce=True, must_grow=False)
 
 
 def repeated_advice(before: ShardAdvice, shards: int, now: datetime) -> AdviceUpdate:
-    """Announce a higher number immediately. Grow only if the need, whatever its size, has lasted long enough."""
-    since = before.since if now - before.updated_at <= RESET_AFTER else now
-    announce = shards > before.shards or now - before.advised_at >= REPEAT_AFTER
-    grow = now - since >= SUSTAINED_FOR and (before.grown_at is None or now - before.grown_at >= REPEAT_AFTER)
+    """Returns the advice after a review that found high traffic again.
+
+    A higher number of shards is announced immediately. Growth starts if any number above the current one has been
+    recommended for long enough."""
+    is_interrupted = now - before.updated_at > RESET_AFTER
+    started_at = now if is_interrupted else before.high_traffic_started_at
+    must_announce = shards > before.shards or now - before.announced_at >= REPEAT_AFTER
+    is_sustained = now - started_at >= SUSTAINED_FOR
+    may_try_growth = before.growth_started_at is None or now - before.growth_started_at >= REPEAT_AFTER
+    must_grow = is_sustained and may_try_growth
     after = replace(
         before,
-        shards=shards if announce else before.shards,
-        since=since,
-        advised_at=now if announce else before.advised_at,
-        grown_at=now if grow else before.grown_at,
+        shards=shards if must_announce else before.shards,
+        high_traffic_started_at=started_at,
+        announced_at=now if must_announce else before.announced_at,
+        growth_started_at=now if must_grow else before.growth_started_at,
         ttl=int((now + TTL).timestamp()),
         updated_at=now,
         version=before.version + 1,
     )
-    store = announce or grow or now - before.updated_at >= STORE_INTERVAL
-    return AdviceUpdate(after, announce=announce, grow=grow, store=store)
+    must_store = must_announce or must_grow or now - before.updated_at >= STORE_INTERVAL
+    return AdviceUpdate(after, must_announce=must_announce, must_grow=must_grow, must_store=must_store)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Autopilot:
-    """Reviews hot collections. It only adds shards.
+    """Reviews hot collections. It only adds shards, and never removes any.
 
-    All servers review the same traffic. The one that stores the advice first acts on it; the others get a conflict.
-    In a dry run, and without `grow`, events say what the autopilot would do."""
+    All servers review the same traffic. The server that stores the advice first acts on it. The others get a conflict
+    and do nothing. In a dry run, or if `start_growth` is None, events show what the autopilot would do."""
 
     tenants: TenantRepository
     collections: ShardedCollections
     mode: Mode = "dry-run"
-    grow: StartGrowth | None = None
+    start_growth: StartGrowth | None = None
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def review(self, report: HotPartitionReport) -> None:
-        for need in shard_needs(report.lists, self.collections):
-            tenant = await self._find_tenant(need)
+        for peak in collection_peaks(report.lists, self.collections):
+            tenant = await self._find_active_tenant(peak)
             if tenant:
-                await self._review(tenant, need)
+                await self._review_collection(tenant, peak)
 
-    async def _find_tenant(self, need: ShardNeed) -> Tenant | None:
-        """Return the tenant if it is active. It is not read at all if one shard is enough for the need."""
-        if need.recommended(1) == 1:
+    async def _find_active_tenant(self, peak: CollectionPeak) -> Tenant | None:
+        """Returns the tenant if it is active. If one shard is enough for the peak, the tenant is not even read."""
+        if peak.recommended_shards(1) == 1:
             return None
-        tenant = await self.tenants.find(need.tenant)
+        tenant = await self.tenants.find(peak.tenant)
         return tenant if tenant and tenant.status is TenantStatus.ACTIVE else None
 
-    async def _review(self, tenant: Tenant, need: ShardNeed) -> None:
-        counts = tenant.shards.get(need.collection, ONE_SHARD)
+    async def _review_collection(self, tenant: Tenant, peak: CollectionPeak) -> None:
+        counts = tenant.shards.get(peak.collection, ONE_SHARD)
         if counts.job_id is not None:
-            await self._continue_growth(tenant, need.collection, counts)
+            await self._continue_growth(tenant, peak.collection, counts)
             return
-        shards = need.recommended(counts.read_shards)
-        if shards <= counts.read_shards:
+        current = counts.read_shards
+        recommended = peak.recommended_shards(current)
+        if recommended <= current:
             return
-        before = await self.tenants.table.find(advice_for_collection, tenant=tenant.id, collection=need.collection)
+        before = await self.tenants.table.find(advice_for_collection, tenant=tenant.id, collection=peak.collection)
         update = (
-            first_advice(need.tenant, need.collection, shards, self.now())
+            first_advice(peak.tenant, peak.collection, recommended, self.now())
             if before is None
-            else repeated_advice(before, shards, self.now())
+            else repeated_advice(before, recommended, self.now())
         )
-        if not update.store:
+        if not update.must_store:
             return
-        target = capped_by_tier(tenant.tier, counts.read_shards, shards)
-        events = self._events(tenant, need, update, counts.read_shards, shards, target)
-        if await self._store(before, update, events) and self._may_grow and update.grow and target > counts.read_shards:
-            await self._start_growth(tenant.id, need.collection, target)
+        target = capped_by_tier(tenant.tier, current, recommended)
+        events = self._events(tenant, peak, update, current, recommended, target)
+        is_stored = await self._store(before, update, events)
+        if is_stored and self._may_grow and update.must_grow and target > current:
+            await self._grow(tenant.id, peak.collection, target)
 
     async def _store(self, before: ShardAdvice | None, update: AdviceUpdate, events: Sequence[Write[Any]]) -> bool:
-        """Store the advice with its events. Returns False if another server was first."""
+        """Stores the advice with its events. Returns False if another server has stored an advice first."""
         write = (
             put(advice, update.advice, when=absent()) if before is None else update_model(advice, before, update.advice)
         )
@@ -171,36 +182,38 @@ class Autopilot:
         return True
 
     def _events(
-        self, tenant: Tenant, need: ShardNeed, update: AdviceUpdate, current: int, recommended: int, target: int
+        self, tenant: Tenant, peak: CollectionPeak, update: AdviceUpdate, current: int, recommended: int, target: int
     ) -> Sequence[Write[Any]]:
+        """Returns the events for this update. `target` is `recommended`, or less if the tier does not allow it."""
         events = []
-        detail = {"collection": need.collection, "from": current, **need.peak}
-        if update.announce:
-            events.append(
-                self.tenants.event(tenant.id, TenantEventKind.SHARDS_RECOMMENDED, {**detail, "to": recommended})
-            )
-        if update.grow and target > current and self._is_dry_run:
+        detail = {"collection": peak.collection, "from": current, **peak.event_detail}
+        if update.must_announce:
+            recommendation = {**detail, "to": recommended}
+            events.append(self.tenants.event(tenant.id, TenantEventKind.SHARDS_RECOMMENDED, recommendation))
+        if update.must_grow and target > current and self._is_dry_run:
             events.append(self.tenants.event(tenant.id, TenantEventKind.SHARDS_WOULD_GROW, {**detail, "to": target}))
         return events
 
     @property
     def _may_grow(self) -> bool:
-        return self.mode == "on" and self.grow is not None
+        return self.mode == "on" and self.start_growth is not None
 
     @property
     def _is_dry_run(self) -> bool:
         return self.mode != "off" and not self._may_grow
 
     async def _continue_growth(self, tenant: Tenant, collection: str, counts: ShardCounts) -> None:
-        """Continue a growth whose server may have ended. A server that still runs it keeps its lease."""
-        if self._may_grow and counts.move_direction is None:
-            await self._start_growth(tenant.id, collection, counts.read_shards)
+        """Continues a growth that is not finished, since the server that ran it may have ended.
 
-    async def _start_growth(self, tenant: TenantId, collection: str, shards: int) -> None:
-        """Start the reshard, which then runs as a job. A failure is logged, and the review of other needs goes on."""
-        assert self.grow is not None
+        If that server still runs, it has the lease of the job, and this server changes nothing."""
+        if self._may_grow and counts.move_direction is None:
+            await self._grow(tenant.id, collection, counts.read_shards)
+
+    async def _grow(self, tenant: TenantId, collection: str, shards: int) -> None:
+        """Starts the reshard job. A failure is logged, and the review continues with the next collection."""
+        assert self.start_growth is not None
         try:
-            await self.grow(tenant, collection, shards)
+            await self.start_growth(tenant, collection, shards)
         except KeyfenceError as error:
             log.warning(
                 "autopilot_reshard_failed", tenant=tenant, collection=collection, shards=shards, reason=error.message

@@ -1,19 +1,19 @@
-"""`FleetTraffic`: hot partitions that the servers publish to each other. `HotPartitions`: the list for operators."""
+"""`FleetTraffic`: the hot partitions that servers publish for each other. `HotPartitions`: the list for operators."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from keyfence.hot_partitions.hot_partition_finder import WARM, HotPartitionReport
+from keyfence.hot_partitions.hot_partition_finder import MIN_REPORTED_SHARE, HotPartitionReport
 from keyfence.hot_partitions.partition_load import (
     PartitionLoad,
     TenantPartition,
     from_json,
-    step_of,
+    step_number,
     sum_by_partition,
     to_json,
 )
-from keyfence.hot_partitions.shard_recommendation import ShardNeed, shard_needs
+from keyfence.hot_partitions.shard_recommendation import CollectionPeak, collection_peaks
 from keyfence.store import timestamps
 from keyfence.store.entity import entity
 from keyfence.store.keys import ControlKey
@@ -26,16 +26,20 @@ from keyfence_iam.dynamodb.traffic_window import STEPS_PER_WINDOW
 from keyfence_iam.tenant import TenantId
 
 TTL = timedelta(minutes=10)
-"""DynamoDB deletes the item of a server that ended without deleting it. Readers ignore data older than a minute."""
+"""The age at which DynamoDB deletes the item of a server that crashed. Readers ignore an item after a minute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTraffic:
-    """The hottest partitions and sharded lists of one server, as JSON. The server replaces it while any are hot."""
+    """The hottest partitions and sharded lists of one server.
+
+    The server replaces the item again and again while it has hot partitions."""
 
     server: str
     partitions: str
+    """JSON, see `partition_load.to_json`."""
     lists: str
+    """JSON, see `partition_load.to_json`."""
     ttl: int
     created_at: datetime
     updated_at: datetime
@@ -50,7 +54,7 @@ traffic_of_server = server_traffic.get()
 
 @dataclass(frozen=True, slots=True)
 class FleetTraffic:
-    """Hot partitions of all servers, as the control plane writes and reads them."""
+    """Stores the hot partitions of each server, and adds them up over all servers."""
 
     table: Table
     now: Callable[[], datetime] = timestamps.utc_now
@@ -71,24 +75,25 @@ class FleetTraffic:
         await self.table.delete_many(traffic_of_server, [{"server": server}])
 
     async def report(self) -> HotPartitionReport:
-        """Return the sums over all servers in the last minute."""
-        oldest = step_of(self.now().timestamp()) - STEPS_PER_WINDOW + 1
+        """Returns the sums over all servers in the last minute."""
+        oldest_step = step_number(self.now().timestamp()) - STEPS_PER_WINDOW + 1
         partitions: list[PartitionLoad] = []
         lists: list[PartitionLoad] = []
         async for traffic in self.table.iterate_shards(traffic_of_servers):
-            partitions += _recent(traffic.partitions, oldest)
-            lists += _recent(traffic.lists, oldest)
+            partitions += _recent(traffic.partitions, oldest_step)
+            lists += _recent(traffic.lists, oldest_step)
         return HotPartitionReport(sum_by_partition(partitions), sum_by_partition(lists))
 
 
-def _recent(text: str, oldest: int) -> list[PartitionLoad]:
-    recent = (load.since(oldest) for load in from_json(text))
-    return [load for load in recent if load.steps]
+def _recent(text: str, oldest_step: int) -> list[PartitionLoad]:
+    """Returns the loads of a stored text without old steps, and without loads that have only old steps."""
+    loads = (load.since(oldest_step) for load in from_json(text))
+    return [load for load in loads if load.steps]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HotPartition:
-    """A hot partition, and how many shards its collection should have. Without a collection that is 1."""
+    """A hot partition, and how many shards its collection should have: 1 if it belongs to no sharded collection."""
 
     load: PartitionLoad
     recommended_shards: int
@@ -103,31 +108,32 @@ class HotPartitions:
     collections: ShardedCollections
 
     async def hottest(self, *, first: int) -> list[HotPartition]:
-        """Return the partitions with the highest share of their limit, then those with the most throttled calls."""
+        """Returns the partitions with the highest share of their limit. Equal ones are ordered by throttled calls."""
         check_page_size(first)
         report = await self.fleet.report()
-        loads = sorted(filter(_is_hot, report.partitions), key=_rank)[:first]
+        loads = sorted(filter(_is_hot, report.partitions), key=_order)[:first]
         tenants = await self._tenants(loads)
-        needs = {(need.tenant, need.collection): need for need in shard_needs(report.lists, self.collections)}
-        return [HotPartition(load=load, recommended_shards=_shards(load, tenants, needs)) for load in loads]
+        peaks = {(peak.tenant, peak.collection): peak for peak in collection_peaks(report.lists, self.collections)}
+        return [HotPartition(load=load, recommended_shards=_min_shards(load, tenants, peaks)) for load in loads]
 
     async def _tenants(self, loads: list[PartitionLoad]) -> Mapping[TenantId, Tenant]:
         ids = sorted({load.partition.tenant for load in loads if load.collection})
-        found = await self.table.find_many(tenant_by_id, [{"id": id} for id in ids]) if ids else []
-        return {tenant.id: tenant for tenant in found if tenant}
+        tenants = await self.table.find_many(tenant_by_id, [{"id": id} for id in ids]) if ids else []
+        return {tenant.id: tenant for tenant in tenants if tenant}
 
 
 def _is_hot(load: PartitionLoad) -> bool:
-    return load.share >= WARM or load.throttled > 0
+    return load.limit_share >= MIN_REPORTED_SHARE or load.throttled > 0
 
 
-def _rank(load: PartitionLoad) -> tuple[float, int, TenantPartition]:
-    return -load.share, -load.throttled, load.partition
+def _order(load: PartitionLoad) -> tuple[float, int, TenantPartition]:
+    return -load.limit_share, -load.throttled, load.partition
 
 
-def _shards(
-    load: PartitionLoad, tenants: Mapping[TenantId, Tenant], needs: Mapping[tuple[TenantId, str], ShardNeed]
+def _min_shards(
+    load: PartitionLoad, tenants: Mapping[TenantId, Tenant], peaks: Mapping[tuple[TenantId, str], CollectionPeak]
 ) -> int:
-    tenant, need = tenants.get(load.partition.tenant), needs.get((load.partition.tenant, load.collection))
+    """Returns the fewest shards for the partition's collection, or the current number if no list of it is hot."""
+    tenant, peak = tenants.get(load.partition.tenant), peaks.get((load.partition.tenant, load.collection))
     current = tenant.shards.get(load.collection, ONE_SHARD).read_shards if tenant else 1
-    return need.minimum(current) if need else current
+    return peak.min_shards(current) if peak else current

@@ -1,4 +1,4 @@
-"""`HotPartitionFinder`: the hottest partitions that this process sees, and the sharded lists that they belong to."""
+"""`HotPartitionFinder`: finds the hottest partitions in the traffic of this process, and their sharded lists."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple
 
-from keyfence.hot_partitions.partition_load import TABLE, PartitionLoad, Steps, TenantPartition, add_steps
+from keyfence.hot_partitions.partition_load import NO_TRAFFIC, TABLE, PartitionLoad, TenantPartition, add_steps
 from keyfence.store.entity import Entity
 from keyfence.store.key_template import KeyField, KeyTemplate
 from keyfence.store.shards import MAX_SHARDS, shard_suffix
@@ -15,27 +15,29 @@ from keyfence_iam.dynamodb.heavy_hitters import SpaceSavingSketch
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficWindow
 
 MAX_PARTITIONS = 50
-WARM = 0.1
-"""The share of a partition's limit from which on a partition is reported."""
+"""The most partitions that a report contains, so that it fits into one stored item."""
 
-_VALUE = "[^#]+"
-_SHARD = "[0-9a-f]{2}"
+MIN_REPORTED_SHARE = 0.1
+"""A partition is reported if calls request at least this share of its limit."""
+
+_VALUE_PATTERN = "[^#]+"
+_SHARD_PATTERN = "[0-9a-f]{2}"
 
 
 class ShardedList(NamedTuple):
-    """A list that is spread over shards. `partition` has the key of its shards without the suffix."""
+    """A list that is spread over shards. The key of `partition` is the key of each shard without its suffix."""
 
     collection: str
     partition: TenantPartition
 
-    def shards(self) -> Iterator[TenantPartition]:
-        """All partitions that the list could have, whatever its number of shards is."""
+    def possible_shards(self) -> Iterator[TenantPartition]:
+        """Yields all partitions that the list could have with any number of shards."""
         for shard in range(MAX_SHARDS):
             yield self.partition._replace(key=f"{self.partition.key}#{shard_suffix(shard)}")
 
 
 class CollectionPattern(NamedTuple):
-    """A pattern that matches the partition keys of a sharded collection."""
+    """A pattern that matches the partition keys of a sharded collection. Its first group is the key of the list."""
 
     index_name: str
     pattern: re.Pattern[str]
@@ -44,13 +46,13 @@ class CollectionPattern(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CollectionMatcher:
-    """Finds the sharded collection that a partition belongs to, by the form of its key."""
+    """Finds the sharded collection that a partition belongs to. It compares the key with the key templates."""
 
     patterns: tuple[CollectionPattern, ...]
 
     @classmethod
-    def of(cls, entities: Iterable[Entity[Any]]) -> "CollectionMatcher":
-        return cls(tuple(pattern for entity in entities for pattern in _patterns(entity)))
+    def from_entities(cls, entities: Iterable[Entity[Any]]) -> "CollectionMatcher":
+        return cls(tuple(pattern for entity in entities for pattern in _collection_patterns(entity)))
 
     def find(self, partition: TenantPartition) -> ShardedList | None:
         for index_name, pattern, collection in self.patterns:
@@ -59,25 +61,28 @@ class CollectionMatcher:
         return None
 
 
-def _patterns(entity: Entity[Any]) -> Iterator[CollectionPattern]:
+def _collection_patterns(entity: Entity[Any]) -> Iterator[CollectionPattern]:
     for index, key in entity.keys.items():
         if key.shard:
-            pattern = re.compile(f"(TENANT#{_VALUE}#{_template_pattern(key.partition)})#{_SHARD}")
+            pattern = re.compile(f"(TENANT#{_VALUE_PATTERN}#{_template_pattern(key.partition)})#{_SHARD_PATTERN}")
             yield CollectionPattern(TABLE if index == "table" else index.upper(), pattern, key.shard.collection)
 
 
 def _template_pattern(template: KeyTemplate) -> str:
-    return "#".join(part if isinstance(part, str) else _field_pattern(part) for part in template.segments)
+    return "#".join(segment if isinstance(segment, str) else _field_pattern(segment) for segment in template.segments)
 
 
 def _field_pattern(field: KeyField) -> str:
-    value = f"{_VALUE}(?:#{_VALUE})*" if field.spec == "path" else _VALUE
+    """Returns the pattern of a field's value. Only a path may contain `#`."""
+    value = f"{_VALUE_PATTERN}(?:#{_VALUE_PATTERN})*" if field.spec == "path" else _VALUE_PATTERN
     return field.tag + value
 
 
 @dataclass(frozen=True, slots=True)
 class HotPartitionReport:
-    """Hot partitions, and the sharded lists that they belong to, each with the sum of all its shards."""
+    """Hot partitions, and the sharded lists that they belong to. The load of a list is the sum of all its shards.
+
+    A report without partitions is false."""
 
     partitions: tuple[PartitionLoad, ...] = ()
     lists: tuple[PartitionLoad, ...] = ()
@@ -88,37 +93,44 @@ class HotPartitionReport:
 
 @dataclass(frozen=True, slots=True)
 class HotPartitionFinder:
-    """Finds the hottest partitions in the traffic window of this process, one of `servers` processes."""
+    """Finds the hottest partitions in the traffic window of this process, which is one of `servers` processes."""
 
     window: TrafficWindow[TenantPartition]
     matcher: CollectionMatcher
     servers: int = 1
 
     def report(self) -> HotPartitionReport:
-        """Report the hottest partitions. Only their lists are summed, since a sum reads all possible shards."""
-        found = [self._load(partition) for partition in self._warm_partitions()]
-        found.sort(key=lambda pair: (pair[0].share, pair[0].throttled), reverse=True)
-        hottest = found[:MAX_PARTITIONS]
-        lists = dict.fromkeys(sharded for _, sharded in hottest if sharded)
-        sums = sorted(map(self._sum, lists), key=lambda load: load.share, reverse=True)
-        return HotPartitionReport(tuple(load for load, _ in hottest), tuple(sums))
+        """Returns the hottest partitions and their lists.
+
+        Lists of other partitions are left out, since the sum of a list reads the counts of all possible shards."""
+        loads = [self._load(partition) for partition in self._reportable_partitions()]
+        loads.sort(key=lambda pair: (pair[0].limit_share, pair[0].throttled), reverse=True)
+        hottest = loads[:MAX_PARTITIONS]
+        lists = dict.fromkeys(sharded_list for _, sharded_list in hottest if sharded_list)
+        list_loads = sorted(map(self._sum, lists), key=lambda load: load.limit_share, reverse=True)
+        return HotPartitionReport(tuple(load for load, _ in hottest), tuple(list_loads))
 
     def _load(self, partition: TenantPartition) -> tuple[PartitionLoad, ShardedList | None]:
-        sharded = self.matcher.find(partition)
-        collection = sharded.collection if sharded else ""
-        return PartitionLoad(partition, collection, self.window.steps(partition)), sharded
+        sharded_list = self.matcher.find(partition)
+        collection = sharded_list.collection if sharded_list else ""
+        return PartitionLoad(partition, collection, self.window.steps(partition)), sharded_list
 
-    def _warm_partitions(self) -> dict[TenantPartition, None]:
-        return dict.fromkeys(partition for sketch in self.window.recent() for partition in _warm(sketch, self.servers))
+    def _reportable_partitions(self) -> dict[TenantPartition, None]:
+        """Returns each partition that is reportable in any step of the window. The dict is used as an ordered set."""
+        return dict.fromkeys(
+            partition for sketch in self.window.recent() for partition in _reportable(sketch, self.servers)
+        )
 
-    def _sum(self, sharded: ShardedList) -> PartitionLoad:
-        """Add up all shards of a list, also those that are not warm."""
-        none: Steps = {}
-        steps = reduce(add_steps, map(self.window.steps, sharded.shards()), none)
-        return PartitionLoad(sharded.partition, sharded.collection, steps)
+    def _sum(self, sharded_list: ShardedList) -> PartitionLoad:
+        """Adds up all shards of a list, also those that are not hot themselves."""
+        steps = reduce(add_steps, map(self.window.steps, sharded_list.possible_shards()), NO_TRAFFIC)
+        return PartitionLoad(sharded_list.partition, sharded_list.collection, steps)
 
 
-def _warm(sketch: SpaceSavingSketch[TenantPartition], servers: int) -> Iterator[TenantPartition]:
-    """Partitions that are warm if all servers see as much of them as this one does."""
-    read, write = (WARM * STEP_SECONDS * limit / servers for limit in (PARTITION_READ_UNITS, PARTITION_WRITE_UNITS))
-    return (partition for partition, entry in sketch if entry.throttled or entry.read >= read or entry.write >= write)
+def _reportable(sketch: SpaceSavingSketch[TenantPartition], servers: int) -> Iterator[TenantPartition]:
+    """Yields the partitions to report, on the assumption that every server sees as much of their traffic."""
+    share_of_step = MIN_REPORTED_SHARE * STEP_SECONDS / servers
+    min_read, min_write = share_of_step * PARTITION_READ_UNITS, share_of_step * PARTITION_WRITE_UNITS
+    for partition, entry in sketch:
+        if entry.throttled or entry.read >= min_read or entry.write >= min_write:
+            yield partition

@@ -1,4 +1,4 @@
-"""`TenantPartition` and `PartitionLoad`: what calls requested of a partition in the last minute."""
+"""`PartitionLoad`: the capacity units that calls requested of one partition in the last minute."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -12,15 +12,18 @@ from keyfence_iam.tenant import TenantId
 
 WINDOW_SECONDS = STEP_SECONDS * STEPS_PER_WINDOW
 TABLE = "table"
-"""The name that stands for the table itself where an index could be named."""
+"""The index name of a partition of the table itself."""
 
-Steps = Mapping[int, TrafficCounts]
+CountsByStep = Mapping[int, TrafficCounts]
+"""The traffic by the number of the time step, see `step_number`."""
+
+NO_TRAFFIC: CountsByStep = {}
 
 
 class TenantPartition(NamedTuple):
-    """A partition key value of a table or of one of its indexes, and the tenant that it belongs to.
+    """A partition key value of a table or of one of its indexes, and the tenant that the partition belongs to.
 
-    `table` tells the two tables of a tenant apart while the tenant is moved."""
+    A tenant has two tables while it is moved. `table` says which one is meant."""
 
     tenant: TenantId
     index_name: str
@@ -29,30 +32,33 @@ class TenantPartition(NamedTuple):
 
 
 def new_partition(tenant: TenantId, index_name: str, key: str, table: str) -> TenantPartition:
-    """Make a partition in a third of the time that its constructor takes. The observer makes one for every call."""
+    """Makes a partition in a third of the time that its constructor takes. The observer makes one for every call."""
     return tuple.__new__(TenantPartition, (tenant, index_name, key, table))
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionLoad:
-    """The traffic of a partition by time step. `collection` is empty if the partition belongs to no sharded list."""
+    """The traffic of a partition by time step, or of all shards of a list together.
+
+    `collection` is empty if the partition belongs to no sharded list."""
 
     partition: TenantPartition
     collection: str
-    steps: Steps
+    steps: CountsByStep
 
     @property
-    def read(self) -> float:
-        """Read units a second, in the step with the most of them."""
+    def read_units_per_second(self) -> float:
+        """The read units a second in the step that has the most of them."""
         return max((counts.read for counts in self.steps.values()), default=0.0) / STEP_SECONDS
 
     @property
-    def write(self) -> float:
-        """Write units a second, in the step with the most of them."""
+    def write_units_per_second(self) -> float:
+        """The write units a second in the step that has the most of them."""
         return max((counts.write for counts in self.steps.values()), default=0.0) / STEP_SECONDS
 
     @property
     def throttled(self) -> int:
+        """The number of throttled requests."""
         return sum(counts.throttled for counts in self.steps.values())
 
     @property
@@ -61,36 +67,37 @@ class PartitionLoad:
         return sum(counts.read for counts in self.steps.values()) / reads if reads else 0.0
 
     @property
-    def share(self) -> float:
-        """The share of a partition's limit that is requested, of reads or of writes, whichever is higher."""
-        return partition_share(self.read, self.write)
+    def limit_share(self) -> float:
+        """The share of a partition's limit that calls request: that of reads or of writes, whichever is higher."""
+        return partition_share(self.read_units_per_second, self.write_units_per_second)
 
     def since(self, step: int) -> "PartitionLoad":
+        """Returns the load without the steps before `step`."""
         return replace(self, steps={number: counts for number, counts in self.steps.items() if number >= step})
 
 
-def step_of(seconds: float) -> int:
-    """Return the number of the time step. It is the same on all servers."""
-    return int(seconds // STEP_SECONDS)
+def step_number(timestamp: float) -> int:
+    """Returns the number of the time step that contains a Unix timestamp. All servers compute the same number."""
+    return int(timestamp // STEP_SECONDS)
 
 
 def sum_by_partition(loads: Iterable[PartitionLoad]) -> tuple[PartitionLoad, ...]:
-    """Add up the loads of different servers."""
+    """Adds up the loads that different servers have counted for the same partition."""
     sums: dict[TenantPartition, PartitionLoad] = {}
     for load in loads:
-        known = sums.get(load.partition)
-        sums[load.partition] = load if known is None else replace(known, steps=add_steps(known.steps, load.steps))
+        before = sums.get(load.partition)
+        sums[load.partition] = load if before is None else replace(before, steps=add_steps(before.steps, load.steps))
     return tuple(sums.values())
 
 
-def add_steps(left: Steps, right: Steps) -> Steps:
-    """Add step by step, so that the highest sum is of traffic at the same time."""
-    none = TrafficCounts()
-    return {step: left.get(step, none).plus(right.get(step, none)) for step in {**left, **right}}
+def add_steps(left: CountsByStep, right: CountsByStep) -> CountsByStep:
+    """Adds the counts of equal steps. So the peak of the sum is a peak of traffic at the same time."""
+    zero = TrafficCounts()
+    return {step: left.get(step, zero).plus(right.get(step, zero)) for step in {**left, **right}}
 
 
 def to_json(loads: Iterable[PartitionLoad]) -> str:
-    """Render the loads as JSON lists without field names, which keeps the item small."""
+    """Renders loads as JSON lists without field names, which keeps the stored item small."""
     rows = [
         [*load.partition, load.collection, [[step, *counts] for step, counts in load.steps.items()]] for load in loads
     ]

@@ -11,10 +11,12 @@ from keyfence_iam.dynamodb.capacity import PARTITION_READ_UNITS, PARTITION_WRITE
 from keyfence_iam.tenant import TenantId
 
 GROW_AT = 0.7
-"""A collection should grow if more than this share of its shards' limits is requested."""
+"""A collection should grow if calls request more than this share of its shards' limits."""
 
 GROW_TO = 0.5
-"""The share that is requested after growth. It is well below GROW_AT, so that the next growth is not soon."""
+"""The share of the limits that calls request after growth.
+
+It is well below GROW_AT, so that a slow rise of traffic does not cause the next growth soon."""
 
 MIN_QUERY_UNITS = 0.5
 """Read units that a Query costs, however few items it returns."""
@@ -29,93 +31,101 @@ AUTOPILOT_MAX_SHARDS: Mapping[Tier, int] = {
 
 
 def min_shards(peak_units_per_second: float, limit: float) -> int:
-    """Return the fewest shards that can serve the peak, if it is spread evenly."""
+    """Returns the fewest shards that can serve the peak, if the traffic is spread evenly.
+
+    `limit` is the number of units a second that one shard can serve."""
     return max(1, ceil(peak_units_per_second / limit))
 
 
 def recommended_shards(peak_units_per_second: float, limit: float, current: int) -> int:
-    """Return the current number while it is enough, otherwise a higher one, and never a lower one.
+    """Returns the current number of shards while it is enough, otherwise a higher number. It is never lower.
 
     The peak counts requested units, also those of throttled calls. A full shard consumes its limit and no more, so that
-    consumed units would never show that it is too small."""
+    consumed units would never show that the shard is too small."""
     if peak_units_per_second <= GROW_AT * current * limit:
         return current
     return max(current, min_shards(peak_units_per_second, GROW_TO * limit))
 
 
 def recommended_for_reads(peak_units_per_second: float, limit: float, current: int, units_per_query: float) -> int:
-    """As `recommended_shards`, but not more than make reads cheaper for each shard.
+    """Returns `recommended_shards`, but no more shards than make reads cheaper for each shard.
 
-    A list queries every shard for its share of a page. At the minimum cost of a Query, twice the shards are twice the
-    units: without this bound growth would cause more growth."""
-    useful = current * max(1, int(units_per_query / MIN_QUERY_UNITS))
-    return min(useful, recommended_shards(peak_units_per_second, limit, current))
+    A page of a list is read by one Query for each shard, which returns a part of the page. A Query that already has the
+    minimum cost does not get cheaper: twice the shards would cost twice the units, and growth would cause growth."""
+    max_useful_shards = current * max(1, int(units_per_query / MIN_QUERY_UNITS))
+    return min(max_useful_shards, recommended_shards(peak_units_per_second, limit, current))
 
 
 def capped_by_tier(tier: Tier, current: int, recommended: int) -> int:
-    """Return the number of shards that the autopilot may set. It never takes shards away that an operator gave."""
+    """Returns the number of shards that the autopilot may set.
+
+    An operator can set more shards than the tier allows the autopilot. These shards stay."""
     return max(current, min(recommended, AUTOPILOT_MAX_SHARDS[tier]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShardNeed:
-    """The peak of a tenant's collection: units a second of its busiest list, all shards of the list together."""
+class CollectionPeak:
+    """The peak traffic of a tenant's collection: units a second of its busiest list, over all shards of that list."""
 
     tenant: TenantId
     collection: str
-    read: float
-    write: float
+    read_units_per_second: float
+    write_units_per_second: float
     units_per_read: float
     max_shards: int
+    """The highest number of shards that the collection can have."""
 
     @classmethod
-    def of(cls, load: PartitionLoad, max_shards: int) -> "ShardNeed":
+    def from_load(cls, load: PartitionLoad, max_shards: int) -> "CollectionPeak":
         return cls(
             tenant=load.partition.tenant,
             collection=load.collection,
-            read=load.read,
-            write=load.write,
+            read_units_per_second=load.read_units_per_second,
+            write_units_per_second=load.write_units_per_second,
             units_per_read=load.units_per_read,
             max_shards=max_shards,
         )
 
-    def minimum(self, current: int) -> int:
-        """Return the fewest shards that can serve the peak, and never fewer than the current number."""
-        reads = recommended_for_reads(self.read, PARTITION_READ_UNITS, current, self.units_per_read)
-        return min(
-            self.max_shards,
-            max(
-                current,
-                min_shards(self.write, PARTITION_WRITE_UNITS),
-                min(reads, min_shards(self.read, PARTITION_READ_UNITS)),
-            ),
+    def min_shards(self, current: int) -> int:
+        """Returns the fewest shards that can serve the peak, and never fewer than the current number."""
+        for_writes = min_shards(self.write_units_per_second, PARTITION_WRITE_UNITS)
+        for_reads = min(
+            min_shards(self.read_units_per_second, PARTITION_READ_UNITS), self._recommended_for_reads(current)
         )
+        return min(self.max_shards, max(current, for_writes, for_reads))
 
-    def recommended(self, current: int) -> int:
-        """Return the recommended number of shards, with room for growth."""
-        reads = recommended_for_reads(self.read, PARTITION_READ_UNITS, current, self.units_per_read)
-        return min(self.max_shards, max(recommended_shards(self.write, PARTITION_WRITE_UNITS, current), reads))
+    def recommended_shards(self, current: int) -> int:
+        """Returns the number of shards that serve the peak and leave room for growth."""
+        for_writes = recommended_shards(self.write_units_per_second, PARTITION_WRITE_UNITS, current)
+        return min(self.max_shards, max(for_writes, self._recommended_for_reads(current)))
+
+    def _recommended_for_reads(self, current: int) -> int:
+        return recommended_for_reads(self.read_units_per_second, PARTITION_READ_UNITS, current, self.units_per_read)
 
     @property
-    def peak(self) -> dict[str, object]:
-        """The higher of both peaks, in relation to its limit, as the details of an event."""
-        is_write = self.write / PARTITION_WRITE_UNITS >= self.read / PARTITION_READ_UNITS
-        return {"peak": self.write if is_write else self.read, "units": "write" if is_write else "read"}
+    def event_detail(self) -> dict[str, object]:
+        """The peak of reads or of writes, whichever is nearer to its limit, for the detail of an event."""
+        write_share = self.write_units_per_second / PARTITION_WRITE_UNITS
+        read_share = self.read_units_per_second / PARTITION_READ_UNITS
+        if write_share >= read_share:
+            return {"peak": self.write_units_per_second, "units": "write"}
+        return {"peak": self.read_units_per_second, "units": "read"}
 
 
-def shard_needs(lists: Iterable[PartitionLoad], collections: ShardedCollections) -> list[ShardNeed]:
-    """Return one need for each collection of each tenant: the peaks of its busiest lists."""
-    needs: dict[tuple[TenantId, str], ShardNeed] = {}
+def collection_peaks(lists: Iterable[PartitionLoad], collections: ShardedCollections) -> list[CollectionPeak]:
+    """Returns one peak for each collection of each tenant. Each number is the highest of the collection's lists."""
+    peaks: dict[tuple[TenantId, str], CollectionPeak] = {}
     for load in lists:
-        need = ShardNeed.of(load, collections.max_shards(load.collection))
-        key = (need.tenant, need.collection)
-        known = needs.get(key, need)
-        needs[key] = ShardNeed(
-            tenant=need.tenant,
-            collection=need.collection,
-            read=max(need.read, known.read),
-            write=max(need.write, known.write),
-            units_per_read=(need if need.read >= known.read else known).units_per_read,
-            max_shards=need.max_shards,
+        peak = CollectionPeak.from_load(load, collections.max_shards(load.collection))
+        key = (peak.tenant, peak.collection)
+        highest = peaks.get(key, peak)
+        most_read = peak if peak.read_units_per_second >= highest.read_units_per_second else highest
+        peaks[key] = CollectionPeak(
+            tenant=peak.tenant,
+            collection=peak.collection,
+            read_units_per_second=most_read.read_units_per_second,
+            write_units_per_second=max(peak.write_units_per_second, highest.write_units_per_second),
+            units_per_read=most_read.units_per_read,
+            max_shards=peak.max_shards,
         )
-    return list(needs.values())
+    return list(peaks.values())

@@ -68,7 +68,9 @@ class Fleet:
 
     def server(self, mode: Mode = "dry-run", *, wired: bool = True) -> Autopilot:
         grow = self.grow if wired else None
-        return Autopilot(tenants=self.tenants, collections=COLLECTIONS, mode=mode, grow=grow, now=self.clock.datetime)
+        return Autopilot(
+            tenants=self.tenants, collections=COLLECTIONS, mode=mode, start_growth=grow, now=self.clock.datetime
+        )
 
     async def grow(self, tenant: TenantId, collection: str, shards: int) -> None:
         self.grown.append((tenant, collection, shards))

@@ -12,7 +12,7 @@ from keyfence.app.domain_loading import load_domains
 from keyfence.auth.principal import Role
 from keyfence.domains.users.access_patterns import users
 from keyfence.domains.users.model import User, UserId
-from keyfence.hot_partitions.traffic_observer import (
+from keyfence.hot_partitions.capacity_requests import (
     capacity_requests,
     projected_attributes,
     throttled_items,

@@ -18,7 +18,7 @@ from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
 
 COLLECTIONS = load_domains().entities.collections.shards
-MATCHER = CollectionMatcher.of(load_domains().entities)
+MATCHER = CollectionMatcher.from_entities(load_domains().entities)
 KEYS = [
     (entity, index, key)
     for entity in load_domains().entities
@@ -46,7 +46,7 @@ def test_every_key_is_matched_to_its_own_collection_or_to_none(
     assert (found.collection if found else None) == (key.shard.collection if key.shard else None)
     if found:
         assert pair.partition.rpartition("#")[0] == found.partition.key
-        assert partition in list(found.shards())
+        assert partition in list(found.possible_shards())
 
 
 def test_every_sharded_collection_has_a_pattern() -> None:

@@ -9,7 +9,7 @@ from keyfence_iam.dynamodb.traffic_window import TrafficWindow
 from tests.fakes.clock import ManualClock
 from tests.service.hot_partitions.sample_partitions import ACME, START, open_orders
 
-MATCHER = CollectionMatcher.of(load_domains().entities)
+MATCHER = CollectionMatcher.from_entities(load_domains().entities)
 PRODUCT = TenantPartition(ACME, "table", "TENANT#acme#PRODUCT#prd_1")
 
 
@@ -45,8 +45,10 @@ def test_a_list_is_the_sum_of_all_its_shards(window: TrafficWindow[TenantPartiti
     window.add(open_orders("0a"), 0.0, 900.0)
     window.add(open_orders("ff"), 0.0, 100.0)
     hot = HotPartitionFinder(window, MATCHER).report()
-    assert [(load.partition.key, load.write) for load in hot.partitions] == [("TENANT#acme#OPEN#00", 500.0)]
-    assert [(load.partition.key, load.collection, load.write) for load in hot.lists] == [
+    assert [(load.partition.key, load.write_units_per_second) for load in hot.partitions] == [
+        ("TENANT#acme#OPEN#00", 500.0)
+    ]
+    assert [(load.partition.key, load.collection, load.write_units_per_second) for load in hot.lists] == [
         ("TENANT#acme#OPEN", "open_orders", 600.0)
     ]
 

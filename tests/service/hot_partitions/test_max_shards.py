@@ -4,7 +4,7 @@ import pytest
 
 from keyfence.app.domain_loading import load_domains
 from keyfence.hot_partitions.partition_load import PartitionLoad, TenantPartition
-from keyfence.hot_partitions.shard_recommendation import shard_needs
+from keyfence.hot_partitions.shard_recommendation import collection_peaks
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 from keyfence_iam.tenant import TenantId
 
@@ -14,6 +14,6 @@ def test_the_recommendation_stays_within_the_limit_of_a_reshard(collection: str,
     collections = load_domains().entities.collections
     partition = TenantPartition(TenantId("acme"), "table", "TENANT#acme#X")
     load = PartitionLoad(partition, collection, {1: TrafficCounts(write=10_000_000.0 * STEP_SECONDS)})
-    (need,) = shard_needs([load], collections)
-    assert (need.recommended(1), need.minimum(1)) == (most, most)
-    assert collections.check_count(collection, need.recommended(1)) == most
+    (peak,) = collection_peaks([load], collections)
+    assert (peak.recommended_shards(1), peak.min_shards(1)) == (most, most)
+    assert collections.check_count(collection, peak.recommended_shards(1)) == most

@@ -3,18 +3,18 @@
 import pytest
 
 from keyfence.hot_partitions.partition_load import PartitionLoad, TenantPartition
-from keyfence.hot_partitions.shard_recommendation import ShardNeed, shard_needs
+from keyfence.hot_partitions.shard_recommendation import CollectionPeak, collection_peaks
 from keyfence.store.shards import MAX_SHARDS, ShardedCollections
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 from tests.service.hot_partitions.sample_partitions import ACME, GLOBEX, open_orders
 
 
-def need(read: float = 0.0, write: float = 0.0, units_per_read: float = 8.0) -> ShardNeed:
-    return ShardNeed(
+def peak(read: float = 0.0, write: float = 0.0, units_per_read: float = 8.0) -> CollectionPeak:
+    return CollectionPeak(
         tenant=ACME,
         collection="open_orders",
-        read=read,
-        write=write,
+        read_units_per_second=read,
+        write_units_per_second=write,
         units_per_read=units_per_read,
         max_shards=MAX_SHARDS,
     )
@@ -27,23 +27,23 @@ def need(read: float = 0.0, write: float = 0.0, units_per_read: float = 8.0) -> 
 def test_the_minimum_serves_the_peak_and_is_never_below_the_current_number(
     write: float, current: int, least: int
 ) -> None:
-    assert need(write=write).minimum(current) == least
+    assert peak(write=write).min_shards(current) == least
 
 
 def test_more_shards_are_recommended_before_the_limit_and_leave_room() -> None:
-    assert [need(write=units).recommended(1) for units in (700, 701, 1_000, 5_000)] == [1, 2, 2, 10]
-    assert need(write=5_000).recommended(10) == 10
+    assert [peak(write=units).recommended_shards(1) for units in (700, 701, 1_000, 5_000)] == [1, 2, 2, 10]
+    assert peak(write=5_000).recommended_shards(10) == 10
 
 
 def test_reads_need_more_shards_only_while_that_makes_pages_cheaper() -> None:
-    assert need(read=6_000).recommended(1) == 4
-    assert need(read=6_000, units_per_read=0.5).recommended(1) == 1
-    assert (need(read=6_000).minimum(1), need(read=6_000, units_per_read=0.5).minimum(1)) == (2, 1)
+    assert peak(read=6_000).recommended_shards(1) == 4
+    assert peak(read=6_000, units_per_read=0.5).recommended_shards(1) == 1
+    assert (peak(read=6_000).min_shards(1), peak(read=6_000, units_per_read=0.5).min_shards(1)) == (2, 1)
 
 
 def test_the_peak_names_the_kind_of_units_that_is_nearer_its_limit() -> None:
-    assert need(read=2_000, write=900).peak == {"peak": 900, "units": "write"}
-    assert need(read=2_900, write=900).peak == {"peak": 2_900, "units": "read"}
+    assert peak(read=2_000, write=900).event_detail == {"peak": 900, "units": "write"}
+    assert peak(read=2_900, write=900).event_detail == {"peak": 2_900, "units": "read"}
 
 
 def test_the_need_of_a_collection_is_that_of_its_busiest_list() -> None:
@@ -54,5 +54,5 @@ def test_the_need_of_a_collection_is_that_of_its_busiest_list() -> None:
         return PartitionLoad(partition, "orders_by_region", {1: TrafficCounts(write=write * STEP_SECONDS)})
 
     lists = [region("north", 900.0), region("south", 1_200.0), region("north", 50.0, "globex")]
-    found = shard_needs(lists, ShardedCollections())
-    assert [(one.tenant, one.write) for one in found] == [(ACME, 1_200.0), (GLOBEX, 50.0)]
+    found = collection_peaks(lists, ShardedCollections())
+    assert [(peak.tenant, peak.write_units_per_second) for peak in found] == [(ACME, 1_200.0), (GLOBEX, 50.0)]

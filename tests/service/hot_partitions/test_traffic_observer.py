@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from keyfence.hot_partitions.partition_load import TenantPartition
-from keyfence.hot_partitions.traffic_observer import PartitionObserver
+from keyfence.hot_partitions.traffic_observer import TrafficObserver
 from keyfence.store.dynamodb.caller import DynamoDbCaller, ObservedCall
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.error_codes import DynamoDbError
@@ -40,13 +40,13 @@ def canceled(*reasons: str) -> DynamoDbError:
     return DynamoDbError("TransactionCanceledException", "", reasons or ("ProvisionedThroughputExceeded",))
 
 
-def seen(traffic: PartitionObserver, partition: TenantPartition) -> TrafficCounts:
+def seen(traffic: TrafficObserver, partition: TenantPartition) -> TrafficCounts:
     (found,) = traffic.window.steps(partition).values() or (TrafficCounts(),)
     return found
 
 
 async def called(
-    traffic: PartitionObserver, operation: str, call: Mapping[str, Any], *answers: Answer | DynamoDbError
+    traffic: TrafficObserver, operation: str, call: Mapping[str, Any], *answers: Answer | DynamoDbError
 ) -> None:
     caller = DynamoDbCaller(
         client=ScriptedDynamoDB([*answers]),
@@ -60,36 +60,36 @@ async def called(
 
 
 @pytest.fixture
-def traffic() -> PartitionObserver:
-    return PartitionObserver(TrafficWindow(ManualClock(START)))
+def traffic() -> TrafficObserver:
+    return TrafficObserver(TrafficWindow(ManualClock(START)))
 
 
-async def test_the_units_of_a_page_are_counted_for_its_partition(traffic: PartitionObserver) -> None:
+async def test_the_units_of_a_page_are_counted_for_its_partition(traffic: TrafficObserver) -> None:
     for units in (0.5, 4.0):
         await called(traffic, "Query", LIST, {"Items": [], "ConsumedCapacity": {"CapacityUnits": units}})
     assert seen(traffic, OPEN) == TrafficCounts(4.5, 0.0, 2, 0)
 
 
-async def test_a_throttled_call_is_counted_once_however_often_it_is_retried(traffic: PartitionObserver) -> None:
+async def test_a_throttled_call_is_counted_once_however_often_it_is_retried(traffic: TrafficObserver) -> None:
     await called(traffic, "TransactWriteItems", PLACING, canceled(), canceled(), {})
     assert seen(traffic, CUSTOMER).write == 2.0
     assert seen(traffic, OPEN).write == 1.0
     assert seen(traffic, CUSTOMER).throttled + seen(traffic, OPEN).throttled == 2
 
 
-async def test_a_lost_call_is_counted_when_a_retry_arrives(traffic: PartitionObserver) -> None:
+async def test_a_lost_call_is_counted_when_a_retry_arrives(traffic: TrafficObserver) -> None:
     await called(traffic, "TransactWriteItems", PLACING, DynamoDbError("ConnectionLost", ""), {})
     assert (seen(traffic, CUSTOMER).write, seen(traffic, CUSTOMER).throttled) == (2.0, 0)
 
 
-async def test_a_call_that_is_throttled_to_the_end_is_counted_too(traffic: PartitionObserver) -> None:
+async def test_a_call_that_is_throttled_to_the_end_is_counted_too(traffic: TrafficObserver) -> None:
     with pytest.raises(DynamoDbError):
         await called(traffic, "TransactWriteItems", PLACING, *[canceled()] * RETRY_POLICY.attempts)
     assert seen(traffic, OPEN).write == 1.0
 
 
 async def test_the_busiest_partition_of_an_item_counts_as_throttled_also_in_a_new_step(
-    traffic: PartitionObserver,
+    traffic: TrafficObserver,
 ) -> None:
     clock = traffic.window.clock
     assert isinstance(clock, ManualClock)
@@ -106,20 +106,20 @@ async def test_the_busiest_partition_of_an_item_counts_as_throttled_also_in_a_ne
     assert [one.throttled for one in traffic.window.steps(CUSTOMER).values()] == [0, 0]
 
 
-async def test_a_failed_condition_is_counted_and_is_not_throttled(traffic: PartitionObserver) -> None:
+async def test_a_failed_condition_is_counted_and_is_not_throttled(traffic: TrafficObserver) -> None:
     with pytest.raises(DynamoDbError):
         await called(traffic, "TransactWriteItems", PLACING, canceled("ConditionalCheckFailed"))
     assert seen(traffic, CUSTOMER) == TrafficCounts(0.0, 2.0)
 
 
 @pytest.mark.parametrize("code", ["AccessDeniedException", "ValidationException", "InternalServerError"])
-async def test_a_call_that_reached_no_partition_is_not_counted(traffic: PartitionObserver, code: str) -> None:
+async def test_a_call_that_reached_no_partition_is_not_counted(traffic: TrafficObserver, code: str) -> None:
     with pytest.raises(DynamoDbError):
         await called(traffic, "TransactWriteItems", PLACING, *[DynamoDbError(code, "")] * RETRY_POLICY.attempts)
     assert len(traffic.window.current) == 0
 
 
-async def test_a_throttled_page_counts_as_much_as_the_successful_ones(traffic: PartitionObserver) -> None:
+async def test_a_throttled_page_counts_as_much_as_the_successful_ones(traffic: TrafficObserver) -> None:
     await called(traffic, "Query", LIST, {"Items": [], "ConsumedCapacity": {"CapacityUnits": 6.0}})
     with pytest.raises(DynamoDbError):
         await called(traffic, "Query", LIST, *[BUSY] * RETRY_POLICY.attempts)
@@ -127,7 +127,7 @@ async def test_a_throttled_page_counts_as_much_as_the_successful_ones(traffic: P
 
 
 async def test_the_keys_of_a_batch_share_its_units_and_unprocessed_keys_are_throttled(
-    traffic: PartitionObserver,
+    traffic: TrafficObserver,
 ) -> None:
     partitions = [TenantPartition(ACME, "table", f"TENANT#acme#CUST#cus_{number}", NAME) for number in range(3)]
     keys = [{"PK": {"S": one.key}, "SK": {"S": "PROFILE"}} for one in partitions]
@@ -140,7 +140,7 @@ async def test_the_keys_of_a_batch_share_its_units_and_unprocessed_keys_are_thro
     ]
 
 
-def test_calls_of_the_control_plane_are_counted_for_the_service_itself(traffic: PartitionObserver) -> None:
+def test_calls_of_the_control_plane_are_counted_for_the_service_itself(traffic: TrafficObserver) -> None:
     key = {"PK": {"S": "CONTROL#TENANT#acme"}, "SK": {"S": "METADATA"}}
     traffic.on_answer(
         ObservedCall(None, "GetItem", {"TableName": NAME, "Key": key}), {"ConsumedCapacity": {"CapacityUnits": 1.0}}
@@ -150,13 +150,13 @@ def test_calls_of_the_control_plane_are_counted_for_the_service_itself(traffic: 
     )
 
 
-def test_a_call_that_cannot_be_read_raises_nothing(traffic: PartitionObserver) -> None:
+def test_a_call_that_cannot_be_read_raises_nothing(traffic: TrafficObserver) -> None:
     traffic.on_answer(ObservedCall(ACME, "Query", {"ExpressionAttributeValues": 7}), {})
     traffic.on_error(ObservedCall(ACME, "GetItem", {}), BUSY)
     assert len(traffic.window.current) == 0
 
 
-async def test_a_dual_write_is_counted_once_for_each_table(traffic: PartitionObserver) -> None:
+async def test_a_dual_write_is_counted_once_for_each_table(traffic: TrafficObserver) -> None:
     both = [{"Put": {"TableName": table, "Item": order()}} for table in (NAME, "silo")]
     await called(traffic, "TransactWriteItems", {"TransactItems": both}, {})
     assert [seen(traffic, OPEN._replace(table=table)).write for table in (NAME, "silo")] == [1.0, 1.0]

@@ -12,7 +12,7 @@ from keyfence.app.composition_root import Service
 from keyfence.app.local_development import aws_access
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic
 from keyfence.hot_partitions.hot_partition_finder import HotPartitionReport
-from keyfence.hot_partitions.partition_load import PartitionLoad, TenantPartition, step_of
+from keyfence.hot_partitions.partition_load import PartitionLoad, TenantPartition, step_number
 from keyfence.store.shards import ShardCounts
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant_events import TenantEventKind
@@ -33,7 +33,7 @@ def spot(
     return PartitionLoad(
         place,
         collection,
-        {step_of(time.time()): TrafficCounts(read * STEP_SECONDS, write * STEP_SECONDS, 1, throttled)},
+        {step_number(time.time()): TrafficCounts(read * STEP_SECONDS, write * STEP_SECONDS, 1, throttled)},
     )
 
 
@@ -106,7 +106,7 @@ async def test_old_traffic_and_partitions_that_are_not_hot_are_not_listed(
     stack: ServiceStack, tenant: TenantId, fleet: FleetTraffic
 ) -> None:
     place = TenantPartition(tenant, "table", f"TENANT#{tenant}#PRODUCT#prd_1")
-    old = PartitionLoad(place, "", {step_of(time.time()) - 6: TrafficCounts(write=9_000.0)})
+    old = PartitionLoad(place, "", {step_number(time.time()) - 6: TrafficCounts(write=9_000.0)})
     await fleet.put("one", HotPartitionReport((old, spot(place, "", write=99.0)), ()))
     assert await asked(stack) == []
 

@@ -8,7 +8,7 @@ import pytest
 
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic
 from keyfence.hot_partitions.hot_partition_finder import HotPartitionReport
-from keyfence.hot_partitions.partition_load import PartitionLoad, TenantPartition, step_of
+from keyfence.hot_partitions.partition_load import PartitionLoad, TenantPartition, step_number
 from keyfence_iam.dynamodb.traffic_window import TrafficCounts
 from keyfence_iam.tenant import TenantId
 from tests.stack import ServiceStack
@@ -25,7 +25,7 @@ def hot(*arguments: str) -> tuple[int, str, str]:
 def test_hot_partitions_are_printed_as_a_table_and_as_json(stack: ServiceStack) -> None:
     assert hot() == (0, "", "No partition is hot.\n")
     assert json.loads(hot("--json")[1]) == {"hotPartitions": []}
-    step = step_of(time.time())
+    step = step_number(time.time())
     slot = PartitionLoad(
         TenantPartition(ACME, "GSI2", "TENANT#acme#OPEN#00"),
         "open_orders",

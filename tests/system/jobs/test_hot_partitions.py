@@ -13,11 +13,11 @@ from keyfence.app.domain_loading import load_domains
 from keyfence.domains.stores.access_patterns import stores
 from keyfence.domains.stores.model import Store, StoreId
 from keyfence.errors import Throttled
-from keyfence.hot_partitions.autopilot import NAME, Autopilot
+from keyfence.hot_partitions.autopilot import AUTHOR, Autopilot
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic, HotPartition, HotPartitions
 from keyfence.hot_partitions.hot_partition_finder import CollectionMatcher, HotPartitionFinder
 from keyfence.hot_partitions.partition_load import WINDOW_SECONDS
-from keyfence.hot_partitions.traffic_observer import PartitionObserver
+from keyfence.hot_partitions.traffic_observer import TrafficObserver
 from keyfence.hot_partitions.traffic_publisher import TrafficPublisher
 from keyfence.jobs.reshard.start_reshard import StartReshard
 from keyfence.store.dynamodb.retry_policy import RetryPolicy
@@ -35,7 +35,7 @@ from tests.stack import ServiceStack
 
 pytestmark = pytest.mark.one_engine
 
-MATCHER = CollectionMatcher.of(load_domains().entities)
+MATCHER = CollectionMatcher.from_entities(load_domains().entities)
 COLLECTIONS = load_domains().entities.collections
 START = datetime(2026, 11, 16, 12, tzinfo=UTC)
 UNITS = 59
@@ -51,13 +51,13 @@ class Server:
 
     stack: ServiceStack
     clock: ManualClock
-    observer: PartitionObserver = field(init=False)
+    observer: TrafficObserver = field(init=False)
     publisher: TrafficPublisher = field(init=False)
 
     def __post_init__(self) -> None:
-        self.observer = PartitionObserver(TrafficWindow(self.clock))
+        self.observer = TrafficObserver(TrafficWindow(self.clock))
         control = self.stack.tables.for_control_plane(writes=True)
-        tenants = TenantRepository(control, NAME, self.clock.datetime)
+        tenants = TenantRepository(control, AUTHOR, self.clock.datetime)
         fleet = FleetTraffic(control, self.clock.datetime)
         autopilot = Autopilot(tenants=tenants, collections=COLLECTIONS, now=self.clock.datetime)
         self.publisher = TrafficPublisher(HotPartitionFinder(self.observer.window, MATCHER), fleet, autopilot)
@@ -138,7 +138,11 @@ async def test_a_hot_collection_is_listed_with_its_units_throttles_and_shards_an
     (hot,) = await hottest(stack, clock, tenant, neighbour)
     place = hot.load.partition
     assert (place.tenant, place.index_name, place.key) == (tenant, "GSI3", f"TENANT#{tenant}#GEO#00")
-    assert (hot.load.collection, hot.load.write, hot.load.read) == ("stores", 400 * UNITS / STEP_SECONDS, 0.0)
+    assert (hot.load.collection, hot.load.write_units_per_second, hot.load.read_units_per_second) == (
+        "stores",
+        400 * UNITS / STEP_SECONDS,
+        0.0,
+    )
     assert hot.load.throttled == turned_away(limits, place.key) > 300
     assert hot.recommended_shards == 3
     assert (await kinds(stack, tenant), await kinds(stack, neighbour)) == (["shards.recommended"], [])
@@ -150,8 +154,8 @@ async def test_the_shards_of_a_collection_are_added_up(
     await server.create_stores(tenant, 400, even_shards({"stores": 2}))
     await server.publish()
     one, other = await hottest(stack, clock, tenant)
-    assert one.load.write + other.load.write == 400 * UNITS / STEP_SECONDS
-    assert one.load.write < 0.6 * 400 * UNITS / STEP_SECONDS
+    assert one.load.write_units_per_second + other.load.write_units_per_second == 400 * UNITS / STEP_SECONDS
+    assert one.load.write_units_per_second < 0.6 * 400 * UNITS / STEP_SECONDS
     assert (one.recommended_shards, other.recommended_shards) == (3, 3)
 
 
@@ -164,27 +168,27 @@ async def test_servers_are_added_up_and_a_quiet_server_drops_out(
     for one in (server, other, server):
         await one.publish()
     (hot,) = await hottest(stack, clock, tenant)
-    assert (hot.load.write, hot.recommended_shards) == (300 * UNITS / STEP_SECONDS, 2)
+    assert (hot.load.write_units_per_second, hot.recommended_shards) == (300 * UNITS / STEP_SECONDS, 2)
     clock.now += WINDOW_SECONDS - STEP_SECONDS
     await other.create_stores(tenant, 50)
     await other.publish()
     (hot,) = await hottest(stack, clock, tenant)
-    assert hot.load.write == 300 * UNITS / STEP_SECONDS, "the window still holds it"
+    assert hot.load.write_units_per_second == 300 * UNITS / STEP_SECONDS, "the window still holds it"
     clock.now += STEP_SECONDS
     await server.publish()
     (hot,) = await hottest(stack, clock, tenant)
-    assert hot.load.write == 50 * UNITS / STEP_SECONDS
+    assert hot.load.write_units_per_second == 50 * UNITS / STEP_SECONDS
 
 
 async def test_the_autopilot_starts_a_reshard_when_the_need_lasts_within_the_limit_of_the_tier(
     stack: ServiceStack, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
-    tenants = TenantRepository(stack.tables.for_control_plane(writes=True), NAME, clock.datetime)
+    tenants = TenantRepository(stack.tables.for_control_plane(writes=True), AUTHOR, clock.datetime)
     server.publisher.autopilot = Autopilot(
         tenants=tenants,
         collections=COLLECTIONS,
         mode="on",
-        grow=StartReshard(tenants, COLLECTIONS),
+        start_growth=StartReshard(tenants, COLLECTIONS),
         now=clock.datetime,
     )
     for _ in range(0, WINDOW_SECONDS + STEP_SECONDS, STEP_SECONDS):
