@@ -13,7 +13,7 @@ from keyfence.bulk.record_kind import RecordKind, RecordKinds, sort_by_dependenc
 from keyfence.errors import KeyfenceError
 from keyfence.graphql.schema import NodeLoader, build_schema
 from keyfence.store.entity import Entity, Get, Index, ItemCollection, Query
-from keyfence.store.entity_registry import Entities
+from keyfence.store.entity_registry import EntityRegistry
 from keyfence.store.writes import ActivityLog
 
 AccessPattern = Get[Any] | Query[Any] | ItemCollection[Any, Any]
@@ -103,9 +103,9 @@ class Domains:
         )
 
     @cached_property
-    def entities(self) -> Entities:
+    def entities(self) -> EntityRegistry:
         declared = [value for _, value in _declarations(self._modules())]
-        return Entities(
+        return EntityRegistry(
             tuple(value for value in declared if isinstance(value, Entity)),
             tuple(value for value in declared if isinstance(value, Query)),
         )
@@ -125,7 +125,7 @@ class Domains:
         yield from self.control_plane
 
     def _sharded_collections(self) -> Iterator[str]:
-        return (key.shard.collection for entity in self.entities for key in entity.keys.values() if key.shard)
+        return (key.sharding.collection for entity in self.entities for key in entity.keys.values() if key.sharding)
 
     def _missing_domains(self) -> Iterator[str]:
         present = {domain.name for domain in self.domains}

@@ -6,7 +6,7 @@ from typing import Any
 
 from keyfence.store.entity import ItemCollection, entity
 from keyfence.store.keys import ControlKey, TenantKey
-from keyfence.store.shards import Shard
+from keyfence.store.shards import Sharding
 
 OPENING = datetime(2026, 11, 1, 9, tzinfo=UTC)
 
@@ -89,16 +89,16 @@ books = entity(
     Book,
     table=TenantKey("BOOK#{id}", "METADATA"),
     gsi1=TenantKey("SHELF#{shelf}", "{title}#{id}"),
-    gsi2=TenantKey("BOOKS", "{created_at}#{id}", shard=Shard("books", by="id"), when=unsold),
+    gsi2=TenantKey("BOOKS", "{created_at}#{id}", sharding=Sharding("books", hashed_field="id"), when=unsold),
     gsi3=TenantKey("NOTED#{created_at:month}", "{note}#{id}"),
 )
 chapters = entity(Chapter, table=TenantKey("BOOK#{book_id}", "CHAPTER#{number:03d}"))
 visits = entity(
     Visit,
-    table=TenantKey("VISITS#{created_at:day}", "{created_at}#{id}", shard=Shard("visits", by="id")),
+    table=TenantKey("VISITS#{created_at:day}", "{created_at}#{id}", sharding=Sharding("visits", hashed_field="id")),
     gsi1=TenantKey("VISITOR#{visitor}#{created_at:month}", "{created_at}#{id}"),
 )
-counts = entity(Count, table=TenantKey("COUNT#{name}", "METADATA", shard=Shard("counts", by="part")))
+counts = entity(Count, table=TenantKey("COUNT#{name}", "METADATA", sharding=Sharding("counts", hashed_field="part")))
 sections = entity(Section, table=TenantKey("SECTIONS", "PATH#{path:path}"))
 branches = entity(Branch, table=ControlKey("BRANCH#{id}", "METADATA"))
 

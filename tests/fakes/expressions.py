@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from keyfence.store.codec import Item, Value
+from keyfence.store.codec import AttributeValue, Item
 
 Path = tuple[str, ...]
 
@@ -54,7 +54,7 @@ def _true(term: str, body: Mapping[str, Any], item: Item) -> bool:
     return bool(_found(item, _path(path, body)) == value)
 
 
-def _steps(body: Mapping[str, Any]) -> Iterator[tuple[str, Path, Value]]:
+def _steps(body: Mapping[str, Any]) -> Iterator[tuple[str, Path, AttributeValue]]:
     verb = ""
     for part in re.split(r"\b(SET|ADD|REMOVE)\b ?", body.get("UpdateExpression", "")):
         if part in _VERBS:
@@ -72,8 +72,8 @@ def _path(text: str, body: Mapping[str, Any]) -> Path:
     return tuple(body["ExpressionAttributeNames"][part] for part in text.split("."))
 
 
-def _found(item: Item, path: Path) -> Value | None:
-    value: Value | None = {"M": item}
+def _found(item: Item, path: Path) -> AttributeValue | None:
+    value: AttributeValue | None = {"M": item}
     for name in path:
         value = value.get("M", {}).get(name) if value else None
     return value
@@ -87,24 +87,24 @@ def _parent(item: Item, path: Path) -> Item:
     return parent
 
 
-def _set(parent: Item, name: str, operand: Value) -> None:
+def _set(parent: Item, name: str, operand: AttributeValue) -> None:
     if operand.get("SS") == []:
         raise BadExpression("a string set may not be empty")
     parent[name] = operand
 
 
-def _add(parent: Item, name: str, operand: Value) -> None:
+def _add(parent: Item, name: str, operand: AttributeValue) -> None:
     if "N" in operand:
         parent[name] = {"N": str(int(parent.get(name, {"N": "0"})["N"]) + int(operand["N"]))}
     else:
         parent[name] = {"SS": sorted({*parent.get(name, {"SS": []})["SS"], *operand["SS"]})}
 
 
-def _remove(parent: Item, name: str, _operand: Value) -> None:
+def _remove(parent: Item, name: str, _operand: AttributeValue) -> None:
     parent.pop(name, None)
 
 
-def _default(parent: Item, name: str, operand: Value) -> None:
+def _default(parent: Item, name: str, operand: AttributeValue) -> None:
     if name not in parent:
         _set(parent, name, operand)
 

@@ -138,7 +138,7 @@ def example_key(entity: Entity[Any], index: Index, fence: Fence) -> Item:
 
 def example_values(key: Key) -> dict[str, object]:
     fields = [part for part in (*key.partition.segments, *key.sort.segments) if isinstance(part, KeyField)]
-    by = {key.shard.by: "example"} if key.shard else {}
+    by = {key.sharding.hashed_field: "example"} if key.sharding else {}
     return by | {field.name: _value(field) for field in fields}
 
 

@@ -146,7 +146,7 @@ class Tenant:
 
     @strawberry.field(description="Every sharded collection.")
     def shards(self, info: Info) -> list[CollectionShards]:
-        counts = info.context.reshards.collections.counts(self.source.shards)
+        counts = info.context.reshards.collections.all_counts(self.source.shards)
         return [CollectionShards.of(*one) for one in counts.items()]
 
     @strawberry.field(description="Newest first.")

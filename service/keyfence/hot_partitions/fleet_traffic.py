@@ -17,7 +17,7 @@ from keyfence.hot_partitions.shard_recommendation import CollectionPeak, collect
 from keyfence.store import timestamps
 from keyfence.store.entity import entity
 from keyfence.store.keys import ControlKey
-from keyfence.store.pagination import check_page_size
+from keyfence.store.pagination import checked_page_size
 from keyfence.store.shards import ONE_SHARD, ShardedCollections
 from keyfence.store.table import Table
 from keyfence.tenancy.access_patterns import tenant_by_id
@@ -109,7 +109,7 @@ class HotPartitions:
 
     async def hottest(self, *, first: int) -> list[HotPartition]:
         """Returns the partitions with the highest share of their limit. Equal ones are ordered by throttled calls."""
-        check_page_size(first)
+        checked_page_size(first)
         report = await self.fleet.report()
         loads = sorted(filter(_is_hot, report.partitions), key=_order)[:first]
         tenants = await self._tenants(loads)

@@ -63,9 +63,9 @@ class CollectionMatcher:
 
 def _collection_patterns(entity: Entity[Any]) -> Iterator[CollectionPattern]:
     for index, key in entity.keys.items():
-        if key.shard:
+        if key.sharding:
             pattern = re.compile(f"(TENANT#{_VALUE_PATTERN}#{_template_pattern(key.partition)})#{_SHARD_PATTERN}")
-            yield CollectionPattern(TABLE if index == "table" else index.upper(), pattern, key.shard.collection)
+            yield CollectionPattern(TABLE if index == "table" else index.upper(), pattern, key.sharding.collection)
 
 
 def _template_pattern(template: KeyTemplate) -> str:

@@ -78,7 +78,7 @@ class MigratorAccess:
         return replace(table, caller=replace(table.caller, credentials=both))
 
     def table_name(self, tenant: TenantId, placement: Placement) -> str:
-        return self.tables.table_of(tenant, TableAccess[placement])
+        return self.tables.table_name_of(tenant, TableAccess[placement])
 
     async def location(self, tenant: TenantId) -> TenantLocation:
         """Returns where a tenant's items are. It does not expire: only the job that holds the tenant can change it."""

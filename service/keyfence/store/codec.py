@@ -13,8 +13,8 @@ from typing import Any, NewType, TypeVar, Union, get_args, get_origin, get_type_
 from keyfence.errors import BadInput
 from keyfence.store.timestamps import timestamp_text
 
-Value = dict[str, Any]
-Item = dict[str, Value]
+AttributeValue = dict[str, Any]
+Item = dict[str, AttributeValue]
 M = TypeVar("M")
 
 TTL = "ttl"
@@ -29,7 +29,7 @@ def attribute_name(name: str) -> str:
     return first + "".join(part.title() for part in rest)
 
 
-def encode(value: object) -> Value:  # noqa: PLR0911  (one line for each type of value)
+def encode(value: object) -> AttributeValue:  # noqa: PLR0911  (one line for each type of value)
     match value:
         case None:
             return {"NULL": True}
@@ -64,7 +64,7 @@ def encode_model(model: object) -> Item:
     }
 
 
-def decode_model(model: type[M], item: Mapping[str, Value]) -> M:
+def decode_model(model: type[M], item: Mapping[str, AttributeValue]) -> M:
     kind: Any = model
     return model(**{field: read(item[name]) for field, name, read in _readers(kind) if name in item})
 
@@ -75,7 +75,7 @@ def _names(model: Any) -> tuple[tuple[str, str], ...]:
 
 
 @cache
-def _readers(model: Any) -> tuple[tuple[str, str, Callable[[Value], Any]], ...]:
+def _readers(model: Any) -> tuple[tuple[str, str, Callable[[AttributeValue], Any]], ...]:
     hints = get_type_hints(model)
     for field in fields(model):
         if not _survives_absence(hints[field.name], field):
@@ -93,7 +93,7 @@ def _survives_absence(hint: Any, field: Field[Any]) -> bool:
     return default is None or default == frozenset()
 
 
-def _reader(hint: Any) -> Callable[[Value], Any]:
+def _reader(hint: Any) -> Callable[[AttributeValue], Any]:
     if isinstance(hint, NewType):
         return _reader(hint.__supertype__)
     origin, args = get_origin(hint), get_args(hint)
@@ -116,7 +116,7 @@ def _never_none(hint: Any) -> Any:
     return hint
 
 
-def _scalar(hint: Any) -> Callable[[Value], Any]:
+def _scalar(hint: Any) -> Callable[[AttributeValue], Any]:
     if hint in _SCALARS:
         return _SCALARS[hint]
     if isinstance(hint, type) and issubclass(hint, StrEnum):
@@ -126,11 +126,11 @@ def _scalar(hint: Any) -> Callable[[Value], Any]:
     raise TypeError(f"cannot decode a {hint}")
 
 
-def _instant(value: Value) -> datetime:
+def _instant(value: AttributeValue) -> datetime:
     return datetime.fromisoformat(value["S"])
 
 
-_SCALARS: Mapping[Any, Callable[[Value], Any]] = {
+_SCALARS: Mapping[Any, Callable[[AttributeValue], Any]] = {
     str: lambda value: value["S"],
     int: lambda value: int(value["N"]),
     bool: lambda value: value["BOOL"],

@@ -167,7 +167,7 @@ class ItemCollection(Generic[P, M]):
     children: Query[M]
 
     def __post_init__(self) -> None:
-        if self.children.index != "table" or not self.children.begins_with or self.children.key.shard:
+        if self.children.index != "table" or not self.children.begins_with or self.children.key.sharding:
             raise BadEntity("the children of an item collection need an unsharded query of the table with begins_with")
         if self._shape(self.parent) != self._shape(self.children.entity):
             raise BadEntity(f"{self.parent.type} and {self.children.entity.type} are not stored in one partition")

@@ -1,4 +1,4 @@
-"""`Entities`: all entities of one table, and what follows from them: sharded collections and index projections."""
+"""`EntityRegistry`: all entities of one table, and what follows: sharded collections and index projections."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
@@ -14,7 +14,7 @@ Projections = Mapping[Index, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class Entities:
+class EntityRegistry:
     """The entities of tenants and of the control plane that one table stores, and the queries on its indexes."""
 
     all: tuple[Entity[Any], ...] = ()
@@ -24,14 +24,14 @@ class Entities:
         return iter(self.all)
 
     @cached_property
-    def of_tenants(self) -> Mapping[str, Entity[Any]]:
+    def tenant_entities_by_type(self) -> Mapping[str, Entity[Any]]:
         """The entities that tenants have, by stored type."""
         return {entity.type: entity for entity in self.all if entity.keys["table"].realm == "tenant"}
 
     @cached_property
     def collections(self) -> ShardedCollections:
         """Every collection that a key of an entity names."""
-        sharded = [(index, key.shard) for entity in self.all for index, key in entity.keys.items() if key.shard]
+        sharded = [(index, key.sharding) for entity in self.all for index, key in entity.keys.items() if key.sharding]
         return ShardedCollections(
             {shard.collection: shard for _, shard in sharded},
             frozenset(shard.collection for index, shard in sharded if index == "table"),

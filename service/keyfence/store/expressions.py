@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from keyfence.store.codec import Value, encode
+from keyfence.store.codec import AttributeValue, encode
 
 Path = tuple[str, ...]
 
@@ -14,7 +14,7 @@ class Placeholders:
     """The names and values of one call. All expressions of the call share them."""
 
     names: dict[str, str] = field(default_factory=dict)
-    values: dict[str, Value] = field(default_factory=dict)
+    values: dict[str, AttributeValue] = field(default_factory=dict)
 
     def path(self, path: Path) -> str:
         return ".".join(self._name(part) for part in path)

@@ -55,7 +55,7 @@ async def move_item(table: Table, item: Item, partition: str) -> bool:
     return await _replace(table, item, partition, {"Put": _on_table(table, put | placeholders.parameters())})
 
 
-async def add_and_delete(
+async def add_number_and_delete(
     table: Table, item: Item, partition: str, entity: Entity[Any], field: str, shards: ShardMap
 ) -> bool:
     """Adds the number in an item to the same number in another partition, and deletes the item. Returns False, and

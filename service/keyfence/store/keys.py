@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from keyfence.errors import BadInput
-from keyfence.store.codec import Value
+from keyfence.store.codec import AttributeValue
 from keyfence.store.key_template import BadTemplate, KeyTemplate
-from keyfence.store.shards import Shard, ShardMap, shard_of, shard_suffix
+from keyfence.store.shards import Sharding, ShardMap, shard_of, shard_suffix
 from keyfence_iam.tenant import CONTROL_PLANE_PREFIX, TenantId, parse_tenant_id, tenant_key_prefix
 
 Realm = Literal["tenant", "control"]
@@ -57,7 +57,7 @@ class _Key:
     realm: Realm
     partition: KeyTemplate
     sort: KeyTemplate
-    shard: Shard | None
+    sharding: Sharding | None
     when: Callable[[Any], bool] | None
     fields: frozenset[str]
 
@@ -66,16 +66,16 @@ class _Key:
         partition: str,
         sort: str,
         *,
-        shard: Shard | None = None,
+        sharding: Sharding | None = None,
         when: Callable[[Any], bool] | None = None,
     ) -> None:
         object.__setattr__(self, "realm", self._realm())
         object.__setattr__(self, "partition", _parse_partition(self.realm, partition))
         object.__setattr__(self, "sort", KeyTemplate.parse(sort))
-        object.__setattr__(self, "shard", shard)
+        object.__setattr__(self, "sharding", sharding)
         object.__setattr__(self, "when", when)
-        sharded_by = {shard.by} if shard else set()
-        object.__setattr__(self, "fields", frozenset({*self.partition.fields, *self.sort.fields, *sharded_by}))
+        hashed_fields = {sharding.hashed_field} if sharding else set()
+        object.__setattr__(self, "fields", frozenset({*self.partition.fields, *self.sort.fields, *hashed_fields}))
 
     @classmethod
     def _realm(cls) -> Realm:
@@ -87,20 +87,22 @@ class _Key:
         if len(sort.encode()) > MAX_SORT_KEY_BYTES:
             raise BadInput(f"{_field_names(self.sort)}: too long for a key ({MAX_SORT_KEY_BYTES} bytes when escaped)")
         partition = self._unsharded_partition(fence, values)
-        if self.shard is not None:
-            count = shards.counts_of(self.shard.collection).write_shards
-            partition = _with_shard(partition, shard_of(str(values[self.shard.by]), count))
+        if self.sharding is not None:
+            count = shards.counts_of(self.sharding.collection).write_shards
+            partition = _with_shard(partition, shard_of(str(values[self.sharding.hashed_field]), count))
         return KeyPair(partition, sort)
 
     def candidates(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[KeyPair]:
         """Returns every key that an item with these values may have: one for each shard that it may be in."""
         partition, sort = self._unsharded_partition(fence, values), self.sort.render(values)
-        if self.shard is None:
+        if self.sharding is None:
             yield KeyPair(partition, sort)
             return
-        counts = shards.counts_of(self.shard.collection)
-        is_known = self.shard.by in values
-        for shard in counts.candidates(str(values[self.shard.by])) if is_known else range(counts.read_shards):
+        counts = shards.counts_of(self.sharding.collection)
+        is_known = self.sharding.hashed_field in values
+        for shard in (
+            counts.candidates(str(values[self.sharding.hashed_field])) if is_known else range(counts.read_shards)
+        ):
             yield KeyPair(_with_shard(partition, shard), sort)
 
     def partitions(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[str]:
@@ -111,15 +113,15 @@ class _Key:
     def read_stages(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[list[str]]:
         """Returns the partitions that may contain items with these values, in groups to be read one after the other."""
         partition = self._unsharded_partition(fence, values)
-        if self.shard is None:
+        if self.sharding is None:
             yield [partition]
         else:
-            for stage in shards.counts_of(self.shard.collection).read_stages():
+            for stage in shards.counts_of(self.sharding.collection).read_stages():
                 yield [_with_shard(partition, shard) for shard in stage]
 
     def is_moving(self, shards: ShardMap) -> bool:
         """Whether a job may move items between shards during a read."""
-        return self.shard is not None and shards.counts_of(self.shard.collection).move_direction is not None
+        return self.sharding is not None and shards.counts_of(self.sharding.collection).move_direction is not None
 
     def _unsharded_partition(self, fence: Fence, values: Mapping[str, object]) -> str:
         if fence.realm != self.realm:
@@ -132,7 +134,7 @@ class _Key:
 
     def __str__(self) -> str:
         start = "TENANT#<tenant>#" if self.realm == "tenant" else CONTROL_PLANE_PREFIX
-        return f"{start}{self.partition.text}{'#<shard>' if self.shard else ''} / {self.sort.text}"
+        return f"{start}{self.partition.text}{'#<shard>' if self.sharding else ''} / {self.sort.text}"
 
 
 class TenantKey(_Key):
@@ -199,7 +201,7 @@ class SortKeyRange:
         """Whether `low` is above `high`. DynamoDB returns an error for such a range instead of no items."""
         return bool(self.high) and self.low.encode() > self.high.encode()
 
-    def condition(self) -> tuple[str, Mapping[str, Value]]:
+    def condition(self) -> tuple[str, Mapping[str, AttributeValue]]:
         """Returns the condition on the sort key `#s` and its values. Both are empty if the whole partition is read."""
         if self.low and self.high:
             return " AND #s BETWEEN :low AND :high", {":low": {"S": self.low}, ":high": {"S": self.high}}

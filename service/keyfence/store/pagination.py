@@ -31,7 +31,7 @@ class Page(Generic[T]):
         return tuple(edge.node for edge in self.edges)
 
 
-def check_page_size(first: int) -> int:
+def checked_page_size(first: int) -> int:
     """Returns the page size. Raises BadInput if it is out of range."""
     if not 1 <= first <= MAX_PAGE_SIZE:
         raise BadInput(f"first must be from 1 to {MAX_PAGE_SIZE}", field="first")

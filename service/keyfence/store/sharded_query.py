@@ -140,7 +140,7 @@ class BoundQuery(Generic[M]):
     def _changes_table_keys(self) -> bool:
         """Whether items of this index have a sharded table key, which a job may change. Items with equal sort keys are
         ordered by their table keys, so a moved item could come after its own cursor."""
-        return self.pattern.index != "table" and self.pattern.entity.keys["table"].shard is not None
+        return self.pattern.index != "table" and self.pattern.entity.keys["table"].sharding is not None
 
     @property
     def order(self) -> SortOrder:

@@ -15,11 +15,11 @@ _WORD = 2**64
 
 
 @dataclass(frozen=True, slots=True)
-class Shard:
+class Sharding:
     """Declares that a key is sharded: the collection, by the name that operators use, and the field that is hashed."""
 
     collection: str
-    by: str
+    hashed_field: str
     summed_field: str | None = None
     """A number of which every shard stores a part. When a shard goes away, its part is added to another one."""
     max_shards: int = MAX_SHARDS
@@ -92,29 +92,29 @@ UNSHARDED = ShardMap()
 class ShardedCollections:
     """The sharded collections of a table, by the names that operators use."""
 
-    shards: Mapping[str, Shard] = field(default_factory=dict)
+    shardings: Mapping[str, Sharding] = field(default_factory=dict)
     in_table_key: frozenset[str] = frozenset()
     """Collections whose items have the shard in their own key, not only in an index key. Such an item is moved to
     another shard by deleting it and putting it again."""
 
-    def check(self, name: str) -> str:
+    def checked_name(self, name: str) -> str:
         """Returns the name of a collection. Raises BadInput if there is none of that name."""
-        if name not in self.shards:
-            raise BadInput(f"collection must be one of {', '.join(self.shards)}", field="collection")
+        if name not in self.shardings:
+            raise BadInput(f"collection must be one of {', '.join(self.shardings)}", field="collection")
         return name
 
-    def check_count(self, name: str, count: int) -> int:
+    def checked_count(self, name: str, count: int) -> int:
         """Returns the number of shards. Raises BadInput if the collection cannot have that many."""
         if not 1 <= count <= self.max_shards(name):
             raise BadInput(f"{name} can have 1 to {self.max_shards(name)} shards", field="shards")
         return count
 
     def max_shards(self, name: str) -> int:
-        return self.shards[name].max_shards if name in self.shards else MAX_SHARDS
+        return self.shardings[name].max_shards if name in self.shardings else MAX_SHARDS
 
-    def counts(self, stored: Mapping[str, ShardCounts]) -> dict[str, ShardCounts]:
+    def all_counts(self, stored: Mapping[str, ShardCounts]) -> dict[str, ShardCounts]:
         """Returns the counts of every collection: one shard where a tenant has none stored."""
-        return {name: stored.get(name, ONE_SHARD) for name in self.shards}
+        return {name: stored.get(name, ONE_SHARD) for name in self.shardings}
 
 
 def shard_of(value: str, count: int) -> int:

@@ -17,7 +17,7 @@ from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.entity import Entity, Get, ItemCollection, M, P, Query
 from keyfence.store.keys import Fence, SortKeyRange, ValueRange
-from keyfence.store.pagination import MAX_PAGE_SIZE, Edge, Page, check_page_size
+from keyfence.store.pagination import MAX_PAGE_SIZE, Edge, Page, checked_page_size
 from keyfence.store.sharded_query import BoundQuery, ShardReader, merge_moving_shards, merge_shards
 from keyfence.store.shards import ShardMap
 from keyfence.store.writes import ActivityLog, ActivityNote, Write, table_key
@@ -51,7 +51,7 @@ class Table:
         return self.caller.location.shards
 
     async def find(self, pattern: Get[M], **values: object) -> M | None:
-        if pattern.entity.keys["table"].shard:
+        if pattern.entity.keys["table"].sharding:
             (found,) = await self.find_in_all_shards(pattern, [values])
             return found[0] if found else None
         key = table_key(pattern.entity, self.fence, self.shards, values)
@@ -89,14 +89,14 @@ class Table:
         **values: object,
     ) -> Page[M]:
         """Returns a page of a list. Reads one item more than requested, to know whether there is a next page."""
-        check_page_size(first)
+        checked_page_size(first)
         query = self.bind(pattern, values, pattern.sort_key_range(between))
         start = None if after is None else self.cursors.decode(after, query.scope)
         items = [] if query.sort_key_range.is_empty else await self.read(query, first + 1, start)
         edges = tuple(self._edge(query, item) for item in items[:first])
         return Page(edges=edges, has_next=len(items) > first, has_previous=start is not None)
 
-    def page_of(
+    def page_from_models(
         self, pattern: Query[M], models: Sequence[M], *, has_next: bool, has_previous: bool, **values: object
     ) -> Page[M]:
         """Returns a page of models that were not read with this pattern. Their cursors are made from the keys that the
@@ -113,7 +113,7 @@ class Table:
         self, pattern: ItemCollection[P, M], *, first: int, **values: object
     ) -> tuple[P | None, Page[M]]:
         """Returns the parent and the first page of its children, with one Query."""
-        check_page_size(first)
+        checked_page_size(first)
         children, parent = self.bind(pattern.children, values), pattern.parent
         items = await self.read(self.bind(pattern.children, values, pattern.sort_key_range()), first + 2, None)
         parents = [parent.from_item(item) for item in items if item["type"]["S"] == parent.type]

@@ -17,7 +17,7 @@ from keyfence.store.dynamodb.caller import (
 )
 from keyfence.store.dynamodb.capacity import CapacityAccount, CapacityMeter
 from keyfence.store.dynamodb.client import DynamoDb
-from keyfence.store.entity_registry import Entities
+from keyfence.store.entity_registry import EntityRegistry
 from keyfence.store.keys import Fence
 from keyfence.store.table import Table
 from keyfence.store.tenant_location import TenantLocation
@@ -43,7 +43,7 @@ class Tables:
     name: str
     cursors: CursorCodec
     credentials: CredentialProvider
-    entities: Entities = field(default_factory=Entities)
+    entities: EntityRegistry = field(default_factory=EntityRegistry)
     """Everything that the table stores."""
     on_foreign_item: Callable[[], None] = lambda: None
     on_denied: Callable[[], None] = lambda: None
@@ -88,7 +88,7 @@ class Tables:
         caller = self._caller(credentials, self._meter(None), TenantLocation())
         return Table(fence=Fence.for_control_plane(), caller=caller, cursors=self.cursors, consistent=True)
 
-    def table_of(self, tenant: TenantId, table_access: TableAccess) -> str:
+    def table_name_of(self, tenant: TenantId, table_access: TableAccess) -> str:
         """Returns the name of the pool table or of the tenant's silo table."""
         if table_access is TableAccess.BOTH:
             raise TypeError("BOTH is two tables; ask for POOL or SILO")
@@ -97,11 +97,11 @@ class Tables:
     def _on_tables_of(self, tenant: TenantId, caller: DynamoDbCaller) -> DynamoDbCaller:
         """Returns the caller on the table that the location names, or on both tables while the tenant moves."""
         location = caller.location
-        single = replace(caller, table=self.table_of(tenant, location.read_from))
+        single = replace(caller, table=self.table_name_of(tenant, location.read_from))
         if location.also_write_to is None:
             return single
         shared = {each.name: getattr(single, each.name) for each in fields(single)}
-        second_table = self.table_of(tenant, location.also_write_to)
+        second_table = self.table_name_of(tenant, location.also_write_to)
         return DualWriteCaller(**shared, second_table=second_table, on_difference=self.on_difference)
 
     def _meter(self, tenant: TenantId | None) -> CapacityMeter:

@@ -12,7 +12,7 @@ from keyfence.store.cursor import CursorPosition, CursorScope
 from keyfence.store.entity import M, Query
 from keyfence.store.key_template import KeyField
 from keyfence.store.keys import SortKeyRange, ValueRange
-from keyfence.store.pagination import Edge, Page, check_page_size
+from keyfence.store.pagination import Edge, Page, checked_page_size
 from keyfence.store.sharded_query import BoundQuery
 from keyfence.store.table import Table
 from keyfence.store.timestamps import to_utc
@@ -34,7 +34,7 @@ async def page_over_time_buckets(
     A cursor is bound to `between` as the client sent it, but not to `oldest` and `newest`, which move with the clock.
     Buckets are read in groups that double in size: if the newest ones are full, one Query is enough; if they are empty,
     few rounds are needed."""
-    check_page_size(first)
+    checked_page_size(first)
     requested = pattern.sort_key_range(between)
     arguments = "|".join((*map(str, values.values()), requested.low, requested.high))
     scope = CursorScope(table.fence.prefix, pattern.identity, arguments)

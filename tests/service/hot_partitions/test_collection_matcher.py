@@ -17,7 +17,7 @@ from tests.data.model_strategies import models
 from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
 
-COLLECTIONS = load_domains().entities.collections.shards
+COLLECTIONS = load_domains().entities.collections.shardings
 MATCHER = CollectionMatcher.from_entities(load_domains().entities)
 KEYS = [
     (entity, index, key)
@@ -43,14 +43,14 @@ def test_every_key_is_matched_to_its_own_collection_or_to_none(
         return
     partition = TenantPartition(ACME, "table" if index == "table" else index.upper(), pair.partition)
     found = MATCHER.find(partition)
-    assert (found.collection if found else None) == (key.shard.collection if key.shard else None)
+    assert (found.collection if found else None) == (key.sharding.collection if key.sharding else None)
     if found:
         assert pair.partition.rpartition("#")[0] == found.partition.key
         assert partition in list(found.possible_shards())
 
 
 def test_every_sharded_collection_has_a_pattern() -> None:
-    declared = {key.shard.collection for _, _, key in KEYS if key.shard}
+    declared = {key.sharding.collection for _, _, key in KEYS if key.sharding}
     assert {pattern.collection for pattern in MATCHER.patterns} == declared == set(COLLECTIONS)
     assert len(declared) >= 12
 

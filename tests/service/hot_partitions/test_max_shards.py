@@ -16,4 +16,4 @@ def test_the_recommendation_stays_within_the_limit_of_a_reshard(collection: str,
     load = PartitionLoad(partition, collection, {1: TrafficCounts(write=10_000_000.0 * STEP_SECONDS)})
     (peak,) = collection_peaks([load], collections)
     assert (peak.recommended_shards(1), peak.min_shards(1)) == (most, most)
-    assert collections.check_count(collection, peak.recommended_shards(1)) == most
+    assert collections.checked_count(collection, peak.recommended_shards(1)) == most

@@ -26,7 +26,10 @@ def customer(slot: str, **changes: Any) -> Any:
 
 
 def wanted(item: Any, counts: ShardCounts, collection: str = "customers") -> list[str]:
-    return [one.partition for one in find_misplaced(item, load_domains().entities.of_tenants, collection, counts)]
+    return [
+        one.partition
+        for one in find_misplaced(item, load_domains().entities.tenant_entities_by_type, collection, counts)
+    ]
 
 
 def test_going_down_only_what_lies_in_a_slot_that_goes_is_moved() -> None:

@@ -14,8 +14,8 @@ from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence_iam.credentials import Credentials
 from tests.fakes.scripted_dynamodb import CREDENTIALS, NAME, RETRY_POLICY, ScriptedDynamoDB, credentials
 
-RETRYABLE = sorted(code for code, meaning in ERROR_RULES.items() if meaning.retryable)
-FINAL = sorted(code for code, meaning in ERROR_RULES.items() if not meaning.retryable)
+RETRYABLE = sorted(code for code, meaning in ERROR_RULES.items() if meaning.is_retryable)
+FINAL = sorted(code for code, meaning in ERROR_RULES.items() if not meaning.is_retryable)
 
 
 def caller(client: ScriptedDynamoDB, **given: Any) -> DynamoDbCaller:

@@ -23,7 +23,7 @@ INDEXED = [(entity, index) for entity in ENTITIES for index in entity.keys if in
 READ = {(entity.type, named.index) for named in load_domains().patterns for entity in named.entities}
 READ_THROUGH = [(entity, index) for entity, index in INDEXED if (entity.type, index) in READ]
 ALL_INDEXES: tuple[Index, ...] = ("table", *INDEXES)
-COLLECTIONS = load_domains().entities.collections.shards
+COLLECTIONS = load_domains().entities.collections.shardings
 PROJECTED = load_domains().entities.projections
 SHARDS = even_shards(dict.fromkeys(COLLECTIONS, 16))
 
@@ -96,7 +96,7 @@ def test_two_items_have_the_same_key_only_if_their_key_fields_are_equal(
     names = {*key.partition.fields, *key.sort.fields}
     same = all(kept(segment, one) == kept(segment, other) for segment in (*key.partition.segments, *key.sort.segments))
     pairs = [entity.key_pair("table", model, fence_of(entity), SHARDS) for model in (one, other)]
-    spread = key.shard is not None and key.shard.by not in names
+    spread = key.sharding is not None and key.sharding.hashed_field not in names
     assert same if pairs[0] == pairs[1] else spread or not same
 
 
@@ -126,10 +126,10 @@ def test_an_item_that_is_read_through_an_index_is_the_same_item(
 def test_no_two_items_of_a_sharded_list_have_equal_sort_keys(entity: Entity[Any], index: Index) -> None:
     """A page that ends between two equal sort keys of two shards could not be continued."""
     key = entity.keys[index]
-    if key.shard is not None:
-        assert key.shard.by in key.sort.fields
+    if key.sharding is not None:
+        assert key.sharding.hashed_field in key.sort.fields
 
 
 def test_no_two_entities_declare_the_same_collection() -> None:
-    collections = [key.shard.collection for entity in ENTITIES for key in entity.keys.values() if key.shard]
+    collections = [key.sharding.collection for entity in ENTITIES for key in entity.keys.values() if key.sharding]
     assert len(collections) == len(set(collections))

@@ -10,7 +10,7 @@ from hypothesis import given
 from keyfence.store.codec import attribute_name
 from keyfence.store.entity import BadEntity, Entity, Query, entity
 from keyfence.store.keys import ControlKey, Fence, TenantKey
-from keyfence.store.shards import UNSHARDED, Shard
+from keyfence.store.shards import UNSHARDED, Sharding
 from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import OPENING, Book, book, books, chapter, chapters
 from tests.data.model_strategies import models
@@ -53,7 +53,7 @@ def test_an_entity_is_a_tenants_or_the_control_planes_and_never_both() -> None:
     [
         TenantKey("ISBN#{isbn}", "METADATA"),
         TenantKey("BOOKS", "{isbn}"),
-        TenantKey("BOOKS", "{id}", shard=Shard("books", by="isbn")),
+        TenantKey("BOOKS", "{id}", sharding=Sharding("books", hashed_field="isbn")),
     ],
     ids=["partition", "sort", "shard"],
 )

@@ -46,7 +46,7 @@ def test_every_code_becomes_a_keyfence_error(code: str) -> None:
 def test_each_code_has_its_error(code: str, error: type[KeyfenceError], retried: bool) -> None:
     refusal = DynamoDbError(code, "text")
     assert type(refusal.as_keyfence_error()) is error
-    assert refusal.rule.retryable is retried
+    assert refusal.rule.is_retryable is retried
 
 
 @pytest.mark.parametrize("code", ["ProvisionedThroughputExceededException", "TransactionConflictException"])
@@ -68,14 +68,14 @@ def test_a_failed_condition_decides_over_retryable_reasons() -> None:
         ("None", "ProvisionedThroughputExceeded", "ConditionalCheckFailed"),
     ):
         assert isinstance(canceled(*reasons).as_keyfence_error(), Conflict)
-        assert not canceled(*reasons).rule.retryable
+        assert not canceled(*reasons).rule.is_retryable
 
 
 def test_a_transaction_with_only_conflicts_is_retried() -> None:
-    assert canceled("TransactionConflict", "None", "ThrottlingError").rule.retryable
+    assert canceled("TransactionConflict", "None", "ThrottlingError").rule.is_retryable
 
 
 @pytest.mark.parametrize("reasons", [(), ("None",), ("ValidationError",), ("TransactionConflict", "ValidationError")])
 def test_a_canceled_transaction_without_a_known_reason_is_an_internal_error(reasons: tuple[str, ...]) -> None:
     assert isinstance(canceled(*reasons).as_keyfence_error(), Internal)
-    assert not canceled(*reasons).rule.retryable
+    assert not canceled(*reasons).rule.is_retryable

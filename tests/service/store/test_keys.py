@@ -8,7 +8,7 @@ from keyfence.errors import BadInput
 from keyfence.store import keys
 from keyfence.store.key_template import BadTemplate
 from keyfence.store.keys import ControlKey, Fence, KeyPair, TenantKey
-from keyfence.store.shards import UNSHARDED, Shard
+from keyfence.store.shards import UNSHARDED, Sharding
 from keyfence_iam.tenant import TENANT_ID_PATTERN, TenantId, tenant_key_prefix
 from tests.data.model_strategies import TEXT
 from tests.fakes.shard_maps import even_shards
@@ -38,7 +38,7 @@ def pair(key: TenantKey, **values: object) -> KeyPair:
 def test_no_key_of_one_tenant_begins_with_the_prefix_of_another(
     tenants: tuple[TenantId, TenantId], email: str, id: str
 ) -> None:
-    key = TenantKey("EMAIL#{email}", "USER#{id}", shard=Shard("users", by="id"))
+    key = TenantKey("EMAIL#{email}", "USER#{id}", sharding=Sharding("users", hashed_field="id"))
     for own, foreign in (tenants, tenants[::-1]):
         partition = key.render(Fence.for_tenant(own), UNSHARDED, {"email": email, "id": id}).partition
         assert Fence.for_tenant(own).contains(partition)
@@ -98,7 +98,7 @@ def test_a_tenant_key_cannot_be_made_in_the_control_fence_nor_the_reverse() -> N
 def test_different_values_in_partition_and_sort_key_never_make_one_pair(
     one: tuple[str, str, str], other: tuple[str, str, str]
 ) -> None:
-    key = TenantKey("A#{a}#{b}", "C#{c}", shard=Shard("things", by="c"))
+    key = TenantKey("A#{a}#{b}", "C#{c}", sharding=Sharding("things", hashed_field="c"))
     shards = even_shards({"things": 16})
     pairs = [key.render(ACME, shards, dict(zip("abc", values, strict=True))) for values in (one, other)]
     assert (pairs[0] == pairs[1]) == (one == other)
@@ -106,7 +106,7 @@ def test_different_values_in_partition_and_sort_key_never_make_one_pair(
 
 @given(TEXT, st.integers(1, 256))
 def test_a_sharded_item_is_in_one_of_the_partitions_that_are_read(id: str, count: int) -> None:
-    key = TenantKey("USERS", "{id}", shard=Shard("users", by="id"))
+    key = TenantKey("USERS", "{id}", sharding=Sharding("users", hashed_field="id"))
     shards = even_shards({"users": count})
     assert key.render(ACME, shards, {"id": id}).partition in set(key.partitions(ACME, shards, {}))
 
@@ -128,7 +128,7 @@ def test_a_sort_key_may_have_1024_bytes_when_escaped_and_no_more(character: str,
 
 @pytest.mark.parametrize(("character", "size"), [("a", 1), ("é", 2), ("🙂", 4), ("#", 3)])
 def test_a_partition_key_with_prefix_and_shard_may_have_2048_bytes_and_no_more(character: str, size: int) -> None:
-    key = TenantKey("SKU#{sku}", "{id}", shard=Shard("skus", by="id"))
+    key = TenantKey("SKU#{sku}", "{id}", sharding=Sharding("skus", hashed_field="id"))
     room = 2048 - BOUNDARY - len("SKU#") - len("#00")
     full = character * (room // size) + "a" * (room % size)
     assert len(pair(key, sku=full, id="x").partition.encode()) == 2048
@@ -144,5 +144,8 @@ def test_half_a_character_in_a_key_is_refused() -> None:
 
 
 def test_a_key_prints_as_reviewers_read_it() -> None:
-    assert str(TenantKey("USERS", "{id}", shard=Shard("users", by="id"))) == "TENANT#<tenant>#USERS#<shard> / {id}"
+    assert (
+        str(TenantKey("USERS", "{id}", sharding=Sharding("users", hashed_field="id")))
+        == "TENANT#<tenant>#USERS#<shard> / {id}"
+    )
     assert str(ControlKey("TENANT#{id}", "METADATA")) == "CONTROL#TENANT#{id} / METADATA"

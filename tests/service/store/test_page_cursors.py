@@ -70,7 +70,7 @@ async def test_a_page_of_models_has_the_cursors_that_a_read_would_give() -> None
     dynamodb.store(books, book("b1"), book("b2", 1))
     reading = table(dynamodb)
     read = await reading.page(oldest_books, first=2)
-    given = reading.page_of(oldest_books, read.items, has_next=True, has_previous=False)
+    given = reading.page_from_models(oldest_books, read.items, has_next=True, has_previous=False)
     assert [edge.cursor() for edge in given.edges] == [edge.cursor() for edge in read.edges]
     assert (given.has_next, given.has_previous) == (True, False)
 

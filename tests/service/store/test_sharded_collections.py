@@ -11,7 +11,7 @@ COLLECTIONS = ENTITIES.collections
 
 
 def test_the_collections_of_the_built_in_domains_have_the_names_that_operators_use() -> None:
-    assert set(COLLECTIONS.shards) == {
+    assert set(COLLECTIONS.shardings) == {
         "users",
         "groups",
         "group_members",
@@ -32,26 +32,26 @@ def test_collections_with_the_shard_in_the_key_of_the_item_are_known() -> None:
     assert COLLECTIONS.in_table_key == {"activity", "counters"}
 
 
-@pytest.mark.parametrize("collection", COLLECTIONS.shards)
+@pytest.mark.parametrize("collection", COLLECTIONS.shardings)
 def test_a_collection_has_at_most_as_many_shards_as_it_declares(collection: str) -> None:
     most = 100 if collection == "counters" else MAX_SHARDS
     assert COLLECTIONS.max_shards(collection) == most
-    assert [COLLECTIONS.check_count(collection, count) for count in (1, most)] == [1, most]
+    assert [COLLECTIONS.checked_count(collection, count) for count in (1, most)] == [1, most]
     for count in (-1, 0, most + 1):
         with pytest.raises(BadInput, match=f"{collection} can have 1 to {most} shards"):
-            COLLECTIONS.check_count(collection, count)
+            COLLECTIONS.checked_count(collection, count)
 
 
 def test_the_name_of_a_collection_that_does_not_exist_is_bad_input() -> None:
-    assert [COLLECTIONS.check(name) for name in COLLECTIONS.shards] == list(COLLECTIONS.shards)
+    assert [COLLECTIONS.checked_name(name) for name in COLLECTIONS.shardings] == list(COLLECTIONS.shardings)
     with pytest.raises(BadInput, match="collection must be one of users, "):
-        COLLECTIONS.check("Users")
+        COLLECTIONS.checked_name("Users")
 
 
 def test_a_collection_without_stored_counts_has_one_shard() -> None:
     stored = {"users": ShardCounts(read_shards=8), "of_a_domain_that_was_left_out": ShardCounts(read_shards=2)}
-    counts = COLLECTIONS.counts(stored)
-    assert set(counts) == set(COLLECTIONS.shards)
+    counts = COLLECTIONS.all_counts(stored)
+    assert set(counts) == set(COLLECTIONS.shardings)
     assert (counts["users"].read_shards, counts["groups"]) == (8, ONE_SHARD)
 
 

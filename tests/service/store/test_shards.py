@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.store.keys import Fence, TenantKey
-from keyfence.store.shards import MAX_SHARDS, UNSHARDED, Shard, candidate_shards, shard_of, shard_suffix
+from keyfence.store.shards import MAX_SHARDS, UNSHARDED, Sharding, candidate_shards, shard_of, shard_suffix
 from keyfence_iam.tenant import TenantId
 from tests.fakes.shard_maps import even_shards
 
 ACME = Fence.for_tenant(TenantId("acme"))
-USERS = TenantKey("USERS", "{id}", shard=Shard("users", by="id"))
+USERS = TenantKey("USERS", "{id}", sharding=Sharding("users", hashed_field="id"))
 
 
 def test_the_shards_of_known_ids_never_change() -> None:

@@ -158,6 +158,6 @@ async def test_the_service_without_the_domains_of_the_shop_has_none_of_their_fie
 
 
 async def test_an_entity_of_a_domain_that_was_left_out_is_not_in_the_table(stack: ServiceStack) -> None:
-    types = set(stack.tables.entities.of_tenants)
+    types = set(stack.tables.entities.tenant_entities_by_type)
     assert "Invoice" in types
     assert types.isdisjoint({"Customer", "Order", "Product"})

@@ -32,7 +32,7 @@ def test_an_added_domain_is_part_of_everything_that_is_derived_from_the_domains(
     assert {"invoices", "invoicesOfDebtor"} <= set(query.fields)
     assert "type Invoice implements Node" in domains.schema.as_str()
     assert "Invoice" not in built_in.schema.as_str()
-    assert domains.entities.of_tenants["Invoice"] is invoices
+    assert domains.entities.tenant_entities_by_type["Invoice"] is invoices
     assert domains.entities.collections.max_shards("invoices") == 16
     assert {pattern.name for pattern in domains.patterns} - {pattern.name for pattern in built_in.patterns} == {
         "invoice_by_id",
@@ -53,7 +53,7 @@ def test_the_domains_of_the_shop_can_be_left_out_together() -> None:
     assert [name for name in ("Order", "Customer", "Product", "Category", "Store") if f"type {name} " in schema] == []
     assert "type User implements Node" in schema
     assert list(domains.record_kinds) == []
-    assert set(domains.entities.collections.shards) == {"users", "groups", "group_members", "activity"}
+    assert set(domains.entities.collections.shardings) == {"users", "groups", "group_members", "activity"}
 
 
 @pytest.mark.parametrize("name", [domain.name for domain in BUILT_IN])
@@ -121,7 +121,7 @@ def test_no_other_module_has_a_stored_type_a_collection_or_a_record_kind_in_a_st
     entities = Domains([replace(domain, depends_on=()) for domain in domains]).entities
     names = {
         *(entity.type for entity in entities),
-        *entities.collections.shards,
+        *entities.collections.shardings,
         *(domain.record_kind.name for domain in domains if domain.record_kind),
     }
     exempt = {ROOT / "app" / "domains.py", *(ROOT / "local" / "demo").glob("*.py")}

@@ -31,9 +31,9 @@ from tests.system.jobs.offboarding_run import OPERATOR, START
 SETTLE = Settings.model_construct().settle_seconds
 
 QUERIES: Mapping[str, Query[Any]] = {
-    named.pattern.key.shard.collection: named.pattern
+    named.pattern.key.sharding.collection: named.pattern
     for named in load_domains().patterns
-    if isinstance(named.pattern, Query) and named.pattern.key.shard
+    if isinstance(named.pattern, Query) and named.pattern.key.sharding
 }
 """The query of each sharded collection. Counters have none."""
 
@@ -118,7 +118,7 @@ def items_by_shard(items: list[Item], collection: str, entities: Mapping[str, En
         entity = entities.get(item["type"]["S"])
         for index, key in entity.keys.items() if entity else ():
             partition = item.get(key_names(index).partition)
-            if partition and key.shard and key.shard.collection == collection:
+            if partition and key.sharding and key.sharding.collection == collection:
                 found[int(partition["S"].rpartition("#")[2], 16)] += 1
     return found
 

@@ -32,7 +32,7 @@ from tests.system.jobs.reshard_run import QUERIES, SETTLE, ReshardRun, items_by_
 
 SMALL, LARGE = 3, 40
 COLLECTIONS = load_domains().entities.collections
-ENTITIES = load_domains().entities.of_tenants
+ENTITIES = load_domains().entities.tenant_entities_by_type
 BOTH_TIERS = ("customers", "counters")
 """One collection whose index has the shards, and one that is a sum."""
 
@@ -94,13 +94,13 @@ async def lot(stack: ServiceStack, by: MigratorAccess, lots: dict[int, Lot], siz
 
 
 def test_every_sharded_collection_has_a_list_or_a_sum() -> None:
-    assert {*QUERIES, "counters"} == set(COLLECTIONS.shards)
+    assert {*QUERIES, "counters"} == set(COLLECTIONS.shardings)
 
 
 @pytest.mark.one_engine
 @pytest.mark.parametrize(
     "collection",
-    tier.cases(COLLECTIONS.shards, default=BOTH_TIERS, reason="every collection"),
+    tier.cases(COLLECTIONS.shardings, default=BOTH_TIERS, reason="every collection"),
 )
 async def test_a_collection_is_the_same_before_while_and_after_its_slots_change(
     stack: ServiceStack, by: MigratorAccess, lots: dict[int, Lot], collection: str

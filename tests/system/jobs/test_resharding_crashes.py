@@ -36,7 +36,7 @@ from tests.system.jobs.reshard_run import ReshardRun, items_by_shard, items_of
 
 pytestmark = pytest.mark.one_engine
 
-ENTITIES = load_domains().entities.of_tenants
+ENTITIES = load_domains().entities.tenant_entities_by_type
 SIZE, PAGE = 6, 12
 THINGS = tuple(LargeTenant.of(SIZE).stored())
 WAYS = {"grow": (2, 4, False), "shrink": (4, 2, False), "rebalance": (4, 4, True)}

@@ -107,7 +107,7 @@ async def test_an_answer_with_a_wrong_checksum_is_a_lost_connection(client: Dyna
     script.headers = {"x-amz-crc32": "1"}
     with pytest.raises(DynamoDbError) as refused:
         await client.call("Query", {}, SOMEBODY)
-    assert (refused.value.code, refused.value.rule.retryable) == ("ConnectionLost", True)
+    assert (refused.value.code, refused.value.rule.is_retryable) == ("ConnectionLost", True)
 
 
 async def test_a_refused_connection_and_a_timeout_are_lost_connections() -> None:
@@ -140,4 +140,4 @@ async def test_the_reasons_of_a_canceled_transaction_keep_their_order(client: Dy
     with pytest.raises(DynamoDbError) as refused:
         await client.call("TransactWriteItems", {}, SOMEBODY)
     assert refused.value.cancellation_reasons == ("None", "ConditionalCheckFailed", "None")
-    assert refused.value.rule.retryable is False
+    assert refused.value.rule.is_retryable is False

@@ -105,7 +105,7 @@ def show(
         if (found := await desk.tenants.find(tenant)) is None:
             raise tenant_not_found(tenant)
         latest = await desk.tenants.events(tenant, first=events, after=None)
-        return found, latest.items, desk.reshards.collections.counts(found.shards)
+        return found, latest.items, desk.reshards.collections.all_counts(found.shards)
 
     found, happened, counts = OperatorSession(data, endpoint_url).read(work)
     if json:

@@ -14,7 +14,7 @@ from keyfence.store.entity import entity
 from keyfence.store.ids import new_id
 from keyfence.store.keys import TenantKey, ValueRange
 from keyfence.store.pagination import Page
-from keyfence.store.shards import Shard
+from keyfence.store.shards import Sharding
 from keyfence.store.table import Table
 from keyfence.store.time_buckets import page_over_time_buckets
 from keyfence.store.writes import ActivityLog, ActivityNote, Write, put
@@ -71,7 +71,9 @@ def _names(part: object) -> list[str]:
 
 activities = entity(
     Activity,
-    table=TenantKey("ACTIVITY#{created_at:month}", "{created_at}#{id}", shard=Shard("activity", by="id")),
+    table=TenantKey(
+        "ACTIVITY#{created_at:month}", "{created_at}#{id}", sharding=Sharding("activity", hashed_field="id")
+    ),
     gsi1=TenantKey("USERACT#{by}#{created_at:month}", "{created_at}#{id}"),
     index_fields=("target",),
 )

@@ -8,7 +8,7 @@ from datetime import datetime
 from keyfence.store import timestamps
 from keyfence.store.entity import entity
 from keyfence.store.keys import TenantKey
-from keyfence.store.shards import Shard
+from keyfence.store.shards import Sharding
 from keyfence.store.table import Table
 from keyfence.store.writes import ActivityNote, increment
 
@@ -38,7 +38,7 @@ counters = entity(
     table=TenantKey(
         "COUNTER#{name}",
         "METADATA",
-        shard=Shard("counters", by="part", max_shards=MAX_SHARDS, summed_field="total"),
+        sharding=Sharding("counters", hashed_field="part", max_shards=MAX_SHARDS, summed_field="total"),
     ),
 )
 

@@ -3,12 +3,12 @@
 from keyfence.domains.customers.model import Customer
 from keyfence.store.entity import entity
 from keyfence.store.keys import TenantKey
-from keyfence.store.shards import Shard
+from keyfence.store.shards import Sharding
 
 customers = entity(
     Customer,
     table=TenantKey("CUST#{id}", "PROFILE"),
-    gsi2=TenantKey("CUSTOMERS", "{created_at}#{id}", shard=Shard("customers", by="id")),
+    gsi2=TenantKey("CUSTOMERS", "{created_at}#{id}", sharding=Sharding("customers", hashed_field="id")),
     index_fields=("email",),
 )
 

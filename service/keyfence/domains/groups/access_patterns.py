@@ -3,18 +3,18 @@
 from keyfence.domains.groups.model import Group, Member, Membership, is_alive
 from keyfence.store.entity import entity
 from keyfence.store.keys import TenantKey
-from keyfence.store.shards import Shard
+from keyfence.store.shards import Sharding
 
 groups = entity(
     Group,
     table=TenantKey("GROUP#{id}", "METADATA"),
-    gsi2=TenantKey("GROUPS", "{name}#{id}", shard=Shard("groups", by="id"), when=is_alive),
+    gsi2=TenantKey("GROUPS", "{name}#{id}", sharding=Sharding("groups", hashed_field="id"), when=is_alive),
     index_fields=("description",),
 )
 memberships = entity(
     Membership,
     table=TenantKey("USER#{user_id}", "GROUP#{group_id}"),
-    gsi1=TenantKey("GROUP#{group_id}", "USER#{user_id}", shard=Shard("group_members", by="user_id")),
+    gsi1=TenantKey("GROUP#{group_id}", "USER#{user_id}", sharding=Sharding("group_members", hashed_field="user_id")),
 )
 members = entity(Member, table=TenantKey("USER#{id}", "PROFILE"))
 

@@ -27,7 +27,7 @@ from keyfence.store.embedded_edges import EdgeAttributes, EmbeddedEdges, remove_
 from keyfence.store.entity import Query
 from keyfence.store.expressions import Condition, UpdateExpression, absent, equals, present
 from keyfence.store.pagination import Edge as StoreEdge
-from keyfence.store.pagination import Page, check_page_size
+from keyfence.store.pagination import Page, checked_page_size
 from keyfence.store.table import Table
 from keyfence.store.writes import (
     ActivityNote,
@@ -82,15 +82,15 @@ class MembershipRepository:
         **end: str,
     ) -> Page[Membership]:
         """Makes the page from the embedded edges if they are enough for it. Otherwise queries the table."""
-        known = embedded.first(check_page_size(first) + 1) if after is None else None
+        known = embedded.first(checked_page_size(first) + 1) if after is None else None
         if known is None:
             return await self.table.page(pattern, first=first, after=after, between=None, **end)
         nodes = [make(child, attributes) for child, attributes in known[:first]]
-        return self.table.page_of(pattern, nodes, has_next=len(known) > first, has_previous=False, **end)
+        return self.table.page_from_models(pattern, nodes, has_next=len(known) > first, has_previous=False, **end)
 
     def with_cursor(self, membership: Membership) -> StoreEdge[Membership]:
         """Returns the membership with its cursor in the list of the group's members."""
-        page = self.table.page_of(
+        page = self.table.page_from_models(
             members_of_group, [membership], has_next=False, has_previous=False, group_id=membership.group_id
         )
         return page.edges[0]

@@ -5,21 +5,23 @@ from keyfence.domains.orders.line_items import LineItem
 from keyfence.domains.orders.model import CustomerRef, Order, OrderEvent, OrderRow, is_alive, is_open
 from keyfence.store.entity import ItemCollection, entity
 from keyfence.store.keys import TenantKey
-from keyfence.store.shards import Shard
+from keyfence.store.shards import Sharding
 
 orders = entity(
     Order,
     table=TenantKey("ORDER#{id}", "METADATA"),
-    gsi2=TenantKey("REVIEW", "{flagged_at}#{id}", shard=Shard("review_queue", by="id"), when=is_alive),
-    gsi3=TenantKey("BIN", "{deleted_at}#{id}", shard=Shard("recycle_bin", by="id")),
+    gsi2=TenantKey("REVIEW", "{flagged_at}#{id}", sharding=Sharding("review_queue", hashed_field="id"), when=is_alive),
+    gsi3=TenantKey("BIN", "{deleted_at}#{id}", sharding=Sharding("recycle_bin", hashed_field="id")),
     index_fields=("flagged_at",),
 )
 order_rows = entity(
     OrderRow,
     table=TenantKey("CUST#{customer_id}", "ORDER#{created_at}#{id}"),
     gsi1=TenantKey("CUST#{customer_id}#{status}", "{created_at}#{id}"),
-    gsi2=TenantKey("OPEN", "{created_at}#{id}", shard=Shard("open_orders", by="id"), when=is_open),
-    gsi3=TenantKey("REGION#{region}", "DATE#{created_at}#ORDER#{id}", shard=Shard("orders_by_region", by="id")),
+    gsi2=TenantKey("OPEN", "{created_at}#{id}", sharding=Sharding("open_orders", hashed_field="id"), when=is_open),
+    gsi3=TenantKey(
+        "REGION#{region}", "DATE#{created_at}#ORDER#{id}", sharding=Sharding("orders_by_region", hashed_field="id")
+    ),
     index_fields=("flagged_at",),
 )
 order_items = entity(LineItem, table=TenantKey("ORDER#{order_id}", "ITEM#{position:03d}"))

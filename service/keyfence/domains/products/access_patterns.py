@@ -3,13 +3,15 @@
 from keyfence.domains.products.model import CategoryRef, Product, ProductRevision, SkuClaim
 from keyfence.store.entity import entity
 from keyfence.store.keys import TenantKey
-from keyfence.store.shards import Shard
+from keyfence.store.shards import Sharding
 
 products = entity(
     Product,
     table=TenantKey("PRODUCT#{id}", "v0000"),
     gsi3=TenantKey(
-        "CATEGORY#{category:path}", "PRICE#{price:010.2f}#{id}", shard=Shard("products_in_category", by="id")
+        "CATEGORY#{category:path}",
+        "PRICE#{price:010.2f}#{id}",
+        sharding=Sharding("products_in_category", hashed_field="id"),
     ),
 )
 sku_claims = entity(SkuClaim, table=TenantKey("SKU#{sku}", "PRODUCT"))

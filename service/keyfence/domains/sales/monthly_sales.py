@@ -12,7 +12,7 @@ from keyfence.store import timestamps
 from keyfence.store.entity import entity
 from keyfence.store.expressions import absent
 from keyfence.store.keys import TenantKey
-from keyfence.store.shards import Shard
+from keyfence.store.shards import Sharding
 from keyfence.store.table import Table
 from keyfence.store.writes import Write, put, update_model
 
@@ -93,7 +93,12 @@ def has_sales(sales: MonthlySales) -> bool:
 monthly_sales = entity(
     MonthlySales,
     table=TenantKey("PRODUCT#{id}", "AGG#{created_at:month}"),
-    gsi3=TenantKey("TOP#{created_at:month}", "{total:010d}#{id}", shard=Shard("top_products", by="id"), when=has_sales),
+    gsi3=TenantKey(
+        "TOP#{created_at:month}",
+        "{total:010d}#{id}",
+        sharding=Sharding("top_products", hashed_field="id"),
+        when=has_sales,
+    ),
 )
 
 sales_of_month = monthly_sales.get()

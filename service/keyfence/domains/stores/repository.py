@@ -14,7 +14,7 @@ from keyfence.store.cursor import CursorPosition
 from keyfence.store.expressions import absent
 from keyfence.store.ids import new_id
 from keyfence.store.keys import ValueRange
-from keyfence.store.pagination import check_page_size
+from keyfence.store.pagination import checked_page_size
 from keyfence.store.sharded_query import BoundQuery
 from keyfence.store.table import Table
 from keyfence.store.writes import ActivityNote, put
@@ -46,7 +46,7 @@ class StoreRepository:
 
     async def near(self, circle: Circle, *, first: int) -> list[NearbyStore]:
         """Returns the stores in a circle, nearest first. Of stores at the same distance, the oldest comes first."""
-        check_page_size(first)
+        checked_page_size(first)
         ranges = [ValueRange(low=low, high=high) for low, high in covering_ranges(circle.box())]
         searches: list[Search] = [
             (BoundQuery(stores_by_geohash, self.table.fence, {}, stores_by_geohash.sort_key_range(range_)), None)

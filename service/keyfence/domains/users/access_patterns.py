@@ -3,13 +3,13 @@
 from keyfence.domains.users.model import EmailClaim, Setting, User, UserCount, is_alive
 from keyfence.store.entity import entity
 from keyfence.store.keys import TenantKey
-from keyfence.store.shards import Shard
+from keyfence.store.shards import Sharding
 
 users = entity(
     User,
     table=TenantKey("USER#{id}", "PROFILE"),
     gsi1=TenantKey("EMAIL#{email}", "USER#{id}", when=is_alive),
-    gsi2=TenantKey("USERS", "{created_at}#{id}", shard=Shard("users", by="id"), when=is_alive),
+    gsi2=TenantKey("USERS", "{created_at}#{id}", sharding=Sharding("users", hashed_field="id"), when=is_alive),
 )
 email_claims = entity(EmailClaim, table=TenantKey("USEREMAIL#{email}", "CONSTRAINT"))
 settings = entity(Setting, table=TenantKey("USER#{user_id}", "SETTINGS#{name}"))

@@ -45,11 +45,11 @@ def _right_keys(entity: Entity[Any], index: Index, pair: KeyPair | None, item: I
 def _in_current_shard(key: Key, pair: KeyPair, item: Item, index: Index, shards: ShardMap) -> KeyPair:
     """Keeps the shard that an item is in, as long as readers look there: moving items is the work of a reshard."""
     stored = _text(item, key_names(index).partition)
-    if key.shard is None or stored is None:
+    if key.sharding is None or stored is None:
         return pair
     partition, _, suffix = stored.rpartition("#")
     is_same = partition == pair.partition.rpartition("#")[0]
-    read_shards = range(shards.counts_of(key.shard.collection).read_shards)
+    read_shards = range(shards.counts_of(key.sharding.collection).read_shards)
     is_read = suffix in {shard_suffix(shard) for shard in read_shards}
     return KeyPair(stored, pair.sort) if is_same and is_read else pair
 

@@ -17,7 +17,7 @@ from keyfence.jobs.rekey.index_keys import UnreadableItem, differing_index_keys
 from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest, repeat_until_clean, run_pass
 from keyfence.store import timestamps
 from keyfence.store.codec import Item
-from keyfence.store.entity_registry import Entities
+from keyfence.store.entity_registry import EntityRegistry
 from keyfence.store.job_writes import IndexKeys, update_index_keys
 from keyfence.store.keys import Fence
 from keyfence.store.scan import tenant_of_partition
@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 def new_rekey_job(
     tenant: TenantId | None,
-    entities: Entities,
+    entities: EntityRegistry,
     *,
     created_by: str,
     type: str | None = None,
@@ -42,8 +42,11 @@ def new_rekey_job(
     dry_run: bool = False,
     now: Callable[[], datetime] = timestamps.utc_now,
 ) -> Job:
-    if type is not None and type not in entities.of_tenants:
-        raise BadInput(f"there is no type {type}; choose one of {', '.join(sorted(entities.of_tenants))}", field="type")
+    if type is not None and type not in entities.tenant_entities_by_type:
+        raise BadInput(
+            f"there is no type {type}; choose one of {', '.join(sorted(entities.tenant_entities_by_type))}",
+            field="type",
+        )
     return new_job(
         JobKind.REKEY,
         tenant or ALL_TENANTS,
@@ -62,11 +65,11 @@ class RekeyJob:
     """Returns where a tenant's items are now. Raises Unauthenticated if the tenant is not registered."""
     table_at: Callable[[TenantLocation], Table]
     tenants_in_silos: Callable[[], Awaitable[Sequence[TenantId]]]
-    entities: Entities
+    entities: EntityRegistry
 
     async def __call__(self, run: JobRun) -> None:
         parameters = orjson.loads(run.job.parameters)
-        types = {parameters["type"]} if parameters["type"] else set(self.entities.of_tenants)
+        types = {parameters["type"]} if parameters["type"] else set(self.entities.tenant_entities_by_type)
         targets = await self._targets(run.job.tenant)
         found = [await self._run_on(run, target, types, dry_run=parameters["dryRun"]) for target in targets]
         await run.save(counts=sum(found, start=PassResult()).reported_counts)
@@ -162,16 +165,16 @@ class _PageSteps:
     async def _check(self, item: Item) -> WrongKeys | str | None:
         """Returns what is wrong, the reason to skip the item, or None if its keys are right or it is not meant."""
         owner, type = tenant_of_partition(item["PK"]["S"]), item.get("type", {}).get("S", "")
-        if owner is None or (type in self.program.entities.of_tenants and type not in self.types):
+        if owner is None or (type in self.program.entities.tenant_entities_by_type and type not in self.types):
             return None
-        if type not in self.program.entities.of_tenants:
+        if type not in self.program.entities.tenant_entities_by_type:
             return _skip(item, "unknown", f"type {type!r}")
         try:
             location = await self.program.location(owner)
             if location.read_from is not self.access:
                 return None
             _refuse_moving(location)
-            entity = self.program.entities.of_tenants[type]
+            entity = self.program.entities.tenant_entities_by_type[type]
             keys = differing_index_keys(entity, item, Fence.for_tenant(owner), location.shards)
         except Unauthenticated:
             return _skip(item, "ownerless", f"there is no tenant {owner}")

@@ -22,10 +22,10 @@ from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest, repeat_un
 from keyfence.store.codec import Item, attribute_name, item_key
 from keyfence.store.dynamodb.batches import get_many
 from keyfence.store.entity import Entity, Index, key_names
-from keyfence.store.entity_registry import Entities
-from keyfence.store.job_writes import add_and_delete, move_item, update_index_keys
+from keyfence.store.entity_registry import EntityRegistry
+from keyfence.store.job_writes import add_number_and_delete, move_item, update_index_keys
 from keyfence.store.keys import Fence, Key
-from keyfence.store.shards import MoveDirection, Shard, ShardCounts, ShardMap, shard_of, shard_suffix
+from keyfence.store.shards import MoveDirection, ShardCounts, Sharding, ShardMap, shard_of, shard_suffix
 from keyfence.store.table import Table
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.repository import TenantRepository
@@ -48,7 +48,7 @@ class ReshardJob:
     location: Callable[[TenantId], Awaitable[TenantLocation]]
     table_at: Callable[[TenantLocation], Table]
     settle: timedelta
-    entities: Entities
+    entities: EntityRegistry
     on_tenant_changed: Callable[[Tenant], None] = lambda _: None
 
     async def __call__(self, run: JobRun) -> None:
@@ -74,7 +74,7 @@ class ReshardJob:
     async def _move_items(self, run: JobRun, collection: str, counts: ShardCounts) -> None:
         tenant = run.job.tenant
         table = run.leased(self.table_at(await self.location(tenant)))
-        steps = _PageSteps(table, self.entities.of_tenants, collection, counts)
+        steps = _PageSteps(table, self.entities.tenant_entities_by_type, collection, counts)
         move = ScanPass(
             name="MOVING",
             process=steps.move,
@@ -106,7 +106,7 @@ class MisplacedItem(NamedTuple):
     item: Item
     entity: Entity[Any]
     key: Index
-    shard: Shard
+    sharding: Sharding
     partition: str
 
 
@@ -118,44 +118,46 @@ def find_misplaced(
     if entity is None:
         return
     for index, key in entity.keys.items():
-        if key.shard and key.shard.collection == collection:
+        if key.sharding and key.sharding.collection == collection:
             partition = _right_partition(item, index, key, counts)
             if partition is not None:
-                yield MisplacedItem(item, entity, index, key.shard, partition)
+                yield MisplacedItem(item, entity, index, key.sharding, partition)
 
 
 def _right_partition(item: Item, index: Index, key: Key, counts: ShardCounts) -> str | None:
     """Returns the partition that the item should be in, or None if it is there or has no key in this index."""
     stored = item.get(key_names(index).partition)
-    if stored is None or key.shard is None:
+    if stored is None or key.sharding is None:
         return None
     partition, _, suffix = stored["S"].rpartition("#")
     try:
-        current, right = int(suffix, 16), shard_of(item[attribute_name(key.shard.by)]["S"], counts.write_shards)
+        current = int(suffix, 16)
+        hashed_value = item[attribute_name(key.sharding.hashed_field)]["S"]
+        right = shard_of(hashed_value, counts.write_shards)
     except (KeyError, ValueError) as error:
         raise Conflict(
-            f"the shard of item {item['PK']['S']} / {item['SK']['S']} of {key.shard.collection} cannot be computed; "
+            f"the shard of item {item['PK']['S']} / {item['SK']['S']} of {key.sharding.collection} cannot be computed; "
             "correct the item, then resume the job"
         ) from error
-    return f"{partition}#{shard_suffix(right)}" if _must_move(current, right, key.shard, counts) else None
+    return f"{partition}#{shard_suffix(right)}" if _must_move(current, right, key.sharding, counts) else None
 
 
-def _must_move(current: int, right: int, shard: Shard, counts: ShardCounts) -> bool:
+def _must_move(current: int, right: int, sharding: Sharding, counts: ShardCounts) -> bool:
     """A part of a sum may be in any shard that stays."""
-    if counts.move_direction is MoveDirection.DOWN or shard.summed_field:
+    if counts.move_direction is MoveDirection.DOWN or sharding.summed_field:
         return current >= counts.write_shards
     return current != right
 
 
 async def move_to_shard(table: Table, misplaced: MisplacedItem, counts: ShardCounts) -> bool:
     """Returns False if the item was changed by another writer meanwhile; the next round finds it again."""
-    item, partition, shard = misplaced.item, misplaced.partition, misplaced.shard
+    item, partition, sharding = misplaced.item, misplaced.partition, misplaced.sharding
     if misplaced.key != "table":
         return await update_index_keys(table, item, {key_names(misplaced.key).partition: partition})
-    if shard.summed_field is None:
+    if sharding.summed_field is None:
         return await move_item(table, item, partition)
-    shards = ShardMap({shard.collection: counts})
-    return await add_and_delete(table, item, partition, misplaced.entity, shard.summed_field, shards)
+    shards = ShardMap({sharding.collection: counts})
+    return await add_number_and_delete(table, item, partition, misplaced.entity, sharding.summed_field, shards)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,7 @@ class _PageSteps:
 
 def _is_copied(misplaced: MisplacedItem) -> bool:
     """Tells whether moving the item means to write a copy, and not only to change an index key or to add to a sum."""
-    return misplaced.key == "table" and misplaced.shard.summed_field is None
+    return misplaced.key == "table" and misplaced.sharding.summed_field is None
 
 
 def _with_new_key(misplaced: MisplacedItem) -> Item:

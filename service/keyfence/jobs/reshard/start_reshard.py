@@ -69,8 +69,8 @@ class StartReshard:
 
     async def __call__(self, id: TenantId, collection: str, shards: int, *, rebalance: bool = False) -> ShardCounts:
         """Returns the shard counts from now on. Does nothing if the collection is already as requested."""
-        name = self.collections.check(collection)
-        request = ReshardRequest(name, self.collections.check_count(name, shards), rebalance)
+        name = self.collections.checked_name(collection)
+        request = ReshardRequest(name, self.collections.checked_count(name, shards), rebalance)
         before = counts_of(await self.tenants.get(id), name)
         if before.job_id is not None:
             self.run_in_background(await self._running_job(before.job_id, request))

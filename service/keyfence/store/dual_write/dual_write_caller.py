@@ -182,7 +182,7 @@ class DualWriteCaller(DynamoDbCaller):
 
 def _may_pass(reason: str) -> bool:
     """Whether the action was not the reason for the error, or may succeed in a retry."""
-    return reason == _NOT_THE_REASON or (reason in CANCELLATION_RULES and CANCELLATION_RULES[reason].retryable)
+    return reason == _NOT_THE_REASON or (reason in CANCELLATION_RULES and CANCELLATION_RULES[reason].is_retryable)
 
 
 def _copy_of(action: Action, table: str, *, creates: bool) -> Action | None:

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from keyfence.store.codec import Item, Value, has_expired, item_key
+from keyfence.store.codec import AttributeValue, Item, has_expired, item_key
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.retry_policy import RetryPolicy
 
 MAX_COMPARISONS = 4
 
-ComparableAnswer = Value | None
+ComparableAnswer = AttributeValue | None
 """An answer in a form that can be compared with another table's. None if the table could not answer."""
 
 
@@ -19,7 +19,7 @@ def items_equal(item: Item | None, other: Item | None) -> bool:
     return item == other or (bool(item and other) and canonical({"M": item}) == canonical({"M": other}))
 
 
-def canonical(value: Mapping[str, Any]) -> Value:
+def canonical(value: Mapping[str, Any]) -> AttributeValue:
     """Returns the value with all sets sorted. Equal values have equal canonical forms."""
     ((kind, content),) = value.items()
     if kind in {"SS", "NS", "BS"}:

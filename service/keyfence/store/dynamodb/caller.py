@@ -92,7 +92,7 @@ class DynamoDbCaller:
                 answer = await self._attempt(operation, parameters, valid_until)
             except DynamoDbError as error:
                 self.observer.on_error(call, error)
-                if not error.rule.retryable or attempt == self.retry_policy.attempts - 1:
+                if not error.rule.is_retryable or attempt == self.retry_policy.attempts - 1:
                     self._report(operation, error)
                     raise
                 if error.rule is not SERVICE_FAILURE:  # a call that failed on the way may not have reached a partition

@@ -13,7 +13,7 @@ class ErrorRule:
     """The meaning of an AWS error code: the error to raise, and whether the same call may succeed if it is repeated."""
 
     error: Callable[[str], KeyfenceError]
-    retryable: bool = False
+    is_retryable: bool = False
     new_session_may_help: bool = False
     """Whether the call may succeed in another session: this one may be revoked or expired."""
 
@@ -56,9 +56,9 @@ def _denied(_text: str) -> KeyfenceError:
 
 
 UNKNOWN_ERROR = ErrorRule(Internal)
-THROTTLING = ErrorRule(_throttled, retryable=True)
-CONTENTION = ErrorRule(_contended, retryable=True)
-SERVICE_FAILURE = ErrorRule(Internal, retryable=True)
+THROTTLING = ErrorRule(_throttled, is_retryable=True)
+CONTENTION = ErrorRule(_contended, is_retryable=True)
+SERVICE_FAILURE = ErrorRule(Internal, is_retryable=True)
 
 ERROR_RULES: Mapping[str, ErrorRule] = {
     "ProvisionedThroughputExceededException": THROTTLING,
@@ -94,5 +94,5 @@ CANCELLATION_RULES: Mapping[str, ErrorRule] = {
 def _canceled(reasons: tuple[str, ...]) -> ErrorRule:
     """Returns the rule of the first reason that is not retryable: it would fail again. Otherwise the first rule."""
     rules = [CANCELLATION_RULES.get(reason, UNKNOWN_ERROR) for reason in reasons if reason != "None"]
-    final = [rule for rule in rules if not rule.retryable]
+    final = [rule for rule in rules if not rule.is_retryable]
     return (final or rules or [UNKNOWN_ERROR])[0]

@@ -2,14 +2,14 @@
 
 from keyfence.store.entity import entity
 from keyfence.store.keys import TenantKey
-from keyfence.store.shards import Shard
+from keyfence.store.shards import Sharding
 from tests.system.domains.invoices.model import Invoice
 
 invoices = entity(
     Invoice,
     table=TenantKey("INVOICE#{id}", "METADATA"),
     gsi1=TenantKey("DEBTOR#{debtor}", "{created_at}#{id}"),
-    gsi2=TenantKey("INVOICES", "{created_at}#{id}", shard=Shard("invoices", by="id", max_shards=16)),
+    gsi2=TenantKey("INVOICES", "{created_at}#{id}", sharding=Sharding("invoices", hashed_field="id", max_shards=16)),
     index_fields=("paid_at",),
 )
 
