@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from keyfence_iam import arns
+
 LOCAL_ACCOUNT = "000000000000"
 LOCAL_REGION = "us-east-1"
 
@@ -30,7 +32,7 @@ class Deployment:
         return self._table_arn(self.table)
 
     def index_arn(self, index: str) -> str:
-        return f"{self.table_arn}/index/{index}"
+        return arns.index_arn(self.table_arn, index)
 
     def silo_table(self, tenant: str) -> str:
         return silo_table(self.table, tenant)
@@ -40,11 +42,11 @@ class Deployment:
         return self._table_arn(self.silo_table(tenant))
 
     def role_arn(self, role: str) -> str:
-        return f"arn:{self.partition}:iam::{self.account}:role/{self.role_prefix}{role}"
+        return arns.role_arn(f"{self.role_prefix}{role}", account=self.account, partition=self.partition)
 
     def boundary_arn(self, role: str) -> str:
         """Returns the ARN of the managed policy that is this role's permissions boundary."""
-        return f"arn:{self.partition}:iam::{self.account}:policy/{self.role_prefix}{role}-boundary"
+        return arns.boundary_arn(f"{self.role_prefix}{role}", account=self.account, partition=self.partition)
 
     def _table_arn(self, table: str) -> str:
-        return f"arn:{self.partition}:dynamodb:{self.region}:{self.account}:table/{table}"
+        return arns.table_arn(table, region=self.region, account=self.account, partition=self.partition)

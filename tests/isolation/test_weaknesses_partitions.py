@@ -8,7 +8,7 @@ from keyfence.app.domain_loading import load_domains
 from keyfence.domains.users.access_patterns import user_by_email
 from keyfence.store.keys import TenantKey
 from keyfence_iam.authorization import TableSchema, UnsupportedRequest, authorizations_for
-from keyfence_iam.authorization.arns import ArnScope
+from keyfence_iam.authorization.named_tables import ArnScope
 from keyfence_iam.gate.dynamodb_api import index_key_outside_prefix
 from keyfence_iam.gate.dynamodb_call import DynamoDBCall as GateCall
 from keyfence_iam.gate.http.messages import HttpRequest

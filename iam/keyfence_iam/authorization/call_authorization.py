@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from keyfence_iam.authorization import item_operations, partiql_operations, table_operations
-from keyfence_iam.authorization.arns import ArnScope, AuthorizationBuilder, NamedTables
+from keyfence_iam.authorization.named_tables import ArnScope, AuthorizationBuilder, NamedTables
 from keyfence_iam.authorization.undocumented_request_context import DISCLOSURE_ORDER
 from keyfence_iam.dynamodb import operations
 from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest, as_mapping, reject_unknown

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from keyfence_iam.authorization.arns import NamedTables, index_arn
 from keyfence_iam.authorization.leading_keys import query_partition
+from keyfence_iam.authorization.named_tables import NamedTables, index_arn
 from keyfence_iam.authorization.undocumented_request_context import (
     consumed_capacity,
     enclosing_operation,

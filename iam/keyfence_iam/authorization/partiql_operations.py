@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from keyfence_iam.authorization.arns import NamedTable, NamedTables
 from keyfence_iam.authorization.item_operations import attributes_key
 from keyfence_iam.authorization.leading_keys import leading_keys
+from keyfence_iam.authorization.named_tables import NamedTable, NamedTables
 from keyfence_iam.authorization.undocumented_request_context import enclosing_operation
 from keyfence_iam.dynamodb import operations
 from keyfence_iam.dynamodb.call_parts import StatementCall, statement_calls

@@ -3,8 +3,8 @@
 import base64
 from collections.abc import Iterator, Mapping
 
-from keyfence_iam import strict_json
-from keyfence_iam.authorization.arns import ArnScope, AuthorizationBuilder, NamedTables, index_arn
+from keyfence_iam import arns, strict_json
+from keyfence_iam.authorization.named_tables import ArnScope, AuthorizationBuilder, NamedTables, index_arn
 from keyfence_iam.authorization.undocumented_request_context import ANY_RESOURCE, ANY_STREAM_LABEL, list_tables_resource
 from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest, as_mapping, optional_string, string
 from keyfence_iam.evaluator.request import AuthorizationRequest
@@ -92,7 +92,7 @@ def _stream_of_dynoxide(iterator: str, scope: ArnScope) -> str:
     table = string(position, "table_name")
     if position.keys() != _DYNOXIDE_ITERATOR or not string(position, "shard_id").endswith(f"-{table}"):
         raise UnsupportedRequest("the shard iterator does not name its stream")
-    return f"{scope.locate(table).arn}/stream/{ANY_STREAM_LABEL}"
+    return arns.stream_arn(scope.locate(table).arn, ANY_STREAM_LABEL)
 
 
 TABLE_OPERATIONS: Mapping[str, AuthorizationBuilder] = {

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from keyfence_iam.authorization.arns import ArnScope
+from keyfence_iam.authorization.named_tables import ArnScope
 from keyfence_iam.dynamodb.parameters import Parameters, choice
 from keyfence_iam.evaluator.request import ContextValue
 

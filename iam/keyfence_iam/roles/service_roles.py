@@ -1,5 +1,6 @@
 """The roles without a tenant: service-base, control-plane, stream-worker, provisioner, migrator and suspender."""
 
+from keyfence_iam import arns
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.policy import Condition, Policy, Statement
 from keyfence_iam.policy.actions import READS, SCAN, STREAM_READS, TABLE_ADMIN_ACTIONS, TABLE_SETUP_ACTIONS, WRITES
@@ -63,7 +64,7 @@ def stream_worker_identity(deployment: Deployment) -> Policy:
         effect="Allow",
         sid="AcceptH19ReadStream",
         actions=STREAM_READS,
-        resources=(f"{deployment.table_arn}/stream/*",),
+        resources=(arns.stream_arn(deployment.table_arn, "*"),),
     )
     list_streams = Statement(
         effect="Allow", sid="ListStreams", actions=("dynamodb:ListStreams",), resources=ALL_RESOURCES

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from keyfence_iam import arns
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.policy import Condition, Policy, Statement
 from keyfence_iam.policy.actions import (
@@ -72,7 +73,7 @@ def allow_with_leading_keys(
 
 
 def index_arns(deployment: Deployment, *tables: str) -> tuple[str, ...]:
-    return tuple(f"{table}/index/{index}" for table in tables for index in deployment.indexes)
+    return tuple(arns.index_arn(table, index) for table in tables for index in deployment.indexes)
 
 
 def leading_keys_condition(prefix: str) -> tuple[Condition, ...]:
@@ -130,7 +131,7 @@ def trust_compute(deployment: Deployment) -> Policy:
 
 def trust_account(deployment: Deployment) -> Policy:
     """Lets every principal of the account assume the role whose own policies allow it."""
-    root = f"arn:{deployment.partition}:iam::{deployment.account}:root"
+    root = arns.account_root_arn(account=deployment.account, partition=deployment.partition)
     return _trust("TrustAccount", {"AWS": (root,)}, (ASSUME_ROLE,), NO_TAGS)
 
 

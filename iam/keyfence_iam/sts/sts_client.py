@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError
 
+from keyfence_iam import arns
 from keyfence_iam.boto_session import client_config
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
@@ -97,7 +98,7 @@ class StsClient:
 @cache
 def session_policies(role_arn_prefix: str, table: str) -> Mapping[SessionScope, str | None]:
     """Returns the session policy of each scope, for the table in the account of these roles."""
-    _, partition, _, _, account, _ = role_arn_prefix.split(":", 5)
+    partition, account = arns.partition_and_account(role_arn_prefix)
     deployment = Deployment(account=account, region=ANY_REGION, table=table, partition=partition)
     return {
         SessionScope.FULL: None,
@@ -116,7 +117,7 @@ def default_session_name() -> str:
 
 def _allow_table(sid: str, table_arn: str) -> Statement:
     return Statement(
-        effect="Allow", sid=sid, actions=ALL_DYNAMODB_ACTIONS, resources=(table_arn, f"{table_arn}/index/*")
+        effect="Allow", sid=sid, actions=ALL_DYNAMODB_ACTIONS, resources=(table_arn, arns.index_arn(table_arn, "*"))
     )
 
 

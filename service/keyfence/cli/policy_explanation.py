@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from keyfence.errors import BadInput
 from keyfence.store.dynamodb.table_definition import definition
+from keyfence_iam import arns
 from keyfence_iam.authorization import (
     SUPPORTED_OPERATIONS,
     ArnScope,
@@ -48,7 +49,9 @@ class ExplainedSession:
     @property
     def principal(self) -> Principal:
         name = f"{self.deployment.role_prefix}{self.role}"
-        session = f"arn:{self.deployment.partition}:sts::{self.deployment.account}:assumed-role/{name}/explained"
+        session = arns.session_arn(
+            name, "explained", account=self.deployment.account, partition=self.deployment.partition
+        )
         return Principal(
             account=self.deployment.account, role_arn=self.deployment.role_arn(self.role), session_arn=session
         )

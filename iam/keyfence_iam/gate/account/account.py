@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
+from keyfence_iam import arns
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.policy import DocumentKind, Policy, parse_policy_text
 from keyfence_iam.policy.document import policy_size
@@ -134,7 +135,7 @@ class Account:
 
     def role_arn(self, name: str) -> str:
         """Returns the ARN for a full role name, whether the role exists or not."""
-        return f"arn:{self.partition}:iam::{self.id}:role/{name}"
+        return arns.role_arn(name, account=self.id, partition=self.partition)
 
     def with_role(self, role: Role) -> "Account":
         return replace(self, roles={**self.roles, role.name: role})
@@ -176,7 +177,7 @@ def _role_from_files(directory: Path, name: str, account: Account) -> Role:
     full_name = f"{account.role_prefix}{name}"
     arn = account.role_arn(full_name)
     identity, boundary = directory / f"{name}.json", directory / f"{name}.boundary.json"
-    boundary_arn = f"arn:{account.partition}:iam::{account.id}:policy/{full_name}-boundary"
+    boundary_arn = arns.boundary_arn(full_name, account=account.id, partition=account.partition)
     return Role(
         name=full_name,
         arn=arn,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 
+from keyfence_iam import arns
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.evaluator.evaluation_logic import Policies
 from keyfence_iam.evaluator.request import ContextValue, Principal
@@ -46,8 +47,8 @@ class Session:
 
     @cached_property
     def arn(self) -> str:
-        _, partition, _, _, account, _ = self.role.arn.split(":", 5)
-        return f"arn:{partition}:sts::{account}:assumed-role/{self.role.name}/{self.name}"
+        partition, account = arns.partition_and_account(self.role.arn)
+        return arns.session_arn(self.role.name, self.name, account=account, partition=partition)
 
     @property
     def user_id(self) -> str:
@@ -55,7 +56,7 @@ class Session:
 
     @property
     def account(self) -> str:
-        return self.role.arn.split(":")[4]
+        return arns.partition_and_account(self.role.arn)[1]
 
     @cached_property
     def principal(self) -> Principal:

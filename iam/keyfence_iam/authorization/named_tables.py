@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from keyfence_iam import arns
 from keyfence_iam.authorization.leading_keys import leading_keys
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest, key_string
@@ -45,7 +46,7 @@ class ArnScope:
         )
 
     def table_arn(self, name: str) -> str:
-        return f"arn:{self.partition}:dynamodb:{self.region}:{self.account}:table/{name}"
+        return arns.table_arn(name, region=self.region, account=self.account, partition=self.partition)
 
     def locate(self, name_or_arn: str) -> TableArn:
         """Return the ARN of a table. Raises UnsupportedRequest if the text is neither a name nor a table's ARN."""
@@ -67,7 +68,10 @@ class ArnScope:
             raise UnsupportedRequest(f"the ARN must be that of a {expected}")
         if not self._contains(found):
             return arn
-        return self.table_arn(found["table"]) + (f"/{found['kind']}/{found['part']}" if found["kind"] else "")
+        table_arn = self.table_arn(found["table"])
+        if found["kind"] == "index":
+            return arns.index_arn(table_arn, found["part"])
+        return arns.stream_arn(table_arn, found["part"]) if found["kind"] == "stream" else table_arn
 
     def _contains(self, found: re.Match[str]) -> bool:
         in_region = found["region"] == self.region or found["region"] in self.other_regions
@@ -125,7 +129,7 @@ AuthorizationBuilder = Callable[[Parameters, NamedTables], Iterator[Authorizatio
 def index_arn(table_arn: str, index: str) -> str:
     if not _NAME.fullmatch(index):
         raise UnsupportedRequest("the name of an index has only letters, digits, '_', '.' and '-'")
-    return f"{table_arn}/index/{index}"
+    return arns.index_arn(table_arn, index)
 
 
 def _required(item: Mapping[str, Any], partition_key: str) -> object:
