@@ -1,1 +1,1 @@
-"""The page that lists every access pattern and its cost."""
+"""The report of every access pattern and its cost."""

@@ -1,10 +1,10 @@
-"""A request for every field of the API, on a large tenant."""
+"""A request for every field of the API, with the ids of a large tenant as variables."""
 
 import re
 from collections.abc import Mapping
 
 from tests.system.field_costs.large_tenant import LargeTenant
-from tests.system.field_costs.large_tenant_orders import FLAGGED, PLAIN, REGION
+from tests.system.field_costs.large_tenant_orders import FLAGGED_ORDERS, REGION, UNFLAGGED_ORDERS
 
 PAGE = "first: 3"
 NODES = "edges { cursor node { id version } } pageInfo { hasNextPage endCursor }"
@@ -12,7 +12,7 @@ NODES = "edges { cursor node { id version } } pageInfo { hasNextPage endCursor }
 QUERIES: Mapping[str, str] = {
     "node": "node(id: $store) { id }",
     "user": "user(id: $user) { name email role }",
-    "userByEmail": 'userByEmail(email: "0@crowd.example") { name }',
+    "userByEmail": 'userByEmail(email: "0@large.example") { name }',
     "users": f"users({PAGE}) {{ {NODES} }}",
     "User.settings": "user(id: $user) { settings { name value } }",
     "User.groups": f"user(id: $user) {{ groups({PAGE}) {{ edges {{ role node {{ name }} }} }} }}",
@@ -51,59 +51,62 @@ QUERIES: Mapping[str, str] = {
 
 MUTATIONS: Mapping[str, str] = {
     "createUser": 'createUser(input: {email: "new@x.example", name: "New"}) { id }',
-    "updateUser": 'updateUser(id: $others, input: {email: "other@x.example"}) { id }',
-    "putSetting": 'putSetting(userId: $others, name: "hue", value: 7) { name }',
+    "updateUser": 'updateUser(id: $otherUser, input: {email: "other@x.example"}) { id }',
+    "putSetting": 'putSetting(userId: $otherUser, name: "hue", value: 7) { name }',
     "createGroup": 'createGroup(input: {name: "New"}) { id }',
-    "updateGroup": 'updateGroup(id: $alone, input: {name: "Newer"}) { id }',
-    "addMember": "addMember(groupId: $alone, userId: $others) { role }",
-    "changeMember": "changeMember(groupId: $alone, userId: $others, role: MANAGER) { role }",
-    "removeMember": "removeMember(groupId: $alone, userId: $others)",
-    "deleteGroup": "deleteGroup(id: $alone)",
-    "deleteUser": "deleteUser(id: $others)",
+    "updateGroup": 'updateGroup(id: $smallGroup, input: {name: "Newer"}) { id }',
+    "addMember": "addMember(groupId: $smallGroup, userId: $otherUser) { role }",
+    "changeMember": "changeMember(groupId: $smallGroup, userId: $otherUser, role: MANAGER) { role }",
+    "removeMember": "removeMember(groupId: $smallGroup, userId: $otherUser)",
+    "deleteGroup": "deleteGroup(id: $smallGroup)",
+    "deleteUser": "deleteUser(id: $otherUser)",
     "createCustomer": 'createCustomer(input: {name: "New"}) { id }',
     "updateCustomer": 'updateCustomer(id: $customer, input: {name: "Newer"}) { id }',
     "placeOrder": (
         f'placeOrder(input: {{customerId: $customer, region: "{REGION}",'
-        ' items: [{productId: $product, quantity: 1}, {productId: $another, quantity: 2}]}, idempotencyKey: "k") { id }'
+        " items: [{productId: $product, quantity: 1}, {productId: $otherProduct, quantity: 2}]},"
+        ' idempotencyKey: "k") { id }'
     ),
     "transitionOrder": "transitionOrder(id: $order, to: CONFIRMED) { id }",
     "flagOrder": 'flagOrder(id: $order, reason: "odd") { id }',
     "claimReview": "claimReview { id }",
     "deleteOrder": "deleteOrder(id: $order) { id }",
-    "restoreOrder": "restoreOrder(id: $binned) { id }",
+    "restoreOrder": "restoreOrder(id: $deletedOrder) { id }",
     "createProduct": 'createProduct(input: {sku: "NEW", name: "New", price: "1.50", category: ["shelf"]}) { id }',
-    "reviseProduct": 'reviseProduct(id: $another, input: {price: "2.50"}) { id }',
+    "reviseProduct": 'reviseProduct(id: $otherProduct, input: {price: "2.50"}) { id }',
     "countProductView": "countProductView(id: $product)",
     "createCategory": 'createCategory(path: ["shelf", "new"]) { depth }',
     "moveCategory": 'moveCategory(path: ["box"], to: ["crate"])',
     "createStore": 'createStore(input: {name: "New", latitude: 1.5, longitude: 1.5}) { id }',
     "revokeSession": 'revokeSession(jti: "some-token")',
 }
-"""In this order each mutation succeeds after those before it."""
+"""Each mutation succeeds if those above it were made before."""
 
 
-def variables(crowd: LargeTenant) -> dict[str, str]:
-    """Returns the ids in the requests: of the objects with the longest lists, and of objects to change."""
-    living, binned = crowd.orders[FLAGGED].order, crowd.orders[FLAGGED + PLAIN].order
+def request_variables(tenant: LargeTenant) -> dict[str, str]:
+    """Returns the variables of the requests: ids of the objects with the longest lists, and of objects to change."""
+    order = tenant.orders[FLAGGED_ORDERS].order
+    deleted_order = tenant.orders[FLAGGED_ORDERS + UNFLAGGED_ORDERS].order
     return {
-        "user": crowd.users[0].id,
-        "others": crowd.users[-1].id,
-        "group": crowd.groups[0].id,
-        "alone": crowd.groups[-1].id,
-        "customer": crowd.customers[0].id,
-        "store": crowd.stores[0].id,
-        "order": living.id,
-        "binned": binned.id,
-        "product": crowd.products[0].id,
-        "another": crowd.products[1].id,
-        "month": f"{living.created_at:%Y-%m}",
+        "user": tenant.users[0].id,
+        "otherUser": tenant.users[-1].id,
+        "group": tenant.groups[0].id,
+        "smallGroup": tenant.groups[-1].id,
+        "customer": tenant.customers[0].id,
+        "store": tenant.stores[0].id,
+        "order": order.id,
+        "deletedOrder": deleted_order.id,
+        "product": tenant.products[0].id,
+        "otherProduct": tenant.products[1].id,
+        "month": f"{order.created_at:%Y-%m}",
     }
 
 
-def document(operation: str, question: str) -> str:
-    names = sorted(set(_VARIABLE.findall(question)))
-    head = ", ".join(f"${name}: {'String!' if name == 'month' else 'ID!'}" for name in names)
-    return f"{operation}{f'({head})' if head else ''} {{ {question} }}"
+def request_document(operation: str, selection: str) -> str:
+    """Returns a GraphQL document that declares the variables of the selection."""
+    names = sorted(set(_VARIABLE.findall(selection)))
+    declarations = ", ".join(f"${name}: {'String!' if name == 'month' else 'ID!'}" for name in names)
+    return f"{operation}{f'({declarations})' if declarations else ''} {{ {selection} }}"
 
 
 _VARIABLE = re.compile(r"\$(\w+)")

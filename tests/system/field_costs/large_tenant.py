@@ -1,6 +1,6 @@
-"""A tenant of any size, with objects of every kind."""
+"""`LargeTenant`: the models of a tenant of any size, with objects of every kind."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -27,17 +27,17 @@ from keyfence.store.entity import Entity
 from keyfence.store.ids import new_id
 from keyfence.store.key_template import KeyPath
 from keyfence.store.writes import ActivityNote
-from tests.system.field_costs.large_tenant_orders import Ordered, ordered
+from tests.system.field_costs.large_tenant_orders import OrderWithDetails, orders_of_product
 
 StoredModel = tuple[Entity[Any], Any]
 
 SHELF: KeyPath = ("shelf",)
 BOX: KeyPath = ("box",)
-SETTINGS = ("language", "theme", "zone")
-NEAR = 6
-"""Stores close to each other. All others are far away."""
-JOINED = 40
-"""The first group has at least so many members, and the first user so many groups: more than are embedded."""
+SETTING_NAMES = ("language", "theme", "zone")
+NEAR_STORES = 6
+"""This many stores are close to each other. All others are far away."""
+MIN_MEMBERSHIPS = 40
+"""The first group has at least this many members, and the first user this many groups: more than can be embedded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,57 +51,63 @@ class LargeTenant:
     customers: list[Customer]
     stores: list[Store]
     products: list[Product]
-    boxed: Product
-    orders: list[Ordered]
-    edges: list[Membership]
+    product_in_box: Product
+    orders: list[OrderWithDetails]
+    memberships: list[Membership]
 
     @classmethod
-    def of(cls, size: int) -> "LargeTenant":
+    def with_size(cls, size: int) -> "LargeTenant":
+        """Returns a tenant with about `size` objects of each kind."""
         now = datetime.now(UTC)
-        joined = max(size, JOINED)
-        people = [_user(number, now) for number in range(joined)]
-        circles = [_group(number, now) for number in range(joined)]
-        edges = [_edge(people[0], circle, now) for circle in circles]
-        edges += [_edge(person, circles[0], now) for person in people[1:]]
-        people[0] = replace(people[0], embedded_edges=_head({one.group_id: one for one in edges[:joined]}))
-        circles[0] = replace(circles[0], embedded_edges=_head({edges[0].user_id: edges[0]} | _by_user(edges[joined:])))
+        member_count = max(size, MIN_MEMBERSHIPS)
+        users = [_user(number, now) for number in range(member_count)]
+        groups = [_group(number, now) for number in range(member_count)]
+        of_first_user = [_membership(users[0], group, now) for group in groups]
+        of_other_users = [_membership(user, groups[0], now) for user in users[1:]]
+        of_first_group = [of_first_user[0], *of_other_users]
+        users[0] = replace(users[0], embedded_edges=_embedded_edges({one.group_id: one for one in of_first_user}))
+        groups[0] = replace(
+            groups[0],
+            embedded_edges=_embedded_edges({one.user_id: one for one in of_first_group}),
+            member_count=member_count,
+        )
         customers = [_customer(number, now) for number in range(size)]
         products = [_product(number, SHELF, now) for number in range(size)]
         return cls(
             now=now,
-            users=people,
-            groups=[replace(circles[0], member_count=joined), *circles[1:]],
+            users=users,
+            groups=groups,
             customers=customers,
             stores=[_store(number, now) for number in range(size)],
             products=products,
-            boxed=_product(size, BOX, now),
-            orders=[one for number in range(size) for one in ordered(customers[0].id, products[number], now)],
-            edges=edges,
+            product_in_box=_product(size, BOX, now),
+            orders=[order for product in products for order in orders_of_product(customers[0].id, product, now)],
+            memberships=of_first_user + of_other_users,
         )
 
-    def stored(self) -> Iterator[StoredModel]:
-        yield from self._people()
-        yield from self._shop()
+    def stored_models(self) -> Iterator[StoredModel]:
+        yield from self._users_and_groups()
+        yield from self._catalog()
         for order in self.orders:
-            yield from order.stored()
+            yield from order.stored_models()
         for number, customer in enumerate(self.customers):
             yield customers, customer
             yield stores, self.stores[number]
             yield activities, self._activity(number)
 
-    def _people(self) -> Iterator[StoredModel]:
+    def _users_and_groups(self) -> Iterator[StoredModel]:
         for user in self.users:
             yield users, user
             yield email_claims, EmailClaim(email=user.email, user_id=user.id, **_times(self.now))
-        for name in SETTINGS:
+        for name in SETTING_NAMES:
             yield settings, Setting(user_id=self.users[0].id, name=name, text='"x"', **_times(self.now))
         yield from ((groups, group) for group in self.groups)
-        yield from ((memberships, edge) for edge in self.edges)
+        yield from ((memberships, membership) for membership in self.memberships)
 
-    def _shop(self) -> Iterator[StoredModel]:
+    def _catalog(self) -> Iterator[StoredModel]:
         for path in (SHELF, BOX, (*BOX, "small"), *((*SHELF, str(number)) for number in range(5))):
-            yield categories, Category(path=path, product_count=len(self._standing(path)), **_times(self.now))
-        for number, product in enumerate((*self.products, self.boxed)):
+            yield categories, Category(path=path, product_count=len(self._products_in(path)), **_times(self.now))
+        for number, product in enumerate((*self.products, self.product_in_box)):
             yield products, product
             yield sku_claims, sku_claim(product)
             yield product_revisions, revision_of(product, "somebody")
@@ -113,12 +119,12 @@ class LargeTenant:
             Counter(name=view_counter(self.products[0].id), part="x", total=3, version=1, **_times(self.now)),
         )
 
-    def _standing(self, path: KeyPath) -> list[Product]:
-        return [product for product in (*self.products, self.boxed) if product.category == path]
+    def _products_in(self, path: KeyPath) -> list[Product]:
+        return [product for product in (*self.products, self.product_in_box) if product.category == path]
 
     def _activity(self, number: int) -> Any:
-        at = self.now - timedelta(microseconds=number)
-        return new_activity(ActivityId(new_id("act")), ActivityNote("user.updated"), self.users[0].id, at)
+        created_at = self.now - timedelta(microseconds=number)
+        return new_activity(ActivityId(new_id("act")), ActivityNote("user.updated"), self.users[0].id, created_at)
 
 
 def _times(now: datetime) -> dict[str, Any]:
@@ -126,8 +132,8 @@ def _times(now: datetime) -> dict[str, Any]:
 
 
 def _user(number: int, now: datetime) -> User:
-    names = frozenset(SETTINGS) if number == 0 else frozenset()
-    email = f"{number}@crowd.example"
+    names = frozenset(SETTING_NAMES) if number == 0 else frozenset()
+    email = f"{number}@large.example"
     id = UserId(new_id("usr"))
     return User(
         id=id,
@@ -146,22 +152,20 @@ def _group(number: int, now: datetime) -> Group:
     )
 
 
-def _edge(user: User, group: Group, now: datetime) -> Membership:
+def _membership(user: User, group: Group, now: datetime) -> Membership:
     return Membership(user_id=MemberId(user.id), group_id=group.id, role=GroupRole.MEMBER, **_times(now))
 
 
-def _by_user(edges: list[Membership]) -> dict[str, Membership]:
-    return {edge.user_id: edge for edge in edges}
-
-
-def _head(edges: Any) -> EmbeddedEdges:
-    first = sorted(edges)[:MAX_EMBEDDED_EDGES]
-    return EmbeddedEdges({child: edges[child].attributes for child in first}, first[-1])
+def _embedded_edges(memberships_by_child: Mapping[str, Membership]) -> EmbeddedEdges:
+    """Returns the edges that the item of a user or a group embeds: those with the first ids."""
+    children = sorted(memberships_by_child)[:MAX_EMBEDDED_EDGES]
+    return EmbeddedEdges({child: memberships_by_child[child].attributes for child in children}, children[-1])
 
 
 def _store(number: int, now: datetime) -> Store:
-    place = (52.5 + number / 1000, 13.4) if number < NEAR else (-30 + number / 100, 100 + number / 100)
-    return new_store(id=StoreId(new_id("sto")), name=f"S{number}", latitude=place[0], longitude=place[1], now=now)
+    is_near = number < NEAR_STORES
+    latitude, longitude = (52.5 + number / 1000, 13.4) if is_near else (-30 + number / 100, 100 + number / 100)
+    return new_store(id=StoreId(new_id("sto")), name=f"S{number}", latitude=latitude, longitude=longitude, now=now)
 
 
 def _customer(number: int, now: datetime) -> Customer:

@@ -23,53 +23,54 @@ from keyfence.store.entity import Entity
 from keyfence.store.ids import new_id
 
 REGION = "EU"
-FLAGGED, PLAIN = 3, 1
-"""The number of flagged and of other orders for each product. One more is deleted."""
+FLAGGED_ORDERS, UNFLAGGED_ORDERS = 3, 1
+"""The number of orders of each product. One more order is deleted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered:
-    """An order with its lines and events."""
+class OrderWithDetails:
+    """An order with its items and events."""
 
     order: Order
-    lines: list[LineItem]
-    happened: list[OrderEvent]
+    items: list[LineItem]
+    events: list[OrderEvent]
 
-    def stored(self) -> Iterator[tuple[Entity[Any], Any]]:
+    def stored_models(self) -> Iterator[tuple[Entity[Any], Any]]:
         ttl = self.order.ttl
         yield orders, self.order
         if ttl is None:
             yield order_rows, order_row(self.order)
-        yield from ((order_items, replace(line, ttl=ttl)) for line in self.lines)
-        yield from ((order_events, replace(one, ttl=ttl)) for one in self.happened)
+        yield from ((order_items, replace(item, ttl=ttl)) for item in self.items)
+        yield from ((order_events, replace(event, ttl=ttl)) for event in self.events)
 
 
-def ordered(customer: str, product: Product, now: datetime) -> Iterator[Ordered]:
-    """Flags the oldest orders, so that a page of the oldest always costs the same."""
-    for _ in range(FLAGGED):
-        placed = _placed(customer, product, now - timedelta(seconds=1))
-        yield _then(placed, with_changes(placed.order, now, flagged_at=now, flag_reason="odd"), "flagged")
-    for _ in range(PLAIN):
-        yield _placed(customer, product, now)
-    placed = _placed(customer, product, now)
-    yield _then(placed, as_deleted(placed.order, now), "deleted")
+def orders_of_product(customer: str, product: Product, now: datetime) -> Iterator[OrderWithDetails]:
+    """Yields flagged, unflagged and deleted orders. The flagged ones are the oldest, so that a page of the oldest
+    orders costs the same in every tenant."""
+    for _ in range(FLAGGED_ORDERS):
+        placed = _placed_order(customer, product, now - timedelta(seconds=1))
+        yield _with_change(placed, with_changes(placed.order, now, flagged_at=now, flag_reason="odd"), "flagged")
+    for _ in range(UNFLAGGED_ORDERS):
+        yield _placed_order(customer, product, now)
+    placed = _placed_order(customer, product, now)
+    yield _with_change(placed, as_deleted(placed.order, now), "deleted")
 
 
-def _placed(customer: str, product: Product, now: datetime) -> Ordered:
+def _placed_order(customer: str, product: Product, now: datetime) -> OrderWithDetails:
     id = OrderId(new_id("ord"))
-    lines = make_line_items(id, [RequestedLine(ProductId(product.id), 2)], [product], now)
+    items = make_line_items(id, [RequestedLine(ProductId(product.id), 2)], [product], now)
     order = Order(
         id=id,
         customer_id=CustomerId(customer),
         status=OrderStatus.PENDING,
         region=REGION,
-        totals=order_total(lines, product.currency),
+        totals=order_total(items, product.currency),
         created_at=now,
         updated_at=now,
     )
-    return Ordered(order, lines, [new_order_event(None, order, "placed", by="somebody", at=now, note=None)])
+    return OrderWithDetails(order, items, [new_order_event(None, order, "placed", by="somebody", at=now, note=None)])
 
 
-def _then(placed: Ordered, after: Order, kind: str) -> Ordered:
-    happened = new_order_event(placed.order, after, kind, by="somebody", at=after.updated_at, note=None)
-    return Ordered(after, placed.lines, [*placed.happened, happened])
+def _with_change(placed: OrderWithDetails, after: Order, kind: str) -> OrderWithDetails:
+    event = new_order_event(placed.order, after, kind, by="somebody", at=after.updated_at, note=None)
+    return OrderWithDetails(after, placed.items, [*placed.events, event])

@@ -62,7 +62,7 @@ class Lot:
             await asyncio.gather(*(CounterRepository(table).add(name, ActivityNote("thing.seen")) for _ in range(10)))
             return
         entity = QUERIES[collection].entity
-        fresh = [model for one, model in LargeTenant.of(6).stored() if one is entity]
+        fresh = [model for one, model in LargeTenant.with_size(6).stored_models() if one is entity]
         if entity is memberships:
             fresh = [replace(model, group_id=self.crowd.groups[0].id) for model in fresh]
         await asyncio.gather(*(table.write(put(entity, model)) for model in fresh[:12]))
@@ -85,7 +85,7 @@ def lots(stack: ServiceStack) -> dict[int, Lot]:
 
 async def lot(stack: ServiceStack, by: MigratorAccess, lots: dict[int, Lot], size: int) -> Lot:
     if size not in lots:
-        crowd, resharder = LargeTenant.of(size), ReshardRun(by=by)
+        crowd, resharder = LargeTenant.with_size(size), ReshardRun(by=by)
         tenant, neighbour = await stack.new_tenant(f"acme{size}"), await stack.new_tenant(f"acme{size}corp")
         for one in (tenant, neighbour):
             await fill(stack, one, crowd)

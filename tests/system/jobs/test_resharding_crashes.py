@@ -38,7 +38,7 @@ pytestmark = pytest.mark.one_engine
 
 ENTITIES = load_domains().entities.tenant_entities_by_type
 SIZE, PAGE = 6, 12
-THINGS = tuple(LargeTenant.of(SIZE).stored())
+THINGS = tuple(LargeTenant.with_size(SIZE).stored_models())
 WAYS = {"grow": (2, 4, False), "shrink": (4, 2, False), "rebalance": (4, 4, True)}
 """How many slots items were written by, how many there are to be, and whether items are to be put right."""
 COLLECTIONS = ("customers", "activity", "counters")

@@ -39,7 +39,7 @@ async def rest(table: Table, cursor: str) -> list[str]:
 async def test_a_cursor_from_any_time_continues_at_any_later_time(
     stack: ServiceStack, tenant: TenantId, by: MigratorAccess
 ) -> None:
-    crowd, resharder = LargeTenant.of(3), ReshardRun(by=by)
+    crowd, resharder = LargeTenant.with_size(3), ReshardRun(by=by)
     await fill(stack, tenant, crowd)
     whole = [one.id for one in await listed(stack.table(tenant), crowd, "orders_by_region", 100)]
     cursors = dict[str, int]()
@@ -59,7 +59,7 @@ async def test_a_cursor_from_any_time_continues_at_any_later_time(
 async def test_a_cursor_of_another_tenant_list_or_argument_is_refused_with_any_number_of_shards(
     stack: ServiceStack,
 ) -> None:
-    crowd = LargeTenant.of(3)
+    crowd = LargeTenant.with_size(3)
     acme, acmecorp = await stack.new_tenant("acme"), await stack.new_tenant("acmecorp")
     for one in (acme, acmecorp):
         await fill(stack, one, crowd)
