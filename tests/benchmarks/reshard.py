@@ -140,7 +140,7 @@ async def _run(stack: ServiceStack, given: argparse.Namespace) -> None:
 
 
 async def _tenant(stack: ServiceStack, name: str, rate: float) -> Tenant:
-    registry = TenantCache(stack.tables.for_control_plane(writes=False), max_age=CACHE_SECONDS)
+    registry = TenantCache(stack.tables.for_control_plane(writes=False), max_age_seconds=CACHE_SECONDS)
     return Tenant(stack, await stack.new_tenant(name), registry, rate)
 
 

@@ -7,7 +7,7 @@ import pytest
 from keyfence.admission import rate_limits
 from keyfence.auth import tenant_issuer_cache
 from keyfence.auth.jwks_refresh import RefreshPolicy
-from keyfence.auth.token_verifier import CACHED_TOKENS, RECHECK_SECONDS
+from keyfence.auth.token_verifier import MAX_CACHED_TOKENS, RECHECK_SECONDS
 from keyfence.domains.sessions import revocation
 from keyfence.graphql.document_cache import ENTRY_WEIGHT
 from keyfence.http import media_types
@@ -25,18 +25,19 @@ from keyfence_iam.sts import session_cache, session_refresh
 from tests.docs.pages import DOCS, ROOT, prose, table
 
 PAGE = DOCS / "build" / "architecture.md"
-PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), session_refresh.RefreshSchedule()
+KEY_REFRESH, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), session_refresh.RefreshSchedule()
 
 
 @pytest.mark.parametrize(
     "sentence",
     [
-        f"{CACHED_TOKENS:,}; verified again after {RECHECK_SECONDS} s",
-        f"refreshed after {PACE.fresh_seconds:g} s or for an unknown `kid`, at most every {PACE.min_interval:g} s",
-        f"unusable after {PACE.usable_seconds:,} s",
+        f"{MAX_CACHED_TOKENS:,}; verified again after {RECHECK_SECONDS} s",
+        f"refreshed after {KEY_REFRESH.fresh_seconds:g} s or for an unknown `kid`, at most every"
+        f" {KEY_REFRESH.min_interval_seconds:g} s",
+        f"unusable after {KEY_REFRESH.usable_seconds:,} s",
         f"{tenant_cache.MAX_TENANTS:,}; {TENANT_CACHE_SECONDS:g} s",
-        f"{tenant_issuer_cache.MAX_CACHED_ISSUERS:,} of each; {tenant_issuer_cache.MAX_AGE:g} s and"
-        f" {tenant_issuer_cache.ABSENT_SECONDS:g} s",
+        f"{tenant_issuer_cache.MAX_CACHED_ISSUERS:,} of each; {tenant_issuer_cache.MAX_AGE_SECONDS:g} s and"
+        f" {tenant_issuer_cache.NEGATIVE_CACHE_SECONDS:g} s",
         f"token buckets of tenants' quotas | {rate_limits.MAX_TENANTS:,};",
         f"the heaviest {traffic_window.MAX_KEYS_PER_STEP:,} of each {STEP_SECONDS} s",
         f"of past hours {ledger.MAX_ENTRIES:,} |",

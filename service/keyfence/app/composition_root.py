@@ -13,7 +13,7 @@ from keyfence.admission.admission import Admission
 from keyfence.app.aws_connections import Connections
 from keyfence.app.domain_loading import load_domains
 from keyfence.auth.jwks_refresh import JwksFetcher
-from keyfence.auth.tenant_issuer_cache import TenantIssuers
+from keyfence.auth.tenant_issuer_cache import TenantIssuerCache
 from keyfence.auth.token_verifier import operator_verifier, tenant_verifier
 from keyfence.domains.sessions.revocation import RevocationCheck
 from keyfence.graphql.executor import GraphQLExecutor
@@ -145,17 +145,17 @@ class Service:
     def _tenant_cache(self) -> TenantCache:
         return TenantCache(
             self.tables.for_control_plane(writes=False),
-            max_age=self.settings.tenant_cache_seconds,
-            max_use=self.settings.tenant_use_seconds,
+            max_age_seconds=self.settings.tenant_cache_seconds,
+            max_use_seconds=self.settings.tenant_use_seconds,
             on_inactive=self.connections.sessions.forget,
         )
 
-    def _tenant_issuers(self) -> TenantIssuers:
-        return TenantIssuers(
+    def _tenant_issuers(self) -> TenantIssuerCache:
+        return TenantIssuerCache(
             TenantRepository(self.tables.for_control_plane(writes=False), "").find_issuer,
             self._jwks.key_set,
             call_budget(self.settings.issuer_lookups_per_second),
-            max_age=self.settings.tenant_cache_seconds,
+            max_age_seconds=self.settings.tenant_cache_seconds,
         )
 
     def _background_jobs(self, accounts: Accounts) -> BackgroundJobs:

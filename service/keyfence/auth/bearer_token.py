@@ -1,4 +1,4 @@
-"""The token of an Authorization header, and `UnverifiedToken`: its parts before the signature is verified."""
+"""Reads the bearer token of an Authorization header and splits it into its parts. No signature is verified here."""
 
 import re
 from collections.abc import Mapping
@@ -9,20 +9,21 @@ from jwt import PyJWS
 from jwt.exceptions import PyJWTError
 
 from keyfence.auth.jwk_parser import MAX_KID_LENGTH
-from keyfence.auth.signature_algorithms import ALGORITHMS
+from keyfence.auth.signature_algorithms import ACCEPTED_ALGORITHMS
 from keyfence.errors import Unauthenticated
 
 MAX_TOKEN_LENGTH = 8 * 1024
-NOT_A_JWT = f"the token is not a readable JWT of at most {MAX_TOKEN_LENGTH} characters"
+NOT_A_JWT_MESSAGE = f"the token is not a readable JWT of at most {MAX_TOKEN_LENGTH} characters"
 
-_COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
-"""Three parts in base64url without padding. PyJWT accepts padding; then one token would have several texts."""
+_COMPACT_JWT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
+"""Three parts in base64url without padding. With padding, which PyJWT accepts, the same token could be written in
+several ways, and each of them would be another entry of the token cache."""
 
 _JWS = PyJWS()
 
 
 def bearer_token(authorization: str | None) -> str:
-    """Returns the token of an Authorization header. Raises Unauthenticated if there is none."""
+    """Returns the token in the value of an Authorization header. Raises Unauthenticated if the value has no token."""
     scheme, _, token = (authorization or "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise Unauthenticated("send a token: Authorization: Bearer <JWT>")
@@ -31,45 +32,47 @@ def bearer_token(authorization: str | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnverifiedToken:
-    """The parts of a JWT whose signature is not verified yet. `content` is what the signature signs."""
+    """The parts of a JWT before its signature is verified. Anybody can have written them."""
 
     algorithm: str
     kid: str
     claims: Mapping[str, object]
-    content: bytes
+    signed_content: bytes
+    """The bytes that the signature covers: header and claims as they were sent."""
     signature: bytes
 
 
 def parse_token(token: str) -> UnverifiedToken:
-    """Raises Unauthenticated if the token is not a JWT in compact form with an accepted algorithm and a kid."""
-    header, claims, signature = _parts(token)
+    """Raises Unauthenticated unless the token is a JWT in compact form with an accepted algorithm and a kid."""
+    header, claims, signature = _split(token)
     if "crit" in header:
         raise Unauthenticated("the token requires extensions (crit) that are not supported")
     return UnverifiedToken(
         algorithm=_algorithm(header),
         kid=_kid(header),
         claims=claims,
-        content=token.rpartition(".")[0].encode(),
+        signed_content=token.rpartition(".")[0].encode(),
         signature=signature,
     )
 
 
-def _parts(token: str) -> tuple[dict[str, object], dict[str, object], bytes]:
-    if not _COMPACT.fullmatch(token):
-        raise Unauthenticated(NOT_A_JWT)
+def _split(token: str) -> tuple[dict[str, object], dict[str, object], bytes]:
+    """Returns the header, the claims and the signature of a JWT."""
+    if not _COMPACT_JWT.fullmatch(token):
+        raise Unauthenticated(NOT_A_JWT_MESSAGE)
     try:
         parts = _JWS.decode_complete(token, options={"verify_signature": False})
         claims = orjson.loads(parts["payload"])
     except (PyJWTError, ValueError, RecursionError):
-        raise Unauthenticated(NOT_A_JWT) from None
+        raise Unauthenticated(NOT_A_JWT_MESSAGE) from None
     if not isinstance(claims, dict):
-        raise Unauthenticated(NOT_A_JWT)
+        raise Unauthenticated(NOT_A_JWT_MESSAGE)
     return parts["header"], claims, parts["signature"]
 
 
 def _algorithm(header: Mapping[str, object]) -> str:
     algorithm = header.get("alg")
-    if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
+    if not isinstance(algorithm, str) or algorithm not in ACCEPTED_ALGORITHMS:
         raise Unauthenticated("the token's algorithm is not accepted")
     return algorithm
 

@@ -1,4 +1,4 @@
-"""`Claims` of a token: their checks (audience, times, form), and the caller that they identify."""
+"""`Claims` of a token: the checks of audience, times and form, and the caller that the claims identify."""
 
 import re
 from collections.abc import Mapping
@@ -9,89 +9,97 @@ from keyfence.auth.principal import Operator, Principal, Role
 from keyfence.errors import Unauthenticated
 from keyfence_iam.tenant import InvalidTenantId, TenantId, parse_tenant_id
 
-CLOCK_SKEW = 10
-MAX_TOKEN_LIFETIME = 30 * 86_400
-"""A longer lifetime is refused, because a revocation is stored for this long."""
-MAX_CLAIM_LENGTH = 256
+CLOCK_SKEW_SECONDS = 10
+"""How much the clock of an issuer and the clock of this machine may differ."""
 
-_LATEST = 2**53
+MAX_TOKEN_LIFETIME_SECONDS = 30 * 86_400
+"""A token that lives longer is refused: a revoked token is remembered for this long, and would be valid again later."""
+
+MAX_CLAIM_LENGTH = 256
+"""Characters of the claims `sub` and `jti`, which become parts of keys in the table."""
+
+_MAX_EPOCH_SECONDS = 2**53
+"""Larger whole numbers are not exact as floating point."""
+
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*")
 """The scope syntax of RFC 6749, section 3.3."""
 
-Document = Mapping[str, object]
+RawClaims = Mapping[str, object]
+"""The claims as they are in the JSON of the token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claims:
-    """Claims whose form and times are checked. `tenant` and `role` are unchecked: `principal_from` and `operator_from`
-    check them."""
+    """Claims whose form, audience and times are checked."""
 
     subject: str
     token_id: str
     expires_at: int
     scopes: frozenset[str]
     tenant: object
+    """Not checked yet: the tenants' API requires a tenant id, and the operators' API requires that there is none."""
     role: object
+    """Not checked yet: only the tenants' API uses the role."""
 
 
-def read_claims(document: Document, *, audience: str, now: float) -> Claims:
-    """Raises Unauthenticated if a claim is missing or malformed, the token is for another audience, or it is not valid
-    at this time."""
-    _require_audience(document, audience)
-    expires_at = _require_valid_times(document, now)
+def parse_claims(raw_claims: RawClaims, *, audience: str, now: float) -> Claims:
+    """Raises Unauthenticated if a claim is missing or malformed, if the token is for another audience, or if the token
+    is not valid at the time `now` (epoch seconds)."""
+    _require_audience(raw_claims, audience)
+    expires_at = _require_valid_times(raw_claims, now)
     return Claims(
-        subject=_text(document, "sub"),
-        token_id=_text(document, "jti"),
+        subject=_text(raw_claims, "sub"),
+        token_id=_text(raw_claims, "jti"),
         expires_at=expires_at,
-        scopes=_scopes(document),
-        tenant=document.get("tenant"),
-        role=document.get("role"),
+        scopes=_scopes(raw_claims),
+        tenant=raw_claims.get("tenant"),
+        role=raw_claims.get("role"),
     )
 
 
-def _require_audience(document: Document, audience: str) -> None:
-    """Refuses a token for several audiences, because each of the others could send it here."""
-    if _present(document, "aud") not in (audience, [audience]):
+def _require_audience(raw_claims: RawClaims, audience: str) -> None:
+    """Refuses a token with several audiences: each other service that receives such a token could use it here."""
+    if _required(raw_claims, "aud") not in (audience, [audience]):
         raise Unauthenticated("the token is for another audience")
 
 
-def _require_valid_times(document: Document, now: float) -> int:
-    expires_at = _instant(document, "exp")
-    if now >= expires_at + CLOCK_SKEW:
+def _require_valid_times(raw_claims: RawClaims, now: float) -> int:
+    expires_at = _epoch_seconds(raw_claims, "exp")
+    if now >= expires_at + CLOCK_SKEW_SECONDS:
         raise Unauthenticated("the token has expired")
-    issued_at = _instant(document, "iat")
-    if issued_at > now + CLOCK_SKEW:
+    issued_at = _epoch_seconds(raw_claims, "iat")
+    if issued_at > now + CLOCK_SKEW_SECONDS:
         raise Unauthenticated("the token was issued in the future")
-    if expires_at - issued_at > MAX_TOKEN_LIFETIME:
-        raise Unauthenticated(f"the token lives longer than {MAX_TOKEN_LIFETIME} seconds")
-    if document.get("nbf") is not None and _instant(document, "nbf") > now + CLOCK_SKEW:
+    if expires_at - issued_at > MAX_TOKEN_LIFETIME_SECONDS:
+        raise Unauthenticated(f"the token lives longer than {MAX_TOKEN_LIFETIME_SECONDS} seconds")
+    if raw_claims.get("nbf") is not None and _epoch_seconds(raw_claims, "nbf") > now + CLOCK_SKEW_SECONDS:
         raise Unauthenticated("the token is not valid yet")
     return expires_at
 
 
-def _present(document: Document, name: str) -> object:
-    value = document.get(name)
+def _required(raw_claims: RawClaims, name: str) -> object:
+    value = raw_claims.get(name)
     if value is None:
         raise Unauthenticated(f"the token has no {name} claim")
     return value
 
 
-def _instant(document: Document, name: str) -> int:
-    value = _present(document, name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LATEST:
+def _epoch_seconds(raw_claims: RawClaims, name: str) -> int:
+    value = _required(raw_claims, name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MAX_EPOCH_SECONDS:
         raise Unauthenticated(f"the token's {name} claim is not a time in epoch seconds")
     return int(value)
 
 
-def _text(document: Document, name: str) -> str:
-    value = _present(document, name)
+def _text(raw_claims: RawClaims, name: str) -> str:
+    value = _required(raw_claims, name)
     if not isinstance(value, str) or not 0 < len(value) <= MAX_CLAIM_LENGTH or not value.isprintable():
         raise Unauthenticated(f"the token's {name} claim is not 1 to {MAX_CLAIM_LENGTH} printable characters")
     return value
 
 
-def _scopes(document: Document) -> frozenset[str]:
-    value = document.get("scope")
+def _scopes(raw_claims: RawClaims) -> frozenset[str]:
+    value = raw_claims.get("scope")
     if value is None or value == "":
         return frozenset()
     if not isinstance(value, str) or not _SCOPE.fullmatch(value):
@@ -99,9 +107,9 @@ def _scopes(document: Document) -> frozenset[str]:
     return frozenset(value.split(" "))
 
 
-def principal_from(claims: Claims, issuer: Issuer) -> Principal:
-    """Returns the user that a token identifies. Raises Unauthenticated if the tenant or the role is malformed, or the
-    issuer belongs to another tenant."""
+def principal_from_claims(claims: Claims, issuer: Issuer) -> Principal:
+    """Returns the user that a token identifies. Raises Unauthenticated if the tenant or the role is malformed, or if
+    the issuer may not issue tokens for the tenant."""
     return Principal(
         tenant=_tenant(claims, issuer),
         subject=claims.subject,
@@ -112,8 +120,8 @@ def principal_from(claims: Claims, issuer: Issuer) -> Principal:
     )
 
 
-def operator_from(claims: Claims, issuer: Issuer) -> Operator:
-    """Returns the operator that a token identifies. Raises Unauthenticated for the token of a tenant."""
+def operator_from_claims(claims: Claims, issuer: Issuer) -> Operator:
+    """Returns the operator that a token identifies. Raises Unauthenticated if the token belongs to a tenant."""
     if claims.tenant is not None or issuer.tenant is not None:
         raise Unauthenticated("a tenant's token cannot be used for the operators' API")
     return Operator(

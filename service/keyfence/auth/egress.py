@@ -1,4 +1,4 @@
-"""Protection against SSRF when keys are fetched: rules for URIs, public addresses, DNS and TLS."""
+"""Protection against server-side request forgery (SSRF) when keys are fetched: rules for URIs, addresses and TLS."""
 
 import ipaddress
 import re
@@ -14,7 +14,10 @@ from urllib3.util import Url, parse_url
 from keyfence.validation import is_loopback_host
 
 MAX_ADDRESSES = 4
+"""How many addresses of a host are tried before the fetch fails."""
+
 MAX_URI_LENGTH = 1024
+"""Characters of a URI that a tenant registers."""
 
 _RESERVED_V4 = tuple(
     ipaddress.IPv4Network(network)
@@ -38,31 +41,36 @@ _RESERVED_V4 = tuple(
         "224.0.0.0/3",
     )
 )
-"""IANA's special-purpose addresses, multicast, and everything above multicast."""
+"""IPv4 networks that are not public: IANA's special-purpose networks, multicast, and everything above multicast."""
 
 _UNICAST_V6 = ipaddress.IPv6Network("2000::/3")
-"""All allocated global unicast addresses. It does not include IPv4-mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96), unique
-local and link-local addresses."""
+"""The range of global unicast addresses. IPv4-mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96), unique local and link-local
+addresses are outside of this range."""
+
 _RESERVED_V6 = tuple(
     ipaddress.IPv6Network(network)
     for network in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 )
-"""Exceptions inside it: protocols such as Teredo, documentation, 6to4 (which contains an IPv4 address), AS112."""
+"""Networks inside the unicast range that are not public: protocols such as Teredo, examples in documentation, 6to4 (an
+address of 6to4 contains an IPv4 address), and AS112."""
 
-_HTTPS = re.compile(r"https://[A-Za-z0-9.:\[\]-]+(?:[/?][!-\"$-\[\]-~]*)?")
-"""No '@' and no '%' in the authority, and no '#' and no backslash anywhere."""
+_HTTPS_URI = re.compile(r"https://[A-Za-z0-9.:\[\]-]+(?:[/?][!-\"$-\[\]-~]*)?")
+"""The URIs that a tenant may register. The authority has no '@' and no '%'. The URI has no '#' and no backslash."""
+
 _HOST_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+
+_NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
 """A host whose last label is a number is an address in another notation, such as 2130706433 for 127.0.0.1."""
+
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
 class BadJwksUri(ValueError):
-    """Keys are not fetched from this URI. The message says what is wrong with it."""
+    """Keys must not be fetched from a URI. The message says what is wrong with the URI."""
 
 
 class EgressDenied(Exception):
-    """The policy does not allow a connection to this host."""
+    """The egress policy does not allow a connection to a host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,35 +86,37 @@ class FetchTarget:
     def authority(self) -> str:
         """The value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == (443 if self.uses_tls else 80) else f"{host}:{self.port}"
+        default_port = _DEFAULT_PORTS["https" if self.uses_tls else "http"]
+        return host if self.port == default_port else f"{host}:{self.port}"
 
 
 def parse_operator_uri(uri: str) -> FetchTarget:
-    """Parses a URI from the settings: any host with https, or this machine also with http. Raises BadJwksUri."""
-    url = _parse(uri)
+    """Parses a URI from the settings. Raises BadJwksUri unless the scheme is https, or http to a loopback address."""
+    url = _try_parse(uri)
     if url is None or not url.host or url.auth is not None or not _is_secure(url.scheme, url.host):
         raise BadJwksUri("a jwks_uri is an https:// URL (http:// only for loopback addresses) without a user name")
-    return _target(url, url.host.strip("[]"))
+    return _fetch_target(url, url.host.strip("[]"))
 
 
 def parse_tenant_uri(uri: str) -> FetchTarget:
-    """Parses a URI from a tenant, which makes this process connect to a host of the tenant's choice. Raises BadJwksUri.
+    """Parses a URI that a tenant registered. Raises BadJwksUri unless its scheme is https and its host may be public.
 
-    The URI is parsed once and the result is used for the connection, so that exactly what was checked is fetched."""
-    if len(uri) > MAX_URI_LENGTH or not _HTTPS.fullmatch(uri):
+    The tenant chooses the host that this process connects to. So the URI is parsed only here, and the connection uses
+    the parsed parts: a second parser could read another host."""
+    if len(uri) > MAX_URI_LENGTH or not _HTTPS_URI.fullmatch(uri):
         limits = f"at most {MAX_URI_LENGTH:,} ASCII characters, without a user name, a fragment or a backslash"
         raise BadJwksUri(f"must be an https:// URL of {limits}")
-    url = _parse(uri)
+    url = _try_parse(uri)
     if url is None or url.port == 0:
         raise BadJwksUri("cannot be parsed as a URL")
-    return _target(url, _public_host(url.host or ""))
+    return _fetch_target(url, _checked_public_host(url.host or ""))
 
 
 def is_public_address(text: str) -> bool:
-    """Whether the text is an address of the public internet.
+    """Whether the text is an IP address of the public internet.
 
-    It uses the lists above and not `ipaddress.is_global`, which differs between Python versions and includes multicast
-    and 6to4."""
+    `ipaddress.is_global` is not used, because its answers differ between Python versions and because multicast and 6to4
+    addresses are global for it."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -119,13 +129,14 @@ def is_public_address(text: str) -> bool:
 
 
 def resolve_host(host: str, port: int) -> Sequence[str]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(address[0]) for _, _, _, _, address in found]
+    """Returns the IP addresses of a host. Raises OSError if the name cannot be resolved."""
+    results = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(socket_address[0]) for _, _, _, _, socket_address in results]
 
 
 @cache
 def system_tls_context() -> ssl.SSLContext:
-    """Returns a context that trusts the certificate authorities of this machine, and checks host names."""
+    """Returns a context that trusts the certificate authorities of this machine and checks host names."""
     return ssl.create_default_context()
 
 
@@ -138,23 +149,25 @@ class EgressPolicy:
     tls_context: Callable[[], ssl.SSLContext] = system_tls_context
 
     def addresses(self, target: FetchTarget) -> Sequence[str]:
-        """Returns the addresses of a host. Raises EgressDenied if there is none, or if any of them is not allowed."""
-        found = list(dict.fromkeys(self.resolve(target.host, target.port)))
-        if not found or not all(map(self.is_allowed, found)):
+        """Returns the addresses of a host. Raises EgressDenied if the host has none, or has one that is not allowed."""
+        addresses = list(dict.fromkeys(self.resolve(target.host, target.port)))
+        if not addresses or not all(map(self.is_allowed, addresses)):
             raise EgressDenied("the host has no address, or has an address that is not allowed")
-        return found[:MAX_ADDRESSES]
+        return addresses[:MAX_ADDRESSES]
 
 
 ANY_ADDRESS = EgressPolicy(is_allowed=lambda _: True)
 PUBLIC_ADDRESSES = EgressPolicy(is_allowed=is_public_address)
 
 
-def _public_host(host: str) -> str:
-    """Returns a host name, or a public address. The addresses of a name are checked when it is resolved."""
+def _checked_public_host(host: str) -> str:
+    """Returns the host name or the IP address. Raises BadJwksUri if the address is not public.
+
+    The addresses behind a host name are checked when the name is resolved."""
     try:
         address = str(ipaddress.ip_address(host.strip("[]")))
     except ValueError:
-        if not _HOST_NAME.fullmatch(host) or _NUMBER.fullmatch(host.rpartition(".")[2]):
+        if not _HOST_NAME.fullmatch(host) or _NUMERIC_LABEL.fullmatch(host.rpartition(".")[2]):
             raise BadJwksUri("has no valid host name") from None
         return host
     if not is_public_address(address):
@@ -162,7 +175,7 @@ def _public_host(host: str) -> str:
     return address
 
 
-def _target(url: Url, host: str) -> FetchTarget:
+def _fetch_target(url: Url, host: str) -> FetchTarget:
     scheme = url.scheme or ""
     return FetchTarget(
         host=host,
@@ -172,7 +185,7 @@ def _target(url: Url, host: str) -> FetchTarget:
     )
 
 
-def _parse(uri: str) -> Url | None:
+def _try_parse(uri: str) -> Url | None:
     try:
         return parse_url(uri)
     except LocationParseError:

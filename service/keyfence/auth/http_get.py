@@ -1,4 +1,4 @@
-"""One HTTP GET, with limits on the address, the time and the size of the answer."""
+"""`http_get`: one HTTP request with limits on the address, the time and the size of the response."""
 
 import io
 import socket
@@ -15,19 +15,23 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 MAX_BODY_BYTES = 64 * 1024
+"""Far more than the key sets of large identity providers, which have a few KiB."""
+
 _CHUNK_BYTES = 8 * 1024
 
 
 class FetchFailed(Exception):
-    """The GET failed. The message is for the log."""
+    """The request failed. The message is for the log and not for clients."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchLimits:
-    """How long the server may send nothing, how long everything may take, and how large the body may be."""
+    """The limits of one request. A request that exceeds a limit fails."""
 
     idle_seconds: float = 2.0
+    """How long the server may send nothing."""
     total_seconds: float = 4.0
+    """How long the whole request may take, from the first connection to the last byte."""
     max_body_bytes: int = MAX_BODY_BYTES
 
 
@@ -35,16 +39,16 @@ DEFAULT_LIMITS = FetchLimits()
 
 
 def http_get(target: FetchTarget, policy: EgressPolicy, limits: FetchLimits = DEFAULT_LIMITS) -> bytes:
-    """Returns the body of an answer with status 200. Raises FetchFailed for everything else.
+    """Returns the body of a response with status 200. Raises FetchFailed for every other status and for errors.
 
-    It blocks for as long as the limits and the resolver allow: call it in a thread. It uses no proxy, because a proxy
-    would resolve the name itself, and it follows no redirect."""
+    The function blocks for as long as the limits and the DNS resolver allow: call it in a thread. It uses no proxy,
+    because a proxy would resolve the host name itself. It follows no redirect."""
     deadline = _Deadline(time.monotonic() + limits.total_seconds, limits.idle_seconds)
     try:
         with _connect(target, policy, deadline) as sock:
-            deadline.send(sock, _request(target))
-            reader = cast("socket.socket", _TimedReader(sock, deadline))
-            return _body(HTTPResponse(reader, method="GET"), limits.max_body_bytes)
+            deadline.send(sock, _request_bytes(target))
+            reader = cast("socket.socket", _DeadlineReader(sock, deadline))
+            return _read_body(HTTPResponse(reader, method="GET"), limits.max_body_bytes)
     except EgressDenied as error:
         raise FetchFailed(str(error)) from None
     except (OSError, HTTPException, ValueError) as error:
@@ -53,24 +57,26 @@ def http_get(target: FetchTarget, policy: EgressPolicy, limits: FetchLimits = DE
 
 @dataclass(frozen=True, slots=True)
 class _Deadline:
-    """The end of the whole GET. A socket's own timeout begins again with every byte; this one does not."""
+    """The time at which the whole request must have ended. The timeout of a socket is no substitute: it begins again
+    with every byte that arrives."""
 
     ends_at: float
     idle_seconds: float
 
-    def next_wait(self) -> float:
-        left = self.ends_at - time.monotonic()
-        if left <= 0:
+    def next_timeout_seconds(self) -> float:
+        """Returns how long the next step may take. Raises TimeoutError after the deadline."""
+        remaining_seconds = self.ends_at - time.monotonic()
+        if remaining_seconds <= 0:
             raise TimeoutError
-        return min(left, self.idle_seconds)
+        return min(remaining_seconds, self.idle_seconds)
 
     def send(self, sock: socket.socket, content: bytes) -> None:
-        sock.settimeout(self.next_wait())
+        sock.settimeout(self.next_timeout_seconds())
         sock.sendall(content)
 
 
-class _TimedReader(io.RawIOBase):
-    """A socket with a deadline, for HTTPResponse, which only calls `makefile` on a socket."""
+class _DeadlineReader(io.RawIOBase):
+    """Reads a socket until the deadline. It replaces a socket for HTTPResponse, which calls only `makefile` on it."""
 
     def __init__(self, sock: socket.socket, deadline: _Deadline) -> None:
         self._sock, self._deadline = sock, deadline
@@ -82,35 +88,35 @@ class _TimedReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: "WriteableBuffer") -> int:
-        self._sock.settimeout(self._deadline.next_wait())
+        self._sock.settimeout(self._deadline.next_timeout_seconds())
         return self._sock.recv_into(buffer)
 
 
 @contextmanager
 def _connect(target: FetchTarget, policy: EgressPolicy, deadline: _Deadline) -> Iterator[socket.socket]:
-    """Connects to one of the addresses that the policy has checked. The certificate must be valid for the host name."""
-    with _open_socket(policy.addresses(target), target.port, deadline) as plain:
+    """Connects to an address that the policy allows. The server's certificate must be valid for the host name."""
+    with _open_socket(policy.addresses(target), target.port, deadline) as tcp_socket:
         if not target.uses_tls:
-            yield plain
+            yield tcp_socket
             return
-        plain.settimeout(deadline.next_wait())
-        with policy.tls_context().wrap_socket(plain, server_hostname=target.host) as sock:
-            yield sock
+        tcp_socket.settimeout(deadline.next_timeout_seconds())
+        with policy.tls_context().wrap_socket(tcp_socket, server_hostname=target.host) as tls_socket:
+            yield tls_socket
 
 
 def _open_socket(addresses: Sequence[str], port: int, deadline: _Deadline) -> socket.socket:
-    """Tries the addresses in turn. Raises the error of the last one."""
-    *others, last = addresses
-    for address in others:
+    """Tries the addresses one after the other. Raises the error of the last address if no connection succeeds."""
+    *first_addresses, last_address = addresses
+    for address in first_addresses:
         try:
-            return socket.create_connection((address, port), timeout=deadline.next_wait())
+            return socket.create_connection((address, port), timeout=deadline.next_timeout_seconds())
         except OSError:
             continue
-    return socket.create_connection((last, port), timeout=deadline.next_wait())
+    return socket.create_connection((last_address, port), timeout=deadline.next_timeout_seconds())
 
 
-def _request(target: FetchTarget) -> bytes:
-    lines = (
+def _request_bytes(target: FetchTarget) -> bytes:
+    header_lines = (
         f"GET {target.request_target} HTTP/1.1",
         f"Host: {target.authority}",
         "Accept: application/json",
@@ -118,10 +124,10 @@ def _request(target: FetchTarget) -> bytes:
         "User-Agent: keyfence",
         "Connection: close",
     )
-    return "\r\n".join((*lines, "", "")).encode("ascii")
+    return "\r\n".join((*header_lines, "", "")).encode("ascii")
 
 
-def _body(response: HTTPResponse, max_bytes: int) -> bytes:
+def _read_body(response: HTTPResponse, max_bytes: int) -> bytes:
     response.begin()
     if response.status != 200:
         raise FetchFailed(f"status {response.status}")
@@ -130,6 +136,6 @@ def _body(response: HTTPResponse, max_bytes: int) -> bytes:
         body += chunk
         if len(body) > max_bytes:
             raise FetchFailed(f"more than {max_bytes} bytes")
-    if response.length:
+    if response.length:  # bytes that Content-Length promised and that did not arrive
         raise FetchFailed("ended too early")
     return bytes(body)

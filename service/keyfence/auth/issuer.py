@@ -1,4 +1,4 @@
-"""`Issuer`: a URL and the keys that sign its tokens; issuers from the settings; which URLs an issuer can have."""
+"""`Issuer`: the URL of an identity provider and the keys that sign its tokens. Issuers from the settings."""
 
 import re
 import time
@@ -14,24 +14,27 @@ from keyfence.settings import IssuerSettings
 from keyfence_iam.tenant import TenantId, parse_tenant_id
 
 MAX_ISSUER_LENGTH = 512
+"""Characters of an issuer's URL."""
 
-_HTTPS = re.compile(
+_ISSUER_URL = re.compile(
     r"https://(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[\w.~%!$&'()*+,;=:@/-]*)?",
     re.ASCII,
 )
-"""RFC 8414, section 2: https, no query, no fragment. In addition: no user name."""
+"""The URLs that RFC 8414, section 2, allows: https, without a query and without a fragment. A user name, which the RFC
+allows, is refused too."""
 
 Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issuer:
-    """An accepted issuer of tokens. `url` must equal a token's `iss` exactly. If `tenant` is set, the issuer may only
-    issue tokens for that tenant."""
+    """An issuer whose tokens are accepted."""
 
     url: str
+    """The `iss` claim of the issuer's tokens must equal this URL exactly."""
     keys: KeySet
     tenant: TenantId | None = None
+    """The only tenant that the issuer may issue tokens for. None: the issuer may issue tokens for every tenant."""
 
 
 class IssuerLookup(Protocol):
@@ -41,32 +44,33 @@ class IssuerLookup(Protocol):
 
 
 def issuer_from_settings(settings: IssuerSettings, *, clock: Clock = time.monotonic) -> Issuer:
-    """Returns the issuer of the settings. Raises ValueError, with the issuer's URL, if the settings are wrong."""
+    """Raises ValueError, with the issuer's URL in its message, if the settings are wrong."""
     try:
         tenant = None if settings.tenant is None else parse_tenant_id(settings.tenant)
-        return Issuer(url=settings.issuer, keys=_keys(settings, clock), tenant=tenant)
+        return Issuer(url=settings.issuer, keys=_key_set(settings, clock), tenant=tenant)
     except ValueError as error:
         raise ValueError(f"issuer {settings.issuer}: {error}") from None
 
 
 def issuers_by_url(issuers: Iterable[Issuer]) -> Mapping[str, Issuer]:
     """Raises ValueError if two issuers have the same URL."""
-    known: dict[str, Issuer] = {}
+    by_url: dict[str, Issuer] = {}
     for issuer in issuers:
-        if known.setdefault(issuer.url, issuer) is not issuer:
-            raise ValueError(f"issuer {issuer.url} is configured twice")
-    return known
+        first_with_url = by_url.setdefault(issuer.url, issuer)
+        if first_with_url is not issuer:
+            raise ValueError(f"issuer {issuer.url} is configured twice; remove one of the two entries")
+    return by_url
 
 
 def is_issuer_url(text: str) -> bool:
-    """Whether the text can be the URL of an issuer. The URL is not normalized, because it is compared exactly."""
-    return len(text) <= MAX_ISSUER_LENGTH and _HTTPS.fullmatch(text) is not None
+    """Whether an issuer can have this URL. The text is not normalized, because `iss` claims are compared exactly."""
+    return len(text) <= MAX_ISSUER_LENGTH and _ISSUER_URL.fullmatch(text) is not None
 
 
-def _keys(settings: IssuerSettings, clock: Clock) -> KeySet:
+def _key_set(settings: IssuerSettings, clock: Clock) -> KeySet:
     if settings.jwks is not None and settings.jwks_uri is None:
         return FixedKeys(parse_jwks_strictly(settings.jwks))
     if settings.jwks_uri is not None and settings.jwks is None:
-        source = JwksUrl(parse_operator_uri(settings.jwks_uri))
-        return FetchedKeys(source.fetch, clock=clock, issuer=settings.issuer)
+        jwks_url = JwksUrl(parse_operator_uri(settings.jwks_uri))
+        return FetchedKeys(jwks_url.fetch, clock=clock, issuer=settings.issuer)
     raise ValueError("set exactly one of jwks and jwks_uri")

@@ -1,4 +1,4 @@
-"""Parses JSON Web Keys (JWK) and key sets (JWKS), and decides which algorithms a key may verify."""
+"""Parses JSON Web Keys (JWK) and key sets (JWKS), and refuses keys that are weak, private or of another type."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -11,25 +11,29 @@ from jwt.exceptions import PyJWTError
 from keyfence.auth.signature_algorithms import ALGORITHMS_BY_KEY_TYPE, VerificationKey
 
 MAX_KID_LENGTH = 256
+"""Characters of a key's id."""
+
 MIN_RSA_BITS = 2048
 MAX_RSA_BITS = 8192
 MAX_RSA_EXPONENT = 2**32
-"""Limits on RSA keys. Keys come from others too: with larger numbers, each verification would take milliseconds."""
+"""Upper limits on RSA keys. A tenant chooses its keys, and with larger numbers a verification takes milliseconds."""
 
 _PRIVATE_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+"""Members of a JWK that contain a private or a symmetric key (RFC 7518, section 6)."""
 
 
 class UnusableKey(ValueError):
-    """A JWK is not a public signing key of an accepted type and strength."""
+    """A JWK that is not a public signing key of an accepted type and strength. The message has the reason."""
 
 
 def parse_jwk(jwk: object) -> VerificationKey:
-    """Raises UnusableKey, with the reason, if the JWK cannot be used."""
+    """Raises UnusableKey if signatures must not be verified with this JWK."""
     if not isinstance(jwk, dict):
-        raise UnusableKey("a key is a JSON object")
+        raise UnusableKey("a key must be a JSON object")
     _require_public_signing_key(jwk)
     algorithms = _algorithms(jwk)
-    return VerificationKey(kid=_kid(jwk), public=_public(jwk, min(algorithms)), algorithms=algorithms)
+    # PyJWT needs one algorithm to read a key. All algorithms of a key type read the same numbers.
+    return VerificationKey(kid=_kid(jwk), public_key=_public_key(jwk, min(algorithms)), algorithms=algorithms)
 
 
 def _kid(jwk: Mapping[str, object]) -> str:
@@ -50,64 +54,66 @@ def _require_public_signing_key(jwk: Mapping[str, object]) -> None:
 
 
 def _algorithms(jwk: Mapping[str, object]) -> frozenset[str]:
-    """Returns the algorithms of the key's type, or only the one in `alg` if the key has it."""
-    fitting = ALGORITHMS_BY_KEY_TYPE.get("RSA" if jwk.get("kty") == "RSA" else f"{jwk.get('kty')} {jwk.get('crv')}")
-    if fitting is None:
-        raise UnusableKey("a key is RSA, EC on P-256, P-384 or P-521, or OKP on Ed25519 or Ed448")
-    named = jwk.get("alg")
-    if named is None:
-        return fitting
-    if not isinstance(named, str) or named not in fitting:
+    """Returns the algorithm in the key's `alg`, or all algorithms of the key's type if the key has no `alg`."""
+    key_type = "RSA" if jwk.get("kty") == "RSA" else f"{jwk.get('kty')} {jwk.get('crv')}"
+    algorithms_of_type = ALGORITHMS_BY_KEY_TYPE.get(key_type)
+    if algorithms_of_type is None:
+        raise UnusableKey("a key must be RSA, EC on P-256, P-384 or P-521, or OKP on Ed25519 or Ed448")
+    algorithm = jwk.get("alg")
+    if algorithm is None:
+        return algorithms_of_type
+    if not isinstance(algorithm, str) or algorithm not in algorithms_of_type:
         raise UnusableKey("a key's alg does not fit its kty and crv")
-    return frozenset({named})
+    return frozenset({algorithm})
 
 
-def _public(jwk: dict[str, object], algorithm: str) -> AllowedPublicKeys:
+def _public_key(jwk: dict[str, object], algorithm: str) -> AllowedPublicKeys:
     try:
-        public: AllowedPublicKeys = PyJWK(jwk, algorithm=algorithm).key
+        public_key: AllowedPublicKeys = PyJWK(jwk, algorithm=algorithm).key
     except (PyJWTError, ValueError, TypeError, KeyError):
         raise UnusableKey("a key's numbers cannot be read") from None
-    if isinstance(public, RSAPublicKey):
-        _require_safe_size(public)
-    return public
+    if isinstance(public_key, RSAPublicKey):
+        _require_safe_size(public_key)
+    return public_key
 
 
-def _require_safe_size(public: RSAPublicKey) -> None:
-    if not MIN_RSA_BITS <= public.key_size <= MAX_RSA_BITS:
-        raise UnusableKey(f"an RSA key has at least {MIN_RSA_BITS} bits and at most {MAX_RSA_BITS}")
-    if public.public_numbers().e > MAX_RSA_EXPONENT:
-        raise UnusableKey(f"an RSA key's exponent is at most {MAX_RSA_EXPONENT:,}")
+def _require_safe_size(public_key: RSAPublicKey) -> None:
+    if not MIN_RSA_BITS <= public_key.key_size <= MAX_RSA_BITS:
+        raise UnusableKey(f"an RSA key must have at least {MIN_RSA_BITS} bits and at most {MAX_RSA_BITS}")
+    if public_key.public_numbers().e > MAX_RSA_EXPONENT:
+        raise UnusableKey(f"an RSA key's exponent must be at most {MAX_RSA_EXPONENT:,}")
 
 
 class MalformedJwks(ValueError):
-    """A document is not a usable key set."""
+    """A document that is not a usable key set. The message has the reason."""
 
 
 def parse_jwks_leniently(document: object) -> Mapping[str, VerificationKey]:
-    """Returns the usable keys of a set and ignores the others. If two keys have the same kid, neither is used."""
-    keys = [key for key in map(_find_signing_key, _entries(document)) if key is not None]
-    shared = _shared_kids(keys)
-    return {key.kid: key for key in keys if key.kid not in shared}
+    """Returns the usable keys of a key set by their kid. Keys that share a kid are left out, because a token names its
+    key only by the kid."""
+    keys = [key for key in map(_parse_jwk_or_none, _jwks_entries(document)) if key is not None]
+    shared_kids = _shared_kids(keys)
+    return {key.kid: key for key in keys if key.kid not in shared_kids}
 
 
 def parse_jwks_strictly(document: object) -> Mapping[str, VerificationKey]:
-    """Returns the keys of a set. Raises UnusableKey or MalformedJwks if any of them cannot be used."""
-    keys = [parse_jwk(entry) for entry in _entries(document)]
+    """Returns the keys of a key set by their kid. Raises UnusableKey or MalformedJwks if any key cannot be used."""
+    keys = [parse_jwk(entry) for entry in _jwks_entries(document)]
     if not keys:
-        raise MalformedJwks("a JWKS has at least one key")
-    if shared := _shared_kids(keys):
-        raise MalformedJwks(f"a JWKS has two keys under one kid: {', '.join(sorted(shared))}")
+        raise MalformedJwks("a JWKS must have at least one key")
+    if shared_kids := _shared_kids(keys):
+        raise MalformedJwks(f"a JWKS must not have two keys with the same kid: {', '.join(sorted(shared_kids))}")
     return {key.kid: key for key in keys}
 
 
-def _entries(document: object) -> list[object]:
+def _jwks_entries(document: object) -> list[object]:
     entries = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(entries, list):
-        raise MalformedJwks("a JWKS is a JSON object with a list of keys")
+        raise MalformedJwks('a JWKS must be a JSON object with a list of keys: {"keys": [...]}')
     return entries
 
 
-def _find_signing_key(entry: object) -> VerificationKey | None:
+def _parse_jwk_or_none(entry: object) -> VerificationKey | None:
     try:
         return parse_jwk(entry)
     except UnusableKey:

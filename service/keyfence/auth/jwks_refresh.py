@@ -1,4 +1,5 @@
-"""The keys of an issuer: `FixedKeys`, or `FetchedKeys` from a URL, which are refreshed and survive outages."""
+"""`FetchedKeys`: the keys of an issuer, fetched from its jwks_uri. They are refreshed, and survive an outage of the
+issuer's server."""
 
 import asyncio
 import math
@@ -13,36 +14,43 @@ import structlog
 from keyfence.auth.egress import ANY_ADDRESS, PUBLIC_ADDRESSES, EgressPolicy, FetchTarget, parse_tenant_uri
 from keyfence.auth.http_get import DEFAULT_LIMITS, FetchFailed, FetchLimits, http_get
 from keyfence.auth.jwk_parser import parse_jwks_leniently
-from keyfence.auth.key_set import Keys, KeySet, keep_unchanged
+from keyfence.auth.key_set import KeysById, KeySet, reuse_unchanged_keys
 from keyfence.auth.signature_algorithms import VerificationKey
 from keyfence.errors import Throttled
 
 MAX_KEYS = 64
-FETCH_THREADS = 16
-REFRESH_TASK = "jwks-refresh"
+"""Keys of one fetched key set. Providers publish two or three."""
 
-Run = Callable[[Callable[[], Keys]], Awaitable[Keys]]
+FETCH_THREADS = 16
+"""Threads that fetch the key sets of tenants. So at most this many slow servers are waited for at the same time."""
+
+REFRESH_TASK_NAME = "jwks-refresh"
+
+RunInThread = Callable[[Callable[[], KeysById]], Awaitable[KeysById]]
 """Runs a blocking fetch in a thread."""
 
 log = structlog.get_logger(__name__)
 
 
 class JwksUnavailable(Exception):
-    """The key set could not be fetched. The message is for the log."""
+    """A key set could not be fetched. The message is for the log and not for clients."""
 
 
 @dataclass(frozen=True, slots=True)
 class JwksUrl:
-    """A URL that serves a key set."""
+    """The address of a key set, with the policy and the limits of a fetch from it."""
 
     target: FetchTarget
     egress: EgressPolicy = ANY_ADDRESS
     limits: FetchLimits = DEFAULT_LIMITS
 
-    def fetch(self) -> Keys:
-        """Returns the usable keys. Raises JwksUnavailable. It can block for seconds: call it in a thread."""
+    def fetch(self) -> KeysById:
+        """Returns the usable keys of the key set. Raises JwksUnavailable if the key set cannot be fetched or parsed.
+
+        The method can block for seconds: call it in a thread."""
         try:
-            keys = parse_jwks_leniently(orjson.loads(http_get(self.target, self.egress, self.limits)))
+            body = http_get(self.target, self.egress, self.limits)
+            keys = parse_jwks_leniently(orjson.loads(body))
         except FetchFailed as error:
             raise JwksUnavailable(str(error)) from error
         except ValueError as error:
@@ -54,48 +62,54 @@ class JwksUrl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshPolicy:
-    """How often a key set is fetched, how long it is fresh and usable, and how long requests wait (all in seconds)."""
+    """How often a key set is fetched, and how long its keys are used."""
 
-    min_interval: float = 10
+    min_interval_seconds: float = 10
+    """The shortest time between two fetches. It protects the issuer from tokens with invented kids."""
     fresh_seconds: float = 600
+    """An older key set is fetched again when a request needs it."""
     usable_seconds: float = 3600
+    """An older key set is not used, even during an outage: a key that the issuer has withdrawn must stop working."""
     wait_seconds: float = 5
+    """How long a request waits for a fetch."""
 
 
 class FetchedKeys:
-    """Keys from a URL. They are fetched if a kid is unknown or the set is no longer fresh, but not more often than the
-    policy allows.
+    """The keys of an issuer, fetched from a URL. They are fetched again if a kid is unknown or the key set is no longer
+    fresh, but not more often than the policy allows.
 
-    One fetch runs at a time, and all requests wait for it. If the source fails, known keys stay valid until the set is
-    no longer usable, and requests for them do not wait. A request for a key that cannot be judged then gets Throttled
-    and not Unauthenticated: the outage is on our side, and the client should send the same token again."""
+    One fetch runs at a time, and all requests wait for it. During an outage of the issuer's server, fetched keys stay
+    valid as long as the policy calls them usable, and requests with these keys do not wait. A request with another key
+    gets Throttled and not Unauthenticated: the key may be valid, so the client should send the same token again."""
 
     def __init__(
         self,
-        fetch: Callable[[], Keys],
+        fetch: Callable[[], KeysById],
         *,
         clock: Callable[[], float] = time.monotonic,
-        refresh: RefreshPolicy | None = None,
-        run: Run = asyncio.to_thread,
+        policy: RefreshPolicy | None = None,
+        run_in_thread: RunInThread = asyncio.to_thread,
         issuer: str = "",
     ) -> None:
-        self._fetch, self._clock, self._policy, self._run = fetch, clock, refresh or RefreshPolicy(), run
-        self._issuer = issuer
-        self._keys: Keys = {}
+        """`issuer` is only for the log."""
+        self._fetch, self._clock, self._policy = fetch, clock, policy or RefreshPolicy()
+        self._run_in_thread, self._issuer = run_in_thread, issuer
+        self._keys: KeysById = {}
         self._fetched_at = self._tried_at = -math.inf
         self._is_failing = False
         self._refresh: asyncio.Task[None] | None = None
 
     async def find(self, kid: str) -> VerificationKey | None:
-        if kid not in self._keys or self._age() >= self._policy.fresh_seconds:
+        """Returns the key, or None if the issuer has no key with this kid. Raises Throttled if that is not certain."""
+        if kid not in self._keys or self._age_seconds() >= self._policy.fresh_seconds:
             self._start_refresh_if_due()
-            await self._wait_for_refresh(is_known=kid in self._keys)
-        return self._known_key(kid)
+            await self._wait_for_refresh(is_known_key=kid in self._keys)
+        return self._find_fetched(kid)
 
     def contains(self, key: VerificationKey) -> bool:
-        return self._keys.get(key.kid) is key and self._age() < self._policy.usable_seconds
+        return self._keys.get(key.kid) is key and self._age_seconds() < self._policy.usable_seconds
 
-    def _age(self) -> float:
+    def _age_seconds(self) -> float:
         return self._clock() - self._fetched_at
 
     def _is_refreshing(self) -> bool:
@@ -103,14 +117,15 @@ class FetchedKeys:
 
     def _start_refresh_if_due(self) -> None:
         now = self._clock()
-        if not self._is_refreshing() and now - self._tried_at >= self._policy.min_interval:
+        if not self._is_refreshing() and now - self._tried_at >= self._policy.min_interval_seconds:
             self._tried_at = now
-            self._refresh = asyncio.create_task(self._run_refresh(), name=REFRESH_TASK)
+            self._refresh = asyncio.create_task(self._run_refresh(), name=REFRESH_TASK_NAME)
 
-    async def _wait_for_refresh(self, *, is_known: bool) -> None:
-        """Waits for the current fetch, but not for long. During an outage, requests for known keys do not wait."""
-        need_not_wait = is_known and self._is_failing and self._age() < self._policy.usable_seconds
-        if self._refresh is None or self._refresh.done() or need_not_wait:
+    async def _wait_for_refresh(self, *, is_known_key: bool) -> None:
+        """Waits for the running fetch, at most `wait_seconds`. During an outage, a request with a known key does not
+        wait. A fetch that takes longer than `wait_seconds` counts as an outage."""
+        needs_no_fetch = is_known_key and self._is_failing and self._age_seconds() < self._policy.usable_seconds
+        if self._refresh is None or self._refresh.done() or needs_no_fetch:
             return
         _, unfinished = await asyncio.wait({self._refresh}, timeout=self._policy.wait_seconds)
         self._is_failing = self._is_failing or bool(unfinished)
@@ -118,52 +133,51 @@ class FetchedKeys:
     async def _run_refresh(self) -> None:
         started_at = self._clock()
         try:
-            fetched = await self._run(self._fetch)
+            fetched_keys = await self._run_in_thread(self._fetch)
         except JwksUnavailable as error:
             self._is_failing = True
             log.warning("jwks_unavailable", issuer=self._issuer, reason=str(error))
         else:
-            self._keys = keep_unchanged(self._keys, fetched)
+            self._keys = reuse_unchanged_keys(self._keys, fetched_keys)
             self._fetched_at, self._is_failing = started_at, False
 
-    def _known_key(self, kid: str) -> VerificationKey | None:
-        """Returns the key, or None if the set certainly does not have it. Raises Throttled if that is not certain."""
+    def _find_fetched(self, kid: str) -> VerificationKey | None:
         key = self._keys.get(kid)
-        is_uncertain = key is None and (self._is_failing or self._is_refreshing())
-        if is_uncertain or self._age() >= self._policy.usable_seconds:
-            raise self._outage()
+        may_be_new_key = key is None and (self._is_failing or self._is_refreshing())
+        if may_be_new_key or self._age_seconds() >= self._policy.usable_seconds:
+            raise self._outage_error()
         return key
 
-    def _outage(self) -> Throttled:
-        wait = max(1.0, self._tried_at + self._policy.min_interval - self._clock())
+    def _outage_error(self) -> Throttled:
+        next_fetch_at = self._tried_at + self._policy.min_interval_seconds
+        retry_seconds = max(1.0, next_fetch_at - self._clock())
         message = "the keys of the token's issuer cannot be fetched at the moment; retry"
-        return Throttled(message, retryAfterMs=math.ceil(wait * 1000))
+        return Throttled(message, retryAfterMs=math.ceil(retry_seconds * 1000))
 
 
 class JwksFetcher:
-    """Makes the key sets of tenants' issuers, and fetches them in its own threads.
+    """Makes the key sets of tenants' issuers, and fetches them in threads that nothing else in the process uses.
 
-    A key set is fetched by one thread at a time, so a slow provider occupies at most one. Nothing else in the process
-    uses these threads."""
+    One thread at a time fetches a key set, so a slow server of one issuer occupies at most one thread."""
 
     def __init__(
         self,
         *,
         egress: EgressPolicy = PUBLIC_ADDRESSES,
         limits: FetchLimits = DEFAULT_LIMITS,
-        refresh: RefreshPolicy | None = None,
+        policy: RefreshPolicy | None = None,
         threads: int = FETCH_THREADS,
     ) -> None:
-        self._egress, self._limits, self._refresh = egress, limits, refresh
+        self._egress, self._limits, self._policy = egress, limits, policy
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="jwks")
 
-    def key_set(self, uri: str, issuer: str) -> KeySet:
+    def key_set(self, jwks_uri: str, issuer: str) -> KeySet:
         """Raises BadJwksUri if a tenant may not use this URI."""
-        source = JwksUrl(parse_tenant_uri(uri), self._egress, self._limits)
-        return FetchedKeys(source.fetch, refresh=self._refresh, run=self._run, issuer=issuer)
+        jwks_url = JwksUrl(parse_tenant_uri(jwks_uri), self._egress, self._limits)
+        return FetchedKeys(jwks_url.fetch, policy=self._policy, run_in_thread=self._run_in_thread, issuer=issuer)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _run(self, fetch: Callable[[], Keys]) -> Keys:
+    async def _run_in_thread(self, fetch: Callable[[], KeysById]) -> KeysById:
         return await asyncio.get_running_loop().run_in_executor(self._threads, fetch)

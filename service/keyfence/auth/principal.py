@@ -1,4 +1,4 @@
-"""The callers that a token can identify: a `Principal` in a tenant, with a `Role`, or an `Operator`."""
+"""The callers that a token can identify: a `Principal` (a user of a tenant, with a `Role`) or an `Operator`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,23 +7,25 @@ from keyfence_iam.tenant import TenantId
 
 
 class Role(StrEnum):
-    """The roles of users, from the strongest to the weakest. Each role covers all that follow it."""
+    """The roles of users, from the strongest to the weakest. A role may do everything that weaker roles may do."""
 
     OWNER = "OWNER"
     ADMIN = "ADMIN"
     MEMBER = "MEMBER"
     VIEWER = "VIEWER"
 
-    def covers(self, needed: "Role") -> bool:
-        return _RANK[self] <= _RANK[needed]
+    def covers(self, required: "Role") -> bool:
+        """Whether this role is the required role or a stronger one."""
+        return _RANKS[self] <= _RANKS[required]
 
 
-_RANK = {role: rank for rank, role in enumerate(Role)}
+_RANKS = {role: rank for rank, role in enumerate(Role)}
+"""0 is the strongest role."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """A caller that belongs to one tenant. `expires_at` is the token's `exp`, in epoch seconds."""
+    """A user of a tenant, as a verified token identifies it. `expires_at` is the token's `exp`, in epoch seconds."""
 
     tenant: TenantId
     subject: str
@@ -35,7 +37,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """A caller that operates the service and belongs to no tenant."""
+    """A caller of the operators' API, who belongs to no tenant."""
 
     subject: str
     token_id: str

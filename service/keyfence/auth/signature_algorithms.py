@@ -14,21 +14,25 @@ ALGORITHMS_BY_KEY_TYPE: Mapping[str, frozenset[str]] = {
     "OKP Ed25519": frozenset({"EdDSA"}),
     "OKP Ed448": frozenset({"EdDSA"}),
 }
+"""Signature algorithms by the `kty` of a key and, except for RSA, its `crv`."""
 
-ALGORITHMS = frozenset[str]().union(*ALGORITHMS_BY_KEY_TYPE.values())
-_JWS = PyJWS(algorithms=sorted(ALGORITHMS))
+ACCEPTED_ALGORITHMS = frozenset[str]().union(*ALGORITHMS_BY_KEY_TYPE.values())
+_JWS = PyJWS(algorithms=sorted(ACCEPTED_ALGORITHMS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerificationKey:
-    """A public key of an issuer, with the algorithms that it may verify."""
+    """A public key of an issuer, with the algorithms that it may be used for."""
 
     kid: str
-    public: AllowedPublicKeys
+    public_key: AllowedPublicKeys
     algorithms: frozenset[str]
 
     def verifies(self, content: bytes, *, algorithm: str, signature: bytes) -> bool:
-        """Whether the signature is valid. The algorithm comes from the token, so the key must allow it."""
+        """Whether the signature is valid.
+
+        The caller takes the algorithm from the token, so anybody can choose it. An algorithm that is not one of this
+        key's is refused."""
         if algorithm not in self.algorithms:
             return False
-        return _JWS.get_algorithm_by_name(algorithm).verify(content, self.public, signature)
+        return _JWS.get_algorithm_by_name(algorithm).verify(content, self.public_key, signature)

@@ -1,4 +1,4 @@
-"""`TenantIssuers`: issuers that tenants register themselves, cached for seconds, with their key sets."""
+"""`TenantIssuerCache`: the issuers that tenants have registered, with their key sets, cached for seconds."""
 
 import asyncio
 import math
@@ -12,24 +12,29 @@ import orjson
 
 from keyfence.auth.issuer import Issuer, is_issuer_url
 from keyfence.auth.jwk_parser import parse_jwks_leniently
-from keyfence.auth.key_set import FixedKeys, KeySet, keep_unchanged
+from keyfence.auth.key_set import FixedKeys, KeySet, reuse_unchanged_keys
 from keyfence.auth.signature_algorithms import VerificationKey
 from keyfence.errors import Throttled
 from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import TokenBucket
 
-MAX_AGE = 5.0
-ABSENT_SECONDS = 1.0
-"""How long the cache remembers that an issuer does not exist."""
-EARLY_LOOKUP_INTERVAL = 1.0
-"""The shortest time between two early lookups of one issuer. A lookup is early if an unknown kid is the reason."""
+MAX_AGE_SECONDS = 5.0
+"""How long a cached issuer is used. A change of an issuer takes effect everywhere after this time."""
+
+NEGATIVE_CACHE_SECONDS = 1.0
+"""How long the cache remembers that no tenant has registered an issuer."""
+
+EARLY_LOOKUP_INTERVAL_SECONDS = 1.0
+"""The shortest time between two early lookups of one issuer. A lookup is early if a token has an unknown kid while the
+cached issuer is still fresh."""
+
 MAX_CACHED_ISSUERS = 10_000
 
-V = TypeVar("V")
+Value = TypeVar("Value")
 
 
 class IssuerRecord(Protocol):
-    """A tenant's issuer as it is stored. Either `jwks` (JSON text) or `jwks_uri` is set."""
+    """A tenant's issuer as it is stored. Exactly one of `jwks` (JSON text) and `jwks_uri` is set."""
 
     @property
     def issuer(self) -> str: ...
@@ -42,20 +47,21 @@ class IssuerRecord(Protocol):
 
 
 def keys_digest(record: IssuerRecord) -> bytes:
-    """Returns a digest that changes if the keys or their URI change."""
+    """Returns a digest that changes when the keys or the URI of a record change."""
     return sha256(repr((record.jwks, record.jwks_uri)).encode()).digest()
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class TenantKeySet:
-    """The keys of a tenant's issuer. They are valid for `max_age` seconds after the last lookup of its record.
+    """The keys of a tenant's issuer. They are valid for `max_age_seconds` after the last lookup of the issuer's record.
 
-    For an unknown kid the record is looked up again before the token is refused: the key may be a new one."""
+    If a kid is unknown, the record is looked up again before the token is refused: the tenant may have added a key."""
 
     keys: KeySet
-    max_age: float
+    max_age_seconds: float
     clock: Callable[[], float]
     refresh: Callable[["TenantKeySet"], Awaitable[None]]
+    """Looks up the record again, and replaces `keys` if the record has changed."""
     looked_up_at: float = -math.inf
 
     async def find(self, kid: str) -> VerificationKey | None:
@@ -68,19 +74,20 @@ class TenantKeySet:
         return self.is_fresh() and self.keys.contains(key)
 
     def is_fresh(self) -> bool:
-        return self.clock() - self.looked_up_at < self.max_age
+        return self.clock() - self.looked_up_at < self.max_age_seconds
 
     def revoke(self) -> None:
-        """Removes all keys: the issuer was deleted, or belongs to another tenant now."""
+        """Removes all keys, so that cached tokens of this issuer are refused too."""
         self.keys = FixedKeys({})
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class _CachedIssuer:
     issuer: Issuer
-    keys: TenantKeySet
-    digest: bytes
+    key_set: TenantKeySet
+    keys_digest: bytes
     early_lookup_at: float = -math.inf
+    """When the last early lookup of this issuer started."""
 
 
 @dataclass(slots=True, eq=False)
@@ -89,74 +96,83 @@ class _Lookup:
     task: "asyncio.Task[Issuer | None]"
 
 
-class TenantIssuers:
-    """Finds tenants' issuers by their URL, as they were at most `max_age` seconds ago. Older ones are not used, even if
-    they cannot be looked up again.
+class TenantIssuerCache:
+    """Finds the issuers of tenants by their URL. An issuer that was looked up more than `max_age_seconds` ago is looked
+    up again. If that fails, the request fails: an outdated issuer is not used.
 
-    Each URL has one lookup at a time, and all requests wait for it. Lookups of unknown issuers and early lookups share
-    a budget: a client that sends invented issuers or kids gets Throttled, and does not slow down others."""
+    Only one lookup of a URL runs at a time, and all requests with this URL wait for it. Lookups of unknown issuers and
+    early lookups share a budget. A client that invents issuers or kids uses up the budget and gets Throttled. Tokens of
+    issuers in the cache do not need the budget."""
 
     def __init__(
         self,
-        look_up: Callable[[str], Awaitable[IssuerRecord | None]],
-        fetched_keys: Callable[[str, str], KeySet],
+        find_record: Callable[[str], Awaitable[IssuerRecord | None]],
+        new_fetched_keys: Callable[[str, str], KeySet],
         budget: TokenBucket,
         *,
-        max_age: float = MAX_AGE,
+        max_age_seconds: float = MAX_AGE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         max_cached: int = MAX_CACHED_ISSUERS,
     ) -> None:
-        """`look_up` reads the record of a URL. `fetched_keys` makes the key set of a jwks_uri and an issuer's URL."""
-        self._look_up, self._fetched_keys, self._budget = look_up, fetched_keys, budget
-        self._max_age, self._clock, self._sleep, self._max_cached = max_age, clock, sleep, max_cached
+        """`find_record` reads the stored issuer of a URL. `new_fetched_keys` returns the key set of a jwks_uri; its
+        second argument is the URL of the issuer."""
+        self._find_record, self._new_fetched_keys, self._budget = find_record, new_fetched_keys, budget
+        self._max_age_seconds, self._clock, self._sleep, self._max_cached = max_age_seconds, clock, sleep, max_cached
         self._cached: dict[str, _CachedIssuer] = {}
-        self._absent: dict[str, float] = {}
+        self._absence_seen_at: dict[str, float] = {}
         self._lookups: dict[str, _Lookup] = {}
 
     async def find(self, url: str) -> Issuer | None:
-        """Returns the issuer, or None if no tenant has registered it. Raises Throttled if the budget is used up."""
+        """Returns None if no tenant has registered the URL. Raises Throttled if the budget for lookups is used up."""
         cached, now = self._cached.get(url), self._clock()
         if cached is not None:
-            return cached.issuer if cached.keys.is_fresh() else await self._looked_up(url, now - self._max_age)
-        if not is_issuer_url(url) or now - self._absent.get(url, -math.inf) < ABSENT_SECONDS:
+            if cached.key_set.is_fresh():
+                return cached.issuer
+            return await self._await_lookup(url, started_after=now - self._max_age_seconds)
+        is_known_absent = now - self._absence_seen_at.get(url, -math.inf) < NEGATIVE_CACHE_SECONDS
+        if is_known_absent or not is_issuer_url(url):
             return None
-        return await self._looked_up(url, now - ABSENT_SECONDS)
+        return await self._await_lookup(url, started_after=now - NEGATIVE_CACHE_SECONDS)
 
     def invalidate(self, url: str) -> None:
-        """Makes everything known about an issuer too old, lookups in progress included. For changes in this process."""
-        self._absent.pop(url, None)
+        """Makes the next request look up the issuer again. This process calls it after it has changed the issuer. The
+        result of a lookup that is running now counts as outdated too."""
+        self._absence_seen_at.pop(url, None)
         if cached := self._cached.get(url):
-            cached.keys.looked_up_at = -math.inf
+            cached.key_set.looked_up_at = -math.inf
         if lookup := self._lookups.pop(url, None):
             lookup.started_at = -math.inf
 
-    async def _looked_up(self, url: str, not_before: float, *, early: bool = False) -> Issuer | None:
-        """Returns the result of a lookup that started at this time or later. A canceled request does not cancel the
-        lookup, because others may wait for it."""
+    async def _await_lookup(self, url: str, *, started_after: float, is_early: bool = False) -> Issuer | None:
+        """Returns the result of a lookup that started at `started_after` or later, and starts one if none is running.
+
+        A cancelled request does not cancel the lookup, because other requests may wait for it."""
         while True:
-            lookup = self._lookups.get(url) or self._start_lookup(url, early=early)
+            lookup = self._lookups.get(url) or self._start_lookup(url, is_early=is_early)
             issuer = await asyncio.shield(lookup.task)
-            if lookup.started_at >= not_before:
+            if lookup.started_at >= started_after:
                 return issuer
 
-    async def _look_up_early(self, url: str, keys: TenantKeySet) -> None:
-        """Looks up an issuer because of an unknown kid. Requests that come too soon after the last early lookup wait,
+    async def _look_up_early(self, url: str, key_set: TenantKeySet) -> None:
+        """Looks up an issuer because of an unknown kid. Requests that arrive too soon after the last early lookup wait,
         and share the next one."""
         cached, now = self._cached.get(url), self._clock()
-        if cached is None or cached.keys is not keys:
+        if cached is None or cached.key_set is not key_set:
             return
-        if (pause := cached.early_lookup_at + EARLY_LOOKUP_INTERVAL - now) > 0:
-            await self._sleep(pause)
-        if keys.looked_up_at <= now:
-            await self._looked_up(url, now, early=True)
+        wait_seconds = cached.early_lookup_at + EARLY_LOOKUP_INTERVAL_SECONDS - now
+        if wait_seconds > 0:
+            await self._sleep(wait_seconds)
+        if key_set.looked_up_at <= now:
+            await self._await_lookup(url, started_after=now, is_early=True)
 
-    def _start_lookup(self, url: str, *, early: bool) -> _Lookup:
+    def _start_lookup(self, url: str, *, is_early: bool) -> _Lookup:
         now, cached = self._clock(), self._cached.get(url)
-        if (early or cached is None) and not self._budget.try_take(1.0, now, use_reserve=early):
-            wait = math.ceil(self._budget.seconds_until(1.0, now, use_reserve=early) * 1000)
-            raise Throttled("too many unknown issuers and keys are being looked up; retry", retryAfterMs=wait)
-        if early and cached is not None:
+        needs_budget = is_early or cached is None
+        if needs_budget and not self._budget.try_take(1.0, now, use_reserve=is_early):
+            retry_ms = math.ceil(self._budget.seconds_until(1.0, now, use_reserve=is_early) * 1000)
+            raise Throttled("too many unknown issuers and keys are being looked up; retry", retryAfterMs=retry_ms)
+        if is_early and cached is not None:
             cached.early_lookup_at = now
         lookup = self._lookups[url] = _Lookup(now, asyncio.create_task(self._run_lookup(url)))
         lookup.task.add_done_callback(_retrieve_exception)
@@ -165,53 +181,59 @@ class TenantIssuers:
     async def _run_lookup(self, url: str) -> Issuer | None:
         lookup = self._lookups[url]
         try:
-            return self._store(url, await self._look_up(url), lookup)
+            return self._store(url, await self._find_record(url), lookup)
         finally:
             if self._lookups.get(url) is lookup:
                 del self._lookups[url]
 
     def _store(self, url: str, record: IssuerRecord | None, lookup: _Lookup) -> Issuer | None:
-        """Caches the result of a lookup. A result that is older than the cached one is ignored."""
+        """Caches the result of a lookup. A result that is older than the cached issuer is ignored."""
         cached = self._cached.get(url)
-        if cached is not None and lookup.started_at < cached.keys.looked_up_at:
+        if cached is not None and lookup.started_at < cached.key_set.looked_up_at:
             return cached.issuer
         self._cached.pop(url, None)
         if cached is not None and (record is None or record.tenant != cached.issuer.tenant):
-            cached.keys.revoke()
+            cached.key_set.revoke()
             cached = None
         if record is None:
-            _put_bounded(self._absent, url, lookup.started_at, self._max_cached)
+            _put_bounded(self._absence_seen_at, url, lookup.started_at, self._max_cached)
             return None
-        self._absent.pop(url, None)
-        current = self._with_keys_of(record, cached) if cached else self._new(record)
-        current.keys.looked_up_at = lookup.started_at
-        _put_bounded(self._cached, url, current, self._max_cached)
-        return current.issuer
+        self._absence_seen_at.pop(url, None)
+        if cached is None:
+            cached = self._new_entry(record)
+        else:
+            self._update_keys(cached, record)
+        cached.key_set.looked_up_at = lookup.started_at
+        _put_bounded(self._cached, url, cached, self._max_cached)
+        return cached.issuer
 
-    def _new(self, record: IssuerRecord) -> _CachedIssuer:
-        keys = TenantKeySet(
-            keys=self._keys(record, FixedKeys({})),
-            max_age=self._max_age,
+    def _new_entry(self, record: IssuerRecord) -> _CachedIssuer:
+        key_set = TenantKeySet(
+            keys=self._keys_of(record, FixedKeys({})),
+            max_age_seconds=self._max_age_seconds,
             clock=self._clock,
-            refresh=lambda keys: self._look_up_early(record.issuer, keys),
+            refresh=lambda key_set: self._look_up_early(record.issuer, key_set),
         )
-        issuer = Issuer(url=record.issuer, keys=keys, tenant=record.tenant)
-        return _CachedIssuer(issuer=issuer, keys=keys, digest=keys_digest(record))
+        issuer = Issuer(url=record.issuer, keys=key_set, tenant=record.tenant)
+        return _CachedIssuer(issuer=issuer, key_set=key_set, keys_digest=keys_digest(record))
 
-    def _with_keys_of(self, record: IssuerRecord, cached: _CachedIssuer) -> _CachedIssuer:
-        if (digest := keys_digest(record)) != cached.digest:
-            cached.digest, cached.keys.keys = digest, self._keys(record, cached.keys.keys)
-        return cached
+    def _update_keys(self, cached: _CachedIssuer, record: IssuerRecord) -> None:
+        new_digest = keys_digest(record)
+        if new_digest != cached.keys_digest:
+            cached.keys_digest = new_digest
+            cached.key_set.keys = self._keys_of(record, cached.key_set.keys)
 
-    def _keys(self, record: IssuerRecord, before: KeySet) -> KeySet:
+    def _keys_of(self, record: IssuerRecord, previous_keys: KeySet) -> KeySet:
         if record.jwks is None:
-            return self._fetched_keys(record.jwks_uri or "", record.issuer)
+            return self._new_fetched_keys(record.jwks_uri or "", record.issuer)
         keys = parse_jwks_leniently(orjson.loads(record.jwks))
-        return FixedKeys(keep_unchanged(before.keys, keys) if isinstance(before, FixedKeys) else keys)
+        if isinstance(previous_keys, FixedKeys):
+            keys = reuse_unchanged_keys(previous_keys.keys, keys)
+        return FixedKeys(keys)
 
 
-def _put_bounded(cache: dict[str, V], url: str, value: V, max_size: int) -> None:
-    """Adds an entry. If the cache is full, the entry that was added first is removed."""
+def _put_bounded(cache: dict[str, Value], url: str, value: Value, max_size: int) -> None:
+    """Adds an entry. A full cache removes the entry that was added first."""
     cache.pop(url, None)
     if len(cache) >= max_size:
         del cache[next(iter(cache))]
@@ -219,6 +241,7 @@ def _put_bounded(cache: dict[str, V], url: str, value: V, max_size: int) -> None
 
 
 def _retrieve_exception(task: "asyncio.Task[Issuer | None]") -> None:
-    """Prevents asyncio's warning about an exception that was never retrieved, if all waiting requests were canceled."""
+    """Prevents the warning of asyncio about an exception that was never retrieved. Without this, asyncio warns if all
+    requests that waited for the lookup were cancelled."""
     if not task.cancelled():
         task.exception()

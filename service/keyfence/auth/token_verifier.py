@@ -1,4 +1,4 @@
-"""`TokenVerifier`: from a token to its caller, with a cache of verified tokens."""
+"""`TokenVerifier`: verifies a token and returns its caller. `TokenCache`: the tokens that were verified recently."""
 
 import time
 from collections import OrderedDict
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Generic, TypeVar
 
-from keyfence.auth.bearer_token import MAX_TOKEN_LENGTH, NOT_A_JWT, UnverifiedToken, parse_token
-from keyfence.auth.claims import CLOCK_SKEW, Claims, operator_from, principal_from, read_claims
+from keyfence.auth.bearer_token import MAX_TOKEN_LENGTH, NOT_A_JWT_MESSAGE, UnverifiedToken, parse_token
+from keyfence.auth.claims import CLOCK_SKEW_SECONDS, Claims, operator_from_claims, parse_claims, principal_from_claims
 from keyfence.auth.issuer import Issuer, IssuerLookup, issuer_from_settings, issuers_by_url
 from keyfence.auth.principal import Operator, Principal
 from keyfence.auth.signature_algorithms import VerificationKey
@@ -16,7 +16,9 @@ from keyfence.errors import Unauthenticated
 from keyfence.settings import Settings
 
 RECHECK_SECONDS = 300
-CACHED_TOKENS = 8192
+"""How long the result of a verification is used. Then the token is verified again."""
+
+MAX_CACHED_TOKENS = 8192
 
 Caller = TypeVar("Caller")
 Clock = Callable[[], float]
@@ -24,7 +26,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifiedToken(Generic[Caller]):
-    """The caller of a token, with everything that must still be true for the token to be valid."""
+    """The caller of a token that was verified, and what the cache must check before it returns the caller again."""
 
     caller: Caller
     key: VerificationKey
@@ -36,12 +38,12 @@ class VerifiedToken(Generic[Caller]):
         return self.checked_at <= now < self.valid_until
 
     def has_current_key(self) -> bool:
-        """Whether the issuer still has the key, as far as is known without a refresh."""
+        """Whether the issuer still uses the key. The answer comes from memory, without a fetch."""
         return self.issuer.keys.contains(self.key)
 
 
 class TokenCache(Generic[Caller]):
-    """Verified tokens by their digest. If it is full, the least recently used token is removed."""
+    """Verified tokens by the digest of their text. A full cache removes the token that was used longest ago."""
 
     def __init__(self, max_tokens: int) -> None:
         self._max_tokens = max_tokens
@@ -71,24 +73,25 @@ class TokenCache(Generic[Caller]):
 
 
 class TokenVerifier(Generic[Caller]):
-    """Accepts tokens of its issuers for one audience. Issuers that it does not have are looked up in `tenant_issuers`.
+    """Verifies tokens for one audience. The issuers of the settings are in `issuers`. All other issuers are looked up
+    in `tenant_issuers`.
 
-    It raises Unauthenticated for every token that it refuses; the message says what to correct, and nothing about keys.
-    If the keys of an issuer cannot be fetched, it raises Throttled (see `FetchedKeys`)."""
+    Raises Unauthenticated for a token that is refused. The message says what to correct, but nothing about keys.
+    Raises Throttled if the keys of the issuer cannot be fetched (see `FetchedKeys`)."""
 
     def __init__(
         self,
         *,
         issuers: Iterable[Issuer],
         audience: str,
-        make_caller: Callable[[Claims, Issuer], Caller],
+        caller_from_claims: Callable[[Claims, Issuer], Caller],
         clock: Clock = time.time,
-        cached_tokens: int = CACHED_TOKENS,
+        max_cached_tokens: int = MAX_CACHED_TOKENS,
         tenant_issuers: IssuerLookup | None = None,
     ) -> None:
         self._issuers, self._tenant_issuers = issuers_by_url(issuers), tenant_issuers
-        self._audience, self._make_caller, self._clock = audience, make_caller, clock
-        self._cache = TokenCache[Caller](cached_tokens)
+        self._audience, self._make_caller, self._clock = audience, caller_from_claims, clock
+        self._cache = TokenCache[Caller](max_cached_tokens)
 
     async def verify(self, token: str) -> Caller:
         """Returns the caller of a token. The signature of a cached token is not verified again."""
@@ -100,24 +103,24 @@ class TokenVerifier(Generic[Caller]):
         return await self._verify_uncached(token, digest)
 
     async def _has_key_after_refresh(self, verified: VerifiedToken[Caller]) -> bool:
-        """Looks the issuer up again, because what is known about it may only be too old."""
+        """Looks up the issuer again. The cached issuer may have expired, and that does not make the token invalid."""
         await self._find_issuer(verified.issuer.url)
         return verified.has_current_key()
 
     async def _verify_uncached(self, token: str, digest: bytes) -> Caller:
         unverified = parse_token(token)
-        issuer = await self._issuer(unverified)
+        issuer = await self._get_issuer(unverified)
         key = await _verify_signature(unverified, issuer)
         now = self._clock()
-        claims = read_claims(unverified.claims, audience=self._audience, now=now)
+        claims = parse_claims(unverified.claims, audience=self._audience, now=now)
         caller = self._make_caller(claims, issuer)
-        valid_until = min(claims.expires_at + CLOCK_SKEW, now + RECHECK_SECONDS)
+        valid_until = min(claims.expires_at + CLOCK_SKEW_SECONDS, now + RECHECK_SECONDS)
         self._cache.put(
             digest, VerifiedToken(caller=caller, key=key, issuer=issuer, checked_at=now, valid_until=valid_until)
         )
         return caller
 
-    async def _issuer(self, unverified: UnverifiedToken) -> Issuer:
+    async def _get_issuer(self, unverified: UnverifiedToken) -> Issuer:
         url = unverified.claims.get("iss")
         issuer = await self._find_issuer(url) if isinstance(url, str) else None
         if issuer is None:
@@ -125,7 +128,7 @@ class TokenVerifier(Generic[Caller]):
         return issuer
 
     async def _find_issuer(self, url: str) -> Issuer | None:
-        """Returns an issuer of the settings, or else of a tenant: a tenant cannot replace an issuer of the settings."""
+        """Searches the settings first, so that a tenant cannot replace an issuer of the settings."""
         issuer = self._issuers.get(url)
         if issuer is not None or self._tenant_issuers is None:
             return issuer
@@ -135,18 +138,20 @@ class TokenVerifier(Generic[Caller]):
 def tenant_verifier(
     settings: Settings, *, tenant_issuers: IssuerLookup | None = None, clock: Clock = time.time
 ) -> TokenVerifier[Principal]:
-    """Returns the verifier of the tenants' API."""
+    """Returns the verifier for the tokens of users, which the tenants' API accepts."""
     return TokenVerifier(
         issuers=map(issuer_from_settings, settings.issuers),
         audience=settings.audience,
-        make_caller=principal_from,
+        caller_from_claims=principal_from_claims,
         clock=clock,
         tenant_issuers=tenant_issuers,
     )
 
 
 def operator_verifier(settings: Settings, *, clock: Clock = time.time) -> TokenVerifier[Operator]:
-    """Returns the verifier of the operators' API. Raises ValueError if its settings mix operators with tenants."""
+    """Returns the verifier for the tokens of operators, which the operators' API accepts.
+
+    Raises ValueError if a token could be valid for operators and for a tenant."""
     if settings.admin_audience == settings.audience:
         raise ValueError("operators and tenants must have different audiences")
     if any(issuer.tenant is not None for issuer in settings.admin_issuers):
@@ -154,22 +159,22 @@ def operator_verifier(settings: Settings, *, clock: Clock = time.time) -> TokenV
     return TokenVerifier(
         issuers=map(issuer_from_settings, settings.admin_issuers),
         audience=settings.admin_audience,
-        make_caller=operator_from,
+        caller_from_claims=operator_from_claims,
         clock=clock,
     )
 
 
 def _digest(token: str) -> bytes:
     if len(token) > MAX_TOKEN_LENGTH or not token.isascii():
-        raise Unauthenticated(NOT_A_JWT)
+        raise Unauthenticated(NOT_A_JWT_MESSAGE)
     return sha256(token.encode()).digest()
 
 
 async def _verify_signature(unverified: UnverifiedToken, issuer: Issuer) -> VerificationKey:
-    """Returns the key that verifies the token. Raises Unauthenticated."""
+    """Returns the key that the token is signed with. Raises Unauthenticated if the signature is not valid."""
     key = await issuer.keys.find(unverified.kid)
     if key is None:
         raise Unauthenticated("the token's signing key is not one of its issuer's")
-    if not key.verifies(unverified.content, algorithm=unverified.algorithm, signature=unverified.signature):
+    if not key.verifies(unverified.signed_content, algorithm=unverified.algorithm, signature=unverified.signature):
         raise Unauthenticated("the token's signature is not valid")
     return key

@@ -93,7 +93,9 @@ async def connected_table(tenant: str, data: Path, endpoint_url: str | None, *, 
     settings = aws.settings
     with connect(aws) as connections:
         control = connections.tables.for_control_plane(writes=False)
-        registry = TenantCache(control, max_age=settings.tenant_cache_seconds, max_use=settings.tenant_use_seconds)
+        registry = TenantCache(
+            control, max_age_seconds=settings.tenant_cache_seconds, max_use_seconds=settings.tenant_use_seconds
+        )
         await _require_active(id, registry, settings)
         async with metered_tables(connections.tables) as metered, refreshed_location(registry, id) as location:
             yield metered.for_tenant(location, writes=writes)

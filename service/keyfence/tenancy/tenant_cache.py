@@ -41,7 +41,7 @@ def _session(placement: str) -> TableAccess:
 class Source(Protocol):
     """Gives tenants, and reads them again when they are too old."""
 
-    max_age: float
+    max_age_seconds: float
 
     async def get_active(self, tenant: TenantId) -> Tenant: ...
     def location(self, tenant: Tenant) -> TenantLocation: ...
@@ -62,7 +62,7 @@ async def refreshed_location(registry: Source, tenant: TenantId) -> AsyncIterato
 
 async def _keep_fresh(registry: Source, tenant: TenantId, location: TenantLocation) -> None:
     while True:
-        await asyncio.sleep(registry.max_age / 2)
+        await asyncio.sleep(registry.max_age_seconds / 2)
         with suppress(KeyfenceError):
             newest = registry.location(await registry.get_active(tenant))
             _renew(location, newest)
@@ -91,14 +91,14 @@ REFUSALS = {
 
 @dataclass(slots=True)
 class TenantCache:
-    """Tenants by id, no older than `max_age` seconds. A tenant that does not exist is not cached.
+    """Tenants by id, no older than `max_age_seconds` seconds. A tenant that does not exist is not cached.
 
     If a tenant that is too old cannot be read again, the request fails."""
 
     table: Table
     clock: Callable[[], float] = time.monotonic
-    max_age: float = TENANT_CACHE_SECONDS
-    max_use: float = TENANT_USE_SECONDS
+    max_age_seconds: float = TENANT_CACHE_SECONDS
+    max_use_seconds: float = TENANT_USE_SECONDS
     """How long a request may use a tenant that was read too long ago for new requests."""
     on_inactive: Callable[[TenantId], None] = lambda _: None
     """Called with a tenant whose request is refused because the tenant is not ACTIVE."""
@@ -116,7 +116,7 @@ class TenantCache:
     async def get(self, tenant: TenantId) -> Tenant:
         """Raises Unauthenticated for a tenant that is not registered, with the message that any bad token gets."""
         read_at, known = self._known.get(tenant, (0.0, None))
-        if known is not None and self.clock() - read_at < self.max_age:
+        if known is not None and self.clock() - read_at < self.max_age_seconds:
             return known
         read = self._reads.get(tenant) or self._start_read(tenant)
         return await asyncio.shield(read)
@@ -144,8 +144,8 @@ class TenantCache:
 
     def location(self, tenant: Tenant) -> TenantLocation:
         """Returns the location for a request that starts now. A tenant that left the cache counts as old as allowed."""
-        read_at, _ = self._known.get(tenant.id, (self.clock() - self.max_age, None))
-        return location_of(tenant, until=read_at + self.max_age + self.max_use)
+        read_at, _ = self._known.get(tenant.id, (self.clock() - self.max_age_seconds, None))
+        return location_of(tenant, until=read_at + self.max_age_seconds + self.max_use_seconds)
 
     async def find(self, tenant: TenantId) -> Tenant | None:
         return await self.table.find(tenant_by_id, id=tenant)
@@ -157,7 +157,7 @@ class TenantCache:
     def invalidate_with(self, tenant: Tenant) -> None:
         """Replaces the cached tenant by one that this process has changed, and makes the next request read it again:
         another process may have changed it since."""
-        self._remember(tenant, self.clock() - self.max_age)
+        self._remember(tenant, self.clock() - self.max_age_seconds)
 
     def _remember(self, tenant: Tenant, asked_at: float) -> Tenant:
         """Keeps the newer version, since two reads may overtake each other.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from keyfence.auth.claims import operator_from, principal_from
+from keyfence.auth.claims import operator_from_claims, principal_from_claims
 from keyfence.auth.principal import Operator, Principal
 from keyfence.auth.token_verifier import TokenVerifier
 from tests.fakes.clock import ManualClock
@@ -29,12 +29,16 @@ def provider(clock: ManualClock) -> IdentityProvider:
 
 @pytest.fixture
 def verifier(provider: IdentityProvider, clock: ManualClock) -> TokenVerifier[Principal]:
-    return TokenVerifier(issuers=[provider.issuer()], audience="keyfence", make_caller=principal_from, clock=clock)
+    return TokenVerifier(
+        issuers=[provider.issuer()], audience="keyfence", caller_from_claims=principal_from_claims, clock=clock
+    )
 
 
 @pytest.fixture
 def operators(provider: IdentityProvider, clock: ManualClock) -> TokenVerifier[Operator]:
-    return TokenVerifier(issuers=[provider.issuer()], audience="keyfence-admin", make_caller=operator_from, clock=clock)
+    return TokenVerifier(
+        issuers=[provider.issuer()], audience="keyfence-admin", caller_from_claims=operator_from_claims, clock=clock
+    )
 
 
 @pytest.fixture

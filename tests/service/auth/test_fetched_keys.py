@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from keyfence.auth.jwks_refresh import REFRESH_TASK, FetchedKeys, RefreshPolicy
+from keyfence.auth.jwks_refresh import REFRESH_TASK_NAME, FetchedKeys, RefreshPolicy
 from keyfence.auth.signature_algorithms import VerificationKey
 from keyfence.errors import Throttled
 from tests.fakes.clock import ManualClock
@@ -46,7 +46,7 @@ async def known_at_once(keys: FetchedKeys) -> VerificationKey:
 
 async def settled() -> None:
     """Waits until the fetch in the background has ended."""
-    flights = {task for task in asyncio.all_tasks() if task.get_name() == REFRESH_TASK}
+    flights = {task for task in asyncio.all_tasks() if task.get_name() == REFRESH_TASK_NAME}
     if flights:
         await asyncio.wait(flights)
 
@@ -82,7 +82,7 @@ async def test_random_kids_cause_one_fetch_in_the_interval(
 ) -> None:
     await known(keys)
     for attempt in range(80):
-        clock.advance(PACE.min_interval / 80)
+        clock.advance(PACE.min_interval_seconds / 80)
         assert await keys.find(f"random-{attempt}") is None
     assert source.fetches == 2
 
@@ -93,7 +93,7 @@ async def test_a_new_key_is_found_as_soon_as_the_policy_allows_a_fetch(
     await known(keys)
     source.document = {"keys": [OLD, NEW]}
     assert await keys.find("new") is None
-    clock.advance(PACE.min_interval)
+    clock.advance(PACE.min_interval_seconds)
     assert await keys.find("new") is not None
 
 
@@ -112,7 +112,7 @@ async def test_a_dropped_key_is_gone_with_the_next_set(
 ) -> None:
     key = await known(keys)
     source.document = {"keys": [NEW]}
-    clock.advance(PACE.min_interval)
+    clock.advance(PACE.min_interval_seconds)
     await known(keys, "new")
     assert not keys.contains(key)
     assert await keys.find("old") is None
@@ -168,7 +168,7 @@ async def test_the_end_of_an_outage_is_noticed(
     with pytest.raises(Throttled):
         await keys.find("old")
     source.down = False
-    clock.advance(PACE.min_interval)
+    clock.advance(PACE.min_interval_seconds)
     await known(keys)
 
 
@@ -186,7 +186,7 @@ async def test_an_outage_says_when_to_retry(keys: FetchedKeys, source: ScriptedJ
     source.down = True
     with pytest.raises(Throttled) as first:
         await keys.find("old")
-    clock.advance(PACE.min_interval - 0.5)
+    clock.advance(PACE.min_interval_seconds - 0.5)
     with pytest.raises(Throttled) as late:
         await keys.find("old")
     assert first.value.extensions == {"retryAfterMs": 10_000}
@@ -198,7 +198,7 @@ async def test_an_unknown_kid_during_an_outage_is_not_refused_as_wrong(
 ) -> None:
     await known(keys)
     source.down = True
-    clock.advance(PACE.min_interval)
+    clock.advance(PACE.min_interval_seconds)
     with pytest.raises(Throttled):
         await keys.find("new")
 
@@ -210,7 +210,7 @@ async def test_known_keys_do_not_wait_again_for_a_source_that_failed(
     source.down = True
     clock.advance(PACE.fresh_seconds)
     await known(keys)
-    clock.advance(PACE.min_interval)
+    clock.advance(PACE.min_interval_seconds)
     source.open.clear()
     assert await known_at_once(keys) is key
     source.down = False
@@ -222,7 +222,7 @@ async def test_known_keys_do_not_wait_again_for_a_source_that_failed(
 
 
 async def test_during_a_hanging_fetch_known_keys_stay_valid(source: ScriptedJwksSource, clock: ManualClock) -> None:
-    keys = FetchedKeys(source.fetch, clock=clock, refresh=RefreshPolicy(wait_seconds=0.01))
+    keys = FetchedKeys(source.fetch, clock=clock, policy=RefreshPolicy(wait_seconds=0.01))
     key = await known(keys)
     source.open.clear()
     clock.advance(PACE.fresh_seconds)
@@ -240,7 +240,7 @@ async def test_random_kids_do_not_delay_known_ones(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     key = await known(keys)
-    clock.advance(PACE.min_interval)
+    clock.advance(PACE.min_interval_seconds)
     source.open.clear()
     stranger = asyncio.create_task(keys.find("random"))
     await asyncio.sleep(0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.auth.claims import principal_from
+from keyfence.auth.claims import principal_from_claims
 from keyfence.auth.egress import parse_operator_uri
 from keyfence.auth.http_get import DEFAULT_LIMITS, MAX_BODY_BYTES, FetchLimits
 from keyfence.auth.issuer import issuer_from_settings
@@ -98,15 +98,17 @@ async def test_a_verifier_follows_a_rotation_and_an_outage_over_http(
     jwks_server: JwksServer, provider: IdentityProvider, clock: ManualClock
 ) -> None:
     issuer = issuer_from_settings(IssuerSettings(issuer=URL, jwks_uri=jwks_server.url()), clock=clock)
-    verifier = TokenVerifier(issuers=[issuer], audience="keyfence", make_caller=principal_from, clock=clock)
+    verifier = TokenVerifier(
+        issuers=[issuer], audience="keyfence", caller_from_claims=principal_from_claims, clock=clock
+    )
     rotated = IdentityProvider(clock, kid="k2", key_name="second")
     jwks_server.status = 503
     with pytest.raises(Throttled):
         await verifier.verify(provider.token())
-    clock.advance(RefreshPolicy().min_interval)
+    clock.advance(RefreshPolicy().min_interval_seconds)
     jwks_server.publish(provider.jwks())
     assert (await verifier.verify(provider.token())).tenant == "acme"
-    clock.advance(RefreshPolicy().min_interval)
+    clock.advance(RefreshPolicy().min_interval_seconds)
     jwks_server.publish(rotated.jwks())
     assert (await verifier.verify(rotated.token())).tenant == "acme"
     with pytest.raises(Unauthenticated):

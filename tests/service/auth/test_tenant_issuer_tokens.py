@@ -2,11 +2,11 @@
 
 import pytest
 
-from keyfence.auth.claims import operator_from, principal_from
+from keyfence.auth.claims import operator_from_claims, principal_from_claims
 from keyfence.auth.issuer import Issuer
 from keyfence.auth.principal import Principal
 from keyfence.auth.signature_algorithms import VerificationKey
-from keyfence.auth.tenant_issuer_cache import MAX_AGE, TenantIssuers
+from keyfence.auth.tenant_issuer_cache import MAX_AGE_SECONDS, TenantIssuerCache
 from keyfence.auth.token_verifier import RECHECK_SECONDS, TokenVerifier
 from keyfence.errors import Internal, Unauthenticated
 from keyfence_iam.token_bucket import call_budget
@@ -36,18 +36,22 @@ def plane(a1: IdentityProvider, a10: IdentityProvider) -> TenantIssuerRegister:
 
 
 @pytest.fixture
-def owned(plane: TenantIssuerRegister, clock: ManualClock) -> TenantIssuers:
-    return TenantIssuers(plane.look_up, fail_to_fetch, call_budget(1e9), clock=clock, sleep=ManualSleep(clock))
+def owned(plane: TenantIssuerRegister, clock: ManualClock) -> TenantIssuerCache:
+    return TenantIssuerCache(plane.look_up, fail_to_fetch, call_budget(1e9), clock=clock, sleep=ManualSleep(clock))
 
 
 @pytest.fixture
-def verifier(owned: TenantIssuers, provider: IdentityProvider, clock: ManualClock) -> TokenVerifier[Principal]:
+def verifier(owned: TenantIssuerCache, provider: IdentityProvider, clock: ManualClock) -> TokenVerifier[Principal]:
     return verifier_of(owned, provider.issuer(), clock)
 
 
-def verifier_of(owned: TenantIssuers, issuer: Issuer, clock: ManualClock) -> TokenVerifier[Principal]:
+def verifier_of(owned: TenantIssuerCache, issuer: Issuer, clock: ManualClock) -> TokenVerifier[Principal]:
     return TokenVerifier(
-        issuers=[issuer], audience="keyfence", make_caller=principal_from, clock=clock, tenant_issuers=owned
+        issuers=[issuer],
+        audience="keyfence",
+        caller_from_claims=principal_from_claims,
+        clock=clock,
+        tenant_issuers=owned,
     )
 
 
@@ -102,7 +106,7 @@ async def test_a_tenant_cannot_replace_an_issuer_of_the_settings(
 
 
 async def test_an_issuer_of_the_settings_that_is_bound_to_a_tenant_is_accepted_for_it_only(
-    owned: TenantIssuers, provider: IdentityProvider, clock: ManualClock
+    owned: TenantIssuerCache, provider: IdentityProvider, clock: ManualClock
 ) -> None:
     bound = verifier_of(owned, provider.issuer("a1"), clock)
     assert (await bound.verify(provider.token(tenant="a1"))).tenant == "a1"
@@ -111,15 +115,19 @@ async def test_an_issuer_of_the_settings_that_is_bound_to_a_tenant_is_accepted_f
 
 
 async def test_a_tenants_issuer_is_refused_in_the_operators_api(
-    owned: TenantIssuers, provider: IdentityProvider, a1: IdentityProvider, clock: ManualClock
+    owned: TenantIssuerCache, provider: IdentityProvider, a1: IdentityProvider, clock: ManualClock
 ) -> None:
     operators = TokenVerifier(
-        issuers=[provider.issuer()], audience="keyfence-admin", make_caller=operator_from, clock=clock
+        issuers=[provider.issuer()], audience="keyfence-admin", caller_from_claims=operator_from_claims, clock=clock
     )
     with pytest.raises(Unauthenticated):
         await operators.verify(a1.token_without("tenant", aud="keyfence-admin"))
     careless = TokenVerifier(
-        issuers=[], audience="keyfence-admin", make_caller=operator_from, clock=clock, tenant_issuers=owned
+        issuers=[],
+        audience="keyfence-admin",
+        caller_from_claims=operator_from_claims,
+        clock=clock,
+        tenant_issuers=owned,
     )
     with pytest.raises(Unauthenticated, match="operators' API"):
         await careless.verify(a1.token_without("tenant", aud="keyfence-admin"))
@@ -136,7 +144,7 @@ async def test_a_cached_token_costs_one_lookup_of_its_issuer_per_max_age_and_no_
     caller = await verifier.verify(token)
     monkeypatch.setattr(VerificationKey, "verifies", lambda *_, **__: pytest.fail("the signature was read again"))
     for _ in range(10):
-        clock.advance(MAX_AGE / 2)
+        clock.advance(MAX_AGE_SECONDS / 2)
         assert await verifier.verify(token) is caller
     assert len(plane.lookups) == 6
 
@@ -147,7 +155,7 @@ async def test_a_cached_token_is_refused_within_max_age_after_its_key_is_removed
     token = a1.token(tenant="a1")
     await verifier.verify(token)
     plane.store(A1, "a1", keys(renewed(a1)))
-    clock.advance(MAX_AGE - 0.1)
+    clock.advance(MAX_AGE_SECONDS - 0.1)
     await verifier.verify(token)
     clock.advance(0.1)
     with pytest.raises(Unauthenticated):
@@ -193,7 +201,7 @@ async def test_a_cached_token_is_refused_within_max_age_after_its_issuer_moves_t
     token = a1.token(tenant="a1")
     await verifier.verify(token)
     plane.store(A1, "globex", a1.jwks())
-    clock.advance(MAX_AGE)
+    clock.advance(MAX_AGE_SECONDS)
     with pytest.raises(Unauthenticated, match="may not issue tokens for"):
         await verifier.verify(token)
     assert (await verifier.verify(a1.token(tenant="globex"))).tenant == "globex"
@@ -205,7 +213,7 @@ async def test_a_cached_token_is_refused_within_max_age_after_its_issuer_is_dele
     token = a1.token(tenant="a1")
     await verifier.verify(token)
     del plane.issuers[A1]
-    clock.advance(MAX_AGE)
+    clock.advance(MAX_AGE_SECONDS)
     with pytest.raises(Unauthenticated, match="issuer is not accepted"):
         await verifier.verify(token)
 
@@ -222,7 +230,7 @@ async def test_an_issuer_that_cannot_be_read_admits_nobody_and_affects_no_other_
     await verifier.verify(token)
     plane.down = True
     await verifier.verify(token)
-    clock.advance(MAX_AGE)
+    clock.advance(MAX_AGE_SECONDS)
     for attempt in (token, a1.token(tenant="a1", jti="another"), a10.token(tenant="a10")):
         with pytest.raises(Internal):
             await verifier.verify(attempt)

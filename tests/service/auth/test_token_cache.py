@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.auth.claims import CLOCK_SKEW, principal_from
+from keyfence.auth.claims import CLOCK_SKEW_SECONDS, principal_from_claims
 from keyfence.auth.issuer import Issuer
 from keyfence.auth.jwks_refresh import FetchedKeys, RefreshPolicy
 from keyfence.auth.principal import Principal
@@ -25,7 +25,11 @@ def source(provider: IdentityProvider) -> ScriptedJwksSource:
 def fetching(source: ScriptedJwksSource, clock: ManualClock) -> TokenVerifier[Principal]:
     issuer = Issuer(url=URL, keys=FetchedKeys(source.fetch, clock=clock))
     return TokenVerifier(
-        issuers=[issuer], audience="keyfence", make_caller=principal_from, clock=clock, cached_tokens=2
+        issuers=[issuer],
+        audience="keyfence",
+        caller_from_claims=principal_from_claims,
+        clock=clock,
+        max_cached_tokens=2,
     )
 
 
@@ -41,7 +45,7 @@ async def test_a_cached_token_is_refused_when_it_expires(
 ) -> None:
     token = provider.token(exp=int(clock.now) + 60)
     principal = await fetching.verify(token)
-    clock.advance(60 + CLOCK_SKEW - 1)
+    clock.advance(60 + CLOCK_SKEW_SECONDS - 1)
     assert await fetching.verify(token) is principal
     clock.advance(1)
     assert await refusal(fetching, token) == "the token has expired"
@@ -65,7 +69,7 @@ async def test_a_cached_token_is_refused_when_its_key_is_removed(
     await fetching.verify(token)
     rotated = IdentityProvider(clock, kid="k2", key_name="second")
     source.document = rotated.jwks()
-    clock.advance(PACE.min_interval)
+    clock.advance(PACE.min_interval_seconds)
     assert (await fetching.verify(rotated.token())).tenant == "acme"
     assert "signing key" in await refusal(fetching, token)
 
@@ -76,7 +80,7 @@ async def test_both_keys_are_valid_while_a_rotation_overlaps(
     old, rotated = provider.token(), IdentityProvider(clock, kid="k2", key_name="second")
     principal = await fetching.verify(old)
     source.document = {"keys": [*provider.jwks()["keys"], *rotated.jwks()["keys"]]}
-    clock.advance(PACE.min_interval)
+    clock.advance(PACE.min_interval_seconds)
     assert (await fetching.verify(rotated.token())).tenant == "acme"
     assert await fetching.verify(old) is principal
 

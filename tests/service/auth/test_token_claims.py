@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.auth.claims import CLOCK_SKEW, MAX_TOKEN_LIFETIME
+from keyfence.auth.claims import CLOCK_SKEW_SECONDS, MAX_TOKEN_LIFETIME_SECONDS
 from keyfence.auth.principal import Principal, Role
 from keyfence.auth.token_verifier import TokenVerifier
 from tests.fakes.identity_provider import IdentityProvider
@@ -54,25 +54,28 @@ async def test_a_token_is_valid_until_it_expires_plus_the_clock_skew(
     verifier: Tenants, provider: IdentityProvider
 ) -> None:
     now = int(provider.clock.now)
-    assert await verifier.verify(provider.token(exp=now - CLOCK_SKEW + 1))
-    assert await refusal(verifier, provider.token(exp=now - CLOCK_SKEW)) == "the token has expired"
+    assert await verifier.verify(provider.token(exp=now - CLOCK_SKEW_SECONDS + 1))
+    assert await refusal(verifier, provider.token(exp=now - CLOCK_SKEW_SECONDS)) == "the token has expired"
     assert await refusal(verifier, provider.token(exp=0)) == "the token has expired"
 
 
 async def test_a_token_is_refused_before_its_not_before_time(verifier: Tenants, provider: IdentityProvider) -> None:
     now = int(provider.clock.now)
-    assert await verifier.verify(provider.token(nbf=now + CLOCK_SKEW, iat=now + CLOCK_SKEW))
-    assert await refusal(verifier, provider.token(nbf=now + CLOCK_SKEW + 1)) == "the token is not valid yet"
-    assert await refusal(verifier, provider.token(iat=now + CLOCK_SKEW + 1)) == "the token was issued in the future"
+    assert await verifier.verify(provider.token(nbf=now + CLOCK_SKEW_SECONDS, iat=now + CLOCK_SKEW_SECONDS))
+    assert await refusal(verifier, provider.token(nbf=now + CLOCK_SKEW_SECONDS + 1)) == "the token is not valid yet"
+    assert (
+        await refusal(verifier, provider.token(iat=now + CLOCK_SKEW_SECONDS + 1))
+        == "the token was issued in the future"
+    )
 
 
 async def test_a_lifetime_longer_than_that_of_a_revocation_is_refused(
     verifier: Tenants, provider: IdentityProvider
 ) -> None:
     now = int(provider.clock.now)
-    assert await verifier.verify(provider.token(iat=now - 100, exp=now - 100 + MAX_TOKEN_LIFETIME))
-    refused = await refusal(verifier, provider.token(iat=now - 100, exp=now - 99 + MAX_TOKEN_LIFETIME))
-    assert refused == f"the token lives longer than {MAX_TOKEN_LIFETIME} seconds"
+    assert await verifier.verify(provider.token(iat=now - 100, exp=now - 100 + MAX_TOKEN_LIFETIME_SECONDS))
+    refused = await refusal(verifier, provider.token(iat=now - 100, exp=now - 99 + MAX_TOKEN_LIFETIME_SECONDS))
+    assert refused == f"the token lives longer than {MAX_TOKEN_LIFETIME_SECONDS} seconds"
 
 
 @pytest.mark.parametrize("claim", ["exp", "iat", "nbf"])

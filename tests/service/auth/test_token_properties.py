@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.auth.claims import principal_from
+from keyfence.auth.claims import principal_from_claims
 from keyfence.auth.token_verifier import TokenVerifier
 from keyfence.errors import Unauthenticated
 from tests.fakes.clock import ManualClock
@@ -29,7 +29,9 @@ CLAIMS = ["iss", "aud", "sub", "exp", "iat", "nbf", "jti", "tenant", "role", "sc
 def accepted(algorithm: str, token: str) -> bool:
     """Uses a verifier that has the valid token in its cache."""
     issuer = PROVIDERS[algorithm].issuer()
-    verifier = TokenVerifier(issuers=[issuer], audience="keyfence", make_caller=principal_from, clock=CLOCK)
+    verifier = TokenVerifier(
+        issuers=[issuer], audience="keyfence", caller_from_claims=principal_from_claims, clock=CLOCK
+    )
 
     async def verify() -> bool:
         await verifier.verify(TOKENS[algorithm])

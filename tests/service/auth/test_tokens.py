@@ -6,7 +6,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from keyfence.auth.bearer_token import MAX_TOKEN_LENGTH
-from keyfence.auth.claims import principal_from
+from keyfence.auth.claims import principal_from_claims
 from keyfence.auth.issuer import issuer_from_settings
 from keyfence.auth.principal import Operator, Principal, Role
 from keyfence.auth.token_verifier import TokenVerifier, operator_verifier, tenant_verifier
@@ -48,7 +48,9 @@ async def test_a_valid_token_identifies_its_principal(verifier: Tenants, provide
 )
 async def test_every_asymmetric_algorithm_is_accepted(clock: ManualClock, algorithm: str, name: str) -> None:
     provider = IdentityProvider(clock, algorithm=algorithm, key_name=name)
-    verifier = TokenVerifier(issuers=[provider.issuer()], audience="keyfence", make_caller=principal_from, clock=clock)
+    verifier = TokenVerifier(
+        issuers=[provider.issuer()], audience="keyfence", caller_from_claims=principal_from_claims, clock=clock
+    )
     assert (await verifier.verify(provider.token())).tenant == "acme"
 
 
@@ -132,7 +134,9 @@ async def test_a_token_without_an_algorithm_is_refused(verifier: Tenants, provid
 @pytest.mark.parametrize("algorithm", ["HS256", "HS384", "HS512"])
 async def test_the_public_key_is_not_accepted_as_an_hmac_secret(clock: ManualClock, algorithm: str) -> None:
     provider = IdentityProvider(clock, algorithm="RS256")
-    verifier = TokenVerifier(issuers=[provider.issuer()], audience="keyfence", make_caller=principal_from, clock=clock)
+    verifier = TokenVerifier(
+        issuers=[provider.issuer()], audience="keyfence", caller_from_claims=principal_from_claims, clock=clock
+    )
     public = provider.key.public_key()
     for encoding in (Encoding.PEM, Encoding.DER):
         secret = public.public_bytes(encoding, PublicFormat.SubjectPublicKeyInfo)
@@ -143,21 +147,27 @@ async def test_the_public_key_is_not_accepted_as_an_hmac_secret(clock: ManualClo
 @pytest.mark.parametrize(("named", "used"), [("RS256", "PS256"), ("PS256", "RS256"), ("RS512", "RS256")])
 async def test_the_algorithm_must_be_the_one_that_signed(clock: ManualClock, named: str, used: str) -> None:
     provider = IdentityProvider(clock, algorithm=used, headers={"alg": named})
-    verifier = TokenVerifier(issuers=[provider.issuer()], audience="keyfence", make_caller=principal_from, clock=clock)
+    verifier = TokenVerifier(
+        issuers=[provider.issuer()], audience="keyfence", caller_from_claims=principal_from_claims, clock=clock
+    )
     assert "signature" in await refusal(verifier, provider.token())
 
 
 async def test_a_key_with_an_alg_verifies_no_other_algorithm(clock: ManualClock) -> None:
     provider = IdentityProvider(clock, algorithm="RS256")
     issuer = issuer_from_settings(IssuerSettings(issuer=URL, jwks=provider.jwks(alg="RS512")))
-    verifier = TokenVerifier(issuers=[issuer], audience="keyfence", make_caller=principal_from, clock=clock)
+    verifier = TokenVerifier(
+        issuers=[issuer], audience="keyfence", caller_from_claims=principal_from_claims, clock=clock
+    )
     assert "signature" in await refusal(verifier, provider.token())
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "ES384", "EdDSA"])
 async def test_a_token_of_another_key_type_is_refused(clock: ManualClock, algorithm: str) -> None:
     rsa = IdentityProvider(clock, algorithm="RS256")
-    verifier = TokenVerifier(issuers=[rsa.issuer()], audience="keyfence", make_caller=principal_from, clock=clock)
+    verifier = TokenVerifier(
+        issuers=[rsa.issuer()], audience="keyfence", caller_from_claims=principal_from_claims, clock=clock
+    )
     assert "signature" in await refusal(verifier, IdentityProvider(clock, algorithm=algorithm).token())
 
 
@@ -205,7 +215,9 @@ async def test_a_key_of_one_issuer_verifies_no_token_of_another(clock: ManualClo
     acme = IdentityProvider(clock)
     globex = IdentityProvider(clock, url="https://id.example/globex", kid="g1", key_name="globex")
     issuers = [acme.issuer("acme"), globex.issuer("globex")]
-    verifier = TokenVerifier(issuers=issuers, audience="keyfence", make_caller=principal_from, clock=clock)
+    verifier = TokenVerifier(
+        issuers=issuers, audience="keyfence", caller_from_claims=principal_from_claims, clock=clock
+    )
     assert "signing key" in await refusal(verifier, globex.token(iss=acme.url))
     assert (await verifier.verify(globex.token(tenant="globex"))).tenant == "globex"
 
@@ -213,7 +225,7 @@ async def test_a_key_of_one_issuer_verifies_no_token_of_another(clock: ManualClo
 async def test_an_issuer_that_is_bound_to_a_tenant_is_accepted_for_it_only(clock: ManualClock) -> None:
     provider = IdentityProvider(clock)
     verifier = TokenVerifier(
-        issuers=[provider.issuer("acme")], audience="keyfence", make_caller=principal_from, clock=clock
+        issuers=[provider.issuer("acme")], audience="keyfence", caller_from_claims=principal_from_claims, clock=clock
     )
     assert (await verifier.verify(provider.token())).tenant == "acme"
     for neighbour in ("globex", "acmecorp", "acm"):

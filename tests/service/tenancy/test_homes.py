@@ -16,7 +16,7 @@ WIDE = {"users": ShardCounts(read_shards=8)}
 
 async def test_a_home_lasts_as_long_as_what_was_read_may_be_believed_and_a_request_may_take() -> None:
     shelf = Shelf({ACME: tenant(shards=WIDE)})
-    registry = shelf.registry(max_age=5.0)
+    registry = shelf.registry(max_age_seconds=5.0)
     await registry.get_active(ACME)
     shelf.now = 3.0
     home = registry.location(await registry.get_active(ACME))
@@ -25,12 +25,12 @@ async def test_a_home_lasts_as_long_as_what_was_read_may_be_believed_and_a_reque
 
 async def test_the_home_of_a_tenant_that_is_not_remembered_is_taken_for_as_old_as_can_be() -> None:
     shelf = Shelf(now=100.0)
-    assert shelf.registry(max_age=5.0).location(tenant()).valid_until == 100.0 + GRACE
+    assert shelf.registry(max_age_seconds=5.0).location(tenant()).valid_until == 100.0 + GRACE
 
 
 async def test_a_home_is_kept_fresh_in_place_until_the_tenant_cannot_be_read() -> None:
     shelf = Shelf({ACME: tenant()})
-    registry = shelf.registry(max_age=0.02)
+    registry = shelf.registry(max_age_seconds=0.02)
     async with refreshed_location(registry, ACME) as home:
         before = home.valid_until
         shelf.kept[ACME] = tenant(version=2, shards=WIDE)

@@ -70,7 +70,7 @@ class Source:
     """A registry that is told what it knows."""
 
     known: Tenant
-    max_age: float = 0.0
+    max_age_seconds: float = 0.0
     reads: int = 0
     turn: asyncio.Event = field(default_factory=asyncio.Event)
 

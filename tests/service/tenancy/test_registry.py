@@ -49,7 +49,7 @@ class Shelf:
 
 async def test_a_tenant_is_read_once_until_it_is_too_old() -> None:
     shelf = Shelf({ACME: tenant()})
-    registry = shelf.registry(max_age=5.0)
+    registry = shelf.registry(max_age_seconds=5.0)
     for moment in (0.0, 1.0, 4.9):
         shelf.now = moment
         await registry.get_active(ACME)
@@ -97,7 +97,7 @@ async def test_what_was_learned_while_an_older_read_was_under_way_is_not_forgott
 
 async def test_what_was_learned_is_no_fresher_than_what_is_read_next() -> None:
     shelf = Shelf({ACME: tenant(version=3)})
-    registry = shelf.registry(max_age=5.0)
+    registry = shelf.registry(max_age_seconds=5.0)
     await registry.get_active(ACME)
     shelf.now, shelf.kept[ACME] = 4.0, tenant(version=4)
     registry.invalidate_with(tenant(version=2))
@@ -106,7 +106,7 @@ async def test_what_was_learned_is_no_fresher_than_what_is_read_next() -> None:
 
 async def test_what_cannot_be_read_anew_is_not_guessed() -> None:
     shelf = Shelf({ACME: tenant()})
-    registry = shelf.registry(max_age=5.0)
+    registry = shelf.registry(max_age_seconds=5.0)
     await registry.get_active(ACME)
     shelf.now, shelf.broken = 5.0, True
     with pytest.raises(Throttled):

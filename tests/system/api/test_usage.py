@@ -281,7 +281,7 @@ async def test_a_commands_usage_is_written_for_its_tenant_when_it_ends(stack: Se
 async def test_a_larger_storage_is_known_though_weighing_makes_no_version(
     stack: ServiceStack, tenant: TenantId
 ) -> None:
-    registry = TenantCache(stack.tables.for_control_plane(writes=False), max_age=0.0)
+    registry = TenantCache(stack.tables.for_control_plane(writes=False), max_age_seconds=0.0)
     before = await registry.get(tenant)
     weighed = UpdateExpression(sets={("storedBytes",): 77})
     await stack.tables.for_control_plane(writes=True).write(update_attributes(tenants, {"id": tenant}, weighed))

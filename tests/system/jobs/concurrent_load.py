@@ -32,7 +32,9 @@ class Server:
 
     @classmethod
     def of(cls, stack: ServiceStack, age: float) -> "Server":
-        return cls(stack, TenantCache(stack.tables.for_control_plane(writes=False), max_age=age, max_use=GRACE))
+        return cls(
+            stack, TenantCache(stack.tables.for_control_plane(writes=False), max_age_seconds=age, max_use_seconds=GRACE)
+        )
 
     async def table(self, tenant: TenantId, *, writes: bool) -> Table:
         home = self.registry.location(await self.registry.get_active(tenant))

@@ -56,7 +56,7 @@ class Servers:
         made = cls(stack, tenant)
         for _ in range(3):
             control = stack.tables.for_control_plane(writes=False)
-            made.registries.append(TenantCache(control, max_age=MAX_AGE, max_use=GRACE))
+            made.registries.append(TenantCache(control, max_age_seconds=MAX_AGE, max_use_seconds=GRACE))
             await made.registries[-1].get_active(tenant)
             await asyncio.sleep(MAX_AGE / 3)
         return made

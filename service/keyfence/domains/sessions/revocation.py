@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from keyfence.auth.claims import CLOCK_SKEW, MAX_CLAIM_LENGTH, MAX_TOKEN_LIFETIME
+from keyfence.auth.claims import CLOCK_SKEW_SECONDS, MAX_CLAIM_LENGTH, MAX_TOKEN_LIFETIME_SECONDS
 from keyfence.errors import BadInput, Unauthenticated
 from keyfence.store import timestamps
 from keyfence.store.entity import entity
@@ -33,7 +33,7 @@ class Revocation:
 
 def new_revocation(jti: str, by: str, now: datetime) -> Revocation:
     """Returns a revocation that outlives every token that was issued until now, with the largest allowed clock skew."""
-    last = now + timedelta(seconds=MAX_TOKEN_LIFETIME + 2 * CLOCK_SKEW + 1)
+    last = now + timedelta(seconds=MAX_TOKEN_LIFETIME_SECONDS + 2 * CLOCK_SKEW_SECONDS + 1)
     return Revocation(jti=checked_jti(jti), by=by, ttl=int(last.timestamp()), created_at=now, updated_at=now)
 
 
