@@ -91,7 +91,7 @@ class Domains:
             queries=[query for domain in self.domains for query in domain.queries],
             mutations=[mutation for domain in self.domains for mutation in domain.mutations],
             types=[type_ for domain in self.domains for type_ in domain.types],
-            nodes={prefix: load for domain in self.domains for prefix, load in domain.nodes.items()},
+            node_loaders={prefix: load for domain in self.domains for prefix, load in domain.nodes.items()},
         )
 
     @cached_property

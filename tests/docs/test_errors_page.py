@@ -36,7 +36,7 @@ def test_the_examples_have_codes_that_exist() -> None:
 
 def test_every_limit_is_there_with_its_number() -> None:
     limits = asdict(QueryLimits())
-    guess = limits.pop("list_size")
+    guess = limits.pop("assumed_list_size")
     wanted = [(UNNAMED.get(name, f"`{name}`"), f"{most:,}") for name, most in limits.items()]
     assert sorted(row[:2] for row in table(PAGE, "limit")) == sorted(wanted)
     assert f"a list without `first` counts as {guess}" in prose(PAGE)

@@ -1,1 +1,3 @@
-"""The GraphQL engine, and the kit with which domains write types, queries and mutations. It knows no domain."""
+"""Executes GraphQL requests within limits, and provides the parts from which domains declare their fields.
+
+Imports no domain."""

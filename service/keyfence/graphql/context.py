@@ -1,4 +1,4 @@
-"""`Context` of one request: its caller, its table, and what resolvers make from them."""
+"""`Context`: the caller and the table of one request, with a cache of the objects that resolvers create from them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,50 +16,52 @@ T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
 
-MEGABYTE = 1_000_000
+BYTES_PER_MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One request of one tenant. Resolvers reach data through `table` alone, which is fenced to the tenant."""
+    """One request of one tenant. Resolvers reach data only through `table`, whose keys all have the tenant's prefix."""
 
     caller: TenantRequest
     table: Table
-    """The tenant's table, which logs changes as activity of the caller."""
-    _objects: dict[Callable[["Context"], Any], Any] = field(default_factory=dict)
-    _loaders: dict[Callable[["Context"], Any], Any] = field(default_factory=dict)
+    """The tenant's table. In a mutation, it adds each change to the activity log with the caller's name."""
+    _object_by_factory: dict[Callable[["Context"], Any], Any] = field(default_factory=dict)
+    _loader_by_factory: dict[Callable[["Context"], Any], Any] = field(default_factory=dict)
 
     @property
     def principal(self) -> Principal:
         return self.caller.principal
 
     def get(self, factory: Callable[["Context"], T]) -> T:
-        """Returns what `factory` makes from this context, such as a repository. Each factory runs once a request."""
-        if factory not in self._objects:
-            self._objects[factory] = factory(self)
-        value: T = self._objects[factory]
+        """Returns the object that `factory` creates from this context, such as a repository.
+
+        A request calls each factory once, and gets the same object every time."""
+        if factory not in self._object_by_factory:
+            self._object_by_factory[factory] = factory(self)
+        value: T = self._object_by_factory[factory]
         return value
 
     def loader(self, factory: Callable[["Context"], DataLoader[K, V]]) -> DataLoader[K, V]:
-        """Returns the DataLoader that `factory` makes from this context, until `clear_loaders` is called."""
-        if factory not in self._loaders:
-            self._loaders[factory] = factory(self)
-        loader: DataLoader[K, V] = self._loaders[factory]
+        """Returns the DataLoader that `factory` creates from this context. It is reused until `clear_loaders`."""
+        if factory not in self._loader_by_factory:
+            self._loader_by_factory[factory] = factory(self)
+        loader: DataLoader[K, V] = self._loader_by_factory[factory]
         return loader
 
     def clear_loaders(self) -> None:
-        """Drops all DataLoaders before a mutation, since what they cached may be wrong after it."""
-        self._loaders.clear()
+        """Drops all DataLoaders. Each mutation calls it, because the mutation may change objects that they cached."""
+        self._loader_by_factory.clear()
 
     def require_free_storage(self) -> None:
-        """Raises QuotaExceeded if the tenant used up its storage when it was last measured."""
+        """Raises QuotaExceeded if the last measurement found that the tenant has used up its storage."""
         quota_mb = self.caller.tenant.quotas.storage_mb
-        if self.caller.tenant.stored_bytes >= quota_mb * MEGABYTE:
+        if self.caller.tenant.stored_bytes >= quota_mb * BYTES_PER_MEGABYTE:
             raise QuotaExceeded(f"the tenant's quota of {quota_mb:,} MB of storage is used up", quota="storageMb")
 
-    def require_role(self, needed: Role) -> None:
-        if not self.principal.role.covers(needed):
-            raise Forbidden(f"this needs the role {needed}; the token has {self.principal.role}")
+    def require_role(self, required: Role) -> None:
+        if not self.principal.role.covers(required):
+            raise Forbidden(f"this needs the role {required}; the token has {self.principal.role}")
 
 
 Info = StrawberryInfo[Context, None]

@@ -1,4 +1,4 @@
-"""`DocumentCache`: parsed and validated documents with their limits checked and their cost computed, by text."""
+"""`DocumentCache`: parses, validates and prices each GraphQL document once, and keeps the result by the text."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -17,24 +17,25 @@ from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRul
 from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
 from keyfence.errors import BadInput
-from keyfence.graphql.error_masking import InvalidRequest, RenderedError, render, render_request_error
+from keyfence.graphql.error_masking import InvalidRequest, RenderedError, render_keyfence_error, render_request_error
 from keyfence.graphql.query_cost import CostExpression, cost_of_operation
-from keyfence.graphql.query_limits import QueryLimits, check_document, check_text, introspects
-from keyfence.graphql.query_selections import Fragments, fields, fragments_of
+from keyfence.graphql.query_limits import QueryLimits, check_document, check_text, uses_introspection
+from keyfence.graphql.query_selections import Fragments, fragments_of, selected_fields
 
-RULES = (*specified_rules, MaybeNullValidationRule, OneOfInputValidationRule)
+VALIDATION_RULES = (*specified_rules, MaybeNullValidationRule, OneOfInputValidationRule)
 ENTRY_WEIGHT = 256
+"""Characters that each entry counts in addition to its text. Without them, short texts would fill the memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """An operation of a document."""
+    """One operation of a document, with the facts that are the same for every request."""
 
     name: str | None
     root_field: str | None
-    """Its only root field, or None if it has several. Usage is counted by it, not by the name that a client chose."""
+    """The only root field, or None if there are several. Usage is counted by root field, as clients choose names."""
     kind: OperationType
-    introspects: bool
+    uses_introspection: bool
     cost: CostExpression
 
 
@@ -45,48 +46,57 @@ class Document:
     node: DocumentNode
     operations: tuple[Operation, ...]
 
-    def operation(self, name: str | None) -> Operation:
-        found = [operation for operation in self.operations if name is None or operation.name == name]
-        if len(found) == 1:
-            return found[0]
+    def get_operation(self, name: str | None) -> Operation:
+        """Returns the operation of this name, or the only operation if the name is None. Raises BadInput."""
+        matches = [operation for operation in self.operations if name is None or operation.name == name]
+        if len(matches) == 1:
+            return matches[0]
         if name is not None:
             raise BadInput("the document has no operation of this name", field="operationName")
         raise BadInput("the document has several operations; choose one with operationName", field="operationName")
 
 
+CacheEntry = Document | tuple[RenderedError, ...]
+"""A valid document, or the errors of a text that is no valid document."""
+
+
 class DocumentCache:
-    """The documents that were used last. `capacity` bounds the characters of all texts."""
+    """The documents that were used last. All texts together have at most `capacity` characters."""
 
     def __init__(self, schema: GraphQLSchema, *, limits: QueryLimits, capacity: int = 262_144) -> None:
         self._schema = schema
         self._limits = limits
-        self._free = capacity
-        self._entries: OrderedDict[str, Document | tuple[RenderedError, ...]] = OrderedDict()
+        self._free_characters = capacity
+        self._entries: OrderedDict[str, CacheEntry] = OrderedDict()
 
     def get(self, text: str) -> Document:
-        known = self._entries.get(text)
-        if known is None:
-            known = self._store(text, self._load(text))
+        """Raises InvalidRequest if the text is not a valid document within the limits."""
+        entry = self._entries.get(text)
+        if entry is None:
+            entry = self._parse_and_validate(text)
+            self._add(text, entry)
         else:
             self._entries.move_to_end(text)
-        if isinstance(known, Document):
-            return known
-        raise InvalidRequest(known)
+        if isinstance(entry, Document):
+            return entry
+        raise InvalidRequest(entry)
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def _load(self, text: str) -> Document | tuple[RenderedError, ...]:
+    def _parse_and_validate(self, text: str) -> CacheEntry:
         try:
             check_text(text, self._limits)
             node = parse(text, max_lexical_tokens=self._limits.tokens, max_comments=self._limits.tokens)
             check_document(node, self._limits)
         except BadInput as error:
-            return (render(error, request_id=""),)
+            return (render_keyfence_error(error, request_id=""),)
         except GraphQLError as error:
             return (render_request_error(error),)
-        errors = validate(self._schema, node, RULES, hide_suggestions=True)
-        return tuple(map(render_request_error, errors)) or Document(node, self._operations(node))
+        errors = validate(self._schema, node, VALIDATION_RULES, hide_suggestions=True)
+        if errors:
+            return tuple(map(render_request_error, errors))
+        return Document(node, self._operations(node))
 
     def _operations(self, node: DocumentNode) -> tuple[Operation, ...]:
         fragments = fragments_of(node)
@@ -101,21 +111,21 @@ class DocumentCache:
             name=node.name.value if node.name else None,
             root_field=_root_field(node, fragments),
             kind=node.operation,
-            introspects=introspects(node, fragments),
+            uses_introspection=uses_introspection(node, fragments),
             cost=cost_of_operation(node, self._schema, fragments, self._limits),
         )
 
-    def _store(self, text: str, known: Document | tuple[RenderedError, ...]) -> Document | tuple[RenderedError, ...]:
+    def _add(self, text: str, entry: CacheEntry) -> None:
+        """Adds the entry unless its text exceeds the limit, and drops the entries that were not used for longest."""
         if len(text) <= self._limits.document:
-            self._entries[text] = known
-            self._free -= len(text) + ENTRY_WEIGHT
-        while self._free < 0:
-            oldest, _ = self._entries.popitem(last=False)
-            self._free += len(oldest) + ENTRY_WEIGHT
-        return known
+            self._entries[text] = entry
+            self._free_characters -= len(text) + ENTRY_WEIGHT
+        while self._free_characters < 0:
+            oldest_text, _ = self._entries.popitem(last=False)
+            self._free_characters += len(oldest_text) + ENTRY_WEIGHT
 
 
 def _root_field(node: OperationDefinitionNode, fragments: Fragments) -> str | None:
-    names = {field.name.value for _, field in fields(node.selection_set.selections, fragments)}
-    distinct = names - {"__typename"} or names
-    return next(iter(distinct)) if len(distinct) == 1 else None
+    names = {field.name.value for _, field in selected_fields(node.selection_set.selections, fragments)}
+    counted_names = names - {"__typename"} or names
+    return next(iter(counted_names)) if len(counted_names) == 1 else None

@@ -1,4 +1,4 @@
-"""Errors as a response contains them: message, location, path and code; internal errors are masked."""
+"""Renders errors for a response: message, code, location and path. The text of an internal error is masked."""
 
 from collections.abc import Iterable, Iterator
 
@@ -11,27 +11,28 @@ from keyfence.errors import Code, Internal, KeyfenceError
 RenderedError = dict[str, object]
 
 MAX_MESSAGE_LENGTH = 500
+"""Characters. graphql-core quotes the caller's value in a message, and the value can be long."""
 
 _log = structlog.get_logger("keyfence.graphql")
 
 
 class InvalidRequest(Exception):
-    """Raised for a request that cannot be executed, with all its errors."""
+    """Raised for a request that cannot be executed. `errors` has every reason."""
 
     def __init__(self, errors: Iterable[RenderedError]) -> None:
         super().__init__("the request cannot be executed")
         self.errors = tuple(errors)
 
 
-def render(error: KeyfenceError, request_id: str) -> RenderedError:
+def render_keyfence_error(error: KeyfenceError, request_id: str) -> RenderedError:
     if isinstance(error, Internal):
         return mask_internal_error(error, request_id)
     return {"message": error.message, "extensions": {**error.extensions, "code": error.code.value}}
 
 
-def mask_internal_error(error: BaseException, request_id: str, **where: object) -> RenderedError:
-    """Logs the error, and returns one without details but with the request id, by which the log can be searched."""
-    _log.error("internal_error", request_id=request_id, exc_info=error, **where)
+def mask_internal_error(error: BaseException, request_id: str, **log_fields: object) -> RenderedError:
+    """Logs the error, and returns an error without its text. The request id leads an operator to the log line."""
+    _log.error("internal_error", request_id=request_id, exc_info=error, **log_fields)
     return {"message": "internal error", "extensions": {"code": Code.INTERNAL.value, "requestId": request_id}}
 
 
@@ -41,17 +42,22 @@ def render_request_error(error: GraphQLError) -> RenderedError:
 
 
 def render_field_error(error: GraphQLError, request_id: str) -> RenderedError:
-    cause = _cause(error)
-    if isinstance(cause, Internal) or not isinstance(cause, KeyfenceError | GraphQLError):
-        return mask_internal_error(cause, request_id, path=error.path) | _location(error)
-    if isinstance(cause, KeyfenceError):
-        return render(cause, request_id) | _location(error)
-    if isinstance(cause, StrawberryInputCoercionError) or cause.nodes:
+    """Renders an error that was raised while a field was resolved."""
+    cause = _first_cause(error)
+    if isinstance(cause, KeyfenceError) and not isinstance(cause, Internal):
+        return render_keyfence_error(cause, request_id) | _location(error)
+    if _is_bad_argument(cause):
         return _caller_error(error, error.message)
     return mask_internal_error(cause, request_id, path=error.path) | _location(error)
 
 
-def codes(errors: Iterable[RenderedError]) -> Iterator[str]:
+def _is_bad_argument(cause: Exception) -> bool:
+    """Whether an argument of the caller caused the error. graphql-core gives nodes to errors of arguments, and no
+    nodes to errors of a resolver's result that cannot be serialized."""
+    return isinstance(cause, StrawberryInputCoercionError) or (isinstance(cause, GraphQLError) and bool(cause.nodes))
+
+
+def error_codes(errors: Iterable[RenderedError]) -> Iterator[str]:
     for error in errors:
         extensions = error.get("extensions")
         if isinstance(extensions, dict):
@@ -66,14 +72,14 @@ def _caller_error(error: GraphQLError, message: str) -> RenderedError:
 def _location(error: GraphQLError) -> RenderedError:
     location: RenderedError = {}
     if error.locations:
-        location["locations"] = [{"line": one.line, "column": one.column} for one in error.locations]
+        location["locations"] = [{"line": place.line, "column": place.column} for place in error.locations]
     if error.path is not None:
         location["path"] = error.path
     return location
 
 
-def _cause(error: GraphQLError) -> Exception:
-    """Returns the error that was raised first. graphql-core wraps it, once or twice, to add its location."""
+def _first_cause(error: GraphQLError) -> Exception:
+    """Returns the exception that was raised first. graphql-core wraps it once or twice to add its location."""
     cause: Exception = error
     while isinstance(cause, GraphQLError) and cause.original_error:
         cause = cause.original_error
@@ -81,8 +87,10 @@ def _cause(error: GraphQLError) -> Exception:
 
 
 def _message_without_cause(error: GraphQLError) -> str:
-    """Returns the message without the text of an exception of a scalar's parser, which graphql-core quotes."""
-    cause = _cause(error)
+    """Returns the message without the text of an unexpected exception, which graphql-core quotes.
+
+    Such an exception comes from the parser of a scalar, and its text may show internals."""
+    cause = _first_cause(error)
     if isinstance(cause, GraphQLError | KeyfenceError):
         return error.message
     return error.message.replace(f", but encountered error '{cause}'; found", ", found")

@@ -1,6 +1,4 @@
-"""`GraphQLExecutor`: prepares and executes requests. `FastScalarExecutor`: a faster way to resolve scalar fields.
-
-Most fields of a list are scalars, and most of their cost in graphql-core is not the resolver but the code around it."""
+"""`GraphQLExecutor`: prepares and executes requests. `FastScalarExecutor`: resolves scalar fields faster."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,8 +29,8 @@ from keyfence.graphql.document_cache import DocumentCache, Operation
 from keyfence.graphql.error_masking import (
     InvalidRequest,
     RenderedError,
-    render,
     render_field_error,
+    render_keyfence_error,
     render_request_error,
 )
 from keyfence.graphql.query_cost import check_cost
@@ -41,7 +39,7 @@ from keyfence.graphql.query_limits import QueryLimits, introspection_forbidden
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphQLRequest:
-    """The parameters of a request. Their types are checked, nothing else."""
+    """The parameters of a GraphQL request. Only their types have been checked."""
 
     query: str
     variables: Mapping[str, object] = field(default_factory=dict)
@@ -51,25 +49,26 @@ class GraphQLRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestInfo:
-    """The part of a request from which its context is made, besides the caller."""
+    """The facts of a valid request that decide how the request is admitted and which context it gets."""
 
     request_id: str
     kind: OperationType
     operation_name: str | None = None
     root_field: str | None = None
-    """Its only root field, or None if it has several."""
+    """The only root field, or None if there are several."""
 
     @property
-    def mutates(self) -> bool:
+    def is_mutation(self) -> bool:
         return self.kind is OperationType.MUTATION
 
 
+# Strawberry declares its function without the TypeGuard that graphql-core requires.
 _is_awaitable = cast("Callable[[Any], TypeGuard[Awaitable[Any]]]", optimized_is_awaitable)
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedOperation:
-    """A valid operation that can be executed with a context."""
+    """A valid operation with coerced variables. `GraphQLExecutor.execute` executes it with a context."""
 
     operation: Operation
     executor: Executor[Any]
@@ -77,7 +76,7 @@ class PreparedOperation:
 
 @dataclass(frozen=True, slots=True)
 class GraphQLResult:
-    """The result of an execution. `data` is None if an error made the root null."""
+    """The result of an execution. `data` is None if a root field that is not nullable failed."""
 
     data: Mapping[str, object] | None
     errors: tuple[RenderedError, ...] = ()
@@ -88,11 +87,10 @@ class GraphQLResult:
 
 
 class GraphQLExecutor:
-    """Executes requests with graphql-core, and parses each text once.
+    """Executes requests with graphql-core, and parses each document once.
 
-    It does not use `strawberry.Schema.execute`, which returns the same result for an invalid request and for one that
-    failed, and which would parse and validate again.
-    """
+    It does not use `strawberry.Schema.execute`. That method parses and validates the document each time, and its result
+    does not tell an invalid request from a request whose resolvers failed."""
 
     def __init__(self, schema: strawberry.Schema, *, limits: QueryLimits | None = None) -> None:
         self.limits = limits or QueryLimits()
@@ -100,26 +98,26 @@ class GraphQLExecutor:
         self._schema = schema._schema
         self._executor_class = schema.execution_context_class
 
-    def prepare(self, request: GraphQLRequest, *, introspection: bool = False) -> PreparedOperation:
-        """Raises InvalidRequest, with all errors, if the request cannot be executed."""
+    def prepare(self, request: GraphQLRequest, *, may_introspect: bool = False) -> PreparedOperation:
+        """Raises InvalidRequest with all errors if the request cannot be executed."""
         try:
-            return self._prepare(request, introspection)
+            return self._prepare(request, may_introspect)
         except KeyfenceError as error:
-            raise InvalidRequest([render(error, request_id="")]) from error
+            raise InvalidRequest([render_keyfence_error(error, request_id="")]) from error
 
     async def execute(self, prepared: PreparedOperation, context: object, *, request_id: str) -> GraphQLResult:
         prepared.executor.context_value = context
-        outcome = prepared.executor.execute_operation()
-        result = await outcome if isawaitable(outcome) else outcome
+        result_or_awaitable = prepared.executor.execute_operation()
+        result = await result_or_awaitable if isawaitable(result_or_awaitable) else result_or_awaitable
         assert isinstance(result, ExecutionResult)
         return GraphQLResult(result.data, tuple(render_field_error(error, request_id) for error in result.errors or ()))
 
-    def _prepare(self, request: GraphQLRequest, introspection: bool) -> PreparedOperation:
+    def _prepare(self, request: GraphQLRequest, may_introspect: bool) -> PreparedOperation:
         document = self.documents.get(request.query)
-        operation = document.operation(request.operation_name)
+        operation = document.get_operation(request.operation_name)
         if operation.kind is OperationType.SUBSCRIPTION:
             raise BadInput("subscriptions are not supported")
-        if operation.introspects and not introspection:
+        if operation.uses_introspection and not may_introspect:
             raise introspection_forbidden()
         executor = self._executor_class.build(
             self._schema,
@@ -137,18 +135,22 @@ class GraphQLExecutor:
 
 
 ScalarReader = Callable[[Any], Any]
+"""Returns the serialized value of one scalar field of the object that it is called with."""
 
 
 class FastScalarExecutor(StrawberryGraphQLCoreExecutionContext):
-    """Resolves scalar fields directly. If the value is null or an error is raised, graphql-core resolves the field."""
+    """Resolves scalar fields with a plain function call.
+
+    Most fields of a list are scalars, and graphql-core spends most of their time around the resolver, not in it. If
+    the value is null or an exception is raised, graphql-core resolves the field, so that errors are the same."""
 
     def execute_field(
         self, parent_type: GraphQLObjectType, source: Any, field_details_list: Any, path: Any, position_context: Any
     ) -> Any:
-        leaf = scalar_readers(self.schema).get((parent_type.name, field_details_list[0].node.name.value))
-        if leaf is not None:
+        read_scalar = scalar_readers(self.schema).get((parent_type.name, field_details_list[0].node.name.value))
+        if read_scalar is not None:
             try:
-                value = leaf(source)
+                value = read_scalar(source)
             except Exception:  # noqa: BLE001 - graphql-core resolves the field again and reports the error
                 value = None
             if value is not None and value is not Undefined:
@@ -158,34 +160,37 @@ class FastScalarExecutor(StrawberryGraphQLCoreExecutionContext):
 
 @cache
 def scalar_readers(schema: GraphQLSchema) -> Mapping[tuple[str, str], ScalarReader]:
-    """Returns functions that read and serialize a scalar field, by type and field name."""
-    types = [type_ for type_ in schema.type_map.values() if isinstance(type_, GraphQLObjectType)]
-    return {(type_.name, name): leaf for type_ in types for name, leaf in _leaves(type_)}
+    """Returns the readers of all scalar fields that need no more than the object, by type name and field name."""
+    object_types = [type_ for type_ in schema.type_map.values() if isinstance(type_, GraphQLObjectType)]
+    return {(type_.name, name): reader for type_ in object_types for name, reader in _readers_of_type(type_)}
 
 
-def _leaves(type_: GraphQLObjectType) -> Iterator[tuple[str, ScalarReader]]:
-    for name, member in type_.fields.items():
-        named = get_nullable_type(member.type)
-        read = _read(member)
-        if read is not None and is_leaf_type(named):
-            yield name, _serialized(read, named.coerce_output_value)
+def _readers_of_type(object_type: GraphQLObjectType) -> Iterator[tuple[str, ScalarReader]]:
+    for name, field_definition in object_type.fields.items():
+        field_type = get_nullable_type(field_definition.type)
+        resolve = _find_simple_resolver(field_definition)
+        if resolve is not None and is_leaf_type(field_type):
+            yield name, _resolve_and_serialize(resolve, field_type.coerce_output_value)
 
 
-def _serialized(read: ScalarReader, serialize: ScalarReader) -> ScalarReader:
-    def leaf(source: Any) -> Any:
-        value = read(source)
+def _resolve_and_serialize(resolve: Callable[[Any], Any], serialize: Callable[[Any], Any]) -> ScalarReader:
+    def read_scalar(source: Any) -> Any:
+        value = resolve(source)
         return None if value is None else serialize(value)
 
-    return leaf
+    return read_scalar
 
 
-def _read(field: GraphQLField) -> ScalarReader | None:
-    declared = (field.extensions or {}).get(GraphQLCoreConverter.DEFINITION_BACKREF)
-    if not isinstance(declared, StrawberryField):
+def _find_simple_resolver(field_definition: GraphQLField) -> Callable[[Any], Any] | None:
+    """Returns a function from the object to the field's value, or None if the field needs more than the object."""
+    declaration = (field_definition.extensions or {}).get(GraphQLCoreConverter.DEFINITION_BACKREF)
+    if not isinstance(declaration, StrawberryField):
         return None
-    if declared.is_basic_field:
-        return attrgetter(declared.python_name)
-    resolver = declared.base_resolver
-    if resolver is None or resolver.is_async or declared.arguments or resolver.info_parameter or declared.extensions:
+    if declaration.is_basic_field:
+        return attrgetter(declaration.python_name)
+    resolver = declaration.base_resolver
+    if resolver is None or resolver.is_async or resolver.info_parameter:
         return None
-    return cast("ScalarReader", resolver.wrapped_func)
+    if declaration.arguments or declaration.extensions:
+        return None
+    return cast("Callable[[Any], Any]", resolver.wrapped_func)

@@ -1,4 +1,4 @@
-"""`mutation`: a field that checks role and storage quota. `given_fields`: the fields of an input that were sent."""
+"""Checks of mutations: the caller's role, the tenant's storage quota, and nulls in an input."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import fields
@@ -17,13 +17,13 @@ R = TypeVar("R")
 def mutation(
     *, needs: Role, description: str, frees_storage: bool = False
 ) -> Callable[[Callable[A, Awaitable[R]]], Any]:
-    """Makes a mutation that raises Forbidden if the caller's role does not include `needs`.
+    """Decorates a resolver as a mutation that raises Forbidden if the caller's role does not include `needs`.
 
-    It also raises QuotaExceeded if the tenant's storage is full, unless the mutation frees storage."""
+    The mutation also raises QuotaExceeded if the tenant's storage is full, unless `frees_storage` is true."""
 
     def decorate(resolver: Callable[A, Awaitable[R]]) -> Any:
         @wraps(resolver)
-        async def guarded(*args: A.args, **kwargs: A.kwargs) -> R:
+        async def checked_resolver(*args: A.args, **kwargs: A.kwargs) -> R:
             info = kwargs["info"]
             assert isinstance(info, strawberry.Info)
             info.context.require_role(needs)
@@ -32,13 +32,15 @@ def mutation(
             info.context.clear_loaders()
             return await resolver(*args, **kwargs)
 
-        return strawberry.mutation(guarded, description=f"{description} Needs the role {needs}.")
+        return strawberry.mutation(checked_resolver, description=f"{description} Needs the role {needs}.")
 
     return decorate
 
 
-def given_fields(input: Any, *, clearable: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Returns the fields that the caller sent. Null clears a field in `clearable`, and raises BadInput in any other."""
+def sent_fields(input: Any, *, clearable: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Returns the values of the input fields that the caller sent, by name.
+
+    Null clears a field that is in `clearable`. Raises BadInput if any other field is null."""
     values = {field.name: getattr(input, field.name) for field in fields(input)}
     sent = {name: value for name, value in values.items() if value is not strawberry.UNSET}
     for name, value in sent.items():

@@ -1,4 +1,4 @@
-"""The cost of an operation: how many nodes it can return."""
+"""Computes the cost of an operation: how many nodes it can return."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -24,12 +24,12 @@ from graphql import (
 
 from keyfence.errors import BadInput
 from keyfence.graphql.query_limits import QueryLimits
-from keyfence.graphql.query_selections import Fragments, children, fields, response_name
+from keyfence.graphql.query_selections import Fragments, child_selections, response_name, selected_fields
 
 
 @dataclass(frozen=True, slots=True)
 class PageSize:
-    """The size of a list: a number, or a variable and the number to use if the variable is not given."""
+    """The size of a list: the value of `variable`, or `number` if there is no variable or it has no integer."""
 
     number: int
     variable: str | None = None
@@ -41,7 +41,7 @@ class PageSize:
 
 @dataclass(frozen=True, slots=True)
 class CostTerm:
-    """The product of `factor`, the value of the page size and `cost`."""
+    """A part of a cost: `factor` times the page size times `cost`."""
 
     factor: int
     size: PageSize
@@ -53,7 +53,9 @@ class CostTerm:
 
 @dataclass(frozen=True, slots=True)
 class CostExpression:
-    """A cost that may depend on variables: the sum of a fixed part and of terms."""
+    """A cost that may depend on variables: a fixed number plus the sum of the terms.
+
+    The expression is computed once for a document, and evaluated for each request with its variables."""
 
     fixed: int = 0
     terms: tuple[CostTerm, ...] = ()
@@ -62,6 +64,7 @@ class CostExpression:
         return CostExpression(self.fixed + other.fixed, self.terms + other.terms)
 
     def times(self, size: PageSize) -> "CostExpression":
+        """Returns this cost for each node of a list. A number is multiplied now; a variable becomes a new term."""
         if size.variable:
             return CostExpression(0, (CostTerm(1, size, self),))
         number = size.evaluate({})
@@ -74,23 +77,22 @@ class CostExpression:
 
 
 PAGE_SIZE_ARGUMENT = "first"
-SINGLE = PageSize(1)
+ONE_NODE = PageSize(1)
 
 
 def cost_of_operation(
     operation: OperationDefinitionNode, schema: GraphQLSchema, fragments: Fragments, limits: QueryLimits
 ) -> CostExpression:
-    """Returns the cost of a valid operation. It ignores `@skip` and `@include`, so it is the cost of all selections."""
+    """Returns the cost of a valid operation. A field with `@skip` or `@include` counts in any case."""
     root = schema.get_root_type(operation.operation)
-    calculation = _CostCalculation(schema, fragments, PageSize(limits.list_size))
-    return (
-        calculation.selection(operation.selection_set.selections, root, _Position.NODE, SINGLE)
-        if root
-        else CostExpression()
-    )
+    if root is None:
+        return CostExpression()
+    calculation = _CostCalculation(schema, fragments, PageSize(limits.assumed_list_size))
+    return calculation.cost_of_selections(operation.selection_set.selections, root, _Position.NODE, ONE_NODE)
 
 
 def check_cost(expression: CostExpression, variables: Mapping[str, object], limits: QueryLimits) -> None:
+    """Raises BadInput if the cost with these variables exceeds the limit."""
     cost, maximum = expression.evaluate(variables), limits.cost
     if cost > maximum:
         message = f"the operation can return {cost} nodes, more than {maximum}; request smaller pages"
@@ -98,8 +100,10 @@ def check_cost(expression: CostExpression, variables: Mapping[str, object], limi
 
 
 class _Position(Enum):
-    """The position of a field. The nodes of a page are counted at the field with `first`, so that fields inside a
-    connection and its edges are not counted again."""
+    """The type of the object that a field belongs to: a node, a connection, or an edge of a connection.
+
+    The nodes of a connection are counted at the field with `first`. Its edges, and the field `node` of each edge, are
+    the same nodes and are not counted again."""
 
     NODE = "node"
     CONNECTION = "connection"
@@ -107,56 +111,75 @@ class _Position(Enum):
 
 
 class _CostCalculation:
-    def __init__(self, schema: GraphQLSchema, fragments: Fragments, list_size: PageSize) -> None:
+    """Computes the cost of one operation. `page_size` is always that of the connection around a field."""
+
+    def __init__(self, schema: GraphQLSchema, fragments: Fragments, assumed_list_size: PageSize) -> None:
         self.schema = schema
         self.fragments = fragments
-        self.list_size = list_size
+        self.assumed_list_size = assumed_list_size
 
-    def selection(
-        self, nodes: Iterable[SelectionNode], parent: GraphQLNamedType, position: _Position, page: PageSize
+    def cost_of_selections(
+        self,
+        selections: Iterable[SelectionNode],
+        parent_type: GraphQLNamedType,
+        position: _Position,
+        page_size: PageSize,
     ) -> CostExpression:
-        """Adds up the fields of a selection set, merged as execution merges them."""
+        """Adds up the costs of the fields. Selections with the same response name count once, as in the response."""
         merged: defaultdict[tuple[str, str], list[FieldNode]] = defaultdict(list)
-        for condition, node in fields(nodes, self.fragments):
-            merged[condition or parent.name, response_name(node)].append(node)
-        return sum(
-            (self._field(owner, group, position, page) for (owner, _), group in merged.items()), CostExpression()
+        for condition, node in selected_fields(selections, self.fragments):
+            merged[condition or parent_type.name, response_name(node)].append(node)
+        costs = (
+            self._cost_of_field(type_name, same_field, position, page_size)
+            for (type_name, _), same_field in merged.items()
         )
+        return sum(costs, CostExpression())
 
-    def _field(self, owner: str, nodes: list[FieldNode], position: _Position, page: PageSize) -> CostExpression:
+    def _cost_of_field(
+        self, type_name: str, nodes: list[FieldNode], position: _Position, page_size: PageSize
+    ) -> CostExpression:
         name = nodes[0].name.value
-        field = self.schema.get_field(assert_composite_type(self.schema.type_map[owner]), name)
+        field = self.schema.get_field(assert_composite_type(self.schema.type_map[type_name]), name)
         if field is None or name.startswith("__") or not is_composite_type(get_named_type(field.type)):
             return CostExpression()
         if PAGE_SIZE_ARGUMENT in field.args:
-            return self._page(field, nodes)
+            return self._cost_of_page(field, nodes)
         if is_list_type(get_nullable_type(field.type)):
-            return self._list(field, nodes, position, page)
-        return CostExpression(1 if position is _Position.NODE else 0) + self._inside(field, nodes)
+            return self._cost_of_list(field, nodes, position, page_size)
+        return CostExpression(1 if position is _Position.NODE else 0) + self._cost_of_children(field, nodes)
 
-    def _page(self, field: GraphQLField, nodes: list[FieldNode]) -> CostExpression:
-        size = _page_size(field.args[PAGE_SIZE_ARGUMENT], nodes[0], self.list_size)
+    def _cost_of_page(self, field: GraphQLField, nodes: list[FieldNode]) -> CostExpression:
+        size = _page_size(field.args[PAGE_SIZE_ARGUMENT], nodes[0], self.assumed_list_size)
         if is_list_type(get_nullable_type(field.type)):
-            return (CostExpression(1) + self._inside(field, nodes)).times(size)
-        return CostExpression(1).times(size) + self._inside(field, nodes, _Position.CONNECTION, size)
+            return (CostExpression(1) + self._cost_of_children(field, nodes)).times(size)
+        return CostExpression(1).times(size) + self._cost_of_children(field, nodes, _Position.CONNECTION, size)
 
-    def _list(self, field: GraphQLField, nodes: list[FieldNode], position: _Position, page: PageSize) -> CostExpression:
-        if position is _Position.CONNECTION:
-            return self._inside(field, nodes, _Position.EDGE).times(page)
-        return (CostExpression(1) + self._inside(field, nodes)).times(self.list_size)
-
-    def _inside(
-        self, field: GraphQLField, nodes: list[FieldNode], position: _Position = _Position.NODE, page: PageSize = SINGLE
+    def _cost_of_list(
+        self, field: GraphQLField, nodes: list[FieldNode], position: _Position, page_size: PageSize
     ) -> CostExpression:
-        return self.selection(children(nodes), get_named_type(field.type), position, page)
+        if position is _Position.CONNECTION:
+            return self._cost_of_children(field, nodes, _Position.EDGE).times(page_size)
+        return (CostExpression(1) + self._cost_of_children(field, nodes)).times(self.assumed_list_size)
+
+    def _cost_of_children(
+        self,
+        field: GraphQLField,
+        nodes: list[FieldNode],
+        position: _Position = _Position.NODE,
+        page_size: PageSize = ONE_NODE,
+    ) -> CostExpression:
+        return self.cost_of_selections(child_selections(nodes), get_named_type(field.type), position, page_size)
 
 
-def _page_size(argument: GraphQLArgument, node: FieldNode, unknown: PageSize) -> PageSize:
+def _page_size(argument: GraphQLArgument, node: FieldNode, assumed_size: PageSize) -> PageSize:
+    """Returns the page size that the field's selection asks for, else the argument's default, else `assumed_size`."""
     default = argument.default.value if argument.default else argument.default_value
-    size = PageSize(default) if isinstance(default, int) else unknown
-    for one in node.arguments or ():
-        if one.name.value == PAGE_SIZE_ARGUMENT and isinstance(one.value, VariableNode):
-            return PageSize(size.number, one.value.name.value)
-        if one.name.value == PAGE_SIZE_ARGUMENT and isinstance(one.value, IntValueNode):
-            return PageSize(int(one.value.value))
-    return size
+    default_size = PageSize(default) if isinstance(default, int) else assumed_size
+    for sent_argument in node.arguments or ():
+        if sent_argument.name.value != PAGE_SIZE_ARGUMENT:
+            continue
+        if isinstance(sent_argument.value, VariableNode):
+            return PageSize(default_size.number, sent_argument.value.name.value)
+        if isinstance(sent_argument.value, IntValueNode):
+            return PageSize(int(sent_argument.value.value))
+    return default_size

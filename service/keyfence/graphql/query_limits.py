@@ -1,4 +1,4 @@
-"""Limits of a document: depth, aliases, tokens, directives and others; and whether it introspects."""
+"""Limits the depth, the aliases, the tokens, the directives and other numbers of a GraphQL document."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -9,19 +9,19 @@ from graphql import DocumentNode, FieldNode, FragmentDefinitionNode, OperationDe
 from keyfence.errors import BadInput, Forbidden
 from keyfence.graphql.query_selections import (
     Fragments,
-    children,
-    fields,
+    child_selections,
     flatten_fragments,
     fragments_of,
     response_name,
+    selected_fields,
 )
 
-INTROSPECTION = frozenset({"__schema", "__type"})
+INTROSPECTION_FIELDS = frozenset({"__schema", "__type"})
 
 
-def introspects(operation: OperationDefinitionNode, fragments: Fragments) -> bool:
+def uses_introspection(operation: OperationDefinitionNode, fragments: Fragments) -> bool:
     selections = operation.selection_set.selections
-    return any(node.name.value in INTROSPECTION for _, node in fields(selections, fragments))
+    return any(node.name.value in INTROSPECTION_FIELDS for _, node in selected_fields(selections, fragments))
 
 
 def introspection_forbidden() -> Forbidden:
@@ -30,27 +30,31 @@ def introspection_forbidden() -> Forbidden:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryLimits:
-    """Limits of one document. A fragment counts each time it is spread."""
+    """Limits of one document. A fragment counts each time it is spread.
+
+    An error that a limit causes has the name of the field here as `extensions.limit`."""
 
     document: int = 16_384
-    """The size of its text in bytes."""
+    """The size of the text in bytes."""
     tokens: int = 2_000
     depth: int = 10
     introspection_depth: int = 20
-    """The limit below `__schema` and `__type`, where the usual introspection query is 15 deep."""
+    """The depth below `__schema` and `__type`. The introspection query of common tools is 15 levels deep."""
     aliases: int = 15
     directives: int = 50
     fields: int = 1_000
     repeats: int = 30
-    """How often one selection set may select the same field. Validation compares each with each."""
+    """How often one selection set may select the same field. Validation compares all pairs of these selections."""
     cost: int = 10_000
-    """The number of nodes that one operation can return."""
-    list_size: int = 50
-    """The assumed size of a list without `first`."""
+    """How many nodes one operation may return at most, as `query_cost` computes it."""
+    assumed_list_size: int = 50
+    """The size that the computed cost assumes for a list without the argument `first`. It is no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class _SelectionSet:
+    """A selection set that is still to be counted, at its depth."""
+
     selections: Sequence[SelectionNode]
     depth: int
     max_depth: int
@@ -62,49 +66,56 @@ def check_text(text: str, limits: QueryLimits) -> None:
 
 
 def check_document(document: DocumentNode, limits: QueryLimits) -> None:
-    """Raises BadInput if the document exceeds a limit. Call it before validation, whose time grows with the square of
-    these numbers. Validation also reads fragments that are not spread, so each fragment is checked on its own too."""
+    """Raises BadInput if the document exceeds a limit.
+
+    Call it before validation, because the time of validation grows with the square of the limited numbers. Validation
+    also reads fragments that no operation uses, so each fragment is checked alone too."""
     fragments = fragments_of(document)
-    measure = _Measure(limits, fragments)
-    named = [node for node in document.definitions if isinstance(node, FragmentDefinitionNode)]
-    if len(named) > len(fragments):
+    definitions = [node for node in document.definitions if isinstance(node, FragmentDefinitionNode)]
+    if len(definitions) > len(fragments):
         raise BadInput("two fragments have the same name")
-    for fragment in named:
-        _Measure(limits, fragments).selections(fragment.selection_set.selections, limits.introspection_depth)
+    for fragment in definitions:
+        counter = _DocumentCounter(limits, fragments)
+        counter.count_selections(fragment.selection_set.selections, limits.introspection_depth)
+    document_counter = _DocumentCounter(limits, fragments)
     for definition in document.definitions:
         if isinstance(definition, OperationDefinitionNode):
-            measure.operation(definition)
+            document_counter.count_operation(definition)
 
 
-class _Measure:
-    """Counts what a document contains, and raises at the first limit that is exceeded, so cyclic fragments end too."""
+class _DocumentCounter:
+    """Counts fields, aliases and directives. Raises BadInput at the first limit that is exceeded.
+
+    Fragments that contain each other would be counted forever, but they soon exceed the limit of the depth."""
 
     def __init__(self, limits: QueryLimits, fragments: Fragments) -> None:
         self.limits = limits
         self.fragments = fragments
         self.aliases = self.directives = self.fields = 0
 
-    def operation(self, node: OperationDefinitionNode) -> None:
+    def count_operation(self, node: OperationDefinitionNode) -> None:
         self._count_directives(len(node.directives or ()))
         for variable in node.variable_definitions or ():
             self._count_directives(len(variable.directives or ()))
-        self.selections(node.selection_set.selections, self.limits.depth)
+        self.count_selections(node.selection_set.selections, self.limits.depth)
 
-    def selections(self, nodes: Sequence[SelectionNode], max_depth: int) -> None:
-        stack = [_SelectionSet(nodes, 1, max_depth)]
+    def count_selections(self, selections: Sequence[SelectionNode], max_depth: int) -> None:
+        stack = [_SelectionSet(selections, 1, max_depth)]
         while stack:
-            stack.extend(self._below(stack.pop()))
+            stack.extend(self._count_one_level(stack.pop()))
 
-    def _below(self, selection_set: _SelectionSet) -> list[_SelectionSet]:
+    def _count_one_level(self, selection_set: _SelectionSet) -> list[_SelectionSet]:
+        """Counts the selection set without its children. Returns the selection sets of its fields."""
         if selection_set.depth > selection_set.max_depth:
             raise _exceeded("depth", selection_set.max_depth, "levels of fields")
         return [
-            _SelectionSet(inner, selection_set.depth + 1, self._max_depth(selection_set, nodes[0]))
-            for nodes in self._merged(selection_set)
-            if (inner := children(nodes))
+            _SelectionSet(selections, selection_set.depth + 1, self._max_depth(selection_set, same_field[0]))
+            for same_field in self._count_and_merge(selection_set)
+            if (selections := child_selections(same_field))
         ]
 
-    def _merged(self, selection_set: _SelectionSet) -> list[list[FieldNode]]:
+    def _count_and_merge(self, selection_set: _SelectionSet) -> list[list[FieldNode]]:
+        """Returns the fields of the selection set. Fields with the same response name are together in one list."""
         merged: defaultdict[str, list[FieldNode]] = defaultdict(list)
         for _, node in flatten_fragments(selection_set.selections, self.fragments):
             self._count_directives(len(node.directives or ()))
@@ -116,7 +127,7 @@ class _Measure:
         return list(merged.values())
 
     def _max_depth(self, selection_set: _SelectionSet, node: FieldNode) -> int:
-        return self.limits.introspection_depth if node.name.value in INTROSPECTION else selection_set.max_depth
+        return self.limits.introspection_depth if node.name.value in INTROSPECTION_FIELDS else selection_set.max_depth
 
     def _count_field(self, node: FieldNode) -> None:
         self.fields += 1

@@ -1,4 +1,4 @@
-"""The selections of a GraphQL document, with fragments replaced by what they contain."""
+"""Reads the selections of a GraphQL document, with each fragment replaced by the selections inside it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -15,7 +15,9 @@ from strawberry.types import Info
 from strawberry.types.nodes import convert_arguments
 
 Fragments = Mapping[str, FragmentDefinitionNode]
+"""The fragment definitions of a document, by name."""
 ConditionedSelection = tuple[str | None, SelectionNode]
+"""A selection after the type condition of the fragment around it. The condition is None outside of fragments."""
 
 
 def fragments_of(document: DocumentNode) -> Fragments:
@@ -23,51 +25,55 @@ def fragments_of(document: DocumentNode) -> Fragments:
 
 
 def flatten_fragments(selections: Iterable[SelectionNode], fragments: Fragments) -> Iterator[ConditionedSelection]:
-    """Yields each selection with the type condition of the fragment that it comes from. Expands each fragment once."""
-    stack = _conditioned(selections, None)
-    seen: set[str] = set()
+    """Yields the selections, and after each fragment the selections inside it. Expands a named fragment only once."""
+    stack = _as_stack(selections, None)
+    expanded_names: set[str] = set()
     while stack:
         condition, node = stack.pop()
         yield condition, node
-        stack.extend(_inside(node, condition, fragments, seen))
+        stack.extend(_expand(node, condition, fragments, expanded_names))
 
 
-def fields(selections: Iterable[SelectionNode], fragments: Fragments) -> Iterator[tuple[str | None, FieldNode]]:
-    return (
-        (condition, node) for condition, node in flatten_fragments(selections, fragments) if isinstance(node, FieldNode)
-    )
+def selected_fields(
+    selections: Iterable[SelectionNode], fragments: Fragments
+) -> Iterator[tuple[str | None, FieldNode]]:
+    """Yields the fields among the selections of `flatten_fragments`, each after its type condition."""
+    for condition, node in flatten_fragments(selections, fragments):
+        if isinstance(node, FieldNode):
+            yield condition, node
 
 
 def response_name(field: FieldNode) -> str:
     return field.alias.value if field.alias else field.name.value
 
 
-def children(field_nodes: Iterable[FieldNode]) -> list[SelectionNode]:
+def child_selections(field_nodes: Iterable[FieldNode]) -> list[SelectionNode]:
     return [child for node in field_nodes if node.selection_set for child in node.selection_set.selections]
 
 
 def requested_subfields(info: Info[Any, Any], name: str) -> list[Mapping[str, Any]]:
-    """Returns the arguments of each selection of the field `name` right below the field that is being resolved.
+    """Returns the arguments of each selection of the field `name` directly below the field that is being resolved.
 
-    Numbers that are written in the document, rather than given by a variable, are returned as text."""
-    raw = info._raw_info
-    below = fields(children(raw.field_nodes), raw.fragments)
-    return [convert_arguments(raw, node.arguments) for _, node in below if node.name.value == name]
+    An integer is returned as text if the document contains it, and as an integer if a variable contains it."""
+    raw_info = info._raw_info
+    subfields = selected_fields(child_selections(raw_info.field_nodes), raw_info.fragments)
+    return [convert_arguments(raw_info, node.arguments) for _, node in subfields if node.name.value == name]
 
 
-def _inside(
-    node: SelectionNode, condition: str | None, fragments: Fragments, seen: set[str]
+def _expand(
+    node: SelectionNode, condition: str | None, fragments: Fragments, expanded_names: set[str]
 ) -> list[ConditionedSelection]:
+    """Returns the selections inside a fragment. The list is empty for a field, and for a fragment that was expanded."""
     if isinstance(node, InlineFragmentNode):
-        inner = node.type_condition.name.value if node.type_condition else condition
-        return _conditioned(node.selection_set.selections, inner)
-    if isinstance(node, FragmentSpreadNode) and node.name.value not in seen and node.name.value in fragments:
-        seen.add(node.name.value)
+        inner_condition = node.type_condition.name.value if node.type_condition else condition
+        return _as_stack(node.selection_set.selections, inner_condition)
+    if isinstance(node, FragmentSpreadNode) and node.name.value not in expanded_names and node.name.value in fragments:
+        expanded_names.add(node.name.value)
         fragment = fragments[node.name.value]
-        return _conditioned(fragment.selection_set.selections, fragment.type_condition.name.value)
+        return _as_stack(fragment.selection_set.selections, fragment.type_condition.name.value)
     return []
 
 
-def _conditioned(selections: Iterable[SelectionNode], condition: str | None) -> list[ConditionedSelection]:
-    """Returns the selections in reverse, so that the stack returns the first one first."""
+def _as_stack(selections: Iterable[SelectionNode], condition: str | None) -> list[ConditionedSelection]:
+    """Returns the selections in reverse order, so that `pop` returns the first selection first."""
     return [(condition, node) for node in selections][::-1]

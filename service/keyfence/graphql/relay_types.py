@@ -1,4 +1,4 @@
-"""Relay types: `Node`, `Connection`, `Edge`, `PageInfo`."""
+"""The types of the Relay specification: `Node`, `Connection`, `Edge`, `PageInfo`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -15,7 +15,7 @@ DEFAULT_PAGE_SIZE = 20
 
 @strawberry.type(description="Whether there are items before and after a page, and the cursors of its ends.")
 class PageInfo:
-    """Cursors are made only if the request selects them, since each has to be encrypted."""
+    """The page info of a connection. Encrypting a cursor takes time, so a cursor is made only if it is selected."""
 
     has_next_page: bool
     has_previous_page: bool
@@ -32,7 +32,7 @@ class PageInfo:
 
 @strawberry.type
 class Edge(Generic[T]):
-    """A node and its cursor in the list."""
+    """A node of a page, with the cursor that marks its position in the list."""
 
     node: T
     make_cursor: strawberry.Private[Callable[[], str]]
@@ -44,14 +44,14 @@ class Edge(Generic[T]):
 
 @strawberry.type
 class Connection(Generic[T]):
-    """A page of a list."""
+    """One page of a list."""
 
     edges: list[Edge[T]]
     page_info: PageInfo
 
 
 def page_size(first: int | None) -> int:
-    """Returns the page size that the request asks for. Null means the default."""
+    """Returns the page size for the argument `first`. Null means the default size."""
     return DEFAULT_PAGE_SIZE if first is None else first
 
 
@@ -60,12 +60,13 @@ def page_info(page: Page[Any]) -> PageInfo:
 
 
 def connection(page: Page[T], to_type: Callable[[T], U]) -> Connection[U]:
+    """Returns the connection for a page of the store. `to_type` converts a stored object to its GraphQL type."""
     edges = [Edge(node=to_type(edge.node), make_cursor=edge.cursor) for edge in page.edges]
     return Connection(edges=edges, page_info=page_info(page))
 
 
 @strawberry.interface(description="An object with an id that is unique in the tenant.")
 class Node:
-    """The interface of all types that `node(id)` returns."""
+    """The interface of all types that the root field `node(id)` can return."""
 
     id: strawberry.ID

@@ -13,11 +13,11 @@ from keyfence.errors import BadInput
 from keyfence.store.codec import amount_text
 from keyfence.store.timestamps import timestamp_text, to_utc
 
-_NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,18})?")
-"""DynamoDB stores at most 38 digits exactly."""
+_DECIMAL = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,18})?")
+"""At most 38 digits in total, which is the precision of a number in DynamoDB."""
 
 
-def _datetime(value: object) -> datetime:
+def _parse_datetime(value: object) -> datetime:
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
@@ -27,7 +27,7 @@ def _datetime(value: object) -> datetime:
     return to_utc(moment)
 
 
-def _date(value: object) -> date:
+def _parse_date(value: object) -> date:
     try:
         day = date.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
@@ -37,28 +37,30 @@ def _date(value: object) -> date:
     return day
 
 
-def _decimal(value: object) -> Decimal:
-    """Rejects JSON numbers with a fraction, since they may have lost digits already."""
+def _parse_decimal(value: object) -> Decimal:
+    """Accepts a string or an integer. A JSON number with a fraction is rejected: as a float it may have lost digits."""
     text = str(value) if isinstance(value, str | int) else ""
-    if not _NUMBER.fullmatch(text):
+    if not _DECIMAL.fullmatch(text):
         raise BadInput('a Decimal is a string of at most 20 digits, and 18 after the point, like "149.90"')
-    return Decimal(text) or Decimal(0)
+    return Decimal(text) or Decimal(0)  # "-0.00" becomes 0
 
 
-def _same(value: object) -> object:
+def _unchanged(value: object) -> object:
     return value
 
 
 SCALARS: Mapping[object, ScalarDefinition] = {
     datetime: strawberry.scalar(
-        name="DateTime", description="ISO 8601 in UTC.", serialize=timestamp_text, parse_value=_datetime
+        name="DateTime", description="ISO 8601 in UTC.", serialize=timestamp_text, parse_value=_parse_datetime
     ),
-    date: strawberry.scalar(name="Date", description="A day in ISO 8601.", serialize=date.isoformat, parse_value=_date),
+    date: strawberry.scalar(
+        name="Date", description="A day in ISO 8601.", serialize=date.isoformat, parse_value=_parse_date
+    ),
     Decimal: strawberry.scalar(
         name="Decimal",
         description='An exact number as a string, with two or more decimal places, like "149.90".',
         serialize=amount_text,
-        parse_value=_decimal,
+        parse_value=_parse_decimal,
     ),
-    JSON: strawberry.scalar(name="JSON", description="Any JSON value.", serialize=_same, parse_value=_same),
+    JSON: strawberry.scalar(name="JSON", description="Any JSON value.", serialize=_unchanged, parse_value=_unchanged),
 }

@@ -1,4 +1,4 @@
-"""`build_schema`: one GraphQL schema from the query and mutation classes of many domains."""
+"""`build_schema`: joins the query and mutation classes of all domains into one GraphQL schema."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -21,13 +21,14 @@ def build_schema(
     queries: Sequence[type],
     mutations: Sequence[type],
     types: Iterable[type] = (),
-    nodes: Mapping[str, NodeLoader] | None = None,
+    node_loaders: Mapping[str, NodeLoader] | None = None,
 ) -> strawberry.Schema:
-    """Joins the fields of all `queries` and all `mutations`. `nodes` has a loader for each id prefix of `node(id)`.
+    """Returns a schema with the fields of all `queries` and `mutations`, and with the root field `node(id)`.
 
-    `types` are those that only `node(id)` returns, so that no other field leads to them."""
+    `node_loaders` has the loader for each prefix that an id can have. `types` has the types that only `node(id)`
+    returns, which strawberry cannot find through another field."""
     return strawberry.Schema(
-        query=_join("Query", (*queries, _node_query(nodes or {}))),
+        query=_join("Query", (*queries, _node_query(node_loaders or {}))),
         mutation=_join("Mutation", mutations) if mutations else None,
         types=list(types),
         execution_context_class=FastScalarExecutor,
@@ -39,12 +40,12 @@ def _join(name: str, classes: Sequence[type]) -> Any:
     return strawberry.type(type(name, tuple(classes), {}))
 
 
-def _node_query(nodes: Mapping[str, NodeLoader]) -> type:
+def _node_query(node_loaders: Mapping[str, NodeLoader]) -> type:
     @strawberry.type
     class NodeQuery:
-        @strawberry.field(description="Anything by its id; null where there is no such thing.")
+        @strawberry.field(description="The object with this id, or null if the tenant has no such object.")
         async def node(self, info: Info, id: strawberry.ID) -> Node | None:
-            load = nodes.get(prefix_of(id) or "")
+            load = node_loaders.get(prefix_of(id) or "")
             return await load(info.context, id) if load else None
 
     return NodeQuery

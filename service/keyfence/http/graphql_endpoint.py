@@ -9,7 +9,7 @@ from graphql import OperationType
 from starlette.types import Receive, Scope, Send
 
 from keyfence.errors import KeyfenceError, Throttled, Unauthenticated
-from keyfence.graphql.error_masking import InvalidRequest, RenderedError, codes, render
+from keyfence.graphql.error_masking import InvalidRequest, RenderedError, error_codes, render_keyfence_error
 from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest, GraphQLResult, PreparedOperation, RequestInfo
 from keyfence.http.media_types import MediaType, is_json, negotiate, prefers_html
 from keyfence.http.metrics import Metrics
@@ -73,7 +73,7 @@ class GraphQLEndpoint:
         except KeyfenceError as error:
             if isinstance(error, Throttled):
                 skip_access_log(scope)
-            errors = (render(error, request_id_of(scope)),)
+            errors = (render_keyfence_error(error, request_id_of(scope)),)
             return self._failure(errors, STATUS_BY_CODE[error.code], media, _error_headers(scope, error))
 
     async def _run(self, scope: Scope, receive: Receive, media: MediaType) -> HttpResponse:
@@ -81,7 +81,7 @@ class GraphQLEndpoint:
         api = self._api
         caller = await api.authenticate(header(scope, b"authorization"))
         try:
-            parsed = await self._parse(scope, receive, introspection=api.may_introspect(caller))
+            parsed = await self._parse(scope, receive, may_introspect=api.may_introspect(caller))
         except (HttpError, InvalidRequest):
             # Only callers whose token is not revoked are told what is wrong with their request.
             async with api.admit(caller, None):
@@ -89,15 +89,15 @@ class GraphQLEndpoint:
             raise
         async with api.admit(caller, parsed.info):
             answer = await self._execute(parsed, caller)
-        self._metrics.errors(codes(answer.errors))
+        self._metrics.errors(error_codes(answer.errors))
         return json_response(answer.body(self._extensions(parsed.request, caller)), media=media)
 
-    async def _parse(self, scope: Scope, receive: Receive, *, introspection: bool) -> ParsedRequest:
+    async def _parse(self, scope: Scope, receive: Receive, *, may_introspect: bool) -> ParsedRequest:
         if scope["method"] == "GET":
             request = from_query_string(scope["query_string"])
         else:
             request = from_body(await read_body(scope, receive, self._body_limit))
-        prepared = self._executor.prepare(request, introspection=introspection)
+        prepared = self._executor.prepare(request, may_introspect=may_introspect)
         operation = prepared.operation
         if scope["method"] == "GET" and operation.kind is not OperationType.QUERY:
             raise method_not_allowed("only queries are served by GET", "POST")
@@ -113,7 +113,7 @@ class GraphQLEndpoint:
         """A mutation starts after the check for a revocation. A query runs at the same time as the check."""
         checked = asyncio.ensure_future(self._api.check_revocation(caller))
         try:
-            if parsed.info.mutates:
+            if parsed.info.is_mutation:
                 await checked
             context = self._api.context(caller, parsed.info)
             return await self._executor.execute(parsed.prepared, context, request_id=parsed.info.request_id)
@@ -129,7 +129,7 @@ class GraphQLEndpoint:
     def _failure(
         self, errors: tuple[RenderedError, ...], status: int, media: MediaType | None, headers: Headers = ()
     ) -> HttpResponse:
-        self._metrics.errors(codes(errors))
+        self._metrics.errors(error_codes(errors))
         return error_response(*errors, status=status, media=media or MediaType.JSON, headers=headers)
 
 

@@ -69,7 +69,7 @@ class TenantApi:
     def admit(self, caller: TenantRequest, request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
         if request is None:
             return caller.admitted.running(UNKNOWN, writes=False)
-        return caller.admitted.running(request.root_field or SEVERAL, writes=request.mutates)
+        return caller.admitted.running(request.root_field or SEVERAL, writes=request.is_mutation)
 
     def check_revocation(self, caller: TenantRequest) -> Awaitable[None]:
         return self.revocations.check(caller.tenant.id, caller.principal.token_id, partial(self._revocations, caller))
@@ -77,9 +77,9 @@ class TenantApi:
     def context(self, caller: TenantRequest, request: RequestInfo) -> Context:
         admitted = caller.admitted
         table = self.tables.for_tenant(
-            caller.location, writes=request.mutates, meter=admitted, call_limit=admitted.slot
+            caller.location, writes=request.is_mutation, meter=admitted, call_limit=admitted.slot
         )
-        if request.mutates:
+        if request.is_mutation:
             table = replace(table, activity_log=self.new_activity_log(caller.principal.subject))
         return Context(caller, table)
 
@@ -121,7 +121,7 @@ class OperatorApi:
         pass
 
     def context(self, caller: Operator, request: RequestInfo) -> AdminContext:
-        return self.contexts.context(caller, writes=request.mutates)
+        return self.contexts.context(caller, writes=request.is_mutation)
 
     def cost(self, _caller: Operator) -> None:
         return None

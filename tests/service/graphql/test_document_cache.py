@@ -94,14 +94,14 @@ def test_a_text_larger_than_the_capacity_is_not_cached() -> None:
 @pytest.mark.parametrize("name", ["A", "B"])
 def test_an_operation_is_found_by_its_name(name: str) -> None:
     document = documents().get("query A { __typename } query B { __typename }")
-    assert document.operation(name).name == name
+    assert document.get_operation(name).name == name
 
 
 @pytest.mark.parametrize("name", ["C", "", None])
 def test_several_operations_need_the_name_of_one(name: str | None) -> None:
     document = documents().get("query A { __typename } query B { __typename }")
     with pytest.raises(BadInput):
-        document.operation(name)
+        document.get_operation(name)
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,14 @@ def executor() -> GraphQLExecutor:
 
 
 async def run(executor: GraphQLExecutor, query: str, context: object = None, **variables: object) -> GraphQLResult:
-    prepared = executor.prepare(GraphQLRequest(query=query, variables=variables), introspection=True)
+    prepared = executor.prepare(GraphQLRequest(query=query, variables=variables), may_introspect=True)
     return await executor.execute(prepared, context, request_id="r-1")
 
 
 def refused(executor: GraphQLExecutor, query: str, **given: Any) -> RenderedError:
-    introspection = given.pop("introspection", False)
+    may_introspect = given.pop("may_introspect", False)
     with pytest.raises(InvalidRequest) as caught:
-        executor.prepare(GraphQLRequest(query=query, **given), introspection=introspection)
+        executor.prepare(GraphQLRequest(query=query, **given), may_introspect=may_introspect)
     return caught.value.errors[0]
 
 
@@ -114,7 +114,7 @@ async def test_introspection_needs_permission(executor: GraphQLExecutor, query: 
 
 
 async def test_typename_needs_no_permission(executor: GraphQLExecutor) -> None:
-    executor.prepare(GraphQLRequest(query="{ __typename book(id: 1) { __typename } }"), introspection=False)
+    executor.prepare(GraphQLRequest(query="{ __typename book(id: 1) { __typename } }"), may_introspect=False)
 
 
 async def test_a_null_root_is_a_result_and_not_an_invalid_request(executor: GraphQLExecutor) -> None:

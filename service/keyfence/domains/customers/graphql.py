@@ -14,7 +14,7 @@ from keyfence.domains.orders import access_patterns as orders
 from keyfence.domains.orders.graphql import Order, order_repository
 from keyfence.domains.orders.model import CustomerId, OrderRow, OrderStatus
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.mutation_checks import given_fields, mutation
+from keyfence.graphql.mutation_checks import mutation, sent_fields
 from keyfence.graphql.query_selections import requested_subfields
 from keyfence.graphql.relay_types import DEFAULT_PAGE_SIZE, Connection, Node, connection, page_size
 from keyfence.store.entity import ItemCollection
@@ -130,7 +130,7 @@ class CustomerMutations:
     async def update_customer(
         self, info: Info, id: strawberry.ID, input: UpdateCustomerInput, expected_version: int | None = None
     ) -> Customer:
-        changes = given_fields(input, clearable=frozenset({"email"}))
+        changes = sent_fields(input, clearable=frozenset({"email"}))
         updated = await info.context.get(customer_repository).update(
             checked_customer_id(id), expected_version=expected_version, **changes
         )

@@ -17,7 +17,7 @@ from keyfence.domains.users.graphql import User, user_loader, user_repository
 from keyfence.domains.users.model import UserId
 from keyfence.domains.users.repository import checked_user_id
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.mutation_checks import given_fields, mutation
+from keyfence.graphql.mutation_checks import mutation, sent_fields
 from keyfence.graphql.relay_types import Connection, Node, PageInfo, connection, page_info, page_size
 from keyfence.store.embedded_edges import EmbeddedEdges
 from keyfence.store.pagination import Edge
@@ -116,7 +116,7 @@ class GroupMutations:
     async def update_group(
         self, info: Info, id: strawberry.ID, input: UpdateGroupInput, expected_version: int | None = None
     ) -> Group:
-        changes = given_fields(input, clearable=frozenset({"description"}))
+        changes = sent_fields(input, clearable=frozenset({"description"}))
         updated = await info.context.get(group_repository).update(
             checked_group_id(id), expected_version=expected_version, **changes
         )

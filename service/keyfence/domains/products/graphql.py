@@ -12,7 +12,7 @@ from keyfence.domains.products import model
 from keyfence.domains.products.model import ProductId
 from keyfence.domains.products.repository import ProductRepository, checked_product_id
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.mutation_checks import given_fields, mutation
+from keyfence.graphql.mutation_checks import mutation, sent_fields
 from keyfence.graphql.relay_types import Connection, Node, connection, page_size
 from keyfence.store.writes import ActivityNote
 
@@ -175,7 +175,7 @@ class ProductMutations:
         self, info: Info, id: strawberry.ID, input: ReviseProductInput, expected_version: int | None = None
     ) -> Product:
         revised = await info.context.get(product_repository).revise(
-            checked_product_id(id), expected_version=expected_version, **given_fields(input)
+            checked_product_id(id), expected_version=expected_version, **sent_fields(input)
         )
         return Product.of(revised)
 

@@ -17,7 +17,7 @@ from keyfence.domains.users.model import UserId
 from keyfence.domains.users.repository import UserRepository, checked_user_id
 from keyfence.errors import Forbidden
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.mutation_checks import given_fields, mutation
+from keyfence.graphql.mutation_checks import mutation, sent_fields
 from keyfence.graphql.relay_types import Connection, Node, connection, page_size
 from keyfence.store.ids import prefix_of
 from keyfence.tenancy import tenant as tenancy
@@ -165,7 +165,7 @@ class UserMutations:
     async def update_user(
         self, info: Info, id: strawberry.ID, input: UpdateUserInput, expected_version: int | None = None
     ) -> User:
-        changes = given_fields(input)
+        changes = sent_fields(input)
         require_owner_for_owner(info.context, changes.get("role", Role.VIEWER))
         return User.of(
             await info.context.get(user_repository).update(
