@@ -14,7 +14,7 @@ class InvalidJson(ValueError):
 
 
 def parse(text: str | bytes) -> Any:
-    """Parse a JSON value. Bytes must be UTF-8.
+    """Parses a JSON value. Bytes must be UTF-8.
 
     Raises InvalidJson for NaN, Infinity, and keys that occur twice in one object, which Python's json accepts.
     """
@@ -28,7 +28,7 @@ def parse(text: str | bytes) -> Any:
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
-    """Parse a JSON object fast: the gate does this for each request. Raises InvalidJson like `parse`."""
+    """Parses a JSON object fast: the gate does this for each request. Raises InvalidJson like `parse`."""
     try:
         value = orjson.loads(body)
         rendered = orjson.dumps(value)
@@ -55,7 +55,7 @@ def _reject_constant(name: str) -> NoReturn:
 
 
 def _lost_a_pair(body: bytes, rendered: bytes) -> bool:
-    """Return whether the body has more pairs than its rendered value, because a key occurs twice.
+    """Returns whether the body has more pairs than its rendered value, because a key occurs twice.
 
     Each pair has one colon. Colons in strings are the same in both texts, unless the body has an escaped one:
     then strings have to be removed before colons are counted.

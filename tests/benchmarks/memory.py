@@ -122,7 +122,7 @@ def watched() -> Filled:
         "partitions",
         STEPS_PER_WINDOW * traffic_window.MAX_KEYS_PER_STEP,
         kept,
-        sum(len(one) for one in kept._sketches.values()),
+        sum(len(one) for one in kept._sketches_by_step.values()),
     )
 
 

@@ -1,4 +1,4 @@
-"""Count the files and the Python calls of one warm request: a query for a customer's orders, and createCustomer.
+"""Counts the files and the Python calls of one warm request: a query for a customer's orders, and createCustomer.
 
 Run: uv run python -m tests.benchmarks.trace [--json] [--files]
 
@@ -116,7 +116,7 @@ async def _traces(engine_url: str) -> dict[str, Trace]:
 
 
 async def _traced(session: ApiClient, query: str, *variables: dict[str, Any]) -> Trace:
-    """Run the query with all variables, and trace the last run."""
+    """Runs the query with all variables, and trace the last run."""
     for warm in variables[:-1]:
         await session.data(query, **warm)
     with tracing() as trace:

@@ -1,36 +1,40 @@
-"""The authorization requests that a DynamoDB call needs."""
+"""The authorization requests that a DynamoDB call needs, for every supported operation."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from keyfence_iam.authorization import item_operations, partiql_operations, table_operations
+from keyfence_iam.authorization import (
+    batch_and_transaction_operations,
+    item_operations,
+    partiql_operations,
+    table_operations,
+)
+from keyfence_iam.authorization.batch_and_transaction_operations import MERGED_OPERATIONS, merge_requests
 from keyfence_iam.authorization.named_tables import ArnScope, AuthorizationBuilder, NamedTables
-from keyfence_iam.authorization.undocumented_request_context import DISCLOSURE_ORDER
 from keyfence_iam.dynamodb import operations
 from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest, as_mapping, reject_unknown
-from keyfence_iam.dynamodb.table_schema import TableSchema
-from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
+from keyfence_iam.dynamodb.table_schema import TableSchema, table_name
+from keyfence_iam.evaluator.request import AuthorizationRequest
 
 _BUILDERS: Mapping[str, AuthorizationBuilder] = {
     "GetItem": item_operations.get_item,
-    "BatchGetItem": item_operations.batch_get_item,
     "Query": item_operations.query,
     "Scan": item_operations.scan,
     "PutItem": item_operations.put_item,
     "UpdateItem": item_operations.update_item,
     "DeleteItem": item_operations.delete_item,
-    "BatchWriteItem": item_operations.batch_write_item,
-    "TransactGetItems": item_operations.transact_get_items,
-    "TransactWriteItems": item_operations.transact_write_items,
+    "BatchGetItem": batch_and_transaction_operations.batch_get_item,
+    "BatchWriteItem": batch_and_transaction_operations.batch_write_item,
+    "TransactGetItems": batch_and_transaction_operations.transact_get_items,
+    "TransactWriteItems": batch_and_transaction_operations.transact_write_items,
     "ExecuteStatement": partiql_operations.execute_statement,
     "BatchExecuteStatement": partiql_operations.batch_execute_statement,
     "ExecuteTransaction": partiql_operations.execute_transaction,
     **table_operations.TABLE_OPERATIONS,
     **table_operations.STREAM_OPERATIONS,
 }
-_MERGED_OPERATIONS = frozenset({"BatchGetItem", "BatchWriteItem", "BatchExecuteStatement", "ExecuteTransaction"})
-_FULL_TABLE_SCAN = "dynamodb:FullTableScan"
-_ANY_SCOPE = ArnScope(account="0" * 12, region="nowhere")
+_PLACEHOLDER_SCOPE = ArnScope(account="0" * 12, region="nowhere")
+"""`tables_needed` returns names only. The account and the region of the ARNs do not matter there."""
 
 SUPPORTED_OPERATIONS = frozenset(_BUILDERS)
 
@@ -47,59 +51,34 @@ class UnknownTable(UnsupportedRequest):
 def authorizations_for(
     operation: str, parameters: Mapping[str, Any], scope: ArnScope, schemas: Mapping[str, TableSchema]
 ) -> tuple[AuthorizationRequest, ...]:
-    """Return the authorization requests of a call. All of them must be allowed.
+    """Returns the authorization requests of a call. All of them must be allowed.
 
-    Raises UnsupportedRequest if it is not certain what the call needs, also if it would need nothing.
+    Raises UnsupportedRequest if it is not certain which authorization the call needs, or if it would need none.
+    Raises UnknownTable if `schemas` lacks a table.
     """
     if operation not in _BUILDERS:
         raise UnsupportedRequest(f"unknown operation {operation!r}")
     tables = NamedTables(scope, schemas)
-    requests = tuple(_BUILDERS[operation](_checked(operation, parameters), tables))
+    requests = tuple(_BUILDERS[operation](_check_parameters(operation, parameters), tables))
     if not requests:
         raise UnsupportedRequest(f"{operation} names no table")
-    merged = merge_batch(requests) if operation in _MERGED_OPERATIONS else requests
-    if tables.unknown:
-        raise UnknownTable(frozenset(tables.unknown), merged)
-    return merged
+    if operation in MERGED_OPERATIONS:
+        requests = merge_requests(requests)
+    if tables.tables_without_schema:
+        raise UnknownTable(frozenset(tables.tables_without_schema), requests)
+    return requests
 
 
 def tables_needed(operation: str, parameters: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names of the tables whose schema `authorizations_for` needs."""
+    """Returns the names of the tables whose schema `authorizations_for` needs."""
     try:
-        authorizations_for(operation, parameters, _ANY_SCOPE, {})
-    except UnknownTable as unknown:
-        return frozenset(name.rpartition("/")[2] for name in unknown.tables)
+        authorizations_for(operation, parameters, _PLACEHOLDER_SCOPE, {})
+    except UnknownTable as error:
+        return frozenset(table_name(name_or_arn) for name_or_arn in error.tables)
     return frozenset()
 
 
-def merge_batch(requests: Iterable[AuthorizationRequest]) -> tuple[AuthorizationRequest, ...]:
-    """Merge requests with the same action and resource.
-
-    A full table scan is not merged with others: merged, it would seem to have their leading keys.
-    """
-    merged: dict[tuple[str, str, ContextValue | None], AuthorizationRequest] = {}
-    for request in requests:
-        group = (request.action, request.resource, request.context.get(_FULL_TABLE_SCAN))
-        merged[group] = _merge(merged[group], request) if group in merged else request
-    return tuple(merged.values())
-
-
-def _merge(one: AuthorizationRequest, other: AuthorizationRequest) -> AuthorizationRequest:
-    context = dict(one.context)
-    for key, value in other.context.items():
-        context[key] = _merge_values(key, context.get(key, value), value)
-    return AuthorizationRequest(one.action, one.resource, context)
-
-
-def _merge_values(key: str, one: ContextValue, other: ContextValue) -> ContextValue:
-    """Return all values of a multivalued key, or the value that discloses most."""
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return tuple(dict.fromkeys((*one, *other)))
-    order = DISCLOSURE_ORDER.get(key)
-    return one if order is None else max(one, other, key=lambda value: order[str(value)])
-
-
-def _checked(operation: str, parameters: object) -> Parameters:
+def _check_parameters(operation: str, parameters: object) -> Parameters:
     call = as_mapping(parameters, operation)
     if operation in operations.PARAMETERS:
         reject_unknown(call, operations.PARAMETERS[operation], operation)

@@ -1,9 +1,8 @@
-"""The condition key `dynamodb:LeadingKeys`, from the keys of items and from key conditions."""
+"""The condition key `dynamodb:LeadingKeys`: from the keys of items, and from the key condition of a Query."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
-from keyfence_iam.dynamodb.attributes import resolve
+from keyfence_iam.dynamodb.attributes import resolve_name
 from keyfence_iam.dynamodb.expressions.expression_parser import parse_condition
 from keyfence_iam.dynamodb.parameters import (
     Parameters,
@@ -18,44 +17,52 @@ from keyfence_iam.dynamodb.parameters import (
 from keyfence_iam.evaluator.request import ContextValue
 from keyfence_iam.policy.actions import LEADING_KEYS
 
-_PARTITION_KEYS = tuple(f"dynamodb:{nth}PartitionKeyValues" for nth in ("First", "Second", "Third", "Fourth"))
+_PARTITION_KEY_VALUES = tuple(f"dynamodb:{nth}PartitionKeyValues" for nth in ("First", "Second", "Third", "Fourth"))
+"""The condition keys of the attributes of a partition key. An index can have up to four attributes in it."""
 
-Equality = tuple[str, object]
-"""An attribute and the value that it must be equal to, or `...` if it is compared in another way."""
+KeyComparison = tuple[str, object]
+"""An attribute and the value that it must be equal to, or `...` if the comparison is not an equality."""
 
 
-def leading_keys(parts: Sequence[Iterable[str]]) -> dict[str, ContextValue]:
-    """Return the condition keys for the values of each partition key attribute. Only the first is in LeadingKeys."""
-    values = [tuple(dict.fromkeys(part)) for part in parts]
-    if not 0 < len(values) <= len(_PARTITION_KEYS) or not all(values):
+def leading_keys(values_by_attribute: Sequence[Iterable[str]]) -> dict[str, ContextValue]:
+    """Returns the condition keys for the values of each partition key attribute.
+
+    `dynamodb:LeadingKeys` has the values of the first attribute only.
+    Raises UnsupportedRequest if an attribute has no value.
+    """
+    values = [tuple(dict.fromkeys(attribute_values)) for attribute_values in values_by_attribute]
+    if not 0 < len(values) <= len(_PARTITION_KEY_VALUES) or not all(values):
         raise UnsupportedRequest("the call has no partition key value")
     context: dict[str, ContextValue] = {LEADING_KEYS: values[0]}
-    context.update(zip(_PARTITION_KEYS, values, strict=False))
+    context.update(zip(_PARTITION_KEY_VALUES, values, strict=False))
     return context
 
 
-def query_partition(call: Parameters, partition_key: Sequence[str]) -> dict[str, ContextValue]:
-    """Return the condition keys of a Query.
+def query_leading_keys(call: Parameters, partition_key: Sequence[str]) -> dict[str, ContextValue]:
+    """Returns the condition keys of a Query, given the partition key attributes of its table or index.
 
-    Raises UnsupportedRequest unless it compares every partition key attribute exactly once, by equality.
+    Raises UnsupportedRequest unless the Query compares every partition key attribute exactly once, by equality.
     """
-    compared = list(_key_condition(call) if call.get("KeyConditions") is None else _legacy_conditions(call))
-    return leading_keys([[_equal_value(compared, attribute)] for attribute in partition_key])
+    comparisons = list(
+        _expression_comparisons(call) if call.get("KeyConditions") is None else _legacy_comparisons(call)
+    )
+    return leading_keys([[_equal_value(comparisons, attribute)] for attribute in partition_key])
 
 
-def _equal_value(compared: list[Equality], attribute: str) -> str:
-    values = [value for name, value in compared if name == attribute]
+def _equal_value(comparisons: list[KeyComparison], attribute: str) -> str:
+    values = [value for name, value in comparisons if name == attribute]
     if len(values) != 1 or values[0] is ...:
         raise UnsupportedRequest(f"the key condition must compare {attribute} once, by equality")
     return key_string(values[0])
 
 
-def _key_condition(call: Parameters) -> Iterator[Equality]:
+def _expression_comparisons(call: Parameters) -> Iterator[KeyComparison]:
     for conjunct in parse_condition(string(call, "KeyConditionExpression")).conjuncts:
         if not conjunct.is_key_comparison:
             raise UnsupportedRequest("a key condition must compare attributes with values")
-        value = ... if conjunct.equal_to is None else _placeholder_value(conjunct.equal_to, call)
-        yield resolve(conjunct.attributes[0], call), value
+        placeholder = conjunct.equality_placeholder
+        value = ... if placeholder is None else _placeholder_value(placeholder, call)
+        yield resolve_name(conjunct.attributes[0], call), value
 
 
 def _placeholder_value(placeholder: str, call: Parameters) -> object:
@@ -65,12 +72,12 @@ def _placeholder_value(placeholder: str, call: Parameters) -> object:
     return values[placeholder]
 
 
-def _legacy_conditions(call: Parameters) -> Iterator[Equality]:
+def _legacy_comparisons(call: Parameters) -> Iterator[KeyComparison]:
     for attribute, condition in mapping(call, "KeyConditions").items():
         yield attribute, _legacy_value(as_mapping(condition, "KeyConditions"))
 
 
-def _legacy_value(condition: Parameters) -> Any:
+def _legacy_value(condition: Parameters) -> object:
     if condition.get("ComparisonOperator") != "EQ":
         return ...
     values = array(condition, "AttributeValueList")

@@ -12,7 +12,7 @@ from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest, key
 from keyfence_iam.dynamodb.table_schema import TableSchema
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,255}")
+_TABLE_OR_INDEX_NAME = re.compile(r"[A-Za-z0-9_.-]{1,255}")
 _ARN = re.compile(
     r"arn:(?P<partition>aws[a-z-]*):dynamodb:(?P<region>[a-z0-9-]+):(?P<account>[0-9]{12})"
     r":table/(?P<table>[A-Za-z0-9_.-]{1,255})(?:/(?P<kind>index|stream)/(?P<part>[A-Za-z0-9_.:-]{1,255}))?"
@@ -20,8 +20,8 @@ _ARN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class TableArn:
-    """The ARN of a table that a call names. `name` is None if the table is outside of the scope."""
+class TableReference:
+    """A table that a call names. `name` is None if the table belongs to another account or region."""
 
     name: str | None
     arn: str
@@ -29,7 +29,7 @@ class TableArn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArnScope:
-    """One account and region. `other_regions` are regions that an engine writes into its ARNs instead."""
+    """One account and region. An engine may write one of `other_regions` into its ARNs instead of `region`."""
 
     account: str
     region: str
@@ -48,77 +48,81 @@ class ArnScope:
     def table_arn(self, name: str) -> str:
         return arns.table_arn(name, region=self.region, account=self.account, partition=self.partition)
 
-    def locate(self, name_or_arn: str) -> TableArn:
-        """Return the ARN of a table. Raises UnsupportedRequest if the text is neither a name nor a table's ARN."""
-        if _NAME.fullmatch(name_or_arn):
-            return TableArn(name_or_arn, self.table_arn(name_or_arn))
-        found = _ARN.fullmatch(name_or_arn)
-        if found is None or found["kind"]:
+    def parse_table(self, name_or_arn: str) -> TableReference:
+        """Returns the table. Raises UnsupportedRequest if the text is neither a table's name nor a table's ARN."""
+        if _TABLE_OR_INDEX_NAME.fullmatch(name_or_arn):
+            return TableReference(name_or_arn, self.table_arn(name_or_arn))
+        match = _ARN.fullmatch(name_or_arn)
+        if match is None or match["kind"]:
             raise UnsupportedRequest("TableName must be the name or the ARN of a table")
-        return self.locate(found["table"]) if self._contains(found) else TableArn(None, name_or_arn)
+        if not self._contains(match):
+            return TableReference(None, name_or_arn)
+        return self.parse_table(match["table"])
 
-    def resource(self, arn: str, kinds: frozenset[str | None]) -> str:
-        """Return the ARN of a table, index or stream with the region that policies name.
+    def normalize_arn(self, arn: str, allowed_kinds: frozenset[str | None]) -> str:
+        """Returns the ARN of a table, index or stream with `region` in place of one of `other_regions`.
 
-        Raises UnsupportedRequest if the ARN is of another kind. The kind of a table is None.
+        An ARN of another account or region is returned unchanged. Raises UnsupportedRequest if the ARN is of another
+        kind than the allowed ones: "index", "stream", or None for a table.
         """
-        found = _ARN.fullmatch(arn)
-        if found is None or found["kind"] not in kinds:
-            expected = " or a ".join(sorted(kind or "table" for kind in kinds))
+        match = _ARN.fullmatch(arn)
+        if match is None or match["kind"] not in allowed_kinds:
+            expected = " or a ".join(sorted(kind or "table" for kind in allowed_kinds))
             raise UnsupportedRequest(f"the ARN must be that of a {expected}")
-        if not self._contains(found):
+        if not self._contains(match):
             return arn
-        table_arn = self.table_arn(found["table"])
-        if found["kind"] == "index":
-            return arns.index_arn(table_arn, found["part"])
-        return arns.stream_arn(table_arn, found["part"]) if found["kind"] == "stream" else table_arn
+        table_arn = self.table_arn(match["table"])
+        if match["kind"] == "index":
+            return arns.index_arn(table_arn, match["part"])
+        return arns.stream_arn(table_arn, match["part"]) if match["kind"] == "stream" else table_arn
 
-    def _contains(self, found: re.Match[str]) -> bool:
-        in_region = found["region"] == self.region or found["region"] in self.other_regions
-        return in_region and (found["partition"], found["account"]) == (self.partition, self.account)
+    def _contains(self, arn: re.Match[str]) -> bool:
+        in_region = arn["region"] == self.region or arn["region"] in self.other_regions
+        return in_region and (arn["partition"], arn["account"]) == (self.partition, self.account)
 
 
 @dataclass(frozen=True, slots=True)
 class NamedTable:
-    """A table that a call names. `schema` is None if it is not known."""
+    """A table that a call names, with its ARN. `schema` is None if the schema is not known."""
 
     arn: str
     schema: TableSchema | None
 
-    def resource(self, index: str | None) -> str:
-        return self.arn if index is None else index_arn(self.arn, index)
-
     def leading_keys(self, items: Iterable[Mapping[str, Any]]) -> dict[str, ContextValue]:
+        """Returns the condition keys for the partition key values of items, or none if the schema is not known."""
         if self.schema is None:
             return {}
-        return leading_keys([[key_string(_required(item, self.schema.partition_key)) for item in items]])
+        partition_key = self.schema.partition_key
+        return leading_keys([[key_string(_required_attribute(item, partition_key)) for item in items]])
 
-    def reject_key_update(self, changed: Iterable[str]) -> None:
-        """Raise UnsupportedRequest if an update changes the partition key.
+    def reject_key_update(self, changed_attributes: Iterable[str]) -> None:
+        """Raises UnsupportedRequest if an update changes the partition key.
 
-        DynamoDB rejects this itself. An engine that accepts it would move the item out of the authorized partition.
+        DynamoDB rejects such an update itself. An engine that accepts it would move the item out of the partition
+        that IAM has authorized.
         """
-        if self.schema is not None and self.schema.partition_key in changed:
+        if self.schema is not None and self.schema.partition_key in changed_attributes:
             raise UnsupportedRequest("an update must not change the partition key")
 
 
 @dataclass(frozen=True, slots=True)
 class NamedTables:
-    """Finds the tables that a call names. `unknown` collects those whose schema is needed but not known."""
+    """Finds the tables that a call names, and collects those whose schema is needed but not known."""
 
     scope: ArnScope
     schemas: Mapping[str, TableSchema]
-    unknown: set[str] = field(default_factory=set)
+    tables_without_schema: set[str] = field(default_factory=set)
+    """Names of tables, or ARNs of tables in another account or region."""
 
-    def resource(self, name_or_arn: str) -> str:
-        """Return the ARN of a table whose schema is not needed."""
-        return self.scope.locate(name_or_arn).arn
+    def arn(self, name_or_arn: str) -> str:
+        """Returns the ARN of a table whose schema is not needed."""
+        return self.scope.parse_table(name_or_arn).arn
 
     def get(self, name_or_arn: str) -> NamedTable:
-        table = self.scope.locate(name_or_arn)
+        table = self.scope.parse_table(name_or_arn)
         schema = None if table.name is None else self.schemas.get(table.name)
         if schema is None:
-            self.unknown.add(table.name or table.arn)
+            self.tables_without_schema.add(table.name or table.arn)
         return NamedTable(table.arn, schema)
 
 
@@ -126,13 +130,16 @@ AuthorizationBuilder = Callable[[Parameters, NamedTables], Iterator[Authorizatio
 """Yields the authorization requests of a call of one operation."""
 
 
-def index_arn(table_arn: str, index: str) -> str:
-    if not _NAME.fullmatch(index):
+def resource_arn(table_arn: str, index: str | None) -> str:
+    """Returns the ARN of the index, or of the table if `index` is None. Raises UnsupportedRequest for a bad name."""
+    if index is None:
+        return table_arn
+    if not _TABLE_OR_INDEX_NAME.fullmatch(index):
         raise UnsupportedRequest("the name of an index has only letters, digits, '_', '.' and '-'")
     return arns.index_arn(table_arn, index)
 
 
-def _required(item: Mapping[str, Any], partition_key: str) -> object:
-    if partition_key not in item:
-        raise UnsupportedRequest(f"the partition key {partition_key!r} is missing")
-    return item[partition_key]
+def _required_attribute(item: Mapping[str, Any], name: str) -> object:
+    if name not in item:
+        raise UnsupportedRequest(f"the partition key {name!r} is missing")
+    return item[name]

@@ -1,15 +1,15 @@
-"""Authorization requests of operations on tables, resources and streams."""
+"""Authorization requests of operations on tables, tags, resource policies and streams."""
 
 import base64
 from collections.abc import Iterator, Mapping
 
 from keyfence_iam import arns, strict_json
-from keyfence_iam.authorization.named_tables import ArnScope, AuthorizationBuilder, NamedTables, index_arn
+from keyfence_iam.authorization.named_tables import ArnScope, AuthorizationBuilder, NamedTables, resource_arn
 from keyfence_iam.authorization.undocumented_request_context import ANY_RESOURCE, ANY_STREAM_LABEL, list_tables_resource
 from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest, as_mapping, optional_string, string
 from keyfence_iam.evaluator.request import AuthorizationRequest
 
-_WITH_TABLE_NAME = (
+_TABLE_NAME_OPERATIONS = (
     "CreateTable",
     "DescribeTable",
     "UpdateTable",
@@ -22,7 +22,7 @@ _WITH_TABLE_NAME = (
     "UpdateContributorInsights",
     "DescribeKinesisStreamingDestination",
 )
-_WITH_RESOURCE_ARN = (
+_RESOURCE_ARN_OPERATIONS = (
     "TagResource",
     "UntagResource",
     "ListTagsOfResource",
@@ -30,39 +30,50 @@ _WITH_RESOURCE_ARN = (
     "PutResourcePolicy",
     "DeleteResourcePolicy",
 )
-_WITHOUT_RESOURCE = ("DescribeLimits", "DescribeEndpoints", "ListStreams")
-_WITH_STREAM_ARN = ("DescribeStream", "GetShardIterator")
+_OPERATIONS_WITHOUT_RESOURCE = ("DescribeLimits", "DescribeEndpoints", "ListStreams")
+_STREAM_ARN_OPERATIONS = ("DescribeStream", "GetShardIterator")
 
-_ALL_KINDS = frozenset({None, "index", "stream"})
-_STREAM: frozenset[str | None] = frozenset({"stream"})
-_FURTHER_ACTIONS = {"Tags": "dynamodb:TagResource", "ResourcePolicy": "dynamodb:PutResourcePolicy"}
-"""Parameters of CreateTable that need a further action."""
-_MULTI_REGION = ("GlobalTableSourceArn", "ReplicaUpdates", "GlobalTableWitnessUpdates", "MultiRegionConsistency")
+_TABLE_INDEX_OR_STREAM = frozenset({None, "index", "stream"})
+_STREAM_ONLY: frozenset[str | None] = frozenset({"stream"})
+_ACTIONS_BY_PARAMETER = {"Tags": "dynamodb:TagResource", "ResourcePolicy": "dynamodb:PutResourcePolicy"}
+"""The action that CreateTable needs in addition, if it has the parameter."""
+_MULTI_REGION_PARAMETERS = (
+    "GlobalTableSourceArn",
+    "ReplicaUpdates",
+    "GlobalTableWitnessUpdates",
+    "MultiRegionConsistency",
+)
 """Parameters of CreateTable and UpdateTable that affect other regions."""
-_DYNOXIDE_ITERATOR = {"table_name", "shard_id", "position"}
+_DYNOXIDE_ITERATOR_FIELDS = {"table_name", "shard_id", "position"}
+"""The members of the JSON object that dynoxide encodes as a shard iterator."""
 
 
-def _on_table(operation: str) -> AuthorizationBuilder:
+def _table_operation(operation: str) -> AuthorizationBuilder:
+    """Returns a builder for an operation that names its table in `TableName`."""
+
     def build(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
-        if any(call.get(name) is not None for name in _MULTI_REGION):
+        if any(call.get(name) is not None for name in _MULTI_REGION_PARAMETERS):
             raise UnsupportedRequest(f"{operation} in several regions is not supported")
-        arn, index = tables.resource(string(call, "TableName")), optional_string(call, "IndexName")
-        yield AuthorizationRequest(f"dynamodb:{operation}", arn if index is None else index_arn(arn, index))
-        for name, action in _FURTHER_ACTIONS.items():
+        table_arn, index = tables.arn(string(call, "TableName")), optional_string(call, "IndexName")
+        yield AuthorizationRequest(f"dynamodb:{operation}", resource_arn(table_arn, index))
+        for name, action in _ACTIONS_BY_PARAMETER.items():
             if call.get(name) is not None:
-                yield AuthorizationRequest(action, arn)
+                yield AuthorizationRequest(action, table_arn)
 
     return build
 
 
-def _on_arn(operation: str, parameter: str, kinds: frozenset[str | None]) -> AuthorizationBuilder:
+def _arn_operation(operation: str, parameter: str, allowed_kinds: frozenset[str | None]) -> AuthorizationBuilder:
+    """Returns a builder for an operation whose parameter is the ARN of its resource."""
+
     def build(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
-        yield AuthorizationRequest(f"dynamodb:{operation}", tables.scope.resource(string(call, parameter), kinds))
+        arn = tables.scope.normalize_arn(string(call, parameter), allowed_kinds)
+        yield AuthorizationRequest(f"dynamodb:{operation}", arn)
 
     return build
 
 
-def _on_any_resource(operation: str) -> AuthorizationBuilder:
+def _operation_without_resource(operation: str) -> AuthorizationBuilder:
     def build(_: Parameters, __: NamedTables) -> Iterator[AuthorizationRequest]:
         yield AuthorizationRequest(f"dynamodb:{operation}", ANY_RESOURCE)
 
@@ -74,34 +85,37 @@ def _list_tables(_: Parameters, tables: NamedTables) -> Iterator[AuthorizationRe
 
 
 def _get_records(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
-    yield AuthorizationRequest("dynamodb:GetRecords", _stream_of(string(call, "ShardIterator"), tables.scope))
+    yield AuthorizationRequest("dynamodb:GetRecords", _stream_arn(string(call, "ShardIterator"), tables.scope))
 
 
-def _stream_of(iterator: str, scope: ArnScope) -> str:
-    """Return the ARN of an iterator's stream. Iterators of AWS and moto begin with it: `<stream ARN>|1|...`."""
+def _stream_arn(iterator: str, scope: ArnScope) -> str:
+    """Returns the ARN of an iterator's stream. Iterators of AWS and moto begin with the ARN: `<stream ARN>|1|...`."""
     arn, separator, _ = iterator.partition("|")
-    return scope.resource(arn, _STREAM) if separator else _stream_of_dynoxide(iterator, scope)
+    return scope.normalize_arn(arn, _STREAM_ONLY) if separator else _dynoxide_stream_arn(iterator, scope)
 
 
-def _stream_of_dynoxide(iterator: str, scope: ArnScope) -> str:
-    """Return the ARN of any stream of the table: dynoxide's iterators name only the table."""
+def _dynoxide_stream_arn(iterator: str, scope: ArnScope) -> str:
+    """Returns the ARN of all streams of the table, since an iterator of dynoxide names only the table."""
     try:
-        position = as_mapping(strict_json.parse(base64.b64decode(iterator, validate=True)), "iterator")
+        fields = as_mapping(strict_json.parse(base64.b64decode(iterator, validate=True)), "iterator")
     except ValueError:
         raise UnsupportedRequest("the shard iterator does not name its stream") from None
-    table = string(position, "table_name")
-    if position.keys() != _DYNOXIDE_ITERATOR or not string(position, "shard_id").endswith(f"-{table}"):
+    table = string(fields, "table_name")
+    if fields.keys() != _DYNOXIDE_ITERATOR_FIELDS or not string(fields, "shard_id").endswith(f"-{table}"):
         raise UnsupportedRequest("the shard iterator does not name its stream")
-    return arns.stream_arn(scope.locate(table).arn, ANY_STREAM_LABEL)
+    return arns.stream_arn(scope.parse_table(table).arn, ANY_STREAM_LABEL)
 
 
 TABLE_OPERATIONS: Mapping[str, AuthorizationBuilder] = {
     "ListTables": _list_tables,
-    **{operation: _on_table(operation) for operation in _WITH_TABLE_NAME},
-    **{operation: _on_arn(operation, "ResourceArn", _ALL_KINDS) for operation in _WITH_RESOURCE_ARN},
-    **{operation: _on_any_resource(operation) for operation in _WITHOUT_RESOURCE},
+    **{operation: _table_operation(operation) for operation in _TABLE_NAME_OPERATIONS},
+    **{
+        operation: _arn_operation(operation, "ResourceArn", _TABLE_INDEX_OR_STREAM)
+        for operation in _RESOURCE_ARN_OPERATIONS
+    },
+    **{operation: _operation_without_resource(operation) for operation in _OPERATIONS_WITHOUT_RESOURCE},
 }
 STREAM_OPERATIONS: Mapping[str, AuthorizationBuilder] = {
-    **{operation: _on_arn(operation, "StreamArn", _STREAM) for operation in _WITH_STREAM_ARN},
+    **{operation: _arn_operation(operation, "StreamArn", _STREAM_ONLY) for operation in _STREAM_ARN_OPERATIONS},
     "GetRecords": _get_records,
 }

@@ -1,4 +1,7 @@
-"""Condition keys and resources that AWS does not document. Each is a decision to be confirmed on a real account."""
+"""Condition keys and resources of authorization requests that AWS does not document.
+
+Each of them is an assumption that has to be confirmed on a real AWS account.
+"""
 
 from collections.abc import Mapping
 
@@ -16,27 +19,29 @@ DISCLOSURE_ORDER: Mapping[str, Mapping[str, int]] = {
     "dynamodb:Select": {"COUNT": 0, "SPECIFIC_ATTRIBUTES": 1, "ALL_PROJECTED_ATTRIBUTES": 2, "ALL_ATTRIBUTES": 3},
     "dynamodb:ReturnValues": {"NONE": 0, "UPDATED_OLD": 1, "UPDATED_NEW": 2, "ALL_OLD": 3, "ALL_NEW": 4},
 }
-"""If the parts of a batch have different values, the request has the value that discloses most."""
+"""Values by how much they disclose. If the parts of a batch have different values, the highest one is evaluated."""
 
-_CAPACITY = frozenset({"NONE", "TOTAL", "INDEXES"})
-_ON_FAILURE = frozenset({"NONE", "ALL_OLD"})
-
-
-def consumed_capacity(call: Parameters) -> dict[str, ContextValue]:
-    """INDEXES is sent as it is, although AWS documents only TOTAL and NONE for this condition key."""
-    return {"dynamodb:ReturnConsumedCapacity": choice(call, "ReturnConsumedCapacity", _CAPACITY, "NONE")}
+_RETURN_CONSUMED_CAPACITY = frozenset({"NONE", "TOTAL", "INDEXES"})
+_RETURN_VALUES_ON_FAILURE = frozenset({"NONE", "ALL_OLD"})
 
 
-def transaction_return_values(write: Parameters) -> dict[str, ContextValue]:
-    """In a transaction ReturnValues is what the response discloses if a condition fails."""
-    return {"dynamodb:ReturnValues": choice(write, "ReturnValuesOnConditionCheckFailure", _ON_FAILURE, "NONE")}
+def return_consumed_capacity_key(call: Parameters) -> dict[str, ContextValue]:
+    """Returns the parameter of the call. INDEXES is not replaced, although AWS documents only TOTAL and NONE."""
+    value = choice(call, "ReturnConsumedCapacity", _RETURN_CONSUMED_CAPACITY, "NONE")
+    return {"dynamodb:ReturnConsumedCapacity": value}
 
 
-def enclosing_operation(operation: str) -> dict[str, ContextValue]:
-    """Every part of a transaction has this key, also ConditionCheckItem, for which AWS does not list it."""
+def transaction_return_values_key(write: Parameters) -> dict[str, ContextValue]:
+    """Returns what the response discloses if a condition fails: a write of a transaction has no other ReturnValues."""
+    value = choice(write, "ReturnValuesOnConditionCheckFailure", _RETURN_VALUES_ON_FAILURE, "NONE")
+    return {"dynamodb:ReturnValues": value}
+
+
+def enclosing_operation_key(operation: str) -> dict[str, ContextValue]:
+    """Returns the key of every part of a transaction, including ConditionCheckItem, for which AWS does not list it."""
     return {"dynamodb:EnclosingOperation": operation}
 
 
 def list_tables_resource(scope: ArnScope) -> str:
-    """AWS names this ARN when it denies ListTables."""
+    """Returns the ARN that AWS shows in the error message when it denies ListTables."""
     return scope.table_arn("*")

@@ -1,4 +1,4 @@
-"""The attributes that a request mentions, and what an update does to them."""
+"""The attributes that a call mentions, and the changes that an update makes to them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -17,45 +17,48 @@ from keyfence_iam.dynamodb.parameters import (
     strings,
 )
 
-_EXPRESSIONS: Mapping[str, Callable[[str], Iterable[str]]] = {
+_EXPRESSION_ATTRIBUTES: Mapping[str, Callable[[str], Iterable[str]]] = {
     "KeyConditionExpression": lambda text: parse_condition(text).attributes,
     "FilterExpression": lambda text: parse_condition(text).attributes,
     "ConditionExpression": lambda text: parse_condition(text).attributes,
     "UpdateExpression": lambda text: parse_update(text).attributes,
     "ProjectionExpression": parse_projection,
 }
-_LEGACY_MAPS = ("KeyConditions", "QueryFilter", "ScanFilter", "Expected", "AttributeUpdates")
-_LEGACY_PARAMETERS = (*_LEGACY_MAPS, "AttributesToGet", "ConditionalOperator")
+"""Parameters that contain an expression. Each function returns the attributes that the expression mentions."""
+_LEGACY_MAP_PARAMETERS = ("KeyConditions", "QueryFilter", "ScanFilter", "Expected", "AttributeUpdates")
+_LEGACY_PARAMETERS = (*_LEGACY_MAP_PARAMETERS, "AttributesToGet", "ConditionalOperator")
+"""Parameters that DynamoDB still accepts in place of expressions."""
 _ITEM_PARAMETERS = ("Key", "Item")
 
 
 class AttributeChange(NamedTuple):
-    """An attribute and its new value. None removes it; `...` is a value that is not known before the update."""
+    """An attribute and its new value. None removes the attribute. `...` is a value that only the update computes."""
 
     attribute: str
     value: Any
 
 
 def mentioned_attributes(call: Parameters) -> tuple[str, ...]:
-    """Return each attribute once: the first part of each path, with placeholders replaced by names."""
-    return tuple(dict.fromkeys(_mentioned(call)))
+    """Returns each attribute once. Of a path such as `#a.b`, it is the first part, with its placeholder replaced."""
+    return tuple(dict.fromkeys(_all_mentioned(call)))
 
 
-def resolve(name: str, call: Parameters) -> str:
-    """Return the name of an attribute, which may be a placeholder in ExpressionAttributeNames."""
+def resolve_name(name: str, call: Parameters) -> str:
+    """Returns the attribute's name. A `#placeholder` is replaced by its entry in ExpressionAttributeNames."""
     if not name.startswith("#"):
         return name
-    found = optional_mapping(call, "ExpressionAttributeNames").get(name)
-    if not isinstance(found, str):
+    attribute = optional_mapping(call, "ExpressionAttributeNames").get(name)
+    if not isinstance(attribute, str):
         raise UnsupportedRequest(f"{name} is missing in ExpressionAttributeNames")
-    return found
+    return attribute
 
 
 def changed_attributes(call: Parameters) -> set[str]:
-    """Return the attributes that an UpdateExpression or AttributeUpdates changes."""
+    """Returns the attributes that an UpdateExpression or AttributeUpdates changes."""
     changed = set(optional_mapping(call, "AttributeUpdates"))
     if call.get("UpdateExpression") is not None:
-        changed.update(resolve(name, call) for name in parse_update(string(call, "UpdateExpression")).changed)
+        update = parse_update(string(call, "UpdateExpression"))
+        changed.update(resolve_name(name, call) for name in update.changed_attributes)
     return changed
 
 
@@ -71,6 +74,7 @@ def attribute_changes(call: Parameters) -> Iterator[AttributeChange]:
 
 
 def apply_changes(item: Item, changes: tuple[AttributeChange, ...]) -> Item:
+    """Returns the item after an update. A value that only the update computes becomes UNKNOWN_NEW_VALUE."""
     after = dict(item)
     for attribute, value in changes:
         if value is None:
@@ -80,9 +84,9 @@ def apply_changes(item: Item, changes: tuple[AttributeChange, ...]) -> Item:
     return after
 
 
-def _mentioned(call: Parameters) -> Iterator[str]:
+def _all_mentioned(call: Parameters) -> Iterator[str]:
     _check_placeholders(call)
-    expressions = [name for name in _EXPRESSIONS if call.get(name) is not None]
+    expressions = [name for name in _EXPRESSION_ATTRIBUTES if call.get(name) is not None]
     legacy = [name for name in _LEGACY_PARAMETERS if call.get(name) is not None]
     if expressions and legacy:
         raise UnsupportedRequest(f"{expressions[0]} and {legacy[0]} exclude each other")
@@ -90,15 +94,15 @@ def _mentioned(call: Parameters) -> Iterator[str]:
         if name in call:
             yield from attributes(call, name)
     for name in expressions:
-        yield from (resolve(attribute, call) for attribute in _EXPRESSIONS[name](string(call, name)))
+        yield from (resolve_name(attribute, call) for attribute in _EXPRESSION_ATTRIBUTES[name](string(call, name)))
     for name in legacy:
         yield from _legacy_attributes(call, name)
 
 
 def _check_placeholders(call: Parameters) -> None:
-    """Check the first character of placeholders.
+    """Raises UnsupportedRequest for a placeholder that does not begin with `#` or `:`.
 
-    A placeholder without it would be an attribute here, and a placeholder to an engine that is less strict.
+    An engine that is less strict could replace it, while the authorization would treat it as an attribute's name.
     """
     for name in optional_mapping(call, "ExpressionAttributeNames"):
         if not name.startswith("#"):
@@ -122,15 +126,17 @@ def _legacy_attributes(call: Parameters, name: str) -> Iterable[str]:
 def _expression_changes(call: Parameters) -> Iterator[AttributeChange]:
     values = optional_mapping(call, "ExpressionAttributeValues")
     update = parse_update(string(call, "UpdateExpression"))
-    assigned = {
-        one.attribute: values.get(one.placeholder, ...) if one.placeholder else ... for one in update.assignments
-    }
-    removed = dict.fromkeys(update.removed)
-    for name in dict.fromkeys(update.changed):
-        yield AttributeChange(resolve(name, call), assigned[name] if name in assigned else removed.get(name, ...))
+    new_values: dict[str, Any] = dict.fromkeys(update.changed_attributes, ...)
+    new_values.update(dict.fromkeys(update.removed_attributes))
+    for assignment in update.assignments:
+        placeholder = assignment.placeholder
+        new_values[assignment.attribute] = values.get(placeholder, ...) if placeholder else ...
+    for name, value in new_values.items():
+        yield AttributeChange(resolve_name(name, call), value)
 
 
 def _legacy_change(change: Parameters) -> Any:
+    """Returns the new value of an AttributeUpdates entry, in the form of AttributeChange."""
     match change.get("Action", "PUT"), change.get("Value"):
         case "PUT", value if value is not None:
             return value

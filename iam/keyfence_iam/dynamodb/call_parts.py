@@ -1,6 +1,6 @@
 """The parts of a call: reads and writes of batches and transactions, and PartiQL statements.
 
-Every function checks the parameters that it reads, and raises UnsupportedRequest if they have another form.
+Every function checks the parameters that it reads. It raises UnsupportedRequest if they do not have DynamoDB's form.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,6 +35,7 @@ class StatementCall:
 
     @classmethod
     def parse(cls, call: Parameters) -> "StatementCall":
+        """Parses `Statement` and `Parameters` of a call, or of one element of a batch or transaction."""
         values = [] if call.get("Parameters") is None else array(call, "Parameters")
         statement = parse_statement(string(call, "Statement"))
         if len(values) != statement.parameter_count:
@@ -42,20 +43,21 @@ class StatementCall:
         return cls(statement, tuple(attribute_value(value, "Parameters") for value in values))
 
     def key_string(self, node: Node) -> str:
-        """Return the value of a partition key, which is a parameter or a literal."""
+        """Returns the value of a partition key, which is a parameter or a literal. Raises unless it is a string."""
         if isinstance(node, Parameter):
             return key_string(self.parameters[node.position])
         return key_string({"S": node.text} if isinstance(node, LiteralValue) else {"M": {}})
 
 
-def statement_calls(call: Parameters, name: str, members: frozenset[str]) -> Iterator[StatementCall]:
-    for one in array(call, name):
-        reject_unknown(as_mapping(one, name), members, name)
-        yield StatementCall.parse(one)
+def statement_calls(call: Parameters, name: str, known_members: frozenset[str]) -> Iterator[StatementCall]:
+    """Yields the statements in the list parameter `name` of a batch or transaction."""
+    for element in array(call, name):
+        reject_unknown(as_mapping(element, name), known_members, name)
+        yield StatementCall.parse(element)
 
 
 def batch_reads(call: Parameters) -> Iterator[tuple[str, Parameters, list[Item]]]:
-    """Yield the name or ARN of each table in a BatchGetItem, its KeysAndAttributes, and the keys."""
+    """Yields, for each table of a BatchGetItem, its name or ARN, its KeysAndAttributes, and the keys in them."""
     requests = mapping(call, "RequestItems")
     for table in requests:
         entry = mapping(requests, table)
@@ -64,16 +66,16 @@ def batch_reads(call: Parameters) -> Iterator[tuple[str, Parameters, list[Item]]
 
 
 def batch_writes(call: Parameters) -> Iterator[tuple[str, list[tuple[WriteKind, Item]]]]:
-    """Yield the name or ARN of each table in a BatchWriteItem, with the items to put and the keys to delete."""
+    """Yields, for each table of a BatchWriteItem, its name or ARN, and the items to put and the keys to delete."""
     requests = mapping(call, "RequestItems")
     for table in requests:
         yield table, [_batch_write(request) for request in array(requests, table)]
 
 
 def transaction_reads(call: Parameters) -> Iterator[Parameters]:
-    """Yield each Get of a TransactGetItems."""
-    for one in array(call, "TransactItems"):
-        read = as_mapping(one, "TransactItems")
+    """Yields each Get of a TransactGetItems."""
+    for element in array(call, "TransactItems"):
+        read = as_mapping(element, "TransactItems")
         if set(read) != {"Get"}:
             raise UnsupportedRequest("an element of TransactItems must be a Get")
         reject_unknown(mapping(read, "Get"), operations.GET, "Get")
@@ -81,9 +83,9 @@ def transaction_reads(call: Parameters) -> Iterator[Parameters]:
 
 
 def transaction_writes(call: Parameters) -> Iterator[tuple[WriteKind, Parameters]]:
-    """Yield the kind and the parameters of each write in a TransactWriteItems."""
-    for one in array(call, "TransactItems"):
-        write = as_mapping(one, "TransactItems")
+    """Yields the kind and the parameters of each write in a TransactWriteItems."""
+    for element in array(call, "TransactItems"):
+        write = as_mapping(element, "TransactItems")
         kind = next((kind for kind in operations.TRANSACTION_PARAMETERS if kind in write), None)
         if kind is None or len(write) != 1:
             raise UnsupportedRequest("an element of TransactItems must be one Put, Update, Delete or ConditionCheck")
@@ -92,6 +94,7 @@ def transaction_writes(call: Parameters) -> Iterator[tuple[WriteKind, Parameters
 
 
 def _batch_write(request: object) -> tuple[WriteKind, Item]:
+    """Returns the kind of one write request, and the item to put or the key to delete."""
     match as_mapping(request, "a write request"):
         case {"PutRequest": put, **rest} if not rest:
             reject_unknown(as_mapping(put, "PutRequest"), operations.PUT_REQUEST, "PutRequest")

@@ -1,4 +1,4 @@
-"""Capacity units: what items cost, what a partition can serve, and what `ConsumedCapacity` reports."""
+"""Capacity units: the cost of reading and writing items, the limits of a partition, and `ConsumedCapacity`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,14 @@ from keyfence_iam.dynamodb.operations import WRITE_OPERATIONS
 
 PARTITION_READ_UNITS = 3_000.0
 PARTITION_WRITE_UNITS = 1_000.0
-"""Units that DynamoDB serves for one partition in a second."""
+"""The maximum of units that DynamoDB serves for one partition in a second."""
 
 READ_BYTES = 4096
+"""Bytes that one read unit covers."""
 WRITE_BYTES = 1024
+"""Bytes that one write unit covers."""
 TRANSACTION_FACTOR = 2
-"""DynamoDB prepares and then commits every item of a transaction."""
+"""In a transaction every item costs twice: DynamoDB prepares each write or read and then commits it."""
 
 UnitKind = Literal["read", "write"]
 
@@ -28,7 +30,7 @@ class Partition:
 
 
 class PartitionUnits(NamedTuple):
-    """Capacity units of one kind that a call uses of one partition."""
+    """The capacity units of one kind that a call uses in one partition."""
 
     partition: Partition
     kind: UnitKind
@@ -39,57 +41,61 @@ UnitsByPartition = tuple[PartitionUnits, ...]
 
 
 class ConsumedUnits(NamedTuple):
-    """Read and write units that a response reports."""
+    """The read and write units that a response reports."""
 
     read: float
     write: float
 
 
 def read_units(size: int, *, consistent: bool) -> float:
-    """Return the units for reading an item of this size. A missing item (size 0) costs the minimum."""
-    blocks = max(1, -(-size // READ_BYTES))
+    """Returns the units for reading an item of this size. A missing item (size 0) costs the minimum."""
+    blocks = max(1, -(-size // READ_BYTES))  # rounded up
     return float(blocks) if consistent else blocks / 2
 
 
 def write_units(size: int) -> float:
-    return float(max(1, -(-size // WRITE_BYTES)))
+    """Returns the units for writing an item of this size."""
+    return float(max(1, -(-size // WRITE_BYTES)))  # rounded up
 
 
 def partition_seconds(read: float, write: float) -> float:
-    """Return for how many seconds these units would occupy a partition completely."""
+    """Returns the seconds for which these units would use up the whole capacity of a partition."""
     return read / PARTITION_READ_UNITS + write / PARTITION_WRITE_UNITS
 
 
 def partition_share(read: float, write: float) -> float:
-    """Return which part of a partition's limit these units per second are. 1 is the limit."""
+    """Returns the share of a partition's limit that these units per second use. 1 is the limit."""
     return max(read / PARTITION_READ_UNITS, write / PARTITION_WRITE_UNITS)
 
 
 def consumed_total(consumed: Any) -> float:
-    """Return all units of a `ConsumedCapacity`, which is None, one part, or a list with a part for each table."""
-    if isinstance(consumed, dict):  # the usual case, at a sixth of the time: the service calls this for each response
+    """Returns the sum of all units in `ConsumedCapacity`: None, a map for one table, or a list of such maps."""
+    # A shortcut for the usual form, six times as fast: the service calls this function for each response.
+    if isinstance(consumed, dict):
         return float(consumed.get("CapacityUnits") or 0.0)
-    return float(sum(part.get("CapacityUnits") or 0.0 for part in _parts(consumed)))
+    return float(sum(table.get("CapacityUnits") or 0.0 for table in _tables(consumed)))
 
 
 def consumed_units(operation: str, consumed: Any) -> ConsumedUnits:
-    """Return the units of a `ConsumedCapacity`, reads and writes apart.
+    """Returns the sums of read units and of write units in `ConsumedCapacity`.
 
-    A part without `ReadCapacityUnits` and `WriteCapacityUnits` is all reads or all writes, by the operation.
-    A transaction that is repeated with the same token only reads, and its response says so.
+    If a table's map has neither `ReadCapacityUnits` nor `WriteCapacityUnits`, the operation decides whether all its
+    units are read or write units. A TransactWriteItems that is repeated with the same token has `ReadCapacityUnits`,
+    since it only reads.
     """
     read = write = 0.0
-    for part in _parts(consumed):
-        units = part.get("CapacityUnits") or 0.0
-        if "ReadCapacityUnits" in part or "WriteCapacityUnits" in part:
-            written = part.get("WriteCapacityUnits") or 0.0
+    for table in _tables(consumed):
+        units = table.get("CapacityUnits") or 0.0
+        if "ReadCapacityUnits" in table or "WriteCapacityUnits" in table:
+            write_part = table.get("WriteCapacityUnits") or 0.0
         else:
-            written = units if operation in WRITE_OPERATIONS else 0.0
-        read, write = read + units - written, write + written
+            write_part = units if operation in WRITE_OPERATIONS else 0.0
+        read, write = read + units - write_part, write + write_part
     return ConsumedUnits(read, write)
 
 
-def _parts(consumed: Any) -> Sequence[Mapping[str, Any]]:
+def _tables(consumed: Any) -> Sequence[Mapping[str, Any]]:
+    """Returns the map of each table in `ConsumedCapacity`."""
     if isinstance(consumed, Mapping):
         return (consumed,)
-    return [part for part in consumed if isinstance(part, Mapping)] if isinstance(consumed, list) else ()
+    return [table for table in consumed if isinstance(table, Mapping)] if isinstance(consumed, list) else ()

@@ -1,4 +1,4 @@
-"""Space-Saving sketch (Metwally, 2005): finds the heaviest keys of a stream in bounded memory."""
+"""`SpaceSavingSketch`: finds the heaviest keys of a stream in bounded memory (Metwally and others, 2005)."""
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
@@ -11,31 +11,35 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(slots=True)
 class SketchEntry:
-    """Counts of one key since it entered the sketch.
+    """The traffic of one key since the key entered the sketch.
 
-    `weight` can be too high, by at most `error`. The other counts can only be too low.
+    `weight` can be too high, by at most `error`. The other numbers can only be too low, since they do not include
+    traffic before the key entered.
     """
 
     weight: float = 0.0
     error: float = 0.0
-    read: float = 0.0
-    write: float = 0.0
+    read_units: float = 0.0
+    write_units: float = 0.0
     reads: int = 0
+    """The number of reads."""
     throttled: int = 0
+    """The number of throttled requests."""
 
 
 @dataclass(slots=True)
 class SpaceSavingSketch(Generic[K]):
-    """Keeps at most `size` keys. A new key replaces the lightest one and inherits its weight as an error.
+    """Keeps at most `size` keys. If it is full, a new key replaces the lightest key.
 
-    No error is greater than total / size, and every key that weighs more than that is in the sketch.
+    The new key starts with the weight of the replaced key, and remembers that weight as its error.
+    No error is greater than total / size. Every key that weighs more than total / size is in the sketch.
     """
 
     size: int
     total: float = 0.0
     _entries: dict[K, SketchEntry] = field(default_factory=dict)
     _heap: list[tuple[float, int, K]] = field(default_factory=list)
-    """One element for each key: a weight that the key had at some time, a sequence number, the key."""
+    """One element for each key: a former or current weight of the key, a sequence number, and the key."""
     _sequence: "count[int]" = field(default_factory=count)
 
     def __len__(self) -> int:
@@ -48,6 +52,7 @@ class SpaceSavingSketch(Generic[K]):
         return self._entries.get(key)
 
     def add(self, key: K, weight: float) -> SketchEntry:
+        """Adds to the weight of a key. Returns the key's entry, so that the caller can add to the other numbers."""
         entry = self._entries.get(key)
         if entry is None:
             entry = self._insert(key)
@@ -62,15 +67,16 @@ class SpaceSavingSketch(Generic[K]):
         return entry
 
     def _remove_lightest(self) -> float:
-        """Return the weight of the removed key.
+        """Removes the lightest key and returns its weight.
 
-        Weights only grow. Therefore the first heap element with an up-to-date weight is the lightest of all.
+        The weights in the heap can be outdated, but are never too high, since weights only grow. Therefore the first
+        heap element with an up-to-date weight is the lightest key.
         """
         while True:
             weight, number, key = self._heap[0]
-            current = self._entries[key].weight
-            if current == weight:
+            current_weight = self._entries[key].weight
+            if current_weight == weight:
                 heappop(self._heap)
                 del self._entries[key]
                 return weight
-            heapreplace(self._heap, (current, number, key))
+            heapreplace(self._heap, (current_weight, number, key))

@@ -1,4 +1,4 @@
-"""The items that a call reads or writes, as the throughput limits of the gate need to know them."""
+"""The items that a call reads or writes. The gate computes the capacity units of the call from them."""
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -11,25 +11,25 @@ from keyfence_iam.dynamodb.item_costs import ItemKey, ItemRead, ItemWrite, retur
 from keyfence_iam.dynamodb.item_size import Item
 from keyfence_iam.dynamodb.operations import WriteKind
 from keyfence_iam.dynamodb.parameters import Parameters
-from keyfence_iam.dynamodb.table_schema import TableSchema
+from keyfence_iam.dynamodb.table_schema import TableSchema, table_name
 
 TableSchemas = Mapping[str, TableSchema]
 
 
 class CallShape(Enum):
-    """How DynamoDB treats a call if a part of it is throttled."""
+    """The kind of a call. It decides what DynamoDB does if one part of the call is throttled."""
 
     SINGLE = "single"
-    """The call fails."""
+    """The call has one part, and fails."""
     BATCH = "batch"
-    """The other parts are processed."""
+    """DynamoDB processes the other parts, and reports the throttled part as unprocessed."""
     TRANSACTION = "transaction"
-    """The call is canceled."""
+    """DynamoDB cancels the whole call."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemAccess:
-    """The reads or the writes of a call. No call has both."""
+    """The reads or the writes of a call. A call never has both."""
 
     shape: CallShape
     reads: tuple[ItemRead, ...] = ()
@@ -37,45 +37,42 @@ class ItemAccess:
 
     @property
     def items_to_read(self) -> tuple[ItemKey, ...]:
-        """The items whose size the response does not show, and which have to be read to know it."""
-        hidden = (read.target for read in self.reads if not read.returns_whole_items)
-        return (*(write.target for write in self.writes), *(target for target in hidden if target is not None))
+        """The items whose size the response does not show. The gate has to read them to know their size."""
+        written = (write.target for write in self.writes)
+        partly_returned = (read.target for read in self.reads if not read.returns_whole_items)
+        return (*written, *(target for target in partly_returned if target is not None))
 
     @property
     def parts(self) -> tuple[ItemRead, ...] | tuple[ItemWrite, ...]:
         return self.reads or self.writes
 
-    def without(self, numbers: Container[int]) -> "ItemAccess":
+    def without_parts(self, positions: Container[int]) -> "ItemAccess":
         return replace(
             self,
-            reads=tuple(read for number, read in enumerate(self.reads) if number not in numbers),
-            writes=tuple(write for number, write in enumerate(self.writes) if number not in numbers),
+            reads=tuple(read for position, read in enumerate(self.reads) if position not in positions),
+            writes=tuple(write for position, write in enumerate(self.writes) if position not in positions),
         )
 
 
-def table_name(name_or_arn: str) -> str:
-    return name_or_arn.rpartition("/")[2]
-
-
-def item_access(
+def find_item_access(
     operation: str, call: Parameters, leading_keys: tuple[str, ...], schemas: TableSchemas
 ) -> ItemAccess | None:
-    """Return the items of a call, or None if it accesses no items or does so by Scan or PartiQL."""
+    """Returns the items of a call, or None for a Scan, a PartiQL statement or a call that accesses no items."""
     if operation == "Query":
         return ItemAccess(CallShape.SINGLE, reads=(_query(call, leading_keys[0], schemas),))
-    if operation in _READS:
-        shape, reads = _READS[operation]
-        return ItemAccess(shape, reads=tuple(reads(call, schemas)))
-    if operation in _WRITES:
-        shape, writes = _WRITES[operation]
-        return ItemAccess(shape, writes=tuple(writes(call, schemas)))
+    if operation in _READERS:
+        shape, find_reads = _READERS[operation]
+        return ItemAccess(shape, reads=tuple(find_reads(call, schemas)))
+    if operation in _WRITERS:
+        shape, find_writes = _WRITERS[operation]
+        return ItemAccess(shape, writes=tuple(find_writes(call, schemas)))
     return None
 
 
-def _query(call: Parameters, key: str, schemas: TableSchemas) -> ItemRead:
+def _query(call: Parameters, partition_key: str, schemas: TableSchemas) -> ItemRead:
     table, index = table_name(call["TableName"]), call.get("IndexName")
     schema = schemas[table].indexes.get(str(index))
-    partition = Partition(table, None if schema and schema.local else index, key)
+    partition = Partition(table, None if schema and schema.is_local else index, partition_key)
     return ItemRead(
         partition=partition, consistent=bool(call.get("ConsistentRead")), returns_whole_items=returns_whole_items(call)
     )
@@ -93,27 +90,27 @@ def _batch_get(call: Parameters, schemas: TableSchemas) -> Iterator[ItemRead]:
 
 def _transact_get(call: Parameters, schemas: TableSchemas) -> Iterator[ItemRead]:
     for get in transaction_reads(call):
-        yield _read(get["TableName"], get["Key"], get, schemas, consistent=True, factor=TRANSACTION_FACTOR)
+        yield _read(get["TableName"], get["Key"], get, schemas, consistent=True, unit_factor=TRANSACTION_FACTOR)
 
 
 def _read(
-    table: str, key: Item, call: Parameters, schemas: TableSchemas, *, consistent: bool, factor: int = 1
+    table: str, key: Item, call: Parameters, schemas: TableSchemas, *, consistent: bool, unit_factor: int = 1
 ) -> ItemRead:
     target = _target(table, key, schemas)
     return ItemRead(
         partition=target.partition,
         consistent=consistent,
         returns_whole_items=returns_whole_items(call),
-        factor=factor,
+        unit_factor=unit_factor,
         target=target,
     )
 
 
-def _single(kind: WriteKind) -> Callable[[Parameters, TableSchemas], Iterator[ItemWrite]]:
-    def writes(call: Parameters, schemas: TableSchemas) -> Iterator[ItemWrite]:
+def _single_write(kind: WriteKind) -> Callable[[Parameters, TableSchemas], Iterator[ItemWrite]]:
+    def find_writes(call: Parameters, schemas: TableSchemas) -> Iterator[ItemWrite]:
         yield _write(kind, call, schemas)
 
-    return writes
+    return find_writes
 
 
 def _batch_write(call: Parameters, schemas: TableSchemas) -> Iterator[ItemWrite]:
@@ -124,34 +121,34 @@ def _batch_write(call: Parameters, schemas: TableSchemas) -> Iterator[ItemWrite]
 
 def _transact_write(call: Parameters, schemas: TableSchemas) -> Iterator[ItemWrite]:
     for kind, write in transaction_writes(call):
-        yield _write(kind, write, schemas, factor=TRANSACTION_FACTOR)
+        yield _write(kind, write, schemas, unit_factor=TRANSACTION_FACTOR)
 
 
-def _write(kind: WriteKind, call: Parameters, schemas: TableSchemas, *, factor: int = 1) -> ItemWrite:
+def _write(kind: WriteKind, call: Parameters, schemas: TableSchemas, *, unit_factor: int = 1) -> ItemWrite:
     item = call["Item"] if kind == "Put" else None
     return ItemWrite(
         target=_target(call["TableName"], call["Key"] if item is None else item, schemas),
         kind=kind,
         item=item,
         changes=tuple(attribute_changes(call)) if kind == "Update" else (),
-        factor=factor,
+        unit_factor=unit_factor,
     )
 
 
-def _target(table: str, item: Item, schemas: TableSchemas) -> ItemKey:
-    schema = schemas[table_name(table)]
-    return ItemKey(table_name(table), schema, schema.key_of(item))
+def _target(name_or_arn: str, item: Item, schemas: TableSchemas) -> ItemKey:
+    table = table_name(name_or_arn)
+    return ItemKey(table, schemas[table], schemas[table].key_of(item))
 
 
-_READS: Mapping[str, tuple[CallShape, Callable[[Parameters, TableSchemas], Iterator[ItemRead]]]] = {
+_READERS: Mapping[str, tuple[CallShape, Callable[[Parameters, TableSchemas], Iterator[ItemRead]]]] = {
     "GetItem": (CallShape.SINGLE, _get),
     "BatchGetItem": (CallShape.BATCH, _batch_get),
     "TransactGetItems": (CallShape.TRANSACTION, _transact_get),
 }
-_WRITES: Mapping[str, tuple[CallShape, Callable[[Parameters, TableSchemas], Iterator[ItemWrite]]]] = {
-    "PutItem": (CallShape.SINGLE, _single("Put")),
-    "UpdateItem": (CallShape.SINGLE, _single("Update")),
-    "DeleteItem": (CallShape.SINGLE, _single("Delete")),
+_WRITERS: Mapping[str, tuple[CallShape, Callable[[Parameters, TableSchemas], Iterator[ItemWrite]]]] = {
+    "PutItem": (CallShape.SINGLE, _single_write("Put")),
+    "UpdateItem": (CallShape.SINGLE, _single_write("Update")),
+    "DeleteItem": (CallShape.SINGLE, _single_write("Delete")),
     "BatchWriteItem": (CallShape.BATCH, _batch_write),
     "TransactWriteItems": (CallShape.TRANSACTION, _transact_write),
 }

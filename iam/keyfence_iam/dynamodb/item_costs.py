@@ -1,4 +1,4 @@
-"""Capacity units that the read or the write of an item uses, of the table's partition and of index partitions."""
+"""The capacity units of reading or writing one item, in the table's partition and in the partitions of indexes."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,14 +12,22 @@ from keyfence_iam.dynamodb.parameters import Parameters
 from keyfence_iam.dynamodb.table_schema import TableSchema
 
 ItemIdentity = tuple[str, bytes]
-"""A table and the key of an item in it, comparable and hashable."""
+"""The name of a table, and the key of an item as bytes. It can be compared and hashed."""
 
-_HIDING_PARAMETERS = ("ProjectionExpression", "AttributesToGet", "FilterExpression", "QueryFilter", "ScanFilter")
-_SELECT_ALL = frozenset({None, "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"})
+_PARAMETERS_THAT_HIDE_DATA = (
+    "ProjectionExpression",
+    "AttributesToGet",
+    "FilterExpression",
+    "QueryFilter",
+    "ScanFilter",
+)
+"""With one of them, the response has less data than DynamoDB reads and counts."""
+_SELECT_WHOLE_ITEMS = frozenset({None, "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"})
+"""Values of `Select` for which the response has whole items. None is a call without `Select`."""
 
 
 class ItemKey(NamedTuple):
-    """The key of an item, whether the item exists or not."""
+    """The key of an item, which may not exist."""
 
     table: str
     schema: TableSchema
@@ -31,26 +39,28 @@ class ItemKey(NamedTuple):
 
     @property
     def identity(self) -> ItemIdentity:
-        return self.table, self.schema.identity(self.key)
+        return self.table, self.schema.key_bytes(self.key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemRead:
-    """The read of one item, or of one partition by a Query, which has no `target`."""
+    """The read of one item, or a Query of one partition. A Query has no `target`."""
 
     partition: Partition
     consistent: bool
     returns_whole_items: bool
-    """Whether the response shows everything that was read, so that its size can be taken from there."""
-    factor: int = 1
+    """Whether the response has all data that was read. Then the size of the response is the size that counts."""
+    unit_factor: int = 1
+    """TRANSACTION_FACTOR in a transaction."""
     target: ItemKey | None = None
 
     @property
     def minimum_units(self) -> UnitsByPartition:
+        """The units of reading a missing item or an empty partition."""
         return self.units(0)
 
     def units(self, size: int) -> UnitsByPartition:
-        return self.with_units(read_units(size, consistent=self.consistent) * self.factor)
+        return self.with_units(read_units(size, consistent=self.consistent) * self.unit_factor)
 
     def with_units(self, units: float) -> UnitsByPartition:
         return (PartitionUnits(self.partition, "read", units),)
@@ -64,52 +74,60 @@ class ItemWrite:
     kind: WriteKind
     item: Item | None = None
     changes: tuple[AttributeChange, ...] = ()
-    factor: int = 1
+    unit_factor: int = 1
+    """TRANSACTION_FACTOR in a transaction."""
 
     @property
     def minimum_units(self) -> UnitsByPartition:
-        """The units that are certain before the stored item is known."""
+        """The lowest units that the write can cost, computed without the stored item."""
         return self._table_units(item_size(self.item))
 
     @property
     def has_unknown_values(self) -> bool:
+        """Whether the update stores a value that only the engine computes."""
         return any(change.value is ... for change in self.changes)
 
-    def units(self, before: Item | None) -> UnitsByPartition:
-        """Return the units of a successful write, given the stored item.
+    def units(self, stored_item: Item | None) -> UnitsByPartition:
+        """Returns the units of a successful write. `stored_item` is the item before the write, if it exists.
 
-        The table counts the larger of the items before and after. Each index counts its projection of them.
+        In the table, the larger of the old and the new item counts. In each index, the changed projections count.
         """
-        after = self._item_after(before)
-        table = self._table_units(max(item_size(before), item_size(after)))
-        return table if self.kind == "ConditionCheck" else (*table, *self._index_units(before, after))
+        new_item = self._item_after(stored_item)
+        table_units = self._table_units(max(item_size(stored_item), item_size(new_item)))
+        if self.kind == "ConditionCheck":
+            return table_units
+        return (*table_units, *self._index_units(stored_item, new_item))
 
-    def failed_condition_units(self, before: Item | None) -> UnitsByPartition:
-        """Return the units of a write whose condition failed: it costs as much as writing the stored item."""
-        return self._table_units(item_size(before))
+    def failed_condition_units(self, stored_item: Item | None) -> UnitsByPartition:
+        """Returns the units of a write whose condition failed: as many as for writing the stored item."""
+        return self._table_units(item_size(stored_item))
 
     def _table_units(self, size: int) -> UnitsByPartition:
-        return (PartitionUnits(self.target.partition, "write", write_units(size) * self.factor),)
+        return (PartitionUnits(self.target.partition, "write", write_units(size) * self.unit_factor),)
 
-    def _item_after(self, before: Item | None) -> Item | None:
+    def _item_after(self, stored_item: Item | None) -> Item | None:
         match self.kind:
             case "Put":
                 return self.item
             case "Update":
-                return apply_changes(before or self.target.key, self.changes)
-        return None if self.kind == "Delete" else before
+                return apply_changes(stored_item or self.target.key, self.changes)
+        return None if self.kind == "Delete" else stored_item
 
-    def _index_units(self, before: Item | None, after: Item | None) -> Iterator[PartitionUnits]:
-        """An index is written once, also in a transaction: after the commit."""
+    def _index_units(self, old_item: Item | None, new_item: Item | None) -> Iterator[PartitionUnits]:
+        """Yields the units in each index whose projection changes.
+
+        If the index keys change, the old entry is deleted and the new one is put: both count. A transaction does not
+        double these units, since DynamoDB writes indexes once, after the commit.
+        """
         for name, index in self.target.schema.indexes.items():
-            old, new = index.project(before), index.project(after)
+            old, new = index.project(old_item), index.project(new_item)
             if old == new:
                 continue
             if old is not None and new is not None and index.key_values(old) == index.key_values(new):
                 yield self._units_in_index(name, new, max(item_size(old), item_size(new)))
             else:
-                projections = (one for one in (old, new) if one is not None)
-                yield from (self._units_in_index(name, one, item_size(one)) for one in projections)
+                entries = (entry for entry in (old, new) if entry is not None)
+                yield from (self._units_in_index(name, entry, item_size(entry)) for entry in entries)
 
     def _units_in_index(self, index: str, projection: Item, size: int) -> PartitionUnits:
         partition = self.target.schema.partition_of(self.target.table, projection, index)
@@ -117,4 +135,5 @@ class ItemWrite:
 
 
 def returns_whole_items(call: Parameters) -> bool:
-    return call.get("Select") in _SELECT_ALL and all(call.get(name) is None for name in _HIDING_PARAMETERS)
+    hides_data = any(call.get(name) is not None for name in _PARAMETERS_THAT_HIDE_DATA)
+    return call.get("Select") in _SELECT_WHOLE_ITEMS and not hides_data

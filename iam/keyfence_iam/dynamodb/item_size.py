@@ -6,78 +6,82 @@ from typing import Any
 Item = Mapping[str, Any]
 
 UNKNOWN_NEW_VALUE = "unknown new value"
-"""Used in place of an attribute type: the old value, where an update stores a value that is not known here.
+"""Stands in place of an attribute type such as `S`, if an update computes the new value: `{this: <old value>}`.
 
-The new value is counted with the size of the old one.
+The size of the new value is not known. It is assumed to be the size of the old value.
 """
 
 STORAGE_OVERHEAD = 100
 """Bytes that are billed for the storage of each item, in addition to its names and values."""
 
-CONTAINER = 3
-ELEMENT = 1
+CONTAINER_OVERHEAD = 3
+"""Bytes that DynamoDB counts for each list and map."""
+ELEMENT_OVERHEAD = 1
+"""Bytes that DynamoDB counts for each element of a list or map."""
 
 
 def stored_size(item: Item) -> int:
-    """Return the bytes of an item as they are billed for storage."""
+    """Returns the bytes of an item as they are billed for storage."""
     return STORAGE_OVERHEAD + item_size(item)
 
 
 def item_size(item: Item | None) -> int:
-    """Return the bytes of all names and values, as capacity units count them. A missing item has none."""
-    return sum(len(name.encode()) + _value(value) for name, value in item.items()) if item else 0
+    """Returns the bytes of all names and values, from which capacity units are computed. Returns 0 for no item."""
+    return sum(len(name.encode()) + _value_size(value) for name, value in item.items()) if item else 0
 
 
-def _value(value: object) -> int:
-    """Return the bytes of an attribute value, and 0 for a malformed one, which DynamoDB rejects anyway."""
+def _value_size(value: object) -> int:
+    """Returns the bytes of an attribute value, and 0 for a malformed one, which DynamoDB rejects anyway."""
     if not isinstance(value, Mapping) or len(value) != 1:
         return 0
-    ((kind, content),) = value.items()
-    expected, size = _SIZES.get(kind, _NOTHING)
-    return size(content) if isinstance(content, expected) else 0
+    ((attribute_type, content),) = value.items()
+    python_type, size_of = _SIZES.get(attribute_type, _UNKNOWN_TYPE)
+    return size_of(content) if isinstance(content, python_type) else 0
 
 
-def _text(text: str) -> int:
+def _string_size(text: str) -> int:
     return len(text.encode())
 
 
-def _number(text: str) -> int:
-    """One byte for two significant digits, one for the number itself, and one for a minus sign."""
+def _number_size(text: str) -> int:
+    """Returns one byte for every two significant digits, one byte in addition, and one for a minus sign."""
     digits = text.lower().partition("e")[0].lstrip("+-").replace(".", "").strip("0")
     return (len(digits) + 1) // 2 + 1 + (text.startswith("-") and digits != "")
 
 
-def _binary(text: str) -> int:
+def _binary_size(text: str) -> int:
+    """Returns the length of the bytes that the text encodes in base64."""
     return len(text) * 3 // 4 - text[-2:].count("=")
 
 
-def _one(_: object) -> int:
+def _one_byte(_: object) -> int:
     return 1
 
 
-def _set(size: Callable[[str], int]) -> Callable[[list[object]], int]:
-    return lambda members: sum(size(one) for one in members if isinstance(one, str))
+def _set_size(member_size: Callable[[str], int]) -> Callable[[list[object]], int]:
+    return lambda members: sum(member_size(one) for one in members if isinstance(one, str))
 
 
-def _list(members: list[object]) -> int:
-    return CONTAINER + sum(_value(one) + ELEMENT for one in members)
+def _list_size(members: list[object]) -> int:
+    return CONTAINER_OVERHEAD + sum(_value_size(one) + ELEMENT_OVERHEAD for one in members)
 
 
-def _map(members: Item) -> int:
-    return CONTAINER + item_size(members) + ELEMENT * len(members)
+def _map_size(members: Item) -> int:
+    return CONTAINER_OVERHEAD + item_size(members) + ELEMENT_OVERHEAD * len(members)
 
 
-_NOTHING: tuple[type, Callable[[Any], int]] = (object, lambda _: 0)
+_UNKNOWN_TYPE: tuple[type, Callable[[Any], int]] = (object, lambda _: 0)
 _SIZES: Mapping[str, tuple[type, Callable[[Any], int]]] = {
-    "S": (str, _text),
-    "N": (str, _number),
-    "B": (str, _binary),
-    "BOOL": (bool, _one),
-    "NULL": (bool, _one),
-    "SS": (list, _set(_text)),
-    "NS": (list, _set(_number)),
-    "BS": (list, _set(_binary)),
-    "L": (list, _list),
-    "M": (dict, _map),
-    UNKNOWN_NEW_VALUE: (dict, _value),
+    "S": (str, _string_size),
+    "N": (str, _number_size),
+    "B": (str, _binary_size),
+    "BOOL": (bool, _one_byte),
+    "NULL": (bool, _one_byte),
+    "SS": (list, _set_size(_string_size)),
+    "NS": (list, _set_size(_number_size)),
+    "BS": (list, _set_size(_binary_size)),
+    "L": (list, _list_size),
+    "M": (dict, _map_size),
+    UNKNOWN_NEW_VALUE: (dict, _value_size),
 }
+"""By attribute type: the Python type that its content must have, and the function that returns its size."""

@@ -1,23 +1,23 @@
-"""Operations of DynamoDB and DynamoDB Streams, their parameters, and the header `X-Amz-Target`."""
+"""The operations of DynamoDB and DynamoDB Streams, their parameters, and the header `X-Amz-Target`."""
 
 import re
 from collections.abc import Mapping
 from typing import Literal
 
 WriteKind = Literal["Put", "Update", "Delete", "ConditionCheck"]
-"""The kinds of a write in a transaction."""
+"""The kind of one write in a transaction."""
 
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_ALIASES = "ExpressionAttributeNames ExpressionAttributeValues "
+_PLACEHOLDERS = "ExpressionAttributeNames ExpressionAttributeValues "
 _READ = "TableName ConsistentRead ReturnConsumedCapacity AttributesToGet ProjectionExpression ExpressionAttributeNames "
 _SEARCH = (
     _READ + "ExpressionAttributeValues IndexName Select Limit ExclusiveStartKey FilterExpression ConditionalOperator "
 )
-_CONDITION = "TableName ConditionExpression ReturnValuesOnConditionCheckFailure " + _ALIASES
+_CONDITION = "TableName ConditionExpression ReturnValuesOnConditionCheckFailure " + _PLACEHOLDERS
 _WRITE = _CONDITION + ("Expected ConditionalOperator ReturnValues ReturnConsumedCapacity ReturnItemCollectionMetrics ")
 
 PARAMETERS: Mapping[str, frozenset[str]] = {
@@ -37,11 +37,13 @@ PARAMETERS: Mapping[str, frozenset[str]] = {
     "BatchExecuteStatement": _names("Statements ReturnConsumedCapacity"),
     "ExecuteTransaction": _names("TransactStatements ClientRequestToken ReturnConsumedCapacity"),
 }
+"""The parameters of each operation on items. A call with another parameter is rejected: its effect is not known."""
 
 KEYS_AND_ATTRIBUTES = _names("Keys AttributesToGet ConsistentRead ProjectionExpression ExpressionAttributeNames")
 PUT_REQUEST = _names("Item")
 DELETE_REQUEST = _names("Key")
 GET = _names("Key TableName ProjectionExpression ExpressionAttributeNames")
+"""KEYS_AND_ATTRIBUTES, PUT_REQUEST, DELETE_REQUEST and GET: the members of DynamoDB's types of these names."""
 
 TRANSACTION_PARAMETERS: Mapping[WriteKind, frozenset[str]] = {
     "ConditionCheck": _names(_CONDITION + "Key"),
@@ -49,13 +51,14 @@ TRANSACTION_PARAMETERS: Mapping[WriteKind, frozenset[str]] = {
     "Delete": _names(_CONDITION + "Key"),
     "Update": _names(_CONDITION + "Key UpdateExpression"),
 }
+"""The members of each kind of write in a TransactWriteItems."""
 
 BATCHED_STATEMENT = _names("Statement Parameters ConsistentRead ReturnValuesOnConditionCheckFailure")
 TRANSACTED_STATEMENT = _names("Statement Parameters ReturnValuesOnConditionCheckFailure")
-
+"""BATCHED_STATEMENT and TRANSACTED_STATEMENT: the members of a statement in a batch or in a transaction."""
 
 WRITE_OPERATIONS = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
-"""Operations that write items. Those of PartiQL are missing: only their statements say what they do."""
+"""Operations that write items. PartiQL is not included, since only the statement says whether it writes."""
 
 STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
 CONTENT_TYPE = re.compile(rb"application/(?:x-amz-json-1\.0|json)\s*(?:;\s*charset=utf-8)?", re.IGNORECASE)
@@ -63,12 +66,12 @@ _TARGET = re.compile(rb"DynamoDB(Streams)?_20120810\.([A-Za-z]{1,64})")
 
 
 def operation_of_target(target: bytes) -> str | None:
-    """Return the operation that the header names, or None if neither service can have it.
+    """Returns the operation in the header, or None if the header is malformed or names the wrong service.
 
-    A name that the gate does not know is returned too: the authorization rejects it.
+    An operation that the gate does not support is returned too, and rejected later by the authorization.
     """
-    found = _TARGET.fullmatch(target)
-    if found is None:
+    match = _TARGET.fullmatch(target)
+    if match is None:
         return None
-    operation = found[2].decode()
-    return operation if (found[1] is not None) == (operation in STREAM_OPERATIONS) else None
+    names_streams, operation = match[1] is not None, match[2].decode()
+    return operation if names_streams == (operation in STREAM_OPERATIONS) else None

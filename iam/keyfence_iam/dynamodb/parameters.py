@@ -1,4 +1,4 @@
-"""Typed reads of request parameters, which come from a caller and cannot be trusted."""
+"""Typed access to the parameters of a call. A parameter of another type raises UnsupportedRequest."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ ATTRIBUTE_TYPES = frozenset({"S", "N", "B", "SS", "NS", "BS", "M", "L", "NULL", 
 
 
 class UnsupportedRequest(Exception):
-    """It is not certain what the request would do. Therefore it is denied."""
+    """The request is denied, since it is not certain what it would do."""
 
 
 def string(parameters: Parameters, name: str) -> str:
@@ -52,6 +52,7 @@ def as_mapping(value: object, name: str) -> Mapping[str, Any]:
 
 
 def choice(parameters: Parameters, name: str, choices: frozenset[str], default: str) -> str:
+    """Returns a parameter that must be one of the choices, or the default if the call does not have it."""
     value = parameters.get(name)
     if value is None:
         return default
@@ -61,7 +62,7 @@ def choice(parameters: Parameters, name: str, choices: frozenset[str], default: 
 
 
 def attributes(parameters: Parameters, name: str) -> Mapping[str, Any]:
-    """Return a map of attribute values. Each value must have exactly one type."""
+    """Returns a map of attribute values. Each value must have exactly one type."""
     values = mapping(parameters, name)
     for value in values.values():
         attribute_value(value, name)
@@ -79,16 +80,17 @@ def attribute_value(value: object, name: str) -> Mapping[str, Any]:
 
 
 def reject_unknown(parameters: Parameters, known: frozenset[str], path: str) -> None:
-    """Raise UnsupportedRequest for a parameter that is not known: its effect is not known either."""
+    """Raises UnsupportedRequest for a parameter that is not known, since its effect is not known either."""
     for name in parameters:
         if name not in known:
             raise UnsupportedRequest(f"{path}: unknown parameter {name!r}")
 
 
 def key_string(value: object) -> str:
-    """Return the value of a partition key. It must be a string that is not empty.
+    """Returns the value of a partition key. Raises UnsupportedRequest unless it is a string that is not empty.
 
-    AWS does not document how IAM compares numbers and binary values. An empty string would count as no value.
+    Numbers and binary values are rejected because AWS does not document how IAM compares them. An empty string is
+    rejected because IAM could treat it as no value.
     """
     text = attribute_value(value, "a partition key").get("S")
     if not isinstance(text, str) or not text:

@@ -1,4 +1,4 @@
-"""Keys and indexes of a table, from the response of DescribeTable."""
+"""`TableSchema`: the keys and indexes of a table, from the response of DescribeTable."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,24 +13,29 @@ from keyfence_iam.dynamodb.parameters import UnsupportedRequest, as_mapping, str
 _GLOBAL, _LOCAL = "GlobalSecondaryIndexes", "LocalSecondaryIndexes"
 
 
+def table_name(name_or_arn: str) -> str:
+    """Returns the name of a table that a call names by its name or its ARN."""
+    return name_or_arn.rpartition("/")[2]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexSchema:
     """Keys and projection of a secondary index."""
 
     keys: tuple[str, ...]
     """All key attributes, those of the partition key first."""
-    string_partition: tuple[str, ...] = ()
-    """The attributes of the partition key if all of them are strings, else none. IAM compares strings only."""
-    projected: frozenset[str] | None = None
-    """The attributes that the index has of an item; None for all of them."""
-    local: bool = False
+    string_partition_key: tuple[str, ...] = ()
+    """The attributes of the partition key if all of them are strings, else empty: IAM compares strings only."""
+    projected_attributes: frozenset[str] | None = None
+    """The attributes that the index copies from an item. None means all of them."""
+    is_local: bool = False
     """Whether the index shares the partitions of its table."""
 
     def project(self, item: Item | None) -> Item | None:
-        """Return what the index stores of an item. An item without one of the index's keys is not in the index."""
+        """Returns the copy of an item in the index, or None if the item lacks a key attribute of the index."""
         if item is None or any(name not in item for name in self.keys):
             return None
-        projected = self.projected
+        projected = self.projected_attributes
         return item if projected is None else {name: item[name] for name in item if name in projected}
 
     def key_values(self, item: Item) -> list[Any]:
@@ -39,33 +44,35 @@ class IndexSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSchema:
-    """Key attributes of a table, the partition key first, and its indexes by name. The partition key is a string."""
+    """The keys of a table, and its indexes by name. The table's partition key is one string attribute."""
 
     keys: tuple[str, ...]
+    """The key attributes, the partition key first."""
     indexes: Mapping[str, IndexSchema] = field(default_factory=dict)
 
     @classmethod
     def from_description(cls, table: object) -> "TableSchema":
-        """Read `Table` in a response of DescribeTable.
+        """Returns the schema from `Table` in a response of DescribeTable.
 
-        Raises UnsupportedRequest unless the partition key is one string, and each index has a partition key.
+        Raises UnsupportedRequest unless the partition key is one string attribute and each index has a partition key.
         """
         description = as_mapping(table, "Table")
-        types = {
-            string(one, "AttributeName"): one.get("AttributeType") for one in _maps(description, "AttributeDefinitions")
-        }
-        partition, keys = _partition_key(description), _keys(description)
-        if len(partition) != 1 or types.get(partition[0]) != "S":
+        definitions = _maps(description, "AttributeDefinitions")
+        attribute_types = {string(one, "AttributeName"): one.get("AttributeType") for one in definitions}
+        partition_key, keys = _partition_key(description), _keys(description)
+        if len(partition_key) != 1 or attribute_types.get(partition_key[0]) != "S":
             raise UnsupportedRequest("the partition key of the table is not one string attribute")
-        return cls(keys=keys, indexes=dict(_indexes(description, keys, types)))
+        return cls(keys=keys, indexes=dict(_indexes(description, keys, attribute_types)))
 
     @classmethod
-    def with_keys(cls, partition: str, indexes: Mapping[str, str | tuple[str, ...]] | None = None) -> "TableSchema":
-        """Return a table with this partition key and these partition keys of global indexes, all of them strings."""
-        named = {name: (key,) if isinstance(key, str) else key for name, key in (indexes or {}).items()}
+    def with_keys(
+        cls, partition_key: str, index_keys: Mapping[str, str | tuple[str, ...]] | None = None
+    ) -> "TableSchema":
+        """Returns a table with global indexes. `index_keys` are their partition keys by name. All keys are strings."""
+        keys_by_index = {name: (key,) if isinstance(key, str) else key for name, key in (index_keys or {}).items()}
         return cls(
-            keys=(partition,),
-            indexes={name: IndexSchema(keys=key, string_partition=key) for name, key in named.items()},
+            keys=(partition_key,),
+            indexes={name: IndexSchema(keys=key, string_partition_key=key) for name, key in keys_by_index.items()},
         )
 
     @property
@@ -73,60 +80,59 @@ class TableSchema:
         return self.keys[0]
 
     def partition_attributes(self, index: str | None) -> tuple[str, ...]:
-        """Return the attributes of the partition key, of the table or of an index.
+        """Returns the partition key attributes of an index, or of the table if `index` is None.
 
-        Raises UnsupportedRequest if the table has no such index, or if the index's partition key is not of strings.
+        Raises UnsupportedRequest if the table has no such index, or if not all these attributes are strings.
         """
         if index is None:
             return self.keys[:1]
-        known = self.indexes.get(index)
-        if known is None or not known.string_partition:
+        schema = self.indexes.get(index)
+        if schema is None or not schema.string_partition_key:
             raise UnsupportedRequest(f"unknown index {index!r}")
-        return known.string_partition
+        return schema.string_partition_key
 
     def index_partition_attributes(self) -> frozenset[str]:
-        """Return the first partition key attribute of each index, without the table's own partition key."""
-        first = {index.string_partition[0] for index in self.indexes.values() if index.string_partition}
-        return frozenset(first - {self.partition_key})
+        """Returns the first partition key attribute of each index, except the partition key of the table."""
+        partition_keys = (index.string_partition_key for index in self.indexes.values())
+        return frozenset({key[0] for key in partition_keys if key} - {self.partition_key})
 
-    def identity(self, item: Item) -> bytes:
-        """Return the key of an item in a form that can be compared and hashed."""
+    def key_bytes(self, item: Item) -> bytes:
+        """Returns the key of an item as bytes, which can be compared and hashed."""
         return orjson.dumps([item.get(name) for name in self.keys])
 
     def key_of(self, item: Item) -> dict[str, Any]:
         return {name: item.get(name) for name in self.keys}
 
     def partition_of(self, table: str, item: Item, index: str | None = None) -> Partition:
-        """Return the partition that holds an item, or its projection into an index."""
+        """Returns the partition of an item in an index, or in the table if `index` is None or names a local index."""
         schema = None if index is None else self.indexes[index]
-        if schema is None or schema.local:
-            return Partition(table, None, _text(item[self.partition_key]))
-        return Partition(table, index, _text(item[schema.keys[0]]))
+        if schema is None or schema.is_local:
+            return Partition(table, None, _key_text(item[self.partition_key]))
+        return Partition(table, index, _key_text(item[schema.keys[0]]))
 
 
 def _indexes(
-    description: Mapping[str, Any], table_keys: tuple[str, ...], types: Mapping[str, object]
+    description: Mapping[str, Any], table_keys: tuple[str, ...], attribute_types: Mapping[str, object]
 ) -> Iterator[tuple[str, IndexSchema]]:
     for kind in (_GLOBAL, _LOCAL):
         for index in _maps(description, kind):
-            name, keys, partition = string(index, "IndexName"), _keys(index), _partition_key(index)
-            if not partition:
+            name, keys, partition_key = string(index, "IndexName"), _keys(index), _partition_key(index)
+            if not partition_key:
                 raise UnsupportedRequest(f"the index {name!r} has no partition key")
-            yield (
-                name,
-                IndexSchema(
-                    keys=keys,
-                    string_partition=partition if all(types.get(part) == "S" for part in partition) else (),
-                    projected=_projected(index.get("Projection") or {}, frozenset((*table_keys, *keys))),
-                    local=kind == _LOCAL,
-                ),
+            has_only_strings = all(attribute_types.get(attribute) == "S" for attribute in partition_key)
+            schema = IndexSchema(
+                keys=keys,
+                string_partition_key=partition_key if has_only_strings else (),
+                projected_attributes=_projected(index.get("Projection") or {}, frozenset((*table_keys, *keys))),
+                is_local=kind == _LOCAL,
             )
+            yield name, schema
 
 
 def _keys(description: Mapping[str, Any]) -> tuple[str, ...]:
-    partition = _partition_key(description)
-    sort = (string(one, "AttributeName") for one in _maps(description, "KeySchema") if one.get("KeyType") != "HASH")
-    return (*partition, *sort)
+    schema = _maps(description, "KeySchema")
+    sort_key = (string(one, "AttributeName") for one in schema if one.get("KeyType") != "HASH")
+    return (*_partition_key(description), *sort_key)
 
 
 def _partition_key(description: Mapping[str, Any]) -> tuple[str, ...]:
@@ -141,10 +147,12 @@ def _projected(projection: Mapping[str, Any], keys: frozenset[str]) -> frozenset
 
 
 def _maps(description: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]]:
-    found = description.get(name)
-    return (as_mapping(one, name) for one in (found if isinstance(found, list) else []))
+    """Yields the maps in a list of the description, or nothing if the description does not have the list."""
+    elements = description.get(name)
+    return (as_mapping(element, name) for element in (elements if isinstance(elements, list) else []))
 
 
-def _text(value: Any) -> str:
-    known = value.get(UNKNOWN_NEW_VALUE, value) if isinstance(value, Mapping) else None
-    return str(known.get("S", "")) if isinstance(known, Mapping) else ""
+def _key_text(value: Any) -> str:
+    """Returns the text of a key value, or "" if it is not a string. An unknown new value counts as the old one."""
+    known_value = value.get(UNKNOWN_NEW_VALUE, value) if isinstance(value, Mapping) else None
+    return str(known_value.get("S", "")) if isinstance(known_value, Mapping) else ""

@@ -1,4 +1,4 @@
-"""Capacity units by partition in a sliding window of time steps."""
+"""`TrafficWindow`: the capacity units of the busiest partitions in the last minute, in steps of ten seconds."""
 
 import time
 from collections.abc import Callable, Hashable, Iterator
@@ -13,20 +13,23 @@ K = TypeVar("K", bound=Hashable)
 STEP_SECONDS = 10
 STEPS_PER_WINDOW = 6
 MAX_KEYS_PER_STEP = 1_000
+"""Bounds the memory: lighter keys are forgotten."""
 
 
 class TrafficCounts(NamedTuple):
-    """Capacity units that calls requested, the number of reads, and the number of throttled requests."""
+    """The traffic of one key in one step of time."""
 
-    read: float = 0.0
-    write: float = 0.0
+    read_units: float = 0.0
+    write_units: float = 0.0
     reads: int = 0
+    """The number of reads."""
     throttled: int = 0
+    """The number of throttled requests."""
 
     def plus(self, other: "TrafficCounts") -> "TrafficCounts":
         return TrafficCounts(
-            self.read + other.read,
-            self.write + other.write,
+            self.read_units + other.read_units,
+            self.write_units + other.write_units,
             self.reads + other.reads,
             self.throttled + other.throttled,
         )
@@ -36,49 +39,59 @@ class TrafficCounts(NamedTuple):
 class TrafficWindow(Generic[K]):
     """One sketch for each step of time. Sketches that are older than the window are dropped.
 
-    A key weighs as much as the time for which its units would occupy a whole partition.
+    The weight of a key is the time for which its units would use up the whole capacity of a partition.
     """
 
     clock: Callable[[], float] = time.time
-    size: int = MAX_KEYS_PER_STEP
+    max_keys_per_step: int = MAX_KEYS_PER_STEP
     step_seconds: int = STEP_SECONDS
-    steps_kept: int = STEPS_PER_WINDOW
-    _sketches: dict[int, SpaceSavingSketch[K]] = field(default_factory=dict)
-    _newest: int = -1
+    steps_per_window: int = STEPS_PER_WINDOW
+    _sketches_by_step: dict[int, SpaceSavingSketch[K]] = field(default_factory=dict)
+    _newest_step: int = -1
 
-    def add(self, key: K, read: float, write: float) -> SketchEntry:
+    def add(self, key: K, read_units: float, write_units: float) -> SketchEntry:
+        """Adds units to the current step. Returns the key's entry, so that the caller can count reads and throttles."""
+        # Inlined from `current_sketch` and `partition_seconds`: the service does this for each call of DynamoDB.
         step = int(self.clock() // self.step_seconds)
-        sketch = self._sketches[self._newest] if step <= self._newest else self._advance_to(step)
-        entry = sketch.add(key, read / PARTITION_READ_UNITS + write / PARTITION_WRITE_UNITS)
-        entry.read += read
-        entry.write += write
+        newest = self._newest_step
+        sketch = self._sketches_by_step[newest] if step <= newest else self._advance_to(step)
+        entry = sketch.add(key, read_units / PARTITION_READ_UNITS + write_units / PARTITION_WRITE_UNITS)
+        entry.read_units += read_units
+        entry.write_units += write_units
         return entry
 
     @property
-    def current(self) -> SpaceSavingSketch[K]:
-        """The sketch of the newest step. If the clock goes back, this stays the step that was reached."""
+    def current_sketch(self) -> SpaceSavingSketch[K]:
+        """The sketch of the newest step. If the clock goes back, the newest step does not change."""
         step = int(self.clock() // self.step_seconds)
-        return self._advance_to(step) if step > self._newest else self._sketches[self._newest]
+        return self._advance_to(step) if step > self._newest_step else self._sketches_by_step[self._newest_step]
 
-    def recent(self) -> Iterator[SpaceSavingSketch[K]]:
-        self._drop_old()
-        return iter(self._sketches.values())
+    def recent_sketches(self) -> Iterator[SpaceSavingSketch[K]]:
+        self._drop_old_steps()
+        return iter(self._sketches_by_step.values())
 
-    def steps(self, key: K) -> dict[int, TrafficCounts]:
-        """Return the counts of a key by step. Steps in which no sketch has the key are left out."""
-        self._drop_old()
-        found = ((step, sketch.find(key)) for step, sketch in self._sketches.items())
-        return {step: TrafficCounts(one.read, one.write, one.reads, one.throttled) for step, one in found if one}
+    def counts_by_step(self, key: K) -> dict[int, TrafficCounts]:
+        """Returns the traffic of a key in each step whose sketch has the key."""
+        self._drop_old_steps()
+        entries = ((step, sketch.find(key)) for step, sketch in self._sketches_by_step.items())
+        return {
+            step: TrafficCounts(entry.read_units, entry.write_units, entry.reads, entry.throttled)
+            for step, entry in entries
+            if entry
+        }
 
     def load(self, key: K) -> float:
-        return sum(partition_seconds(one.read, one.write) for one in self.steps(key).values())
+        """Returns the seconds for which the units of a key would use up the whole capacity of a partition."""
+        steps = self.counts_by_step(key).values()
+        return sum(partition_seconds(counts.read_units, counts.write_units) for counts in steps)
 
-    def _drop_old(self) -> None:
+    def _drop_old_steps(self) -> None:
         step = int(self.clock() // self.step_seconds)
-        if step > self._newest:
+        if step > self._newest_step:
             self._advance_to(step)
 
     def _advance_to(self, step: int) -> SpaceSavingSketch[K]:
-        kept = {old: sketch for old, sketch in self._sketches.items() if old > step - self.steps_kept}
-        self._newest, self._sketches = step, {**kept, step: SpaceSavingSketch(self.size)}
-        return self._sketches[step]
+        first_step = step - self.steps_per_window + 1
+        recent = {old: sketch for old, sketch in self._sketches_by_step.items() if old >= first_step}
+        self._newest_step, self._sketches_by_step = step, {**recent, step: SpaceSavingSketch(self.max_keys_per_step)}
+        return self._sketches_by_step[step]

@@ -1,10 +1,10 @@
-"""Values that a call writes into the partition keys of indexes. IAM does not check these."""
+"""The values that a call writes into partition keys of indexes. IAM authorizes only the partition key of the table."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from keyfence_iam.dynamodb import operations
-from keyfence_iam.dynamodb.attributes import resolve
+from keyfence_iam.dynamodb.attributes import resolve_name
 from keyfence_iam.dynamodb.call_parts import StatementCall, batch_writes, statement_calls, transaction_writes
 from keyfence_iam.dynamodb.expressions.expression_parser import parse_update
 from keyfence_iam.dynamodb.expressions.grammar import LiteralValue, Node, Parameter
@@ -16,100 +16,109 @@ from keyfence_iam.dynamodb.parameters import (
     optional_mapping,
     string,
 )
-from keyfence_iam.dynamodb.table_schema import TableSchema
+from keyfence_iam.dynamodb.table_schema import TableSchema, table_name
 
 WrittenKey = tuple[str, str | None]
-"""An attribute and its new value. None if the value is not a string, or if it is not known before the write."""
+"""An attribute and its new value. The value is None if it is not a string, or if only the write computes it."""
 
-IndexKeys = Callable[[str], frozenset[str]]
-"""Returns the index partition keys of a table, given its name or ARN."""
+IndexKeysOfTable = Callable[[str], frozenset[str]]
+"""Returns the index partition keys of a table, given the table's name or ARN."""
 
 
 def index_keys_written(
     operation: str, parameters: Mapping[str, Any], schemas: Mapping[str, TableSchema]
 ) -> Iterator[WrittenKey]:
-    """Yield what any kind of write puts into index partition keys. Other operations yield nothing."""
-    writer = _WRITERS.get(operation)
-    return iter(()) if writer is None else writer(parameters, _index_keys(schemas))
+    """Yields the index partition keys that a call writes. An operation that writes no items yields nothing.
+
+    Raises UnsupportedRequest if a table is missing in `schemas`.
+    """
+    find_keys = _KEY_FINDERS.get(operation)
+    return iter(()) if find_keys is None else find_keys(parameters, _index_keys_lookup(schemas))
 
 
-def _index_keys(schemas: Mapping[str, TableSchema]) -> IndexKeys:
-    def index_keys(table: str) -> frozenset[str]:
-        schema = schemas.get(table.rpartition("/")[2])
+def _index_keys_lookup(schemas: Mapping[str, TableSchema]) -> IndexKeysOfTable:
+    def index_keys_of(name_or_arn: str) -> frozenset[str]:
+        schema = schemas.get(table_name(name_or_arn))
         if schema is None:
             raise UnsupportedRequest("unknown table")
         return schema.index_partition_attributes()
 
-    return index_keys
+    return index_keys_of
 
 
-def _put(call: Parameters, index_keys: IndexKeys) -> Iterator[WrittenKey]:
-    return _item(attributes(call, "Item"), index_keys(string(call, "TableName")))
+def _put(call: Parameters, index_keys_of: IndexKeysOfTable) -> Iterator[WrittenKey]:
+    return _item_keys(attributes(call, "Item"), index_keys_of(string(call, "TableName")))
 
 
-def _item(item: Mapping[str, Any], keys: frozenset[str]) -> Iterator[WrittenKey]:
-    return ((name, _text(item[name])) for name in item if name in keys)
+def _item_keys(item: Mapping[str, Any], index_keys: frozenset[str]) -> Iterator[WrittenKey]:
+    return ((name, _string_value(item[name])) for name in item if name in index_keys)
 
 
-def _update(call: Parameters, index_keys: IndexKeys) -> Iterator[WrittenKey]:
-    keys = index_keys(string(call, "TableName"))
+def _update(call: Parameters, index_keys_of: IndexKeysOfTable) -> Iterator[WrittenKey]:
+    index_keys = index_keys_of(string(call, "TableName"))
     if call.get("UpdateExpression") is not None:
-        yield from (written for written in _update_expression(call) if written[0] in keys)
+        yield from ((name, value) for name, value in _expression_assignments(call) if name in index_keys)
     for name, change in optional_mapping(call, "AttributeUpdates").items():
-        if name in keys and as_mapping(change, name).get("Action") != "DELETE":
-            yield name, _text(change.get("Value")) if change.get("Action", "PUT") == "PUT" else None
+        if name in index_keys and as_mapping(change, name).get("Action") != "DELETE":
+            is_put = change.get("Action", "PUT") == "PUT"
+            yield name, _string_value(change.get("Value")) if is_put else None
 
 
-def _update_expression(call: Parameters) -> Iterator[WrittenKey]:
+def _expression_assignments(call: Parameters) -> Iterator[WrittenKey]:
     values = optional_mapping(call, "ExpressionAttributeValues")
-    for one in parse_update(string(call, "UpdateExpression")).assignments:
-        yield resolve(one.attribute, call), _text(values.get(one.placeholder)) if one.placeholder else None
+    for assignment in parse_update(string(call, "UpdateExpression")).assignments:
+        placeholder = assignment.placeholder
+        value = _string_value(values.get(placeholder)) if placeholder else None
+        yield resolve_name(assignment.attribute, call), value
 
 
-def _batch(call: Parameters, index_keys: IndexKeys) -> Iterator[WrittenKey]:
+def _batch(call: Parameters, index_keys_of: IndexKeysOfTable) -> Iterator[WrittenKey]:
     for table, writes in batch_writes(call):
         for kind, item in writes:
             if kind == "Put":
-                yield from _item(item, index_keys(table))
+                yield from _item_keys(item, index_keys_of(table))
 
 
-def _transaction(call: Parameters, index_keys: IndexKeys) -> Iterator[WrittenKey]:
+def _transaction(call: Parameters, index_keys_of: IndexKeysOfTable) -> Iterator[WrittenKey]:
     for kind, write in transaction_writes(call):
         if kind in {"Put", "Update"}:
-            yield from (_put if kind == "Put" else _update)(write, index_keys)
+            yield from (_put if kind == "Put" else _update)(write, index_keys_of)
 
 
-def _statement(call: Parameters, index_keys: IndexKeys) -> Iterator[WrittenKey]:
-    return _assignments(StatementCall.parse(call), index_keys)
+def _statement(call: Parameters, index_keys_of: IndexKeysOfTable) -> Iterator[WrittenKey]:
+    return _statement_keys(StatementCall.parse(call), index_keys_of)
 
 
-def _statements(name: str, members: frozenset[str]) -> Callable[[Parameters, IndexKeys], Iterator[WrittenKey]]:
-    def write(call: Parameters, index_keys: IndexKeys) -> Iterator[WrittenKey]:
-        for statement_call in statement_calls(call, name, members):
-            yield from _assignments(statement_call, index_keys)
+def _statements(
+    name: str, known_members: frozenset[str]
+) -> Callable[[Parameters, IndexKeysOfTable], Iterator[WrittenKey]]:
+    def find_keys(call: Parameters, index_keys_of: IndexKeysOfTable) -> Iterator[WrittenKey]:
+        for statement_call in statement_calls(call, name, known_members):
+            yield from _statement_keys(statement_call, index_keys_of)
 
-    return write
+    return find_keys
 
 
-def _assignments(call: StatementCall, index_keys: IndexKeys) -> Iterator[WrittenKey]:
-    keys = index_keys(call.statement.table)
+def _statement_keys(call: StatementCall, index_keys_of: IndexKeysOfTable) -> Iterator[WrittenKey]:
+    index_keys = index_keys_of(call.statement.table)
     for path, value in call.statement.assignments:
-        if path.attribute in keys:
-            yield path.attribute, None if path.nested else _value(call, value)
+        if path.attribute in index_keys:
+            yield path.attribute, None if path.nested else _statement_value(call, value)
 
 
-def _value(call: StatementCall, node: Node) -> str | None:
+def _statement_value(call: StatementCall, node: Node) -> str | None:
     if isinstance(node, Parameter):
-        return _text(call.parameters[node.position])
+        return _string_value(call.parameters[node.position])
     return node.text if isinstance(node, LiteralValue) else None
 
 
-def _text(value: object) -> str | None:
+def _string_value(value: object) -> str | None:
+    """Returns the text of an attribute value, or None if it is not a string."""
     text = value.get("S") if isinstance(value, Mapping) and len(value) == 1 else None
     return text if isinstance(text, str) else None
 
 
-_WRITERS: Mapping[str, Callable[[Parameters, IndexKeys], Iterator[WrittenKey]]] = {
+_KEY_FINDERS: Mapping[str, Callable[[Parameters, IndexKeysOfTable], Iterator[WrittenKey]]] = {
     "PutItem": _put,
     "UpdateItem": _update,
     "BatchWriteItem": _batch,

@@ -65,7 +65,7 @@ class Comparison:
         return any(matches(value) for matches in matchers) != self.operator.negated
 
     def _matchers(self, context: ConditionValues) -> list[Matcher]:
-        """Return matchers of the policy's values. A value with a variable that has no value matches nothing."""
+        """Returns matchers of the policy's values. A value with a variable that has no value matches nothing."""
         return [matcher for value in self.values if (matcher := value(context)) is not None]
 
 
@@ -130,7 +130,7 @@ def _arn(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
 
 
 def _arn_segments(pattern: Pattern) -> list[list[PatternPart]]:
-    """Split at the first five colons of the policy's own text. Colons in variables and their values do not count."""
+    """Splits at the first five colons of the policy's own text. Colons in variables and their values do not count."""
     segments: list[list[PatternPart]] = [[]]
     for part in pattern:
         if not isinstance(part, str):

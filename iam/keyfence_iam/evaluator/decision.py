@@ -55,7 +55,7 @@ Decision = Allowed | Denied
 
 
 def access_denied_message(decision: Denied, request: AuthorizationRequest, session_arn: str) -> str:
-    """Return AWS's message for a denied request. Like AWS's, it never names the condition that failed."""
+    """Returns AWS's message for a denied request. Like AWS's, it never names the condition that failed."""
     denied = f"User: {session_arn} is not authorized to perform: {request.action} on resource: {request.resource}"
     return f"{denied} {denial_reason(decision, request.action)}"
 

@@ -51,7 +51,7 @@ class Policies:
 
 
 def evaluate(policies: Policies, request: AuthorizationRequest, principal: Principal | None = None) -> Decision:
-    """Decide a request. A request that cannot be evaluated is denied."""
+    """Decides a request. A request that cannot be evaluated is denied."""
     try:
         return _decide(policies, RequestContext.of(request, principal))
     except Exception:
@@ -60,7 +60,7 @@ def evaluate(policies: Policies, request: AuthorizationRequest, principal: Princ
 
 
 def evaluate_trust(trust: Policy, principal: Principal, request: AuthorizationRequest) -> Decision:
-    """Decide by the trust policy of a role: whether the caller may assume the role, or tag the session."""
+    """Decides by the trust policy of a role: whether the caller may assume the role, or tag the session."""
     try:
         return _decide_trust(compile_policy(trust, "resource", anywhere=True), RequestContext.of(request, principal))
     except Exception:
@@ -69,7 +69,7 @@ def evaluate_trust(trust: Policy, principal: Principal, request: AuthorizationRe
 
 
 def _decide(policies: Policies, request: RequestContext) -> Decision:
-    """Check policy types in AWS's order. The order decides which of several reasons is given, not the decision."""
+    """Checks policy types in AWS's order. The order decides which of several reasons is given, not the decision."""
     denying = next((statement for statement in policies.deny_statements if _applies_to(statement, request)), None)
     if denying is not None:
         return Denied(denying.id.policy_type, denying.id)
@@ -112,7 +112,7 @@ def _first_applying(statements: Iterable[CompiledStatement], request: RequestCon
 def _most_direct_grant(
     statements: Iterable[CompiledStatement], request: RequestContext
 ) -> tuple[PrincipalMatch | None, CompiledStatement | None]:
-    """Return the applying statement that names the caller most directly, and how it names the caller."""
+    """Returns the applying statement that names the caller most directly, and how it names the caller."""
     best: tuple[PrincipalMatch | None, CompiledStatement | None] = (None, None)
     for statement in statements:
         match = statement.principal_match(request)
@@ -122,7 +122,7 @@ def _most_direct_grant(
 
 
 def _is_cross_account(request: RequestContext) -> bool:
-    """Return whether the resource is in another account. Then both accounts must allow the request."""
+    """Returns whether the resource is in another account. Then both accounts must allow the request."""
     segments = request.resource.split(":", 5)
     owner = segments[_ACCOUNT_SEGMENT] if len(segments) > _ACCOUNT_SEGMENT else ""
     return bool(owner and request.principal.account and owner != request.principal.account)

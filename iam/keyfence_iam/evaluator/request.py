@@ -50,7 +50,7 @@ class RequestContext:
 
 
 def fold_keys(context: Mapping[str, ContextValue]) -> ConditionValues:
-    """Return the context with keys in lower case. Raises AmbiguousContextKey."""
+    """Returns the context with keys in lower case. Raises AmbiguousContextKey."""
     folded = {key.lower(): value for key, value in context.items()}
     if len(folded) < len(context):
         raise AmbiguousContextKey("a condition key occurs twice, in different case")

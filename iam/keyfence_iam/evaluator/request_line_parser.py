@@ -24,7 +24,7 @@ class InvalidRequestLine(ValueError):
 
 
 def parse_request_line(line: bytes) -> tuple[Policies, AuthorizationRequest]:
-    """Parse a line such as {"identity": [policy], "action": "dynamodb:GetItem", "resource": "*"}.
+    """Parses a line such as {"identity": [policy], "action": "dynamodb:GetItem", "resource": "*"}.
 
     Raises InvalidRequestLine.
     """
@@ -101,7 +101,7 @@ def _request(fields: Mapping[str, Any]) -> AuthorizationRequest:
 
 
 def _context(value: object) -> Mapping[str, ContextValue]:
-    """Return values by condition key. A key with null counts as absent."""
+    """Returns values by condition key. A key with null counts as absent."""
     if value is None:
         return {}
     if not isinstance(value, dict):

@@ -58,7 +58,7 @@ class CompiledStatement:
         return self.statement.effect == "Deny"
 
     def applies(self, request: RequestContext) -> bool:
-        """Return whether action, resource and conditions match. `principal_match` compares the principal."""
+        """Returns whether action, resource and conditions match. `principal_match` compares the principal."""
         return (
             self.matches_action(request.action)
             and self.matches_resource(request.resource, request.condition_values)
@@ -72,7 +72,7 @@ class CompiledStatement:
             return self.denies and UNREADABLE_VALUE_DENIES
 
     def principal_match(self, request: RequestContext) -> PrincipalMatch | None:
-        """Return how the statement names the caller, or None. NotPrincipal names everybody whom it does not list."""
+        """Returns how the statement names the caller, or None. NotPrincipal names everybody whom it does not list."""
         if self.statement.not_principals is not None:
             listed = match_principal(self.statement.not_principals, request.principal)
             return PrincipalMatch.DIRECT if listed is None else None
@@ -83,7 +83,7 @@ class CompiledStatement:
 def compile_policy(
     policy: Policy, policy_type: PolicyType, position: int = 0, *, anywhere: bool = False
 ) -> tuple[CompiledStatement, ...]:
-    """Compile the statements of a policy.
+    """Compiles the statements of a policy.
 
     With `anywhere` they match every resource: a trust policy has no resources, and applies to its own role.
     """
@@ -102,7 +102,7 @@ def compile_policy(
 
 
 def match_principal(names: PrincipalNames, principal: Principal) -> PrincipalMatch | None:
-    """Return the most direct way in which the names include the caller, or None."""
+    """Returns the most direct way in which the names include the caller, or None."""
     matches = [_match_aws_principal(name, principal) for name in names.get("AWS", ())]
     if principal.service and principal.service in names.get("Service", ()):
         matches.append(PrincipalMatch.DIRECT)
@@ -110,7 +110,7 @@ def match_principal(names: PrincipalNames, principal: Principal) -> PrincipalMat
 
 
 def action_matcher(statement: Statement) -> Matcher:
-    """Return a matcher of the statement's actions. It expects an action in lower case."""
+    """Returns a matcher of the statement's actions. It expects an action in lower case."""
     if statement.actions:
         return _any_action(statement.actions)
     if statement.not_actions:
@@ -132,7 +132,7 @@ def _match_aws_principal(name: str, principal: Principal) -> PrincipalMatch | No
 
 
 def _account(name: str) -> str:
-    """Return the account that a name stands for: its number, or the ARN of its root. Empty for other ARNs."""
+    """Returns the account that a name stands for: its number, or the ARN of its root. Empty for other ARNs."""
     segments = name.split(":", ARN_SEGMENTS - 1)
     if len(segments) < ARN_SEGMENTS:
         return name
@@ -161,7 +161,7 @@ def _resource_matcher(statement: Statement, *, variables: bool) -> Callable[[str
 
 
 def _compile_arn(resource: str, *, variables: bool) -> CompiledValue:
-    """Compile an ARN pattern. Only the last segment has variables; in the others `${` is plain text."""
+    """Compiles an ARN pattern. Only the last segment has variables; in the others `${` is plain text."""
     if resource == "*":
         return lambda _: _match_everything
     *head, tail = _segments(resource)

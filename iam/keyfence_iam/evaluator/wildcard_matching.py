@@ -29,7 +29,7 @@ class FixedText:
         return text.startswith(self.text, position)
 
     def find_end(self, text: str, position: int, end: int) -> int:
-        """Return where the first occurrence ends, or -1."""
+        """Returns where the first occurrence ends, or -1."""
         found = text.find(self.text, position, end)
         return found if found < 0 else found + self.width
 
@@ -66,7 +66,7 @@ class Glob:
         return self.first.text if self.last is None and isinstance(self.first, FixedText) else None
 
     def matches(self, text: str) -> bool:
-        """Match each part at its leftmost position. This leaves most text for the next part: no backtracking."""
+        """Matches each part at its leftmost position. This leaves most text for the next part: no backtracking."""
         position, last = self.first.width, self.last
         if last is None:
             return len(text) == position and self.first.matches_at(text, 0)
@@ -110,7 +110,7 @@ def string_matcher(parts: ResolvedPattern) -> Matcher:
 
 
 def arn_matcher(segments: Sequence[ResolvedPattern]) -> Matcher:
-    """Return a matcher of ARNs. A pattern with fewer than six segments matches none."""
+    """Returns a matcher of ARNs. A pattern with fewer than six segments matches none."""
     if len(segments) < ARN_SEGMENTS:
         return _matches_nothing
     *head, _ = patterns = tuple(compile_glob(segment) for segment in segments)
@@ -121,7 +121,7 @@ def arn_matcher(segments: Sequence[ResolvedPattern]) -> Matcher:
 
 
 def compile_pattern(parts: Pattern, make_matcher: Callable[[ResolvedPattern], Matcher]) -> CompiledValue:
-    """Compile a value of a policy. The matcher of a value without variables is made only once."""
+    """Compiles a value of a policy. The matcher of a value without variables is made only once."""
     if not any(isinstance(part, Variable) for part in parts):
         matcher = make_matcher([part for part in parts if not isinstance(part, Variable)])
         return lambda _: matcher
@@ -134,7 +134,7 @@ def compile_pattern(parts: Pattern, make_matcher: Callable[[ResolvedPattern], Ma
 
 
 def substitute(parts: Iterable[PatternPart], values: ConditionValues) -> ResolvedPattern | None:
-    """Replace variables by their values, as plain text. Returns None if a variable has no value.
+    """Replaces variables by their values, as plain text. Returns None if a variable has no value.
 
     A multivalued key has no single value, and counts as none.
     """
@@ -148,12 +148,12 @@ def substitute(parts: Iterable[PatternPart], values: ConditionValues) -> Resolve
 
 
 def parse_wildcards(text: str) -> ResolvedPattern:
-    """Parse a text that has wildcards but no variables."""
+    """Parses a text that has wildcards but no variables."""
     return [part for part in parse_pattern(text, variables=False) if not isinstance(part, Variable)]
 
 
 def pattern_text(parts: Iterable[str | Wildcard]) -> str:
-    """Return the pattern as a text with `*` and `?`."""
+    """Returns the pattern as a text with `*` and `?`."""
     return "".join(part if isinstance(part, str) else part.value for part in parts)
 
 

@@ -167,6 +167,6 @@ def _matches_other_tables(resource: str) -> bool:
 
 
 def _excludes(statement: LintedStatement, key: str, values: set[str]) -> bool:
-    """Return whether a condition on this key admits none of the values."""
+    """Returns whether a condition on this key admits none of the values."""
     conditions = [one for one in statement.conditions if one.folded_key == key and not one.operator.negated]
     return any(not values & set(one.values) and "*" not in "".join(one.values) for one in conditions)

@@ -49,7 +49,7 @@ def is_multivalued(key: str) -> bool:
 
 
 def suggest_key(key: str) -> str | None:
-    """Return the known key that is most similar, or None."""
+    """Returns the known key that is most similar, or None."""
     name = re.sub(r"\s", "", key).lower()
     found = [name] if name in _KNOWN else difflib.get_close_matches(name, _KNOWN, n=1, cutoff=0.7)
     suffixes = (folded for folded in _KNOWN if folded.split(":")[1] == name.rpartition(":")[2])

@@ -73,7 +73,7 @@ class LintedCondition:
         return [variable for value in self.values for variable in find_variables(value)]
 
     def requires_key(self, key: str) -> bool:
-        """Return whether a request without this key fails the condition."""
+        """Returns whether a request without this key fails the condition."""
         if self.folded_key != key.lower():
             return False
         if self.is_null_check:
@@ -82,7 +82,7 @@ class LintedCondition:
         return operator.quantifier != "ForAllValues" and not operator.if_exists and not operator.negated
 
     def forbids_key(self, key: str) -> bool:
-        """Return whether a request with this key fails the condition."""
+        """Returns whether a request with this key fails the condition."""
         return self.folded_key == key.lower() and self.is_null_check and self._has_only("true")
 
     def _has_only(self, value: str) -> bool:
@@ -122,14 +122,14 @@ class LintedStatement:
         return frozenset(services - {"dynamodb", "sts", "dax"})
 
     def granted(self, actions: Iterable[str]) -> tuple[str, ...]:
-        """Return those of the actions that this statement allows, if its conditions hold."""
+        """Returns those of the actions that this statement allows, if its conditions hold."""
         if not self.allows:
             return ()
         matches = action_matcher(self.statement)
         return tuple(action for action in actions if matches(action.lower()))
 
     def granted_in_policy(self, actions: Iterable[str]) -> bool:
-        """Return whether any statement of the policy allows one of the actions."""
+        """Returns whether any statement of the policy allows one of the actions."""
         searched = tuple(actions)
         return any(
             LintedStatement(self.policy, number, self.kind, self.layout).granted(searched)
@@ -146,7 +146,7 @@ class LintedStatement:
         return Finding.of(rule, self.layout, self.location, problem)
 
     def accepts(self, rule: LintRule) -> bool:
-        """Return whether the Sid exempts the statement from a rule: a Sid with `AcceptH1` exempts it from H1.
+        """Returns whether the Sid exempts the statement from a rule: a Sid with `AcceptH1` exempts it from H1.
 
         The exemption is part of the policy, where every reader sees it.
         """

@@ -35,7 +35,7 @@ _KEYFENCE = TenantLayout()
 
 
 def lint(policy: Policy, kind: DocumentKind | None = None, *, layout: TenantLayout = _KEYFENCE) -> list[Finding]:
-    """Return the weaknesses of a policy, statement by statement. Its kind is derived from its text unless given."""
+    """Returns the weaknesses of a policy, statement by statement. Its kind is derived from its text unless given."""
     derived = kind or document_kind(policy.as_json())
     found = list(_check_document(policy, layout))
     for number in range(len(policy.statements)):
@@ -45,7 +45,7 @@ def lint(policy: Policy, kind: DocumentKind | None = None, *, layout: TenantLayo
 
 
 def lint_text(document: str, kind: DocumentKind | None = None, *, layout: TenantLayout = _KEYFENCE) -> list[Finding]:
-    """Return the weaknesses of a policy in JSON. A text that is not a policy is a finding, not an error."""
+    """Returns the weaknesses of a policy in JSON. A text that is not a policy is a finding, not an error."""
     loaded = _load(document)
     derived = kind or document_kind(loaded)
     try:
@@ -87,7 +87,7 @@ def _has_character_outside_latin_1(loaded: Any) -> bool:
 
 
 def _load(document: str) -> Any:
-    """Return the JSON value, or None. The parser says later what is wrong with it."""
+    """Returns the JSON value, or None. The parser says later what is wrong with it."""
     try:
         return json.loads(document)
     except (ValueError, RecursionError):

@@ -43,7 +43,7 @@ class TenantLayout:
         return f"aws:RequestTag/{self.session_tag}"
 
     def describe(self, text: str) -> str:
-        """Replace `<tag>`, `<request tag>`, `<variable>` and `<keys>` in the text of a rule."""
+        """Replaces `<tag>`, `<request tag>`, `<variable>` and `<keys>` in the text of a rule."""
         replacements = {
             "<tag>": self.session_tag,
             "<request tag>": self.request_tag,

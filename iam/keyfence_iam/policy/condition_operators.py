@@ -77,7 +77,7 @@ OPERATORS = {
 
 
 def parse_operator(name: str) -> ConditionOperator | None:
-    """Return the operator of this name, or None. Names are case-sensitive, and Null has no IfExists."""
+    """Returns the operator of this name, or None. Names are case-sensitive, and Null has no IfExists."""
     quantifier, base_name = _split_quantifier(name)
     if_exists = base_name.endswith(IF_EXISTS)
     base = OPERATORS.get(base_name.removesuffix(IF_EXISTS))
@@ -141,7 +141,7 @@ def _condition(
 
 
 def _value(item: object, operator: ConditionOperator, path: str, *, variables: bool) -> str:
-    """Return the value as a string. IAM accepts numbers and booleans without quotation marks too."""
+    """Returns the value as a string. IAM accepts numbers and booleans without quotation marks too."""
     if item is None or isinstance(item, list | tuple | Mapping):
         fail(path, f"must be a string, a number or a boolean, not {json_type(item)}")
     text = string(value_text(item), path)

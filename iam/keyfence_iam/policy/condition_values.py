@@ -34,7 +34,7 @@ def number(text: str) -> Decimal:
 
 @lru_cache(maxsize=1024)
 def date(text: str) -> Decimal:
-    """Return seconds since 1970, from an ISO 8601 date (W3C profile) or a number of seconds. Four digits are a year."""
+    """Returns seconds since 1970. The text is an ISO 8601 date or a number of seconds. Four digits are a year."""
     if found := _ISO.fullmatch(text):
         return _seconds(found)
     if _EPOCH.fullmatch(text):
@@ -80,7 +80,7 @@ def address(text: str) -> Address:
 
 
 def network(text: str) -> Network:
-    """Return a CIDR block, or a single address if there is no prefix length. Host bits are ignored."""
+    """Returns a CIDR block, or a single address if there is no prefix length. Host bits are ignored."""
     if not _CIDR.fullmatch(text):
         raise InvalidValue(f"{text[:50]!r} is not an IP address or CIDR block")
     try:

@@ -48,7 +48,7 @@ class Statement:
         return {name: value for name, value in elements.items() if value is not None}
 
     def _resources(self) -> list[str] | None:
-        """Return the resources, as an empty list if an identity policy has none. A trust policy has no Resource."""
+        """Returns the resources, as an empty list if an identity policy has none. A trust policy has no Resource."""
         has_principals = self.principals is not None or self.not_principals is not None
         return None if self.not_resources or (has_principals and not self.resources) else list(self.resources)
 
@@ -90,5 +90,5 @@ MAX_TRUST_SIZE = 2_048
 
 
 def policy_size(policy: Policy) -> int:
-    """Return the characters of a policy as IAM counts them, without white space."""
+    """Returns the characters of a policy as IAM counts them, without white space."""
     return len(json.dumps(policy.as_json(), separators=(",", ":")))

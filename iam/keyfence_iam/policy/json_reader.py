@@ -16,7 +16,7 @@ def fail(path: str, problem: str) -> NoReturn:
 
 
 def known_members(value: object, path: str, known: frozenset[str]) -> Mapping[str, Any]:
-    """Return an object. Fails if it has a member that is not known."""
+    """Returns an object. Fails if it has a member that is not known."""
     found = mapping(value, path)
     for name in found:
         if name not in known:
@@ -34,7 +34,7 @@ def mapping(value: object, path: str) -> Mapping[str, Any]:
 
 
 def items_with_path(value: object, path: str, *, allow_empty: bool = False) -> list[tuple[Any, str]]:
-    """Return the items of a list with their paths. A value that is not a list counts as a list of one."""
+    """Returns the items of a list with their paths. A value that is not a list counts as a list of one."""
     if not isinstance(value, list | tuple):
         return [(value, path)]
     if not value and not allow_empty:
@@ -43,7 +43,7 @@ def items_with_path(value: object, path: str, *, allow_empty: bool = False) -> l
 
 
 def strings(elements: Mapping[str, Any], name: str, path: str, *, allow_empty: bool = False) -> list[tuple[str, str]]:
-    """Return the strings of an element with their paths, or none if the element is missing."""
+    """Returns the strings of an element with their paths, or none if the element is missing."""
     if name not in elements:
         return []
     return [
@@ -71,5 +71,5 @@ def json_type(value: object) -> str:
 
 
 def printable(name: str) -> str:
-    """Return a name for an error message: at most 60 characters, all of them printable."""
+    """Returns a name for an error message: at most 60 characters, all of them printable."""
     return name[:60] if name.isprintable() else ascii(name[:60])

@@ -38,7 +38,7 @@ _SID = re.compile(r"[A-Za-z0-9]*")
 
 
 def parse_policy(document: object, *, path: str = "policy", kind: DocumentKind = "identity") -> Policy:
-    """Return the policy of a JSON value. A document without a version has version 2008-10-17.
+    """Returns the policy of a JSON value. A document without a version has version 2008-10-17.
 
     Raises InvalidPolicy. `path` is the beginning of the paths in error messages.
     """
@@ -52,7 +52,7 @@ def parse_policy(document: object, *, path: str = "policy", kind: DocumentKind =
 
 
 def parse_policy_text(document: str | bytes, *, path: str = "policy", kind: DocumentKind = "identity") -> Policy:
-    """Return the policy of a JSON text. Raises InvalidPolicy, also if a key occurs twice in one object."""
+    """Returns the policy of a JSON text. Raises InvalidPolicy, also if a key occurs twice in one object."""
     try:
         value = strict_json.parse(document)
     except strict_json.InvalidJson as error:
@@ -61,7 +61,7 @@ def parse_policy_text(document: str | bytes, *, path: str = "policy", kind: Docu
 
 
 def document_kind(document: object) -> DocumentKind:
-    """Return the kind of a policy document in JSON, which need not be valid.
+    """Returns the kind of a policy document in JSON, which need not be valid.
 
     A document without principals is an identity policy. With principals it is a trust policy if all its actions are
     those of STS, else a resource policy. The parser then says what does not fit: a Resource in a trust policy, or
@@ -117,7 +117,7 @@ def _statement(value: object, path: str, kind: DocumentKind, *, variables: bool)
 
 
 def _check_element(elements: Mapping[str, Any], name: str, path: str, kind: DocumentKind, *, required: bool) -> None:
-    """Check that a statement has the element or its `Not` form exactly once, or not at all unless required."""
+    """Checks that a statement has the element or its `Not` form exactly once, or not at all unless required."""
     present = [element for element in (name, f"Not{name}") if element in elements]
     if len(present) > 1:
         fail(path, f"{name} and Not{name} exclude each other")
@@ -158,7 +158,7 @@ def _resources(elements: Mapping[str, Any], name: str, path: str, *, variables: 
 
 
 def _check_resource(resource: str, path: str, *, variables: bool) -> None:
-    """Check an ARN pattern. It may have fewer than six segments if it ends in `*`; only the sixth has variables."""
+    """Checks an ARN pattern. It may have fewer than six segments if it ends in `*`; only the sixth has variables."""
     segments = resource.split(":", 5)
     short = len(segments) < 6
     if resource != "*" and (segments[0] != "arn" or (short and not resource.endswith("*"))):
@@ -170,7 +170,7 @@ def _check_resource(resource: str, path: str, *, variables: bool) -> None:
 
 
 def _principals(elements: Mapping[str, Any], name: str, path: str) -> Mapping[str, tuple[str, ...]] | None:
-    """Return principals by type. A lone "*" means every AWS principal."""
+    """Returns principals by type. A lone "*" means every AWS principal."""
     if name not in elements:
         return None
     if elements[name] == ANY_PRINCIPAL:

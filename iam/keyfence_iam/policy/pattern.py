@@ -40,7 +40,7 @@ _OPENING = "${"
 
 @lru_cache(maxsize=4096)
 def parse_pattern(text: str, *, variables: bool, wildcards: bool = True) -> Pattern:
-    """Split a policy string. Raises InvalidPattern.
+    """Splits a policy string. Raises InvalidPattern.
 
     Only documents of version 2012-10-17 have variables. In others `${` is plain text.
     """
@@ -53,12 +53,12 @@ def parse_pattern(text: str, *, variables: bool, wildcards: bool = True) -> Patt
 
 
 def find_variables(text: str) -> list[re.Match[str]]:
-    """Return a match for each policy variable, with the groups `key` and `default` as they are written."""
+    """Returns a match for each policy variable, with the groups `key` and `default` as they are written."""
     return [found for found in _VARIABLE.finditer(text) if found["key"]]
 
 
 def _pieces(text: str) -> list[tuple[str, PatternPart | None]]:
-    """Return the texts between variables, each with the variable or the escaped character that follows it."""
+    """Returns the texts between variables, each with the variable or the escaped character that follows it."""
     pieces: list[tuple[str, PatternPart | None]] = []
     position = 0
     while (opening := text.find(_OPENING, position)) >= 0:
@@ -80,7 +80,7 @@ def _with_wildcards(text: str) -> list[PatternPart]:
 
 
 def _joined(parts: list[PatternPart]) -> Pattern:
-    """Join adjacent texts, and drop empty ones."""
+    """Joins adjacent texts, and drop empty ones."""
     joined: list[PatternPart] = []
     for part in parts:
         last = joined[-1] if joined else None

@@ -113,17 +113,17 @@ class HotPartitionFinder:
     def _load(self, partition: TenantPartition) -> tuple[PartitionLoad, ShardedList | None]:
         sharded_list = self.matcher.find(partition)
         collection = sharded_list.collection if sharded_list else ""
-        return PartitionLoad(partition, collection, self.window.steps(partition)), sharded_list
+        return PartitionLoad(partition, collection, self.window.counts_by_step(partition)), sharded_list
 
     def _reportable_partitions(self) -> dict[TenantPartition, None]:
         """Returns each partition that is reportable in any step of the window. The dict is used as an ordered set."""
         return dict.fromkeys(
-            partition for sketch in self.window.recent() for partition in _reportable(sketch, self.servers)
+            partition for sketch in self.window.recent_sketches() for partition in _reportable(sketch, self.servers)
         )
 
     def _sum(self, sharded_list: ShardedList) -> PartitionLoad:
         """Adds up all shards of a list, also those that are not hot themselves."""
-        steps = reduce(add_steps, map(self.window.steps, sharded_list.possible_shards()), NO_TRAFFIC)
+        steps = reduce(add_steps, map(self.window.counts_by_step, sharded_list.possible_shards()), NO_TRAFFIC)
         return PartitionLoad(sharded_list.partition, sharded_list.collection, steps)
 
 
@@ -132,5 +132,5 @@ def _reportable(sketch: SpaceSavingSketch[TenantPartition], servers: int) -> Ite
     share_of_step = MIN_REPORTED_SHARE * STEP_SECONDS / servers
     min_read, min_write = share_of_step * PARTITION_READ_UNITS, share_of_step * PARTITION_WRITE_UNITS
     for partition, entry in sketch:
-        if entry.throttled or entry.read >= min_read or entry.write >= min_write:
+        if entry.throttled or entry.read_units >= min_read or entry.write_units >= min_write:
             yield partition

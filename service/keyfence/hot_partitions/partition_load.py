@@ -49,12 +49,12 @@ class PartitionLoad:
     @property
     def read_units_per_second(self) -> float:
         """The read units a second in the step that has the most of them."""
-        return max((counts.read for counts in self.steps.values()), default=0.0) / STEP_SECONDS
+        return max((counts.read_units for counts in self.steps.values()), default=0.0) / STEP_SECONDS
 
     @property
     def write_units_per_second(self) -> float:
         """The write units a second in the step that has the most of them."""
-        return max((counts.write for counts in self.steps.values()), default=0.0) / STEP_SECONDS
+        return max((counts.write_units for counts in self.steps.values()), default=0.0) / STEP_SECONDS
 
     @property
     def throttled(self) -> int:
@@ -64,7 +64,7 @@ class PartitionLoad:
     @property
     def units_per_read(self) -> float:
         reads = sum(counts.reads for counts in self.steps.values())
-        return sum(counts.read for counts in self.steps.values()) / reads if reads else 0.0
+        return sum(counts.read_units for counts in self.steps.values()) / reads if reads else 0.0
 
     @property
     def limit_share(self) -> float:

@@ -107,8 +107,8 @@ class TrafficObserver:
 
     def _usual_read_units(self, partition: TenantPartition) -> float:
         """Estimates the units of a failed read: the average of the successful reads of this partition."""
-        entry = self.window.current.find(partition)
-        return max(MIN_READ_UNITS, entry.read / entry.reads) if entry and entry.reads else MIN_READ_UNITS
+        entry = self.window.current_sketch.find(partition)
+        return max(MIN_READ_UNITS, entry.read_units / entry.reads) if entry and entry.reads else MIN_READ_UNITS
 
     def _busiest(self, tenant: TenantId, item_request: ItemRequest) -> SketchEntry:
         """Returns the entry of the item's busiest partition.

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from keyfence_iam.authorization import UnsupportedRequest
 from keyfence_iam.dynamodb.expressions.grammar import LiteralValue
-from keyfence_iam.dynamodb.expressions.partiql_parser import parse_statement, possible_partitions
+from keyfence_iam.dynamodb.expressions.partiql_parser import parse_statement, possible_values
 from keyfence_iam.evaluator.request import AuthorizationRequest
 from tests.iam.authorization.sample_table import OTHER, TABLE, asked, attributes, leading, of, s
 
@@ -246,5 +246,5 @@ def holds(tree: Tree, item: dict[str, str]) -> bool:
 @given(TREES, st.sampled_from("abc"), st.sampled_from("abc"))
 def test_no_item_outside_the_reported_partitions_satisfies_the_clause(tree: Tree, partition: str, sort: str) -> None:
     assume(holds(tree, {"PK": partition, "SK": sort}) and len(written(tree)) < 1000)
-    reported = possible_partitions(parse_statement(f"SELECT * FROM keyfence WHERE {written(tree)}").where, "PK")
+    reported = possible_values(parse_statement(f"SELECT * FROM keyfence WHERE {written(tree)}").where, "PK")
     assert reported is None or LiteralValue(partition) in reported

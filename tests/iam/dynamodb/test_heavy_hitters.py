@@ -12,11 +12,11 @@ STREAMS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 50)), max_size=3
 
 
 def fill(size: int, stream: list[tuple[int, int]]) -> tuple[SpaceSavingSketch[int], Counter[int]]:
-    """Return a sketch of the stream, and the exact weight of each key."""
+    """Returns a sketch of the stream, and the exact weight of each key."""
     sketch: SpaceSavingSketch[int] = SpaceSavingSketch(size)
     exact: Counter[int] = Counter()
     for key, weight in stream:
-        sketch.add(key, weight).write += weight
+        sketch.add(key, weight).write_units += weight
         exact[key] += weight
     return sketch, exact
 
@@ -47,7 +47,7 @@ def test_counts_other_than_the_weight_are_never_too_high(size: int, stream: list
     """Otherwise a partition could be reported as hot because of the traffic of another one."""
     sketch, exact = fill(size, stream)
     for key, entry in sketch:
-        assert exact[key] - entry.error <= entry.write <= exact[key]
+        assert exact[key] - entry.error <= entry.write_units <= exact[key]
 
 
 @given(SIZES, STREAMS)

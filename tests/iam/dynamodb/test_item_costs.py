@@ -60,7 +60,7 @@ def update(expression: str, **values: Any) -> ItemWrite:
 
 
 DELETE = ItemWrite(target=ItemKey("t", TABLE, KEY), kind="Delete")
-CHECK = ItemWrite(target=ItemKey("t", TABLE, KEY), kind="ConditionCheck", factor=2)
+CHECK = ItemWrite(target=ItemKey("t", TABLE, KEY), kind="ConditionCheck", unit_factor=2)
 
 
 @pytest.mark.parametrize(

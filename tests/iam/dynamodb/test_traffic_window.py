@@ -15,7 +15,7 @@ def test_a_step_adds_up_its_own_units_only() -> None:
     for second in (0, 9.9, 10, 25):
         clock.now = START + second
         window.add("a", 1.5, 2.0)
-    assert window.steps("a") == {
+    assert window.counts_by_step("a") == {
         FIRST: TrafficCounts(3.0, 4.0),
         FIRST + 1: TrafficCounts(1.5, 2.0),
         FIRST + 2: TrafficCounts(1.5, 2.0),
@@ -30,27 +30,27 @@ def test_a_step_older_than_the_window_is_dropped(later: float, steps: int) -> No
     window: TrafficWindow[str] = TrafficWindow(clock)
     window.add("a", 1.0, 0.0)
     clock.now += later
-    assert len(window.steps("a")) == steps
+    assert len(window.counts_by_step("a")) == steps
 
 
 def test_the_number_of_steps_and_of_keys_in_a_step_is_bounded() -> None:
     clock = ManualClock(START)
-    window: TrafficWindow[int] = TrafficWindow(clock, size=5)
+    window: TrafficWindow[int] = TrafficWindow(clock, max_keys_per_step=5)
     for second in range(200):
         clock.now = START + second
         for key in range(20):
             window.add(key, 0.5, 0.0)
-    sketches = list(window.recent())
+    sketches = list(window.recent_sketches())
     assert (len(sketches), {len(sketch) for sketch in sketches}) == (STEPS_PER_WINDOW, {5})
 
 
 def test_the_length_and_number_of_steps_are_parameters() -> None:
     clock = ManualClock(START)
-    window: TrafficWindow[str] = TrafficWindow(clock, step_seconds=1, steps_kept=3)
+    window: TrafficWindow[str] = TrafficWindow(clock, step_seconds=1, steps_per_window=3)
     for second in range(5):
         clock.now = START + second
         window.add("a", 0.0, 1.0)
-    assert window.steps("a") == {int(START) + second: TrafficCounts(0.0, 1.0) for second in (2, 3, 4)}
+    assert window.counts_by_step("a") == {int(START) + second: TrafficCounts(0.0, 1.0) for second in (2, 3, 4)}
 
 
 def test_a_clock_that_goes_back_counts_into_the_newest_step() -> None:
@@ -59,5 +59,5 @@ def test_a_clock_that_goes_back_counts_into_the_newest_step() -> None:
     window.add("a", 0.0, 1.0)
     clock.now -= 3600
     window.add("a", 0.0, 1.0)
-    assert window.steps("a") == {FIRST: TrafficCounts(0.0, 2.0)}
+    assert window.counts_by_step("a") == {FIRST: TrafficCounts(0.0, 2.0)}
     assert window.load("a") == 0.002

@@ -39,7 +39,7 @@ def writing(units: float, tenant: TenantId = ACME) -> HotPartitionReport:
     """So many write units a second to the open orders."""
     partition = TenantPartition(tenant, "GSI2", f"TENANT#{tenant}#OPEN")
     return HotPartitionReport(
-        lists=(PartitionLoad(partition, "open_orders", {1: TrafficCounts(write=units * STEP_SECONDS)}),)
+        lists=(PartitionLoad(partition, "open_orders", {1: TrafficCounts(write_units=units * STEP_SECONDS)}),)
     )
 
 

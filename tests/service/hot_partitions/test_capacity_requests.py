@@ -47,7 +47,7 @@ def asked(*writes: Write[Any]) -> list[tuple[tuple[str, str, str, float, float],
 
 def charged(item: dict[str, Any], factor: int) -> list[tuple[str, str, str, float, float]]:
     target = ItemKey(NAME, LAYOUT, LAYOUT.key_of(item))
-    claims = Charged(target=target, kind="Put", item=item, factor=factor).units(None)
+    claims = Charged(target=target, kind="Put", item=item, unit_factor=factor).units(None)
     return [(NAME, claim.partition.index or "table", claim.partition.key, 0.0, claim.units) for claim in claims]
 
 

@@ -13,7 +13,7 @@ from keyfence_iam.tenant import TenantId
 def test_the_recommendation_stays_within_the_limit_of_a_reshard(collection: str, most: int) -> None:
     collections = load_domains().entities.collections
     partition = TenantPartition(TenantId("acme"), "table", "TENANT#acme#X")
-    load = PartitionLoad(partition, collection, {1: TrafficCounts(write=10_000_000.0 * STEP_SECONDS)})
+    load = PartitionLoad(partition, collection, {1: TrafficCounts(write_units=10_000_000.0 * STEP_SECONDS)})
     (peak,) = collection_peaks([load], collections)
     assert (peak.recommended_shards(1), peak.min_shards(1)) == (most, most)
     assert collections.checked_count(collection, peak.recommended_shards(1)) == most

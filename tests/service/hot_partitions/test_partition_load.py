@@ -20,12 +20,12 @@ def test_a_peak_is_the_busiest_step_and_not_the_mean_of_the_window() -> None:
 
 def test_the_peak_of_several_servers_is_that_of_one_step() -> None:
     one = PartitionLoad(
-        open_orders(), "open_orders", {1: TrafficCounts(write=1_000.0), 2: TrafficCounts(write=4_000.0)}
+        open_orders(), "open_orders", {1: TrafficCounts(write_units=1_000.0), 2: TrafficCounts(write_units=4_000.0)}
     )
     other = PartitionLoad(
-        open_orders(), "open_orders", {1: TrafficCounts(write=5_000.0), 2: TrafficCounts(write=1_000.0)}
+        open_orders(), "open_orders", {1: TrafficCounts(write_units=5_000.0), 2: TrafficCounts(write_units=1_000.0)}
     )
-    elsewhere = PartitionLoad(open_orders("01"), "open_orders", {1: TrafficCounts(write=9_000.0)})
+    elsewhere = PartitionLoad(open_orders("01"), "open_orders", {1: TrafficCounts(write_units=9_000.0)})
     both, alone = sum_by_partition([one, other, elsewhere])
     assert (both.write_units_per_second, alone.write_units_per_second) == (600.0, 900.0)
     assert both.partition.tenant == ACME

@@ -51,7 +51,7 @@ def test_the_need_of_a_collection_is_that_of_its_busiest_list() -> None:
         partition = TenantPartition(
             open_orders().tenant if tenant == "acme" else GLOBEX, "GSI3", f"TENANT#{tenant}#REGION#{name}"
         )
-        return PartitionLoad(partition, "orders_by_region", {1: TrafficCounts(write=write * STEP_SECONDS)})
+        return PartitionLoad(partition, "orders_by_region", {1: TrafficCounts(write_units=write * STEP_SECONDS)})
 
     lists = [region("north", 900.0), region("south", 1_200.0), region("north", 50.0, "globex")]
     found = collection_peaks(lists, ShardedCollections())

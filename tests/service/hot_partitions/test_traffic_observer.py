@@ -41,7 +41,7 @@ def canceled(*reasons: str) -> DynamoDbError:
 
 
 def seen(traffic: TrafficObserver, partition: TenantPartition) -> TrafficCounts:
-    (found,) = traffic.window.steps(partition).values() or (TrafficCounts(),)
+    (found,) = traffic.window.counts_by_step(partition).values() or (TrafficCounts(),)
     return found
 
 
@@ -72,20 +72,20 @@ async def test_the_units_of_a_page_are_counted_for_its_partition(traffic: Traffi
 
 async def test_a_throttled_call_is_counted_once_however_often_it_is_retried(traffic: TrafficObserver) -> None:
     await called(traffic, "TransactWriteItems", PLACING, canceled(), canceled(), {})
-    assert seen(traffic, CUSTOMER).write == 2.0
-    assert seen(traffic, OPEN).write == 1.0
+    assert seen(traffic, CUSTOMER).write_units == 2.0
+    assert seen(traffic, OPEN).write_units == 1.0
     assert seen(traffic, CUSTOMER).throttled + seen(traffic, OPEN).throttled == 2
 
 
 async def test_a_lost_call_is_counted_when_a_retry_arrives(traffic: TrafficObserver) -> None:
     await called(traffic, "TransactWriteItems", PLACING, DynamoDbError("ConnectionLost", ""), {})
-    assert (seen(traffic, CUSTOMER).write, seen(traffic, CUSTOMER).throttled) == (2.0, 0)
+    assert (seen(traffic, CUSTOMER).write_units, seen(traffic, CUSTOMER).throttled) == (2.0, 0)
 
 
 async def test_a_call_that_is_throttled_to_the_end_is_counted_too(traffic: TrafficObserver) -> None:
     with pytest.raises(DynamoDbError):
         await called(traffic, "TransactWriteItems", PLACING, *[canceled()] * RETRY_POLICY.attempts)
-    assert seen(traffic, OPEN).write == 1.0
+    assert seen(traffic, OPEN).write_units == 1.0
 
 
 async def test_the_busiest_partition_of_an_item_counts_as_throttled_also_in_a_new_step(
@@ -102,8 +102,8 @@ async def test_the_busiest_partition_of_an_item_counts_as_throttled_also_in_a_ne
         await called(traffic, "TransactWriteItems", call, {})
     clock.now += 10
     await called(traffic, "TransactWriteItems", PLACING, canceled(), {})
-    assert [one.throttled for one in traffic.window.steps(OPEN).values()] == [0, 1]
-    assert [one.throttled for one in traffic.window.steps(CUSTOMER).values()] == [0, 0]
+    assert [one.throttled for one in traffic.window.counts_by_step(OPEN).values()] == [0, 1]
+    assert [one.throttled for one in traffic.window.counts_by_step(CUSTOMER).values()] == [0, 0]
 
 
 async def test_a_failed_condition_is_counted_and_is_not_throttled(traffic: TrafficObserver) -> None:
@@ -116,7 +116,7 @@ async def test_a_failed_condition_is_counted_and_is_not_throttled(traffic: Traff
 async def test_a_call_that_reached_no_partition_is_not_counted(traffic: TrafficObserver, code: str) -> None:
     with pytest.raises(DynamoDbError):
         await called(traffic, "TransactWriteItems", PLACING, *[DynamoDbError(code, "")] * RETRY_POLICY.attempts)
-    assert len(traffic.window.current) == 0
+    assert len(traffic.window.current_sketch) == 0
 
 
 async def test_a_throttled_page_counts_as_much_as_the_successful_ones(traffic: TrafficObserver) -> None:
@@ -153,10 +153,10 @@ def test_calls_of_the_control_plane_are_counted_for_the_service_itself(traffic: 
 def test_a_call_that_cannot_be_read_raises_nothing(traffic: TrafficObserver) -> None:
     traffic.on_answer(ObservedCall(ACME, "Query", {"ExpressionAttributeValues": 7}), {})
     traffic.on_error(ObservedCall(ACME, "GetItem", {}), BUSY)
-    assert len(traffic.window.current) == 0
+    assert len(traffic.window.current_sketch) == 0
 
 
 async def test_a_dual_write_is_counted_once_for_each_table(traffic: TrafficObserver) -> None:
     both = [{"Put": {"TableName": table, "Item": order()}} for table in (NAME, "silo")]
     await called(traffic, "TransactWriteItems", {"TransactItems": both}, {})
-    assert [seen(traffic, OPEN._replace(table=table)).write for table in (NAME, "silo")] == [1.0, 1.0]
+    assert [seen(traffic, OPEN._replace(table=table)).write_units for table in (NAME, "silo")] == [1.0, 1.0]

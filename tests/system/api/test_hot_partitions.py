@@ -106,7 +106,7 @@ async def test_old_traffic_and_partitions_that_are_not_hot_are_not_listed(
     stack: ServiceStack, tenant: TenantId, fleet: FleetTraffic
 ) -> None:
     place = TenantPartition(tenant, "table", f"TENANT#{tenant}#PRODUCT#prd_1")
-    old = PartitionLoad(place, "", {step_number(time.time()) - 6: TrafficCounts(write=9_000.0)})
+    old = PartitionLoad(place, "", {step_number(time.time()) - 6: TrafficCounts(write_units=9_000.0)})
     await fleet.put("one", HotPartitionReport((old, spot(place, "", write=99.0)), ()))
     assert await asked(stack) == []
 

@@ -33,7 +33,7 @@ def test_hot_partitions_are_printed_as_a_table_and_as_json(stack: ServiceStack) 
     )
     whole = PartitionLoad(TenantPartition(ACME, "GSI2", "TENANT#acme#OPEN"), "open_orders", slot.steps)
     lone = PartitionLoad(
-        TenantPartition(ACME, "table", "TENANT#acme#PRODUCT#[red]"), "", {step: TrafficCounts(write=5_000.0)}
+        TenantPartition(ACME, "table", "TENANT#acme#PRODUCT#[red]"), "", {step: TrafficCounts(write_units=5_000.0)}
     )
     asyncio.run(
         FleetTraffic(stack.tables.for_control_plane(writes=True)).put("one", HotPartitionReport((lone, slot), (whole,)))

@@ -1,4 +1,4 @@
-"""Condition, key condition, projection and update expressions."""
+"""Parsers of condition, key condition, projection and update expressions."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,43 +17,44 @@ from keyfence_iam.dynamodb.expressions.grammar import (
 from keyfence_iam.dynamodb.expressions.tokens import expression_tokens
 from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 
-MAX_EXPRESSION = 4096
+MAX_EXPRESSION_LENGTH = 4096
+"""The limit of DynamoDB, in bytes. It is compared with the number of characters, which is never greater."""
 CACHE_SIZE = 1024
-"""Parsed expressions that are kept. Programs use few different texts, since values are placeholders."""
+"""Parsed expressions of each kind that are kept. Programs use few different texts, since values are placeholders."""
 
 _RESERVED_WORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE"})
 _NAME_TOKENS = ("word", "alias")
+"""The kinds of tokens that can name an attribute."""
+_KEY_COMPARISONS = frozenset({"=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"})
+"""Operators and functions that a key condition may use."""
 
 
 def _grammar(text: str) -> Grammar:
-    if len(text) > MAX_EXPRESSION:
-        raise UnsupportedRequest(f"an expression has more than {MAX_EXPRESSION} characters")
-    return Grammar(expression_tokens(text), _operand, FUNCTIONS, _RESERVED_WORDS)
+    if len(text) > MAX_EXPRESSION_LENGTH:
+        raise UnsupportedRequest(f"an expression has more than {MAX_EXPRESSION_LENGTH} characters")
+    return Grammar(expression_tokens(text), _parse_operand, FUNCTIONS, _RESERVED_WORDS)
 
 
-def _operand(grammar: Grammar) -> Node:
+def _parse_operand(grammar: Grammar) -> Node:
     if grammar.tokens.peek().kind == "value":
         return Placeholder(grammar.tokens.take().text)
     return grammar.call() or grammar.path(*_NAME_TOKENS)
 
 
-_KEY_COMPARISONS = frozenset({"=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"})
-
-
 @dataclass(frozen=True, slots=True)
 class Conjunct:
-    """One of the conditions that are joined by AND."""
+    """One of the conditions of an expression that are joined by AND."""
 
     attributes: tuple[str, ...]
     is_key_comparison: bool
-    """Whether it compares one whole attribute with values, as a key condition must."""
-    equal_to: str | None = None
-    """The placeholder that the attribute must be equal to."""
+    """Whether the condition compares one whole attribute with values, as a key condition must."""
+    equality_placeholder: str | None = None
+    """The placeholder that the attribute must be equal to. None if the condition is not an equality."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionExpression:
-    """The attributes that a condition mentions, and its parts that are joined by AND."""
+    """The attributes that a condition expression mentions, and its conditions that are joined by AND."""
 
     attributes: tuple[str, ...]
     conjuncts: tuple[Conjunct, ...]
@@ -81,7 +82,7 @@ def _is_key_comparison(node: Node) -> bool:
 
 
 def _equal_placeholder(node: Node) -> str | None:
-    """Return the placeholder of an equality. It can be on either side."""
+    """Returns the placeholder of an equality, which can be on either side, or None if the node is no equality."""
     match node:
         case OperatorNode("=", (Path(_, False), Placeholder(name))) | OperatorNode(
             "=", (Placeholder(name), Path(_, False))
@@ -92,7 +93,7 @@ def _equal_placeholder(node: Node) -> str | None:
 
 @lru_cache(CACHE_SIZE)
 def parse_projection(text: str) -> tuple[str, ...]:
-    """Return the attributes that the expression selects, completely or in part."""
+    """Returns the attributes that the expression selects, completely or in part."""
     grammar = _grammar(text)
     names = [grammar.path(*_NAME_TOKENS).attribute]
     while grammar.tokens.accept(","):
@@ -103,7 +104,7 @@ def parse_projection(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """An attribute that gets the value of a placeholder, or a value that is not known here (None)."""
+    """An attribute that an update sets. `placeholder` is None unless the new value is that of a placeholder alone."""
 
     attribute: str
     placeholder: str | None
@@ -111,47 +112,50 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class UpdateExpression:
-    """The attributes that an update mentions, those that it changes, and how it assigns and removes them."""
+    """A parsed update expression."""
 
     attributes: tuple[str, ...]
-    changed: tuple[str, ...]
+    """All attributes that the expression mentions."""
+    changed_attributes: tuple[str, ...]
     assignments: tuple[Assignment, ...]
-    removed: tuple[str, ...] = ()
+    removed_attributes: tuple[str, ...] = ()
+    """Attributes that are removed as a whole. REMOVE of a nested path only changes its attribute."""
 
 
 @lru_cache(CACHE_SIZE)
 def parse_update(text: str) -> UpdateExpression:
-    actions = tuple(_sections(_grammar(text)))
-    assigned = tuple(_assignment(action) for action in actions if action.operator in {"SET", "ADD"})
-    mentioned = dict.fromkeys(root for action in actions for root in attribute_names(action))
-    removed = tuple(root for action in actions for root in _removed(action))
+    actions = tuple(_update_actions(_grammar(text)))
+    mentioned = dict.fromkeys(name for action in actions for name in attribute_names(action))
     return UpdateExpression(
-        tuple(mentioned), tuple(next(attribute_names(action)) for action in actions), assigned, removed
+        attributes=tuple(mentioned),
+        changed_attributes=tuple(next(attribute_names(action)) for action in actions),
+        assignments=tuple(_assignment(action) for action in actions if action.operator in {"SET", "ADD"}),
+        removed_attributes=tuple(name for action in actions for name in _removed_attribute(action)),
     )
 
 
 def _assignment(action: OperatorNode) -> Assignment:
     match action:
-        case OperatorNode("SET", (Path(root, False), Placeholder(name))):
-            return Assignment(root, name)
+        case OperatorNode("SET", (Path(attribute, False), Placeholder(name))):
+            return Assignment(attribute, name)
     return Assignment(next(attribute_names(action)), None)
 
 
-def _removed(action: OperatorNode) -> Iterator[str]:
+def _removed_attribute(action: OperatorNode) -> Iterator[str]:
     match action:
-        case OperatorNode("REMOVE", (Path(root, False),)):
-            yield root
+        case OperatorNode("REMOVE", (Path(attribute, False),)):
+            yield attribute
 
 
-def _sections(grammar: Grammar) -> Iterator[OperatorNode]:
-    """Yield the actions of all sections. Each section may occur once, and there must be at least one."""
-    sections = dict(_ACTIONS)
+def _update_actions(grammar: Grammar) -> Iterator[OperatorNode]:
+    """Yields the actions of all clauses, such as `SET a = :a`. Each clause may occur once, and one is required."""
+    remaining_clauses = dict(_ACTION_PARSERS)
     while True:
-        word = grammar.tokens.expect_word(*sections)
-        action = sections.pop(word)
-        yield OperatorNode(word, action(grammar))
+        word = grammar.tokens.expect_word(*remaining_clauses)
+        parse_action = remaining_clauses.pop(word)
+        yield OperatorNode(word, parse_action(grammar))
         while grammar.tokens.accept(","):
-            yield OperatorNode(word, action(grammar))
+            yield OperatorNode(word, parse_action(grammar))
         if grammar.tokens.peek().kind == "end":
             return
 
@@ -159,23 +163,23 @@ def _sections(grammar: Grammar) -> Iterator[OperatorNode]:
 def _set(grammar: Grammar) -> tuple[Node, ...]:
     path = grammar.path(*_NAME_TOKENS)
     grammar.tokens.expect("=")
-    return path, grammar.stored()
+    return path, grammar.stored_value()
 
 
 def _remove(grammar: Grammar) -> tuple[Node, ...]:
     return (grammar.path(*_NAME_TOKENS),)
 
 
-def _with_placeholder(grammar: Grammar) -> tuple[Node, ...]:
+def _add_or_delete(grammar: Grammar) -> tuple[Node, ...]:
     path, value = grammar.path(*_NAME_TOKENS), grammar.tokens.take()
     if value.kind != "value":
         raise UnsupportedRequest(f"expected a value placeholder, not {value.text!r}")
     return path, Placeholder(value.text)
 
 
-_ACTIONS: dict[str, Callable[[Grammar], tuple[Node, ...]]] = {
+_ACTION_PARSERS: dict[str, Callable[[Grammar], tuple[Node, ...]]] = {
     "SET": _set,
     "REMOVE": _remove,
-    "ADD": _with_placeholder,
-    "DELETE": _with_placeholder,
+    "ADD": _add_or_delete,
+    "DELETE": _add_or_delete,
 }

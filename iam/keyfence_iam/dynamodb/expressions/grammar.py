@@ -1,4 +1,4 @@
-"""The grammar that expressions and PartiQL share, and the tree that it produces."""
+"""The parser that expressions and PartiQL statements share, and the tree that it produces."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,16 +16,17 @@ FUNCTIONS: Mapping[str, bool] = {
     "if_not_exists": False,
     "list_append": False,
 }
-"""Functions of expressions, and whether they return a boolean."""
+"""The functions of expressions. True if the function returns a boolean."""
 
 MAX_DEPTH = 40
+"""Levels of parentheses, lists and maps. It keeps the recursion of the parser far below the limit of Python."""
 _COMPARATORS = ("=", "<>", "!=", "<", "<=", ">", ">=")
-_CONNECTIVES = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "IS", *_COMPARATORS})
+_BOOLEAN_OPERATORS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "IS", *_COMPARATORS})
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """An attribute as it is written, which may be a placeholder. `nested` means something inside of it."""
+    """An attribute as the text names it, possibly by a `#placeholder`. `nested` is true for a path into its value."""
 
     attribute: str
     nested: bool = False
@@ -40,14 +41,14 @@ class Placeholder:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A value in the parameters of a PartiQL statement: a `?`, by its position."""
+    """A `?` in a PartiQL statement. `position` is its index in the list of parameters."""
 
     position: int
 
 
 @dataclass(frozen=True, slots=True)
 class LiteralValue:
-    """A value in a PartiQL statement. `text` is None unless it is a string."""
+    """A value that is written in a PartiQL statement. `text` is None unless the value is a string."""
 
     text: str | None = None
 
@@ -64,7 +65,7 @@ Node = Path | Placeholder | Parameter | LiteralValue | OperatorNode
 
 
 def attribute_names(node: Node) -> Iterator[str]:
-    """Yield the attributes that a tree mentions."""
+    """Yields the attributes that a tree mentions."""
     if isinstance(node, Path):
         yield node.attribute
     elif isinstance(node, OperatorNode):
@@ -73,7 +74,7 @@ def attribute_names(node: Node) -> Iterator[str]:
 
 
 def conjuncts(node: Node) -> Iterator[Node]:
-    """Yield the operands of AND, also of nested ones. They must hold together."""
+    """Yields the conditions that are joined by AND, also by a nested AND. Yields the node itself if it is no AND."""
     if isinstance(node, OperatorNode) and node.operator == "AND":
         for operand in node.operands:
             yield from conjuncts(operand)
@@ -83,38 +84,38 @@ def conjuncts(node: Node) -> Iterator[Node]:
 
 @dataclass(slots=True)
 class Grammar:
-    """A recursive descent parser.
-
-    `operand` parses an operand of the language. `functions` says of each function whether it returns a boolean.
-    `words` are reserved: they cannot name an attribute.
-    """
+    """A recursive descent parser. Each method parses one construct and moves `tokens` behind it."""
 
     tokens: Tokens
-    operand: Callable[["Grammar"], Node]
+    parse_operand: Callable[["Grammar"], Node]
+    """Parses an operand, which differs between expressions and PartiQL."""
     functions: Mapping[str, bool]
-    words: frozenset[str]
+    """The functions of the language. True if the function returns a boolean."""
+    reserved_words: frozenset[str]
+    """Words that cannot name an attribute."""
     depth: int = 0
 
     def condition(self) -> Node:
-        """Parse comparisons, joined by AND, OR and NOT."""
+        """Parses comparisons, joined by AND, OR and NOT."""
         return self._require_condition(self.expression())
 
-    def stored(self) -> Node:
-        """Parse a value that an update stores."""
+    def stored_value(self) -> Node:
+        """Parses a value that an update stores."""
         return self._require_value(self.value())
 
-    def nested(self) -> Node:
-        """Parse a value inside of a list, a map or a function."""
+    def nested_value(self) -> Node:
+        """Parses a value inside of a list, a map or a function."""
         return self._require_value(self.expression())
 
     def value(self) -> Node:
-        """Parse what can be compared or stored: operands, functions and sums."""
-        node = self._operand()
+        """Parses an operand, a function, or a sum or difference of them."""
+        node = self._operand_or_parentheses()
         while sign := self.tokens.accept("+", "-"):
-            node = OperatorNode(sign, (self._require_value(node), self._require_value(self._operand())))
+            node = OperatorNode(sign, (self._require_value(node), self._require_value(self._operand_or_parentheses())))
         return node
 
     def expression(self) -> Node:
+        """Parses a condition or a value."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise UnsupportedRequest(f"an expression is nested more than {MAX_DEPTH} levels deep")
@@ -122,42 +123,45 @@ class Grammar:
         self.depth -= 1
         return node
 
-    def several(self, closing: str) -> tuple[Node, ...]:
-        """Parse values with commas between them, up to the closing symbol."""
-        values = [self.nested()]
+    def value_list(self, closing: str) -> tuple[Node, ...]:
+        """Parses values with commas between them, up to the closing symbol."""
+        values = [self.nested_value()]
         while self.tokens.accept(","):
-            values.append(self.nested())
+            values.append(self.nested_value())
         self.tokens.expect(closing)
         return tuple(values)
 
     def call(self) -> Node | None:
-        """Parse a function and its arguments. Returns None if the next token does not begin a function."""
+        """Parses a function and its arguments. Returns None if the next token does not begin a function."""
         name = self.tokens.peek()
-        if name.kind != "word" or self.tokens.peek(1) != ("symbol", "(") or name.text.upper() in self.words:
+        if name.kind != "word" or self.tokens.peek(1) != ("symbol", "(") or name.text.upper() in self.reserved_words:
             return None
         if name.text not in self.functions:
             raise UnsupportedRequest(f"unknown function {name.text!r}")
         self.tokens.position += 2
-        return OperatorNode(name.text, self.several(")"))
+        return OperatorNode(name.text, self.value_list(")"))
 
-    def path(self, *kinds: str) -> Path:
-        root, nested = self._name(kinds), False
+    def path(self, *name_kinds: str) -> Path:
+        """Parses a path such as `a.b[0]`. `name_kinds` are the kinds of tokens that can name an attribute."""
+        attribute, nested = self._name(name_kinds), False
         while step := self.tokens.accept(".", "["):
             nested = True
             if step == ".":
-                self._name(kinds)
+                self._name(name_kinds)
             else:
-                self._position()
-        return Path(root, nested)
+                self._list_position()
+        return Path(attribute, nested)
 
     def _conjunction(self) -> Node:
         return self._joined("AND", self._negation)
 
-    def _joined(self, word: str, part: Callable[[], Node]) -> Node:
-        parts = [part()]
+    def _joined(self, word: str, parse_part: Callable[[], Node]) -> Node:
+        parts = [parse_part()]
         while self.tokens.accept_word(word):
-            parts.append(part())
-        return OperatorNode(word, tuple(self._require_condition(one) for one in parts)) if len(parts) > 1 else parts[0]
+            parts.append(parse_part())
+        if len(parts) == 1:
+            return parts[0]
+        return OperatorNode(word, tuple(self._require_condition(part) for part in parts))
 
     def _negation(self) -> Node:
         if not self.tokens.accept_word("NOT"):
@@ -169,12 +173,13 @@ class Grammar:
         if comparator := self.tokens.accept(*_COMPARATORS):
             return OperatorNode(comparator, (self._require_value(left), self._require_value(self.value())))
         if word := self.tokens.accept_word("BETWEEN", "IN", "IS"):
-            return OperatorNode(word, (self._require_value(left), *self._compared(word)))
+            return OperatorNode(word, (self._require_value(left), *self._comparison_operands(word)))
         return left
 
-    def _compared(self, word: str) -> tuple[Node, ...]:
+    def _comparison_operands(self, word: str) -> tuple[Node, ...]:
+        """Parses the operands after BETWEEN, IN or IS."""
         if word == "IN":
-            return self._options()
+            return self._in_list()
         if word == "IS":
             self.tokens.accept_word("NOT")
             self.tokens.expect_word("MISSING", "NULL")
@@ -183,26 +188,26 @@ class Grammar:
         self.tokens.expect_word("AND")
         return low, self._require_value(self.value())
 
-    def _options(self) -> tuple[Node, ...]:
+    def _in_list(self) -> tuple[Node, ...]:
         if self.tokens.accept("["):
-            return self.several("]")
+            return self.value_list("]")
         self.tokens.expect("(")
-        return self.several(")")
+        return self.value_list(")")
 
-    def _operand(self) -> Node:
+    def _operand_or_parentheses(self) -> Node:
         if not self.tokens.accept("("):
-            return self.operand(self)
+            return self.parse_operand(self)
         node = self.expression()
         self.tokens.expect(")")
         return node
 
-    def _name(self, kinds: tuple[str, ...]) -> str:
+    def _name(self, name_kinds: tuple[str, ...]) -> str:
         token = self.tokens.take()
-        if token.kind not in kinds or (token.kind == "word" and token.text.upper() in self.words):
+        if token.kind not in name_kinds or (token.kind == "word" and token.text.upper() in self.reserved_words):
             raise UnsupportedRequest(f"expected an attribute, not {token.text!r}")
         return token.text
 
-    def _position(self) -> None:
+    def _list_position(self) -> None:
         if self.tokens.take().kind != "number":
             raise UnsupportedRequest("expected a position in a list")
         self.tokens.expect("]")
@@ -220,4 +225,4 @@ class Grammar:
     def _is_condition(self, node: Node) -> bool:
         if not isinstance(node, OperatorNode):
             return False
-        return node.operator in _CONNECTIVES or self.functions.get(node.operator, False)
+        return node.operator in _BOOLEAN_OPERATORS or self.functions.get(node.operator, False)

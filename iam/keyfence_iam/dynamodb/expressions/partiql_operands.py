@@ -7,8 +7,10 @@ from keyfence_iam.dynamodb.expressions.grammar import FUNCTIONS, Grammar, Litera
 from keyfence_iam.dynamodb.expressions.tokens import Token, statement_tokens
 from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 
-MAX_STATEMENT = 8192
+MAX_STATEMENT_LENGTH = 8192
+"""The limit of DynamoDB, in characters."""
 NAME_TOKENS = ("word", "quoted")
+"""The kinds of tokens that can name a table, an index or an attribute."""
 RESERVED_WORDS = frozenset(
     {
         *("SELECT", "FROM", "WHERE", "ORDER", "BY", "ASC", "DESC", "LIMIT", "AS", "EXISTS"),
@@ -18,25 +20,28 @@ RESERVED_WORDS = frozenset(
 )
 _FUNCTIONS = {**FUNCTIONS, "set_add": False, "set_delete": False}
 PARAMETER = Token("symbol", "?")
-_OPENING = Token("symbol", "(")
+_OPENING_PARENTHESIS = Token("symbol", "(")
 _END = Token("end", "")
 _CONSTANTS = ("TRUE", "FALSE", "NULL", "MISSING")
 
 
 def statement_grammar(text: str) -> Grammar:
-    """Return a parser of the statement. Names of functions can be in any case."""
-    if len(text) > MAX_STATEMENT:
-        raise UnsupportedRequest(f"a statement has more than {MAX_STATEMENT} characters")
+    """Returns a parser of the statement. Raises UnsupportedRequest if the statement is too long.
+
+    PartiQL accepts names of functions in any case. Therefore they are replaced by their lower case form.
+    """
+    if len(text) > MAX_STATEMENT_LENGTH:
+        raise UnsupportedRequest(f"a statement has more than {MAX_STATEMENT_LENGTH} characters")
     tokens = statement_tokens(text)
-    tokens.tokens = [_lower_function(*pair) for pair in pairwise([*tokens.tokens, _END])]
-    return Grammar(tokens, operand, _FUNCTIONS, RESERVED_WORDS)
+    tokens.tokens = [_lowercase_function(*pair) for pair in pairwise([*tokens.tokens, _END])]
+    return Grammar(tokens, parse_operand, _FUNCTIONS, RESERVED_WORDS)
 
 
-def operand(grammar: Grammar) -> Node:
+def parse_operand(grammar: Grammar) -> Node:
     token = grammar.tokens.peek()
-    if token.kind == "symbol" and token.text in _OPENINGS:
+    if token.kind == "symbol" and token.text in _OPERAND_PARSERS:
         grammar.tokens.take()
-        return _OPENINGS[token.text](grammar)
+        return _OPERAND_PARSERS[token.text](grammar)
     if token.kind in {"string", "number"}:
         grammar.tokens.take()
         return LiteralValue(token.text if token.kind == "string" else None)
@@ -46,23 +51,23 @@ def operand(grammar: Grammar) -> Node:
 
 
 def map_entries(grammar: Grammar) -> Iterator[tuple[str, Node]]:
-    """Yield the names and values of a map, up to its closing brace. No name may occur twice."""
-    seen: set[str] = set()
+    """Yields the names and values of a map, up to its closing brace. No name may occur twice."""
+    names: set[str] = set()
     while True:
         name = grammar.tokens.take()
-        if name.kind not in {"string", "quoted"} or name.text in seen:
+        if name.kind not in {"string", "quoted"} or name.text in names:
             raise UnsupportedRequest(f"expected a new name of a map entry, not {name.text!r}")
-        seen.add(name.text)
+        names.add(name.text)
         grammar.tokens.expect(":")
-        yield name.text, grammar.nested()
+        yield name.text, grammar.nested_value()
         if not grammar.tokens.accept(","):
             grammar.tokens.expect("}")
             return
 
 
-def _lower_function(token: Token, following: Token) -> Token:
-    called = token.kind == "word" and following == _OPENING and token.text.lower() in _FUNCTIONS
-    return Token("word", token.text.lower()) if called else token
+def _lowercase_function(token: Token, following: Token) -> Token:
+    is_function = token.kind == "word" and following == _OPENING_PARENTHESIS and token.text.lower() in _FUNCTIONS
+    return Token("word", token.text.lower()) if is_function else token
 
 
 def _parameter(grammar: Grammar) -> Node:
@@ -78,7 +83,7 @@ def _negative(grammar: Grammar) -> Node:
 
 def _sequence(closing: str) -> Callable[[Grammar], Node]:
     def read(grammar: Grammar) -> Node:
-        return OperatorNode("LIST", () if grammar.tokens.accept(closing) else grammar.several(closing))
+        return OperatorNode("LIST", () if grammar.tokens.accept(closing) else grammar.value_list(closing))
 
     return read
 
@@ -89,7 +94,7 @@ def _map(grammar: Grammar) -> Node:
     return OperatorNode("MAP", tuple(value for _, value in map_entries(grammar)))
 
 
-_OPENINGS: Mapping[str, Callable[[Grammar], Node]] = {
+_OPERAND_PARSERS: Mapping[str, Callable[[Grammar], Node]] = {
     "?": _parameter,
     "-": _negative,
     "[": _sequence("]"),

@@ -1,4 +1,4 @@
-"""Parser of PartiQL statements, and the partition keys in a WHERE clause."""
+"""Parser of PartiQL statements, and the values that a WHERE clause allows for an attribute."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -23,67 +23,43 @@ from keyfence_iam.dynamodb.expressions.partiql_operands import (
 )
 from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 
-
-def possible_partitions(where: Node | None, attribute: str) -> tuple[Node, ...] | None:
-    """Return the values that the attribute can have if the clause holds, or None if it can have any value."""
-    match where:
-        case OperatorNode("AND", operands):
-            found = [values for one in operands if (values := possible_partitions(one, attribute)) is not None]
-            return sum(found, ()) if found else None
-        case OperatorNode("OR", operands):
-            either = [possible_partitions(one, attribute) for one in operands]
-            return None if None in either else sum((values or () for values in either), ())
-        case OperatorNode("=", (Path(root, False), value) | (value, Path(root, False))) if root == attribute:
-            return _constants((value,))
-        case OperatorNode("IN", (Path(root, False), *values)) if root == attribute:
-            return _constants(tuple(values))
-    return None
-
-
-def single_partition(where: Node | None, attribute: str) -> Node | None:
-    """Return the value that the attribute must be equal to, if the clause compares the attribute only once."""
-    if where is None:
-        return None
-    conditions = [one for one in conjuncts(where) if attribute in attribute_names(one)]
-    values = possible_partitions(conditions[0], attribute) if len(conditions) == 1 else None
-    return values[0] if values and isinstance(conditions[0], OperatorNode) and conditions[0].operator == "=" else None
-
-
-def _constants(values: tuple[Node, ...]) -> tuple[Node, ...] | None:
-    return values if all(isinstance(value, LiteralValue | Parameter) for value in values) else None
-
-
 _CACHE_SIZE = 1024
+"""Parsed statements that are kept. Programs use few different texts, since values are parameters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartiQLStatement:
-    """A parsed statement. INSERT and UPDATE have `assignments`; UPDATE has `changed`, with removed attributes too."""
+    """A parsed statement."""
 
     verb: str
+    """SELECT, INSERT, UPDATE or DELETE."""
     table: str
+    """The name or the ARN of the table."""
     parameter_count: int = 0
     index: str | None = None
     attributes: tuple[str, ...] = ()
+    """All attributes that the statement mentions."""
     selects_all: bool = False
     assignments: tuple[tuple[Path, Node], ...] = ()
-    changed: tuple[str, ...] = ()
+    """The paths that an INSERT or UPDATE sets, with their values."""
+    changed_attributes: tuple[str, ...] = ()
+    """The attributes that an UPDATE sets or removes."""
     where: Node | None = None
-    returning: str = "NONE"
+    return_values: str = "NONE"
+    """What an UPDATE or DELETE returns, in the words of the parameter ReturnValues: NONE, ALL_OLD, ..."""
 
 
 @lru_cache(_CACHE_SIZE)
 def parse_statement(text: str) -> PartiQLStatement:
     grammar = statement_grammar(text)
-    verb = grammar.tokens.expect_word(*_VERBS)
-    statement = _VERBS[verb](grammar)
+    verb = grammar.tokens.expect_word(*_STATEMENT_PARSERS)
+    statement = _STATEMENT_PARSERS[verb](grammar)
     grammar.tokens.expect_end()
+    compared = attribute_names(statement.where) if statement.where else ()
     return replace(
         statement,
         parameter_count=grammar.tokens.tokens.count(PARAMETER),
-        attributes=tuple(
-            dict.fromkeys((*statement.attributes, *(attribute_names(statement.where) if statement.where else ())))
-        ),
+        attributes=tuple(dict.fromkeys((*statement.attributes, *compared))),
     )
 
 
@@ -91,18 +67,18 @@ def _select(grammar: Grammar) -> PartiQLStatement:
     selects_all = bool(grammar.tokens.accept("*"))
     projected = () if selects_all else tuple(_projection(grammar))
     grammar.tokens.expect_word("FROM")
-    table = _table(grammar)
-    index = _table(grammar) if grammar.tokens.accept(".") else None
+    table = _table_or_index_name(grammar)
+    index = _table_or_index_name(grammar) if grammar.tokens.accept(".") else None
     where = _where(grammar)
-    names = (*projected, *_order_by(grammar))
+    attributes = (*projected, *_order_by(grammar))
     return PartiQLStatement(
-        verb="SELECT", table=table, index=index, attributes=names, selects_all=selects_all, where=where
+        verb="SELECT", table=table, index=index, attributes=attributes, selects_all=selects_all, where=where
     )
 
 
 def _insert(grammar: Grammar) -> PartiQLStatement:
     grammar.tokens.expect_word("INTO")
-    table = _table(grammar)
+    table = _table_or_index_name(grammar)
     grammar.tokens.expect_word("VALUE")
     grammar.tokens.expect("{")
     item = tuple((Path(name), value) for name, value in map_entries(grammar))
@@ -112,27 +88,29 @@ def _insert(grammar: Grammar) -> PartiQLStatement:
 
 
 def _update(grammar: Grammar) -> PartiQLStatement:
-    table, changes, where = _table(grammar), tuple(_sections(grammar)), _where(grammar)
+    table, changes, where = _table_or_index_name(grammar), tuple(_update_clauses(grammar)), _where(grammar)
     changed = tuple(path.attribute for path, _ in changes)
-    assigned = tuple((path, value) for path, value in changes if value)
+    assignments = tuple((path, value) for path, value in changes if value)
+    in_values = (name for _, value in assignments for name in attribute_names(value))
     return PartiQLStatement(
         verb="UPDATE",
         table=table,
-        attributes=(*changed, *(root for _, value in assigned for root in attribute_names(value))),
-        assignments=assigned,
-        changed=changed,
+        attributes=(*changed, *in_values),
+        assignments=assignments,
+        changed_attributes=changed,
         where=where,
-        returning=_returning(grammar),
+        return_values=_returning(grammar),
     )
 
 
 def _delete(grammar: Grammar) -> PartiQLStatement:
     grammar.tokens.expect_word("FROM")
-    table, where = _table(grammar), _where(grammar)
-    return PartiQLStatement(verb="DELETE", table=table, where=where, returning=_returning(grammar))
+    table, where = _table_or_index_name(grammar), _where(grammar)
+    return PartiQLStatement(verb="DELETE", table=table, where=where, return_values=_returning(grammar))
 
 
-def _sections(grammar: Grammar) -> Iterator[tuple[Path, Node | None]]:
+def _update_clauses(grammar: Grammar) -> Iterator[tuple[Path, Node | None]]:
+    """Yields each path that SET or REMOVE changes, with its new value. The value of a removed path is None."""
     verb: str | None = grammar.tokens.expect_word("SET", "REMOVE")
     while verb:
         yield from _changes(grammar, verb)
@@ -144,18 +122,18 @@ def _changes(grammar: Grammar, verb: str) -> Iterator[tuple[Path, Node | None]]:
         path = grammar.path(*NAME_TOKENS)
         if verb == "SET":
             grammar.tokens.expect("=")
-        yield path, grammar.stored() if verb == "SET" else None
+        yield path, grammar.stored_value() if verb == "SET" else None
         if not grammar.tokens.accept(","):
             return
 
 
 def _projection(grammar: Grammar) -> Iterator[str]:
-    yield from attribute_names(grammar.stored())
+    yield from attribute_names(grammar.stored_value())
     while grammar.tokens.accept(","):
-        yield from attribute_names(grammar.stored())
+        yield from attribute_names(grammar.stored_value())
 
 
-def _table(grammar: Grammar) -> str:
+def _table_or_index_name(grammar: Grammar) -> str:
     token = grammar.tokens.take()
     if token.kind not in NAME_TOKENS or (token.kind == "word" and token.text.upper() in RESERVED_WORDS):
         raise UnsupportedRequest(f"expected a table or an index, not {token.text!r}")
@@ -180,15 +158,50 @@ def _order_by(grammar: Grammar) -> Iterator[str]:
 def _returning(grammar: Grammar) -> str:
     if not grammar.tokens.accept_word("RETURNING"):
         return "NONE"
-    extent = {"ALL": "ALL", "MODIFIED": "UPDATED"}[grammar.tokens.expect_word("ALL", "MODIFIED")]
-    time = grammar.tokens.expect_word("OLD", "NEW")
+    attributes = {"ALL": "ALL", "MODIFIED": "UPDATED"}[grammar.tokens.expect_word("ALL", "MODIFIED")]
+    version = grammar.tokens.expect_word("OLD", "NEW")
     grammar.tokens.expect("*")
-    return f"{extent}_{time}"
+    return f"{attributes}_{version}"
 
 
-_VERBS: Mapping[str, Callable[[Grammar], PartiQLStatement]] = {
+_STATEMENT_PARSERS: Mapping[str, Callable[[Grammar], PartiQLStatement]] = {
     "SELECT": _select,
     "INSERT": _insert,
     "UPDATE": _update,
     "DELETE": _delete,
 }
+
+
+def possible_values(where: Node | None, attribute: str) -> tuple[Node, ...] | None:
+    """Returns the values that the attribute can have if the WHERE clause holds, or None if it can have any value."""
+    match where:
+        case OperatorNode("AND", operands):
+            possible = [values for one in operands if (values := possible_values(one, attribute)) is not None]
+            return sum(possible, ()) if possible else None
+        case OperatorNode("OR", operands):
+            alternatives = [possible_values(one, attribute) for one in operands]
+            return None if None in alternatives else sum((values or () for values in alternatives), ())
+        case OperatorNode("=", (Path(name, False), value) | (value, Path(name, False))) if name == attribute:
+            return _only_constants((value,))
+        case OperatorNode("IN", (Path(name, False), *values)) if name == attribute:
+            return _only_constants(tuple(values))
+    return None
+
+
+def required_value(where: Node | None, attribute: str) -> Node | None:
+    """Returns the value that the attribute must be equal to.
+
+    Returns None unless the WHERE clause has exactly one condition on the attribute, and this condition is an equality.
+    """
+    if where is None:
+        return None
+    conditions = [one for one in conjuncts(where) if attribute in attribute_names(one)]
+    if len(conditions) != 1 or not isinstance(conditions[0], OperatorNode) or conditions[0].operator != "=":
+        return None
+    values = possible_values(conditions[0], attribute)
+    return values[0] if values else None
+
+
+def _only_constants(values: tuple[Node, ...]) -> tuple[Node, ...] | None:
+    """Returns the values, or None if one of them is not known before the statement is executed."""
+    return values if all(isinstance(value, LiteralValue | Parameter) for value in values) else None

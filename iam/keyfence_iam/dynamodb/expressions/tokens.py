@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 
-_EXPRESSION = re.compile(
+_EXPRESSION_TOKEN = re.compile(
     r"[ \t\r\n]+|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<alias>#[A-Za-z0-9_]+)|(?P<value>:[A-Za-z0-9_]+)"
     r"|(?P<number>[0-9]+)|(?P<symbol><=|>=|<>|[=<>(),.\[\]+-])"
 )
-_STATEMENT = re.compile(
+_STATEMENT_TOKEN = re.compile(
     r"[ \t\r\n]+|(?P<comment>--|/\*)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|\"(?P<quoted>(?:[^\"]|\"\")+)\""
     r"|'(?P<string>(?:[^']|'')*)'|(?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)"
     r"|(?P<symbol><<|>>|<=|>=|<>|!=|[=<>(),.\[\]{}:*?+-])"
@@ -18,7 +18,7 @@ _STATEMENT = re.compile(
 
 
 class Token(NamedTuple):
-    """A piece of the text and its kind."""
+    """A piece of the text. `kind` is the name of a group in the pattern of the language, or "end"."""
 
     kind: str
     text: str
@@ -28,12 +28,13 @@ _END = Token("end", "")
 
 
 def expression_tokens(text: str) -> "Tokens":
-    return Tokens(_split(_EXPRESSION, text))
+    """Returns the tokens of a condition, projection or update expression."""
+    return Tokens(_split(_EXPRESSION_TOKEN, text))
 
 
 def statement_tokens(text: str) -> "Tokens":
-    """Return the tokens of a statement. A quote inside of quotes is written twice."""
-    return Tokens([_unquoted(token) for token in _split(_STATEMENT, text)])
+    """Returns the tokens of a PartiQL statement. A quotation mark inside of quotation marks is written twice."""
+    return Tokens([_without_double_quotes(token) for token in _split(_STATEMENT_TOKEN, text)])
 
 
 def _split(pattern: re.Pattern[str], text: str) -> list[Token]:
@@ -48,7 +49,7 @@ def _split(pattern: re.Pattern[str], text: str) -> list[Token]:
     return tokens
 
 
-def _unquoted(token: Token) -> Token:
+def _without_double_quotes(token: Token) -> Token:
     quote = {"quoted": '"', "string": "'"}.get(token.kind)
     return Token(token.kind, token.text.replace(quote * 2, quote)) if quote else token
 
@@ -65,11 +66,13 @@ class Tokens:
         return self.tokens[position] if position < len(self.tokens) else _END
 
     def take(self) -> Token:
+        """Returns the current token and moves to the next one."""
         token = self.peek()
         self.position += 1
         return token
 
     def accept(self, *symbols: str) -> str | None:
+        """Takes the current token if it is one of the symbols. Returns the symbol, or None."""
         token = self.peek()
         if token.kind != "symbol" or token.text not in symbols:
             return None
@@ -77,7 +80,7 @@ class Tokens:
         return token.text
 
     def accept_word(self, *words: str) -> str | None:
-        """Take a keyword, which can be in any case. Returns it in upper case, or None."""
+        """Takes the current token if it is one of the keywords, in any case. Returns it in upper case, or None."""
         token = self.peek()
         if token.kind != "word" or token.text.upper() not in words:
             return None

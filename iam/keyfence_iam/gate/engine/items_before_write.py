@@ -28,7 +28,7 @@ class ItemReader:
             batch = distinct[start : start + MAX_BATCH_GET_KEYS]
             schemas = {key.table: key.schema for key in batch}
             for table, item in await self._batch_get(_request_items(batch)):
-                found[table, schemas[table].identity(item)] = item
+                found[table, schemas[table].key_bytes(item)] = item
         return found
 
     async def _batch_get(self, request_items: Mapping[str, Any]) -> list[tuple[str, Item]]:

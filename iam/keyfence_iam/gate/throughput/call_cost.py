@@ -153,7 +153,7 @@ def _returned_sizes(reads: Sequence[ItemRead], content: Content) -> list[int]:
         return [item_size(one.get("Item")) for one in responses]
     schemas = {read.target.table: read.target.schema for read in reads if read.target}
     sizes = {
-        (table, schema.identity(item)): item_size(item)
+        (table, schema.key_bytes(item)): item_size(item)
         for table, schema in schemas.items()
         for item in responses.get(table, ())
     }

@@ -5,8 +5,9 @@ from itertools import count
 from typing import Any
 
 from keyfence_iam.dynamodb.capacity import PartitionUnits, UnitsByPartition
-from keyfence_iam.dynamodb.item_access import CallShape, ItemAccess, TableSchemas, item_access, table_name
+from keyfence_iam.dynamodb.item_access import CallShape, ItemAccess, TableSchemas, find_item_access
 from keyfence_iam.dynamodb.parameters import UnsupportedRequest
+from keyfence_iam.dynamodb.table_schema import table_name
 from keyfence_iam.gate.dynamodb_call import DynamoDBCall
 from keyfence_iam.gate.engine.engine_client import EngineClient, forward
 from keyfence_iam.gate.engine.items_before_write import ItemReader, ItemsBefore
@@ -60,7 +61,7 @@ class ThroughputLimiter:
         if call.operation == "Scan":
             return await self._scan(call, limits, schemas)
         known = tables <= schemas.keys()
-        access = item_access(call.operation, call.parameters, call.leading_keys, schemas) if known else None
+        access = find_item_access(call.operation, call.parameters, call.leading_keys, schemas) if known else None
         if access is None:
             return await forward(call.request, self._engine)
         return await self._forward_within_limits(call, limits, access)
@@ -76,7 +77,7 @@ class ThroughputLimiter:
         throttled = limits.admit(access.shape, estimates)
         _raise_if_throttled(limits, access, throttled)
         limits.record_throttles(throttled)
-        return await self._forward_admitted(call, limits, access.without(throttled), estimates, before, throttled)
+        return await self._forward_admitted(call, limits, access.without_parts(throttled), estimates, before, throttled)
 
     async def _forward_admitted(
         self,

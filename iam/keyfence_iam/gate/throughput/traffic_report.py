@@ -122,17 +122,17 @@ class TrafficReport:
 
 
 def _window(now: Callable[[], float]) -> TrafficWindow[K]:
-    return TrafficWindow(clock=now, size=MAX_KEYS, step_seconds=1, steps_kept=WINDOW_SECONDS)
+    return TrafficWindow(clock=now, max_keys_per_step=MAX_KEYS, step_seconds=1, steps_per_window=WINDOW_SECONDS)
 
 
 def _traffic(window: TrafficWindow[K]) -> dict[K, Traffic]:
     totals: dict[K, Traffic] = {}
-    for second in window.recent():
+    for second in window.recent_sketches():
         for key, entry in second:
             total = totals.setdefault(key, Traffic())
-            total.read += entry.read / WINDOW_SECONDS
-            total.write += entry.write / WINDOW_SECONDS
-            total.peak_read = max(total.peak_read, entry.read)
-            total.peak_write = max(total.peak_write, entry.write)
+            total.read += entry.read_units / WINDOW_SECONDS
+            total.write += entry.write_units / WINDOW_SECONDS
+            total.peak_read = max(total.peak_read, entry.read_units)
+            total.peak_write = max(total.peak_write, entry.write_units)
             total.throttles += entry.throttled
     return totals
