@@ -104,7 +104,7 @@ def test_every_setting_that_a_page_names_exists() -> None:
         (SCALING, f"1 to {MAX_SHARDS} shards, `counters` 1 to {sharded_counter.MAX_SHARDS}"),
         (SCALING, "after five rounds without progress"),
         (RECOVERY, f"{SETTINGS.settle_seconds:g} s by default"),
-        (RECOVERY, f"lease for {job_store.LEASE.total_seconds():g} seconds"),
+        (RECOVERY, f"lease for {job_store.LEASE_DURATION.total_seconds():g} seconds"),
         (RECOVERY, "after five rounds without progress"),
     ],
 )
@@ -113,5 +113,5 @@ def test_a_number_is_the_codes_own(page: Path, sentence: str) -> None:
 
 
 def test_numbers_in_words_are_the_codes_own() -> None:
-    assert (2, 5, timedelta(seconds=60)) == (BURST_SECONDS, scan_pass.MAX_IDLE_ROUNDS, job_store.LEASE)
+    assert (2, 5, timedelta(seconds=60)) == (BURST_SECONDS, scan_pass.MAX_IDLE_ROUNDS, job_store.LEASE_DURATION)
     assert dict(zip(TIER_QUOTAS, AUTOPILOT_MAX_SHARDS.values(), strict=True)) == AUTOPILOT_MAX_SHARDS

@@ -17,7 +17,7 @@ from keyfence.domains.sessions.domain import DOMAIN as SESSIONS
 from keyfence.domains.stores.domain import DOMAIN as STORES
 from keyfence.domains.users.domain import DOMAIN as USERS
 from keyfence.hot_partitions import autopilot, fleet_traffic
-from keyfence.jobs import job_record
+from keyfence.jobs import job_record, scan_checkpoint
 from keyfence.jobs.move import shadow_differences
 from keyfence.tenancy import access_patterns as tenancy
 from keyfence.tenancy import suspensions
@@ -38,7 +38,16 @@ BUILT_IN = (
 )
 REQUIRED = frozenset({USERS.name, GROUPS.name, SESSIONS.name, ACTIVITY.name})
 """Domains that the service itself uses: the first user of a tenant, revoked tokens and the activity log."""
-CONTROL_PLANE = (tenancy, suspensions, job_record, shadow_differences, hourly_usage, fleet_traffic, autopilot)
+CONTROL_PLANE = (
+    tenancy,
+    suspensions,
+    job_record,
+    scan_checkpoint,
+    shadow_differences,
+    hourly_usage,
+    fleet_traffic,
+    autopilot,
+)
 """Modules that declare the entities of the control plane."""
 
 

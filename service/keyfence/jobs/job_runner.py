@@ -1,34 +1,27 @@
-"""Runs a job: takes its lease, keeps the lease while the program works, and saves progress."""
+"""Runs the program of a job under a lease. `JobRun` is what a program uses to save progress and to wait."""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import InitVar, dataclass, field, replace
 from datetime import timedelta
-from math import inf
 from typing import Any, TypeVar
 
-import structlog
-
-from keyfence.errors import Conflict, KeyfenceError, Throttled
+from keyfence.jobs.job_lease import JobLease, take_lease
 from keyfence.jobs.job_record import FINISHED, Job, JobId
 from keyfence.jobs.job_store import JobStore
-from keyfence.store.dynamodb.caller import DynamoDbCaller
-from keyfence.store.dynamodb.error_codes import RETRY_AFTER_MS
 from keyfence.store.dynamodb.pacer import Pacer
 from keyfence.store.scan import TableScan
-from keyfence.store.table import Table
-from keyfence.store.tenant_location import LEASE_LOST
 from keyfence.store.writes import Write
 
 DEFAULT_PAGE_SIZE = 500
+"""How many items a page of a scan has if neither the page size nor the rate is limited."""
+
 WAIT_STEP_SECONDS = 5.0
-"""A wait is cut into steps of this length. The job is saved after each, which renews the lease."""
+"""A wait consists of steps of this length. The record is saved after each step, which renews the lease."""
 
 T = TypeVar("T")
-
-log = structlog.get_logger(__name__)
 
 
 class JobPaused(Exception):
@@ -42,9 +35,9 @@ class JobResources:
     store: JobStore
     scan: TableScan
     units_per_second: float | None = None
-    """Capacity units of reads and writes together, over all segments; no limit if None."""
+    """The limit of capacity units for reads and writes together, over all segments. None means no limit."""
     page_size: int | None = None
-    """How many items of a segment are scanned between two checkpoints; about one second's worth if None."""
+    """How many items of a segment are scanned between two checkpoints. None: as many as take about one second."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     should_stop: Callable[[], bool] = lambda: False
     """Called between pages and steps."""
@@ -55,101 +48,66 @@ class JobResources:
 
 @dataclass(slots=True)
 class JobRun:
-    """One worker's run of a job, which its program uses.
+    """One run of a job by one worker.
 
-    A program starts at its beginning on every run. It finds out from the record what is done, and skips it."""
+    A program starts at its beginning on every run. It reads in the record which steps are done, and skips them."""
 
     resources: JobResources
     job: Job
-    renewed_at: float
-    """When the lease was last renewed, by the monotonic clock."""
+    lease_requested_at: InitVar[float]
+    """When the lease was requested, by the monotonic clock."""
+    lease: JobLease = field(init=False)
     pacer: Pacer = field(init=False)
-    _guarded: list[DynamoDbCaller] = field(default_factory=list)
-    _saving: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _save_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, lease_requested_at: float) -> None:
+        duration = self.resources.store.lease_duration
+        self.lease = JobLease(self.job.id, duration.total_seconds(), lease_requested_at)
         self.pacer = Pacer(self.resources.units_per_second)
 
     async def save(self, *writes: Write[Any], **changes: Any) -> None:
-        """Saves changes of the record, with other writes in the same transaction, and renews the lease."""
+        """Saves changed fields of the record and other writes in one transaction, and renews the lease."""
         if changes.get("phase", self.job.phase) != self.job.phase:
             changes = {"phase_started_at": self.resources.store.now(), "phase_ends_at": None, **changes}
         await self._save(*writes, **changes)
         self.resources.on_progress(self.job)
 
     async def _save(self, *writes: Write[Any], **changes: Any) -> None:
-        async with self._saving:
-            asked_at, after = time.monotonic(), replace(self.job, **changes)
+        async with self._save_lock:
+            requested_at, after = time.monotonic(), replace(self.job, **changes)
             self.job = await self.resources.store.save(self.job, after, *writes)
-            self._renewed(asked_at)
+            self.lease.renew_from(requested_at)
 
-    def leased(self, table: Table) -> Table:
-        """Makes every call of a table handle fail once the lease is lost, and returns the handle.
-
-        A write that was right under the lease could destroy what the next worker has done."""
-        self._guarded.append(table.caller)
-        self._renewed(self.renewed_at)
-        return table
-
-    def check_lease(self) -> None:
-        """Raises Throttled if the lease is lost. For effects that no table handle guards."""
-        if time.monotonic() > self.renewed_at + self._lease_seconds:
-            raise Throttled(LEASE_LOST, retryAfterMs=RETRY_AFTER_MS)
-
-    def _renewed(self, at: float) -> None:
-        self.renewed_at = at
-        left = at + self._lease_seconds - time.monotonic()
-        for caller in self._guarded:
-            caller.location.leased_until = caller.clock() + left
-
-    @property
-    def _lease_seconds(self) -> float:
-        return self.resources.store.lease.total_seconds()
-
-    @asynccontextmanager
-    async def keep_lease(self) -> AsyncIterator[None]:
-        """Renews the lease in the background, however long a step of the body takes."""
-        ended = asyncio.Event()
-        keeper = asyncio.ensure_future(self._renew_until(ended))
-        try:
-            yield
-        finally:
-            ended.set()
-            await asyncio.wait({keeper})
-
-    async def _renew_until(self, ended: asyncio.Event) -> None:
-        """Tries a failed renewal again until the lease expires. A lease that another worker has taken is lost."""
-        while not await _is_set_within(self._lease_seconds / 3, ended):
-            try:
-                await self._save()
-            except Conflict:
-                self._renewed(-inf)
-                return
-            except KeyfenceError as error:
-                log.warning("job_lease_not_renewed", job=self.job.id, reason=error.message)
+    def keep_lease(self) -> AbstractAsyncContextManager[None]:
+        """Renews the lease in the background, by saving the record without changes."""
+        return self.lease.keep(self._save)
 
     async def wait(self, duration: timedelta) -> None:
-        """Sleeps and keeps the lease. It counts its own sleeps, since the clocks of machines differ."""
-        left = duration.total_seconds()
+        """Sleeps for the whole duration and keeps the lease.
+
+        The end is not compared with a stored time: another machine, whose clock differs, may have stored it."""
+        remaining_seconds = duration.total_seconds()
         now = self.resources.store.now()
         await self.save(phase_started_at=now, phase_ends_at=now + duration)
-        while left > 0:
+        while remaining_seconds > 0:
             self.check_stop()
-            await self.resources.sleep(step := min(left, WAIT_STEP_SECONDS))
+            step_seconds = min(remaining_seconds, WAIT_STEP_SECONDS)
+            await self.resources.sleep(step_seconds)
             await self.save()
-            left -= step
+            remaining_seconds -= step_seconds
 
     def check_stop(self) -> None:
+        """Raises JobPaused if the job was asked to stop."""
         if self.resources.should_stop():
             raise JobPaused
 
     async def finish(self) -> None:
-        total = self.job.items_changed if self.job.items_total is None else self.job.items_total
-        await self.save(phase=FINISHED, items_total=total, finished_at=self.resources.store.now())
+        items_total = self.job.items_changed if self.job.items_total is None else self.job.items_total
+        await self.save(phase=FINISHED, items_total=items_total, finished_at=self.resources.store.now())
 
     @property
     def page_size(self) -> int:
-        """How many items of each segment to scan at a time: about one second's worth of units over all segments."""
+        """How many items of each segment to scan at a time: as many as all segments may read in about one second."""
         if self.resources.page_size is not None:
             return self.resources.page_size
         if self.resources.units_per_second is None:
@@ -157,14 +115,8 @@ class JobRun:
         return max(1, int(self.resources.units_per_second / self.job.segments))
 
 
-async def _is_set_within(seconds: float, event: asyncio.Event) -> bool:
-    with suppress(TimeoutError):
-        await asyncio.wait_for(event.wait(), seconds)
-    return event.is_set()
-
-
 async def complete_before_cancel(work: Coroutine[Any, Any, T]) -> T:
-    """Awaits work. If this is cancelled meanwhile, the work is completed first, so that its result is saved."""
+    """Awaits work. If this task is cancelled meanwhile, the work is completed first, so that its result is saved."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
@@ -174,17 +126,20 @@ async def complete_before_cancel(work: Coroutine[Any, Any, T]) -> T:
 
 
 JobProgram = Callable[[JobRun], Awaitable[None]]
+"""The steps of one kind of job."""
 
 
 async def run_job(resources: JobResources, id: JobId, program: JobProgram) -> Job:
-    """Runs a job until it is finished or asked to stop. Returns the job as it is then."""
+    """Runs a job until it is finished or asked to stop, and returns its record.
+
+    Raises Conflict if another worker has the lease."""
     job = await resources.store.get(id)
     if job.finished_at:
         return job
-    asked_at = time.monotonic()
-    async with resources.store.leased(job) as taken:
-        run = JobRun(resources, taken, asked_at)
-        resources.on_progress(taken)
+    lease_requested_at = time.monotonic()
+    async with take_lease(resources.store, job) as leased_job:
+        run = JobRun(resources, leased_job, lease_requested_at)
+        resources.on_progress(leased_job)
         with suppress(JobPaused):
             async with run.keep_lease():
                 await program(run)

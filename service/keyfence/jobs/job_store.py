@@ -1,15 +1,11 @@
-"""Stored jobs: who may work on one (a lease), and how progress is saved."""
+"""`JobStore`: reads the stored records of jobs, and saves their progress."""
 
-import os
-import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
-
-from ulid import ULID
 
 from keyfence.errors import Conflict, KeyfenceError, NotFound
 from keyfence.jobs.job_record import (
@@ -17,13 +13,12 @@ from keyfence.jobs.job_record import (
     Job,
     JobId,
     JobSummary,
-    ScanCheckpoint,
-    checkpoint_by_segment,
     job_by_id,
     jobs,
     newest_jobs,
     newest_jobs_of_tenant,
 )
+from keyfence.jobs.worker_id import new_worker_id
 from keyfence.store import timestamps
 from keyfence.store.expressions import absent
 from keyfence.store.ids import checked_id
@@ -35,7 +30,8 @@ from keyfence.store.writes import Write, put, update_model
 from keyfence.tenancy.repository import FIRST_MONTH
 from keyfence_iam.tenant import TenantId
 
-LEASE = timedelta(seconds=60)
+LEASE_DURATION = timedelta(seconds=60)
+"""How long a crashed worker blocks its job for the workers of other machines."""
 
 NO_SUCH_JOB = partial(NotFound, "no such job")
 TAKEN_OVER = partial(Conflict, "another worker has taken over this job")
@@ -45,35 +41,16 @@ def parse_job_id(text: str) -> JobId:
     return JobId(checked_id(JOB_ID_PREFIX, text))
 
 
-def worker_id() -> str:
-    """Returns a new id that names this machine and this process."""
-    return f"{socket.gethostname()}:{os.getpid()}:{ULID()}"
-
-
-def is_dead_local_worker(worker: str) -> bool:
-    """Tells whether the worker was a process of this machine that has ended. Its lease need not be waited for."""
-    host, _, process = worker.rpartition(":")[0].rpartition(":")
-    if host != socket.gethostname() or not process.isdecimal():
-        return False
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class JobStore:
-    """Jobs as one worker reads and saves them.
+    """The records of jobs as one worker reads and saves them.
 
-    Each save renews the worker's lease. A save by a worker whose lease another one has taken raises Conflict."""
+    Each save renews the worker's lease. It raises Conflict if another worker has taken the lease."""
 
     table: Table
-    worker: str = field(default_factory=worker_id)
+    worker: str = field(default_factory=new_worker_id)
     now: Callable[[], datetime] = timestamps.utc_now
-    lease: timedelta = LEASE
+    lease_duration: timedelta = LEASE_DURATION
 
     async def add(self, job: Job) -> Job:
         await self.table.write(put(jobs, job, when=absent()))
@@ -88,7 +65,7 @@ class JobStore:
         return job
 
     async def newest(self, tenant: TenantId | None = None, *, first: int, after: str | None = None) -> Page[Job]:
-        """Returns jobs of one tenant or of all, the newest first."""
+        """Returns a page of the jobs of one tenant, or of all tenants if `tenant` is None, the newest first."""
         pattern, values = (newest_jobs, {}) if tenant is None else (newest_jobs_of_tenant, {"tenant": tenant})
         page: Page[JobSummary] = await page_over_time_buckets(
             self.table,
@@ -100,53 +77,28 @@ class JobStore:
             after=after,
             **values,
         )
-        found = await self.table.find_many(job_by_id, [{"id": edge.node.id} for edge in page.edges])
-        edges = tuple(Edge(job, edge.cursor) for job, edge in zip(found, page.edges, strict=True) if job)
+        records = await self.table.find_many(job_by_id, [{"id": edge.node.id} for edge in page.edges])
+        edges = tuple(Edge(job, edge.cursor) for job, edge in zip(records, page.edges, strict=True) if job)
         return Page(edges=edges, has_next=page.has_next, has_previous=page.has_previous)
 
-    async def checkpoints(self, job: Job, scan_pass: str, segments: int) -> list[ScanCheckpoint]:
-        """Returns the checkpoint of every segment of a pass; those that are not stored yet have version 0."""
-        now = self.now()
-        fresh = [
-            ScanCheckpoint(
-                job_id=job.id, scan_pass=scan_pass, segment=number, segments=segments, created_at=now, updated_at=now
-            )
-            for number in range(segments)
-        ]
-        keys = [{"job_id": job.id, "scan_pass": scan_pass, "segment": number} for number in range(segments)]
-        stored = await self.table.find_many(checkpoint_by_segment, keys)
-        return [old or new for old, new in zip(stored, fresh, strict=True)]
+    async def save(self, before: Job, after: Job, *writes: Write[Any]) -> Job:
+        """Saves a changed record and other writes in one transaction, and renews the lease.
 
-    @asynccontextmanager
-    async def leased(self, job: Job) -> AsyncIterator[Job]:
-        """Takes the lease of a job for the body of the `with` block. Raises Conflict if another worker has it."""
-        taken = await self._take(job)
-        try:
-            yield taken
-        finally:
-            await self._release(taken)
+        A record that is finished has no lease. Raises Conflict if the stored record is not `before`."""
+        if after.finished_at:
+            return await self._write(before, replace(after, worker=None), None, *writes)
+        return await self._write(before, after, self.now() + self.lease_duration, *writes)
 
-    async def _take(self, job: Job) -> Job:
-        expires = job.lease_expires_at
-        if expires and expires > self.now() and not is_dead_local_worker(job.worker or ""):
-            until = expires.isoformat(timespec="seconds")
-            raise Conflict(f"another worker, {job.worker}, has the lease of this job until {until}", until=until)
-        return await self.save(job, replace(job, worker=self.worker))
+    async def release(self, id: JobId) -> None:
+        """Ends the lease of this worker, so that the next worker need not wait.
 
-    async def _release(self, taken: Job) -> None:
-        """Lets the next worker start without waiting. If this fails, the lease expires by itself."""
+        An error is ignored: then the lease expires by itself."""
         with suppress(KeyfenceError):
-            job = await self.find(taken.id)
+            job = await self.find(id)
             if job and job.worker == self.worker:
                 await self._write(job, replace(job, worker=None), None)
 
-    async def save(self, before: Job, after: Job, *writes: Write[Any]) -> Job:
-        """Saves the job and other writes in one transaction, and renews the lease. A finished job has no lease."""
-        if after.finished_at:
-            return await self._write(before, replace(after, worker=None), None, *writes)
-        return await self._write(before, after, self.now() + self.lease, *writes)
-
-    async def _write(self, before: Job, after: Job, expires: datetime | None, *writes: Write[Any]) -> Job:
-        saved = replace(after, lease_expires_at=expires, updated_at=self.now(), version=before.version + 1)
+    async def _write(self, before: Job, after: Job, lease_expires_at: datetime | None, *writes: Write[Any]) -> Job:
+        saved = replace(after, lease_expires_at=lease_expires_at, updated_at=self.now(), version=before.version + 1)
         await self.table.write(update_model(jobs, before, saved, on_failure=TAKEN_OVER), *writes)
         return saved

@@ -7,27 +7,27 @@ from keyfence.jobs.job_record import FINISHED, Job
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseProgress:
-    """Both numbers are estimates, and None if nothing is known."""
+    """The estimated progress of a phase. A number is None if it cannot be estimated."""
 
     percent: float | None = None
     seconds_left: float | None = None
 
 
 def progress_of(job: Job) -> PhaseProgress:
-    """Computes the progress from the record alone, as it was when it was last saved."""
+    """Estimates the progress at the time when the record was last saved."""
     if job.phase == FINISHED:
         return PhaseProgress(percent=100.0, seconds_left=0.0)
     if job.phase_started_at is None:
         return PhaseProgress()
-    elapsed = (job.updated_at - job.phase_started_at).total_seconds()
+    elapsed_seconds = (job.updated_at - job.phase_started_at).total_seconds()
     if job.phase_ends_at is not None:
-        total = (job.phase_ends_at - job.phase_started_at).total_seconds()
-        return _progress(elapsed, total, seconds_left=total - elapsed)
+        wait_seconds = (job.phase_ends_at - job.phase_started_at).total_seconds()
+        return _progress(elapsed_seconds, wait_seconds, seconds_left=wait_seconds - elapsed_seconds)
     if job.items_expected is None:
         return PhaseProgress()
-    done, expected = job.items_scanned, max(job.items_scanned, job.items_expected)
-    seconds_left = elapsed * (expected - done) / done if done else None
-    return _progress(done, expected, seconds_left=seconds_left)
+    scanned, expected = job.items_scanned, max(job.items_scanned, job.items_expected)
+    seconds_left = elapsed_seconds * (expected - scanned) / scanned if scanned else None
+    return _progress(scanned, expected, seconds_left=seconds_left)
 
 
 def _progress(done: float, total: float, *, seconds_left: float | None) -> PhaseProgress:

@@ -1,9 +1,8 @@
 """A pass gives every item of a table, or of one tenant in it, to a function, and can be resumed."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import blake2b
 from math import inf
@@ -11,100 +10,140 @@ from math import inf
 import orjson
 
 from keyfence.errors import Conflict
-from keyfence.jobs.job_record import ScanCheckpoint, checkpoints
+from keyfence.jobs.job_record import JobId
 from keyfence.jobs.job_runner import JobRun, complete_before_cancel
-from keyfence.jobs.job_store import TAKEN_OVER
+from keyfence.jobs.scan_checkpoint import (
+    PassResult,
+    ScanCheckpoint,
+    checkpoint_write,
+    decode_key,
+    load_checkpoints,
+    new_checkpoints,
+    sum_results,
+)
+from keyfence.store import timestamps
 from keyfence.store.codec import Item
 from keyfence.store.dual_write.read_comparison import canonical
-from keyfence.store.expressions import absent
+from keyfence.store.dynamodb.pacer import Pacer
+from keyfence.store.entity import Index
 from keyfence.store.keys import Fence
-from keyfence.store.scan import ScanPage, ScanSegment, TableScan
-from keyfence.store.writes import Write, put, update_model
+from keyfence.store.scan import WHOLE_TABLE, ScanPage, ScanSegment, TableScan
 
 MAX_IDLE_ROUNDS = 5
 """How many rounds in a row may leave no fewer wrong items than the best round before."""
-_DIGEST_MODULUS = 2**128
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassResult:
-    """Numbers of a page, of a segment or of a whole pass. Results can be added in any order."""
-
-    scanned: int = 0
-    """Counted by the pass itself."""
-    changed: int = 0
-    wrong: int = 0
-    """Items that a verifying pass found not to be as they should."""
-    digest: int = 0
-    """Sum of the digests of the items that were changed or compared."""
-    counts: Mapping[str, int] = field(default_factory=dict)
-    """Other numbers to report."""
-    units: float = 0.0
-    """Capacity units that the calls consumed."""
-
-    def __add__(self, other: "PassResult") -> "PassResult":
-        return PassResult(
-            scanned=self.scanned + other.scanned,
-            changed=self.changed + other.changed,
-            wrong=self.wrong + other.wrong,
-            digest=(self.digest + other.digest) % _DIGEST_MODULUS,
-            counts=Counter(self.counts) + Counter(other.counts),
-            units=self.units + other.units,
-        )
-
-    @property
-    def reported_counts(self) -> Mapping[str, int]:
-        return {**self.counts, **({"wrong": self.wrong} if self.wrong else {})}
-
-
-Process = Callable[[Sequence[Item]], Awaitable[PassResult]]
+ProcessPage = Callable[[Sequence[Item]], Awaitable[PassResult]]
+"""Processes the items of one page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanPass:
     """Gives every item that exists during the whole pass to `process`, page by page.
 
-    A page is given once, or again if a worker died before its checkpoint was saved. So `process` must do nothing to an
-    item that it has already dealt with."""
+    A worker may die between a page and its checkpoint. Then the next worker gives the page again. So `process` must do
+    nothing to an item that it has already processed."""
 
     name: str
-    process: Process
+    process: ProcessPage
     fence: Fence | None = None
-    """Only items whose key is inside this fence; all items if None."""
+    """Only items whose key is inside this fence are processed. None means all items."""
     table: str | None = None
-    """Another table than the shared one."""
+    """The name of the table. None means the shared table."""
     single_segment: bool = False
     """For functions that delete items: an engine may lose its place in a segment when items disappear from it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PacedScan:
+    """Reads pages of one table, no faster than the pacer allows. Every scan of a job or a measurement uses it."""
+
+    scan: TableScan
+    pacer: Pacer
+    page_size: int
+
+    async def page(
+        self,
+        *,
+        fence: Fence | None,
+        index: Index = "table",
+        resume_key: str | None,
+        segment: ScanSegment = WHOLE_TABLE,
+    ) -> ScanPage:
+        page = await self.scan.page(
+            fence=fence, index=index, after=decode_key(resume_key), limit=self.page_size, segment=segment
+        )
+        await self.pacer.wait(page.units)
+        return page
+
+    async def process_page(
+        self, scan_pass: ScanPass, checkpoint: ScanCheckpoint, now: Callable[[], datetime] = timestamps.utc_now
+    ) -> ScanCheckpoint:
+        """Processes the next page of a segment, and returns the checkpoint after it."""
+        fence = scan_pass.fence
+        page = await self.page(
+            fence=fence,
+            resume_key=checkpoint.resume_key,
+            segment=ScanSegment(checkpoint.segment, checkpoint.segments),
+        )
+        items = [item for item in page.items if fence is None or fence.contains(item["PK"]["S"])]
+        result = await scan_pass.process(items) if items else PassResult()
+        await self.pacer.wait(result.units)
+        return checkpoint.after_page(page, result, now())
+
+
+def paced_scan(run: JobRun, table: str | None) -> PacedScan:
+    """Returns a scan of a table at the rate of the job. None means the shared table."""
+    scan = run.resources.scan
+    if table is not None:
+        scan = replace(scan, caller=replace(scan.caller, table=table))
+    return PacedScan(scan=scan, pacer=run.pacer, page_size=run.page_size)
+
+
+async def run_pass_once(paced: PacedScan, scan_pass: ScanPass, on_progress: Callable[[int], None]) -> PassResult:
+    """Runs a pass that cannot be resumed: its checkpoint is not saved, and it needs no job.
+
+    Calls `on_progress` after each page with the number of items that were scanned."""
+    (checkpoint,) = new_checkpoints(JobId(""), scan_pass.name, 1, timestamps.utc_now())
+    while not checkpoint.done:
+        before = checkpoint
+        checkpoint = await paced.process_page(scan_pass, before)
+        on_progress(checkpoint.scanned - before.scanned)
+    return checkpoint.result
+
+
 async def run_pass(run: JobRun, scan_pass: ScanPass) -> PassResult:
-    """Runs a pass from its checkpoints on. Returns its result at once if all its segments are done."""
-    count = 1 if scan_pass.single_segment else run.job.segments
-    segments: Sequence[ScanCheckpoint] = await run.resources.store.checkpoints(run.job, scan_pass.name, count)
-    if run.job.phase != scan_pass.name and not all(segment.done for segment in segments):
-        expected = run.job.table_items.get(table_scan(run, scan_pass.table).caller.table)
-        await run.save(phase=scan_pass.name, items_scanned=0, items_expected=expected, counts={})
-    while not all(segment.done for segment in segments):
+    """Runs a pass from its saved checkpoints on. If all its segments are done, it only returns the result."""
+    segment_count = 1 if scan_pass.single_segment else run.job.segments
+    segments: Sequence[ScanCheckpoint] = await load_checkpoints(
+        run.resources.store, run.job, scan_pass.name, segment_count
+    )
+    if run.job.phase != scan_pass.name and not _all_done(segments):
+        items_expected = run.job.table_items.get(_table_name(run, scan_pass))
+        await run.save(phase=scan_pass.name, items_scanned=0, items_expected=items_expected, counts={})
+    while not _all_done(segments):
         run.check_stop()
         segments = await complete_before_cancel(_process_pages(run, scan_pass, segments))
-    return sum_checkpoints(segments)
+    return sum_results(segments)
 
 
 async def repeat_until_clean(run: JobRun, change: ScanPass, verify: ScanPass) -> PassResult:
-    """Runs both passes, round after round, until `verify` finds nothing wrong.
+    """Runs both passes, round after round, until `verify` finds nothing wrong. Returns the result of the last `verify`.
 
     Raises Conflict after several rounds in a row without progress."""
-    fewest, idle_rounds = inf, 0
+    fewest_wrong, idle_rounds = inf, 0
     while True:
         await run_pass(run, replace(change, name=f"{change.name}-{run.job.round}"))
-        found = await run_pass(run, replace(verify, name=f"{verify.name}-{run.job.round}"))
-        if not found.wrong:
-            return found
-        fewest, idle_rounds = (found.wrong, 1) if found.wrong < fewest else (fewest, idle_rounds + 1)
+        verified = await run_pass(run, replace(verify, name=f"{verify.name}-{run.job.round}"))
+        if not verified.wrong:
+            return verified
+        if verified.wrong < fewest_wrong:
+            fewest_wrong, idle_rounds = verified.wrong, 1
+        else:
+            idle_rounds += 1
         await run.save(round=run.job.round + 1)
         if idle_rounds == MAX_IDLE_ROUNDS:
             raise Conflict(
-                f"after {MAX_IDLE_ROUNDS} rounds {found.wrong:,} items are still wrong; find out what writes them, "
+                f"after {MAX_IDLE_ROUNDS} rounds {verified.wrong:,} items are still wrong; find out what writes them, "
                 "then resume the job"
             )
 
@@ -112,22 +151,25 @@ async def repeat_until_clean(run: JobRun, change: ScanPass, verify: ScanPass) ->
 async def _process_pages(
     run: JobRun, scan_pass: ScanPass, segments: Sequence[ScanCheckpoint]
 ) -> Sequence[ScanCheckpoint]:
-    """Processes one page of each segment in parallel. If some fail, the others are saved before the error is raised."""
+    """Processes one page of each segment in parallel, and saves all checkpoints in one transaction.
+
+    If some pages fail, the checkpoints of the others are saved before the first error is raised."""
     run.resources.failpoint(f"before {scan_pass.name}")
+    paced, now = paced_scan(run, scan_pass.table), run.resources.store.now
     open_segments = [segment for segment in segments if not segment.done]
     outcomes = await asyncio.gather(
-        *(_process_page(run, scan_pass, segment) for segment in open_segments), return_exceptions=True
+        *(paced.process_page(scan_pass, segment, now) for segment in open_segments), return_exceptions=True
     )
     run.resources.failpoint(f"processed {scan_pass.name}")
-    moved = [(old, new) for old, new in zip(open_segments, outcomes, strict=True) if isinstance(new, ScanCheckpoint)]
-    newest = {segment.segment: segment for segment in (*segments, *(new for _, new in moved))}
-    total = sum_checkpoints(newest.values())
+    advanced = [(old, new) for old, new in zip(open_segments, outcomes, strict=True) if isinstance(new, ScanCheckpoint)]
+    newest = {segment.segment: segment for segment in (*segments, *(new for _, new in advanced))}
+    total = sum_results(newest.values())
     await run.save(
-        *(_checkpoint_write(old, new) for old, new in moved),
+        *(checkpoint_write(old, new) for old, new in advanced),
         items_scanned=total.scanned,
-        items_changed=run.job.items_changed + sum(new.changed - old.changed for old, new in moved),
+        items_changed=run.job.items_changed + sum(new.changed - old.changed for old, new in advanced),
         counts=total.reported_counts,
-        **_table_items(run, scan_pass, newest.values(), total),
+        **_table_items_change(run, scan_pass, newest.values(), total),
     )
     run.resources.failpoint(f"saved {scan_pass.name}")
     for outcome in outcomes:
@@ -136,80 +178,26 @@ async def _process_pages(
     return list(newest.values())
 
 
-def _table_items(
+def _all_done(segments: Iterable[ScanCheckpoint]) -> bool:
+    return all(segment.done for segment in segments)
+
+
+def _table_items_change(
     run: JobRun, scan_pass: ScanPass, segments: Iterable[ScanCheckpoint], total: PassResult
 ) -> dict[str, Mapping[str, int]]:
-    """Returns the change that remembers the size of the table, if the pass is complete."""
-    if not all(segment.done for segment in segments):
+    """Returns the change of the record that remembers the size of the table. It is empty until the pass is complete."""
+    if not _all_done(segments):
         return {}
-    table = table_scan(run, scan_pass.table).caller.table
-    return {"table_items": {**run.job.table_items, table: total.scanned}}
+    return {"table_items": {**run.job.table_items, _table_name(run, scan_pass): total.scanned}}
 
 
-async def _process_page(run: JobRun, scan_pass: ScanPass, segment: ScanCheckpoint) -> ScanCheckpoint:
-    page = await table_scan(run, scan_pass.table).page(
-        fence=scan_pass.fence,
-        after=resume_key(segment),
-        limit=run.page_size,
-        segment=ScanSegment(segment.segment, segment.segments),
-    )
-    await run.pacer.wait(page.units)
-    fence = scan_pass.fence
-    items = [item for item in page.items if fence is None or fence.contains(item["PK"]["S"])]
-    result = await scan_pass.process(items) if items else PassResult()
-    await run.pacer.wait(result.units)
-    return advance_checkpoint(segment, page, result, run.resources.store.now())
-
-
-def table_scan(run: JobRun, table: str | None) -> TableScan:
-    scan = run.resources.scan
-    return replace(scan, caller=replace(scan.caller, table=table or scan.caller.table))
-
-
-def advance_checkpoint(segment: ScanCheckpoint, page: ScanPage, result: PassResult, at: datetime) -> ScanCheckpoint:
-    """Returns the checkpoint after a page that has been processed."""
-    total = _result(segment) + replace(result, scanned=page.scanned)
-    return replace(
-        segment,
-        resume_key=orjson.dumps(page.next_key).decode() if page.next_key else None,
-        scanned=total.scanned,
-        changed=total.changed,
-        wrong=total.wrong,
-        digest=f"{total.digest:032x}",
-        counts=dict(total.counts),
-        done=page.next_key is None,
-        updated_at=at,
-        version=segment.version + 1,
-    )
-
-
-def resume_key(segment: ScanCheckpoint) -> Item | None:
-    return orjson.loads(segment.resume_key) if segment.resume_key else None
-
-
-def sum_checkpoints(segments: Iterable[ScanCheckpoint]) -> PassResult:
-    return sum((_result(segment) for segment in segments), start=PassResult())
+def _table_name(run: JobRun, scan_pass: ScanPass) -> str:
+    return scan_pass.table or run.resources.scan.caller.table
 
 
 def item_digest(item: Item) -> int:
     """Returns a number that is the same for equal items.
 
-    The sum of these numbers differs for two sets of items that differ, also in how often an item occurs."""
+    The sums of these numbers differ for two collections of items that differ, also in how often an item occurs."""
     text = orjson.dumps(canonical({"M": item}), option=orjson.OPT_SORT_KEYS)
     return int.from_bytes(blake2b(text, digest_size=16).digest())
-
-
-def _checkpoint_write(before: ScanCheckpoint, after: ScanCheckpoint) -> Write[ScanCheckpoint]:
-    if before.version == 0:
-        return put(checkpoints, after, when=absent(), on_failure=TAKEN_OVER)
-    return update_model(checkpoints, before, after, on_failure=TAKEN_OVER)
-
-
-def _result(segment: ScanCheckpoint) -> PassResult:
-    return PassResult(
-        scanned=segment.scanned,
-        changed=segment.changed,
-        wrong=segment.wrong,
-        digest=int(segment.digest or "0", 16),
-        counts=segment.counts,
-    )

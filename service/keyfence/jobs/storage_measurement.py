@@ -1,13 +1,15 @@
-"""Measures how many items and bytes each tenant stores, by scanning the shared table and the silos."""
+"""`StorageMeasurement`: counts the items and bytes of each tenant by scanning the shared table and the silos."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from keyfence.jobs.scan_checkpoint import PassResult
+from keyfence.jobs.scan_pass import PacedScan, ScanPass, run_pass_once
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.pacer import Pacer
 from keyfence.store.expressions import UpdateExpression
-from keyfence.store.scan import ScanPage, TableScan, tenant_of_partition
+from keyfence.store.scan import TableScan, tenant_of_partition
 from keyfence.store.table import Table
 from keyfence.store.writes import update_attributes
 from keyfence.tenancy.access_patterns import tenants
@@ -27,14 +29,19 @@ class TenantStorage:
 
 @dataclass(slots=True)
 class StorageTotals:
-    """The bytes that a scan has counted so far, by tenant."""
+    """The items and bytes that a scan has counted so far, by tenant."""
 
     items: Counter[TenantId] = field(default_factory=Counter)
     bytes: Counter[TenantId] = field(default_factory=Counter)
-    last_measured: dict[TenantId, int] = field(default_factory=dict)
-    """The stored bytes that each registered tenant's record contains."""
-    in_silos: set[TenantId] = field(default_factory=set)
+    saved_bytes: dict[TenantId, int] = field(default_factory=dict)
+    """The bytes that the record of each registered tenant contains from the last measurement."""
+    tenants_in_silos: set[TenantId] = field(default_factory=set)
     """Tenants whose items are in a table of their own."""
+
+    async def add_page(self, items: Sequence[Item]) -> PassResult:
+        for item in items:
+            self.add(item)
+        return PassResult()
 
     def add(self, item: Item) -> None:
         if owner := tenant_of_partition(item["PK"]["S"]):
@@ -42,52 +49,51 @@ class StorageTotals:
             self.bytes[owner] += stored_size(item)
         elif item.get("type") == {"S": tenants.type}:
             tenant: Tenant = tenants.from_item(item)
-            self.last_measured[tenant.id] = tenant.stored_bytes
+            self.saved_bytes[tenant.id] = tenant.stored_bytes
             if tenant.reads is Placement.SILO:
-                self.in_silos.add(tenant.id)
+                self.tenants_in_silos.add(tenant.id)
 
     def replace_tenant(self, tenant: TenantId, other: "StorageTotals") -> None:
-        """Uses the totals of another scan for one tenant, instead of those counted here."""
+        """Replaces the totals of one tenant by those of another scan."""
         self.items[tenant], self.bytes[tenant] = other.items[tenant], other.bytes[tenant]
 
     def by_tenant(self) -> dict[TenantId, TenantStorage]:
         """Returns the totals of every tenant that is registered or has items."""
-        found = sorted({*self.last_measured, *self.items})
-        return {tenant: TenantStorage(self.items[tenant], self.bytes[tenant]) for tenant in found}
+        ids = sorted({*self.saved_bytes, *self.items})
+        return {tenant: TenantStorage(self.items[tenant], self.bytes[tenant]) for tenant in ids}
 
 
 @dataclass(frozen=True, slots=True)
 class StorageMeasurement:
-    """Scans each table once, and saves the stored bytes of tenants where they changed. It makes no events."""
+    """Scans each table once, and saves the stored bytes of those tenants whose number has changed.
+
+    It writes no events. It is not a job: if it is interrupted, the next run starts again."""
 
     scan: TableScan
+    """A scan of the shared table."""
     silo_scan: Callable[[TenantId], TableScan]
     control: Table
     units_per_second: float
     on_progress: Callable[[int], None] = lambda _: None
+    """Called after each page with the number of items that were scanned."""
     page_size: int | None = None
+    """None: as many items as about one second's worth of units."""
 
     async def __call__(self) -> Mapping[TenantId, TenantStorage]:
-        totals, pacer = StorageTotals(), Pacer(self.units_per_second)
-        await self._count(self.scan, totals, pacer)
-        for tenant in sorted(totals.in_silos):
-            silo = StorageTotals()
-            await self._count(self.silo_scan(tenant), silo, pacer)
-            totals.replace_tenant(tenant, silo)
+        pacer = Pacer(self.units_per_second)
+        totals = await self._count(self.scan, pacer)
+        for tenant in sorted(totals.tenants_in_silos):
+            totals.replace_tenant(tenant, await self._count(self.silo_scan(tenant), pacer))
         storage = totals.by_tenant()
-        for tenant, before in totals.last_measured.items():
-            if storage[tenant].bytes != before:
+        for tenant, saved_bytes in totals.saved_bytes.items():
+            if storage[tenant].bytes != saved_bytes:
                 change = UpdateExpression(sets={("storedBytes",): storage[tenant].bytes})
                 await self.control.write(update_attributes(tenants, {"id": tenant}, change))
         return storage
 
-    async def _count(self, scan: TableScan, totals: StorageTotals, pacer: Pacer) -> None:
-        limit, after = self.page_size or max(1, int(self.units_per_second)), None
-        while True:
-            page: ScanPage = await scan.page(fence=None, after=after, limit=limit)
-            for item in page.items:
-                totals.add(item)
-            self.on_progress(page.scanned)
-            await pacer.wait(page.units)
-            if (after := page.next_key) is None:
-                return
+    async def _count(self, scan: TableScan, pacer: Pacer) -> StorageTotals:
+        totals = StorageTotals()
+        page_size = self.page_size or max(1, int(self.units_per_second))
+        paced = PacedScan(scan=scan, pacer=pacer, page_size=page_size)
+        await run_pass_once(paced, ScanPass(name="MEASURING", process=totals.add_page), self.on_progress)
+        return totals

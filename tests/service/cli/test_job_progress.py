@@ -19,7 +19,7 @@ from keyfence.jobs.progress_estimate import PhaseProgress, progress_of
 from keyfence_iam.tenant import TenantId
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
-MOVE = new_job(JobKind.MOVE, TenantId("acme"), created_by="ann", at=NOW)
+MOVE = new_job(JobKind.MOVE, TenantId("acme"), created_by="ann", created_at=NOW)
 
 
 def copying(scanned: int, expected: int | None, seconds: float = 10.0) -> Job:
@@ -57,7 +57,7 @@ def test_the_text_names_the_job_its_phase_and_says_about_for_estimates() -> None
 
 
 def test_an_offboarding_says_how_much_is_exported_and_purged() -> None:
-    job = new_job(JobKind.OFFBOARD, TenantId("acme"), created_by="ann", at=NOW, phase="VERIFYING_EXPORT")
+    job = new_job(JobKind.OFFBOARD, TenantId("acme"), created_by="ann", created_at=NOW, phase="VERIFYING_EXPORT")
     job = replace(job, counts={"exported": 80, "purged": 3})
     assert progress_text(job) == f"{job.id}: verifying export, 80 items exported, 3 purged"
 

@@ -36,7 +36,7 @@ def written(directory: Path) -> Path:
 
 
 def job() -> Job:
-    return replace(new_job(JobKind.OFFBOARD, TenantId("acme"), created_by="ann", at=AT), id=JobId("job_1"))
+    return replace(new_job(JobKind.OFFBOARD, TenantId("acme"), created_by="ann", created_at=AT), id=JobId("job_1"))
 
 
 def state(**changes: Any) -> OffboardingState:

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.jobs.scan_pass import PassResult, item_digest
+from keyfence.jobs.scan_checkpoint import PassResult
+from keyfence.jobs.scan_pass import item_digest
 from keyfence.store.codec import Item
 
 parts = st.builds(

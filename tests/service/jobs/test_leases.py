@@ -20,7 +20,7 @@ NOW = datetime(2026, 11, 16, tzinfo=UTC)
 class Shelf:
     """Records that take their time, and may fail."""
 
-    lease: timedelta = timedelta(milliseconds=30)
+    lease_duration: timedelta = timedelta(milliseconds=30)
     failure: KeyfenceError | None = None
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     answered: asyncio.Event = field(default_factory=asyncio.Event)
@@ -38,7 +38,9 @@ class Shelf:
 def running(shelf: Shelf) -> JobRun:
     means = JobResources(store=cast("Any", shelf), scan=cast("Any", None))
     return JobRun(
-        means, new_job(JobKind.MOVE, TenantId("acme"), created_by="ann", at=NOW), asyncio.get_running_loop().time()
+        means,
+        new_job(JobKind.MOVE, TenantId("acme"), created_by="ann", created_at=NOW),
+        asyncio.get_running_loop().time(),
     )
 
 
@@ -55,7 +57,7 @@ async def test_work_that_ends_while_its_lease_is_being_kept_ends(failure: Keyfen
     shelf.answered.set()
     await asyncio.wait_for(ending, PATIENTLY)
     kept = shelf.kept
-    await asyncio.sleep(2 * shelf.lease.total_seconds())
+    await asyncio.sleep(2 * shelf.lease_duration.total_seconds())
     assert shelf.kept == kept, "nobody keeps what has ended"
 
 
@@ -74,7 +76,7 @@ async def test_work_that_fails_fails_with_its_own_error() -> None:
 
 async def test_what_another_has_taken_is_lost_at_once_and_a_failure_is_not() -> None:
     for failure, lost in ((Throttled("busy"), False), (Conflict("another worker has taken over"), True)):
-        shelf = Shelf(lease=timedelta(seconds=0.3), failure=failure)
+        shelf = Shelf(lease_duration=timedelta(seconds=0.3), failure=failure)
         shelf.answered.set()
         run = running(shelf)
         async with run.keep_lease():
@@ -82,14 +84,14 @@ async def test_what_another_has_taken_is_lost_at_once_and_a_failure_is_not() -> 
             await asyncio.sleep(0)
             if lost:
                 with pytest.raises(Throttled, match="another worker may have taken over"):
-                    run.check_lease()
+                    run.lease.check()
             else:
-                run.check_lease()
+                run.lease.check()
 
 
 async def test_a_lease_that_was_not_kept_is_over_in_time() -> None:
     run = running(Shelf())
-    run.check_lease()
+    run.lease.check()
     await asyncio.sleep(0.05)
     with pytest.raises(Throttled, match="another worker may have taken over"):
-        run.check_lease()
+        run.lease.check()

@@ -4,12 +4,12 @@ import socket
 import subprocess
 import sys
 
-from keyfence.jobs.job_store import is_dead_local_worker, worker_id
+from keyfence.jobs.worker_id import is_dead_local_worker, new_worker_id
 
 
 def test_a_process_that_runs_has_not_ended() -> None:
-    assert not is_dead_local_worker(worker_id())
-    assert worker_id() != worker_id()
+    assert not is_dead_local_worker(new_worker_id())
+    assert new_worker_id() != new_worker_id()
 
 
 def test_a_process_of_this_machine_that_is_gone_has_ended() -> None:

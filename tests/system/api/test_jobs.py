@@ -18,7 +18,7 @@ AT = datetime(2026, 11, 16, tzinfo=UTC)
 
 
 async def test_a_job_is_shown_as_it_is_stored(stack: ServiceStack, tenant: TenantId) -> None:
-    made = new_job(JobKind.REKEY, tenant, created_by="ann", at=AT, parameters={"type": "User"})
+    made = new_job(JobKind.REKEY, tenant, created_by="ann", created_at=AT, parameters={"type": "User"})
     await JobStore(stack.tables.for_control_plane(writes=True)).add(made)
     told = await stack.operator_client().data(ASKED, id=made.id)
     assert told["job"] == {
@@ -59,8 +59,8 @@ async def test_jobs_of_all_kinds_are_listed_the_newest_first_and_those_of_one_te
     made = []
     for number, kind in enumerate(JobKind):
         at = AT + timedelta(minutes=number)
-        made.append(await store.add(new_job(kind, tenant, created_by="ann", at=at)))
-    newest = await store.add(new_job(JobKind.MOVE, other, created_by="ann", at=AT + timedelta(hours=1)))
+        made.append(await store.add(new_job(kind, tenant, created_by="ann", created_at=at)))
+    newest = await store.add(new_job(JobKind.MOVE, other, created_by="ann", created_at=AT + timedelta(hours=1)))
     found, after = list[str](), None
     while True:
         page = (await stack.operator_client().data(LIST, tenant=tenant, after=after))["jobs"]

@@ -15,7 +15,8 @@ from keyfence.errors import Conflict, Throttled
 from keyfence.jobs.job_record import Job, JobKind, new_job
 from keyfence.jobs.job_runner import JobResources, JobRun, run_job
 from keyfence.jobs.migrator_access import MigratorAccess
-from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest, repeat_until_clean, run_pass
+from keyfence.jobs.scan_checkpoint import PassResult
+from keyfence.jobs.scan_pass import ScanPass, item_digest, repeat_until_clean, run_pass
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.pacer import Pacer
 from keyfence.store.keys import Fence
@@ -56,7 +57,7 @@ class Seen:
 
 async def begun(means: JobResources, tenant: TenantId, segments: int = 4) -> Job:
     now = means.store.now()
-    return await means.store.add(new_job(JobKind.MOVE, tenant, created_by=OPERATOR, at=now, segments=segments))
+    return await means.store.add(new_job(JobKind.MOVE, tenant, created_by=OPERATOR, created_at=now, segments=segments))
 
 
 def once_over(step: Seen, tenant: TenantId) -> ScanPass:
@@ -271,7 +272,7 @@ async def test_however_long_a_page_takes_nobody_takes_over(by: MigratorAccess, t
     async def nothing(_: JobRun) -> None: ...
 
     async def program(run: JobRun) -> None:
-        handle = run.leased(by.tenant(tenant))
+        handle = run.lease.guard(by.tenant(tenant))
         await asyncio.sleep(3 * LEASE.total_seconds())
         with pytest.raises(Conflict, match="another worker"):
             await run_job(other, migration.id, nothing)
@@ -288,7 +289,7 @@ async def test_a_worker_that_cannot_keep_its_lease_touches_nothing_more(by: Migr
     async def nothing(_: JobRun) -> None: ...
 
     async def program(run: JobRun) -> None:
-        handle = run.leased(by.tenant(tenant))
+        handle = run.lease.guard(by.tenant(tenant))
         await handle.find(user_by_id, id=UserId("usr_1"))
         given.store.table.caller.location.valid_until = -inf
         await asyncio.sleep(LEASE.total_seconds() * 1.5)
@@ -302,7 +303,7 @@ async def test_a_worker_that_cannot_keep_its_lease_touches_nothing_more(by: Migr
 
 def _hasty(by: MigratorAccess) -> JobResources:
     made = by.job_resources(units_per_second=1e6)
-    return replace(made, store=replace(made.store, lease=LEASE))
+    return replace(made, store=replace(made.store, lease_duration=LEASE))
 
 
 @pytest.mark.one_engine

@@ -42,7 +42,7 @@ def given(by: MigratorAccess, tmp_path: Path) -> Offboarder:
 
 def hasty(by: MigratorAccess) -> JobStore:
     """A store on the real clock, whose leases are short."""
-    return JobStore(by.control, lease=LEASE)
+    return JobStore(by.control, lease_duration=LEASE)
 
 
 def certificates(exports: Path) -> list[Path]:

@@ -13,7 +13,7 @@ from keyfence.domains.counters.sharded_counter import CounterRepository
 from keyfence.domains.groups.access_patterns import memberships
 from keyfence.domains.products.model import view_counter
 from keyfence.errors import BadInput, Conflict
-from keyfence.jobs.job_store import LEASE
+from keyfence.jobs.job_store import LEASE_DURATION
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.reshard.start_reshard import StartReshard
 from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
@@ -275,7 +275,7 @@ async def test_a_mover_works_for_longer_than_what_a_server_knows_lasts(
     stack: ServiceStack, by: MigratorAccess, lots: dict[int, Lot]
 ) -> None:
     """Its lease is kept, and lasts for many calls."""
-    one, ticks = await lot(stack, by, lots, SMALL), count(step=LEASE.total_seconds() / 200)
+    one, ticks = await lot(stack, by, lots, SMALL), count(step=LEASE_DURATION.total_seconds() / 200)
     slow = ReshardRun(by=replace(by, tables=replace(by.tables, clock=lambda: next(ticks))))
     await slow.reshard(one.tenant, "group_members", 16)
     migration = await slow.reshard(one.tenant, "group_members", 16, rebalance=True)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from keyfence.errors import Internal
-from keyfence.jobs.scan_pass import PassResult, item_digest
+from keyfence.jobs.scan_checkpoint import PassResult
+from keyfence.jobs.scan_pass import item_digest
 from keyfence.store.codec import Item, has_expired, item_key
 from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome
 from keyfence.store.dual_write.read_comparison import items_equal

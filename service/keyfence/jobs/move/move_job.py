@@ -15,7 +15,8 @@ from keyfence.jobs.move.start_move import (
     finish_move,
     roll_back,
 )
-from keyfence.jobs.scan_pass import MAX_IDLE_ROUNDS, PassResult, ScanPass, repeat_until_clean, run_pass
+from keyfence.jobs.scan_checkpoint import PassResult
+from keyfence.jobs.scan_pass import MAX_IDLE_ROUNDS, ScanPass, repeat_until_clean, run_pass
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.table_definition import SiloTables
 from keyfence.store.job_writes import delete_items
@@ -99,7 +100,7 @@ class MoveJob:
             replace(backward, process=copy.clear),
             replace(backward, name="COMPARING-BACK", process=copy.compare_back),
         )
-        run.check_lease()
+        run.lease.check()
         await self.differences.reset(run.job.id)
         await self._enter(run, MovePhase.SHADOW)
 
@@ -143,10 +144,10 @@ class MoveJob:
         await self._settle(run, MovePhase.CLEARING)
         tenant, old = run.job.tenant, move.target.other
         if old is Placement.SILO:
-            run.check_lease()
+            run.lease.check()
             await self.silos.drop(tenant)
         else:
-            steps, table = _Purge(run.leased(self.table_in(tenant, old))), self.table_name(tenant, old)
+            steps, table = _Purge(run.lease.guard(self.table_in(tenant, old))), self.table_name(tenant, old)
             purge = ScanPass(
                 name="CLEARING",
                 process=steps.purge,
@@ -166,7 +167,7 @@ class MoveJob:
         """Returns what compares and copies pages, a pass over the source, and a pass over the target."""
         tenant, fence = run.job.tenant, Fence.for_tenant(run.job.tenant)
         source, target = self.table_name(tenant, move.target.other), self.table_name(tenant, move.target)
-        copy = CopyPass(table=run.leased(self.table_for_both(tenant)), source=source, target=target)
+        copy = CopyPass(table=run.lease.guard(self.table_for_both(tenant)), source=source, target=target)
         forward = ScanPass(name="COPYING", process=copy.copy, fence=fence, table=source)
         backward = ScanPass(name="DELETING", process=copy.clear, fence=fence, table=target, single_segment=True)
         return copy, forward, backward
@@ -190,7 +191,7 @@ class MoveJob:
         detail = {"job": run.job.id, "copied": run.job.items_changed}
 
         def change_under_lease(tenant: Tenant) -> Tenant:
-            run.check_lease()
+            run.lease.check()
             return change(tenant)
 
         self.on_tenant_changed(await self.tenants.change(run.job.tenant, event, change_under_lease, detail=detail))

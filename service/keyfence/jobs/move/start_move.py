@@ -63,7 +63,7 @@ class StartMove:
             JobKind.MOVE,
             before.id,
             created_by=self.tenants.by,
-            at=self.tenants.now(),
+            created_at=self.tenants.now(),
             segments=self.segments,
             parameters={"to": to},
         )

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import cast
 
-import orjson
 import structlog
 
 from keyfence.errors import Conflict, Internal
@@ -22,7 +21,8 @@ from keyfence.jobs.offboard.export_file import (
     key_of,
 )
 from keyfence.jobs.offboard.offboarding_state import OffboardingPhase, OffboardingState
-from keyfence.jobs.scan_pass import table_scan
+from keyfence.jobs.scan_checkpoint import encode_key
+from keyfence.jobs.scan_pass import paced_scan
 from keyfence.store.codec import Item
 from keyfence.store.entity import INDEXES, Index
 from keyfence.store.job_writes import delete_items
@@ -58,16 +58,14 @@ class ExportPass:
 
     async def process_page(self, state: OffboardingState) -> OffboardingState:
         fence = Fence.for_tenant(state.tenant)
-        after = orjson.loads(state.resume_key) if state.resume_key else None
-        scan = table_scan(self.run, self.table_of(state).caller.table)
-        page = await scan.page(fence=fence, after=after, limit=self.run.page_size)
+        scan = paced_scan(self.run, self.table_of(state).caller.table)
+        page = await scan.page(fence=fence, resume_key=state.resume_key)
         own = [item for item in page.items if fence.contains(item["PK"]["S"])]
         chain_hash, lines = chain_lines(state.chain_hash, own)
         size = await asyncio.to_thread(self.file.append, state.export_size, lines) if own else state.export_size
-        await self.run.pacer.wait(page.units)
         written = replace(
             state,
-            resume_key=orjson.dumps(page.next_key).decode() if page.next_key else None,
+            resume_key=encode_key(page.next_key),
             scanned=state.scanned + page.scanned,
             found=state.found + len(own),
             strays=state.strays + _log_strays([item["PK"]["S"] for item in page.items if item not in own]),
@@ -171,15 +169,15 @@ class IndexCheck:
 
     async def process_page(self, state: OffboardingState) -> OffboardingState:
         index = cast("Index", state.index)
-        after = orjson.loads(state.resume_key) if state.resume_key else None
-        fence = Fence.for_tenant(state.tenant)
-        scan = table_scan(self.run, self.table_of(state).caller.table)
-        page = await scan.page(fence=fence, index=index, after=after, limit=self.run.page_size)
-        await self.run.pacer.wait(page.units)
-        scanned = replace(state, scanned=state.scanned + page.scanned, found=state.found + len(page.items))
-        if page.next_key:
-            return replace(scanned, resume_key=orjson.dumps(page.next_key).decode())
-        return await self._end_of_index(replace(scanned, resume_key=None), index)
+        scan = paced_scan(self.run, self.table_of(state).caller.table)
+        page = await scan.page(fence=Fence.for_tenant(state.tenant), index=index, resume_key=state.resume_key)
+        scanned = replace(
+            state,
+            resume_key=encode_key(page.next_key),
+            scanned=state.scanned + page.scanned,
+            found=state.found + len(page.items),
+        )
+        return scanned if page.next_key else await self._end_of_index(scanned, index)
 
     async def _end_of_index(self, state: OffboardingState, index: Index) -> OffboardingState:
         if state.found:

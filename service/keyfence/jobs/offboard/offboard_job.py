@@ -79,7 +79,7 @@ class _OffboardRun:
 
     def __post_init__(self) -> None:
         tenants = self.program.tenants
-        self.tenants = replace(tenants, table=self.run.leased(tenants.table))
+        self.tenants = replace(tenants, table=self.run.lease.guard(tenants.table))
         export = ExportPass(self.run, self._table, self.file)
         self.steps = {
             OffboardingPhase.SUSPENDING: self._suspend,
@@ -108,7 +108,7 @@ class _OffboardRun:
     def _table(self, state: OffboardingState) -> Table:
         if state.placement not in self._tables:
             table = self.program.as_tenant(state.tenant, state.placement)
-            self._tables[state.placement] = self.run.leased(table)
+            self._tables[state.placement] = self.run.lease.guard(table)
         return self._tables[state.placement]
 
     async def _step(self, state: OffboardingState) -> None:
@@ -141,7 +141,7 @@ class _OffboardRun:
 
     async def _suspend(self, state: OffboardingState) -> OffboardingState:
         """Makes IAM deny the tenant's sessions, and notes where its items are. A leaving tenant is never moved."""
-        self.run.check_lease()
+        self.run.lease.check()
         await self.program.suspensions.publish()
         placement = (await self.tenants.get(state.tenant)).placement
         located = replace(state, placement=placement, phase=OffboardingPhase.SETTLING, export_uri=self._uri())
@@ -154,7 +154,7 @@ class _OffboardRun:
 
     async def _drop_table(self, state: OffboardingState) -> OffboardingState:
         _require_all_purged(state, "the table is not deleted")
-        self.run.check_lease()
+        self.run.lease.check()
         await self.program.drop_silo(state.tenant)
         self.run.resources.failpoint("dropped")
         return next_round(replace(state, placement=Placement.POOL, table_items=None))
@@ -169,7 +169,7 @@ class _OffboardRun:
         return replace(state, certificate=text, phase=OffboardingPhase.ERASING_EVENTS)
 
     async def _erase_events(self, state: OffboardingState) -> OffboardingState:
-        self.run.check_lease()
+        self.run.lease.check()
         path = certificate_file(self.program.exports, state.export)
         await asyncio.to_thread(_write_completely, path, state.certificate or "")
         self.run.resources.failpoint("certificate written")

@@ -81,7 +81,7 @@ class StartOffboarding:
             JobKind.OFFBOARD,
             id,
             created_by=self.tenants.by,
-            at=self.now(),
+            created_at=self.now(),
             phase=state.phase,
             parameters={"export": export},
             state=state_text(state),

@@ -14,7 +14,8 @@ from keyfence.errors import BadInput, Unauthenticated
 from keyfence.jobs.job_record import ALL_TENANTS, Job, JobKind, new_job
 from keyfence.jobs.job_runner import JobRun
 from keyfence.jobs.rekey.index_keys import UnreadableItem, differing_index_keys
-from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest, repeat_until_clean, run_pass
+from keyfence.jobs.scan_checkpoint import PassResult
+from keyfence.jobs.scan_pass import ScanPass, item_digest, repeat_until_clean, run_pass
 from keyfence.store import timestamps
 from keyfence.store.codec import Item
 from keyfence.store.entity_registry import EntityRegistry
@@ -51,7 +52,7 @@ def new_rekey_job(
         JobKind.REKEY,
         tenant or ALL_TENANTS,
         created_by=created_by,
-        at=now(),
+        created_at=now(),
         segments=segments,
         parameters={"type": type, "dryRun": dry_run},
     )

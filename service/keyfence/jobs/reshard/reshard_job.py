@@ -18,7 +18,8 @@ from keyfence.jobs.reshard.start_reshard import (
     finish_reshard,
     with_counts,
 )
-from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest, repeat_until_clean
+from keyfence.jobs.scan_checkpoint import PassResult
+from keyfence.jobs.scan_pass import ScanPass, item_digest, repeat_until_clean
 from keyfence.store.codec import Item, attribute_name, item_key
 from keyfence.store.dynamodb.batches import get_many
 from keyfence.store.entity import Entity, Index, key_names
@@ -73,7 +74,7 @@ class ReshardJob:
 
     async def _move_items(self, run: JobRun, collection: str, counts: ShardCounts) -> None:
         tenant = run.job.tenant
-        table = run.leased(self.table_at(await self.location(tenant)))
+        table = run.lease.guard(self.table_at(await self.location(tenant)))
         steps = _PageSteps(table, self.entities.tenant_entities_by_type, collection, counts)
         move = ScanPass(
             name="MOVING",
@@ -88,7 +89,7 @@ class ReshardJob:
         job = run.job
 
         def changed(tenant: Tenant) -> Tenant:
-            run.check_lease()
+            run.lease.check()
             counts = counts_of(tenant, collection)
             if counts.job_id != job.id:
                 return tenant

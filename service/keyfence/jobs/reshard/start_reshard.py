@@ -100,7 +100,7 @@ class StartReshard:
             JobKind.RESHARD,
             id,
             created_by=self.tenants.by,
-            at=self.tenants.now(),
+            created_at=self.tenants.now(),
             segments=self.segments,
             parameters=parameters,
         )
