@@ -42,8 +42,7 @@ def preferred_engine() -> EngineName:
 class Engines:
     """The engines of one test module. Each starts when a test first needs it.
 
-    Every module has its own dynoxide: it starts in 30 ms and becomes slower with everything that was ever written to
-    it. All modules share one moto, which starts slowly."""
+    Every module has its own dynoxide, which starts in 30 ms. All modules share one moto, which starts slowly."""
 
     def __init__(self, directory: Path, shared: dict[str, Engine]) -> None:
         self._directory = directory

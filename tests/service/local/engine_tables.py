@@ -7,6 +7,9 @@ from botocore.config import Config
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import StreamSpecificationTypeDef
+
+STREAM: "StreamSpecificationTypeDef" = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
 
 
 def client(url: str) -> "DynamoDBClient":
@@ -20,12 +23,15 @@ def client(url: str) -> "DynamoDBClient":
     )
 
 
-def create_table(url: str, name: str) -> None:
+def create_table(url: str, name: str, *, stream: bool = False) -> None:
     client(url).create_table(
         TableName=name,
         KeySchema=[{"AttributeName": "PK", "KeyType": "HASH"}],
         AttributeDefinitions=[{"AttributeName": "PK", "AttributeType": "S"}],
         BillingMode="PAY_PER_REQUEST",
+        StreamSpecification={"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
+        if stream
+        else {"StreamEnabled": False},
     )
 
 

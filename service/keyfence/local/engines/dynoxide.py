@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keyfence.local.engines.dynoxide_binary import find_or_fetch
+from keyfence.local.engines.dynoxide_database import maintain_stream_records
 from keyfence.local.engines.engine import EngineBusy, EngineFailed, EngineMissing, OnProgress
 
 HOST = "127.0.0.1"
@@ -101,6 +102,7 @@ def _launch(binary: Path, directory: Path, lock: Lock, attempts: int = 3) -> Dyn
     try:
         lock.write_owner(engine.process.pid)
         _wait(engine)
+        maintain_stream_records(directory / DATABASE)
     except BaseException as error:
         _end(engine.process)
         if attempts > 1 and isinstance(error, EngineFailed) and "already in use" in error.message:
