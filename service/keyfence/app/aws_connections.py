@@ -72,7 +72,9 @@ class AwsAccess:
     def connect_migrator(self) -> MigratorAccess:
         """Open the connections of a process that runs as the migrator."""
         sessions, own = self.open_sessions(MIGRATOR), self.process_credentials(MIGRATOR)
-        dynamodb = replace(self.dynamodb, read_timeout=max(self.dynamodb.read_timeout, SCAN_TIMEOUT_SECONDS))
+        dynamodb = replace(
+            self.dynamodb, read_timeout_seconds=max(self.dynamodb.read_timeout_seconds, SCAN_TIMEOUT_SECONDS)
+        )
         return MigratorAccess(
             tables=self._tables(dynamodb, MigratorCredentials(sessions)),
             scan_credentials=own,

@@ -82,5 +82,5 @@ def connection_options(settings: Settings) -> ConnectionOptions:
         region=settings.region,
         endpoint_url=settings.endpoint_url,
         connections=settings.data_threads,
-        read_timeout=TIMEOUT_SECONDS,
+        read_timeout_seconds=TIMEOUT_SECONDS,
     )

@@ -15,7 +15,7 @@ from keyfence.auth.token_verifier import operator_verifier, tenant_verifier
 from keyfence.domain import BadDomains
 from keyfence.settings import BadSettings, Settings, load
 from keyfence.settings_checks import production_problems
-from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient, ambient_region
+from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient, find_default_region
 from keyfence.store.dynamodb.credentials import ProcessCredentials
 from keyfence.store.dynamodb.table_definition import AWS_ERRORS
 from keyfence_iam.boto_session import default_boto_session
@@ -41,7 +41,7 @@ def application() -> Starlette:
 
 def aws_access(settings: Settings) -> AwsAccess:
     """AWS, with the credentials that boto3 finds in the environment."""
-    region = settings.region or ambient_region()
+    region = settings.region or find_default_region()
     return AwsAccess(
         settings=settings,
         dynamodb=_connection_options(settings),
@@ -88,11 +88,11 @@ def _attempts(settings: Settings) -> Iterator[tuple[str, Callable[[], object]]]:
 
 def _connection_options(settings: Settings) -> ConnectionOptions:
     return ConnectionOptions(
-        region=settings.region or ambient_region(),
+        region=settings.region or find_default_region(),
         endpoint_url=settings.endpoint_url,
         connections=settings.data_threads,
-        connect_timeout=settings.connect_timeout,
-        read_timeout=settings.read_timeout,
+        connect_timeout_seconds=settings.connect_timeout,
+        read_timeout_seconds=settings.read_timeout,
     )
 
 
@@ -101,6 +101,6 @@ def _connect_sts(settings: Settings) -> StsClient:
         default_boto_session(),
         settings.roles or "",
         settings.table,
-        region=settings.region or ambient_region(),
+        region=settings.region or find_default_region(),
         endpoint_url=settings.sts_endpoint_url,
     )

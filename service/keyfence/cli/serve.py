@@ -92,9 +92,9 @@ def _checked_settings() -> "Settings":
 
 
 def _has_region(settings: "Settings") -> bool:
-    from keyfence.store.dynamodb.client import ambient_region
+    from keyfence.store.dynamodb.client import find_default_region
 
-    return bool(settings.region or ambient_region())
+    return bool(settings.region or find_default_region())
 
 
 def _startup_problems(settings: "Settings") -> list[str]:

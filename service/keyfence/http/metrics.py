@@ -122,7 +122,7 @@ class Metrics:
             UNITS: meter.units,
             READ_UNITS: {"": meter.read_units},
             WRITE_UNITS: {"": meter.write_units},
-            THROTTLED: {"": meter.throttled},
+            THROTTLED: {"": meter.throttled_calls},
             DENIED: {"": self._denied_calls},
             FOREIGN_ITEMS: {"": self._foreign_items},
             DIFFERENCES: self._differences,

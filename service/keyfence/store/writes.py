@@ -175,7 +175,7 @@ async def retry_if_stale(attempt: Callable[[], Awaitable[T]], expected_version: 
         try:
             return await attempt()
         except StaleWrite:
-            await asyncio.sleep(STALE_WRITE_RETRIES.backoff(number))
+            await asyncio.sleep(STALE_WRITE_RETRIES.backoff_seconds(number))
     raise Throttled("others keep changing the same item; retry shortly", retryAfterMs=RETRY_AFTER_MS)
 
 

@@ -113,7 +113,7 @@ class UsageLedger:
         counter = self.counter(tenant, operation)
         counter.read_units += spent.read_units
         counter.write_units += spent.write_units
-        counter.throttled_calls += spent.throttled
+        counter.throttled_calls += spent.is_throttled
 
     def accounts(self, tenant: TenantId | None) -> tuple["NonRequestAccount"]:
         """Return the account that is charged for calls outside requests. None is the control plane."""

@@ -111,12 +111,12 @@ async def test_the_retry_policy_gives_the_pauses(monkeypatch: pytest.MonkeyPatch
 
 @given(st.integers(0, 20), st.floats(0, 10), st.floats(0, 10))
 def test_a_pause_is_random_below_a_limit_that_doubles(attempt: int, first: float, longest: float) -> None:
-    pause = RetryPolicy(first_pause_seconds=first, max_pause_seconds=longest).backoff(attempt)
+    pause = RetryPolicy(first_pause_seconds=first, max_pause_seconds=longest).backoff_seconds(attempt)
     assert 0 <= pause <= min(longest, first * 2**attempt)
 
 
 def test_pauses_are_spread_over_the_whole_range() -> None:
-    pauses = [RetryPolicy(first_pause_seconds=1.0, max_pause_seconds=8.0).backoff(2) for _ in range(300)]
+    pauses = [RetryPolicy(first_pause_seconds=1.0, max_pause_seconds=8.0).backoff_seconds(2) for _ in range(300)]
     assert min(pauses) < 1
     assert max(pauses) > 3
 
@@ -149,7 +149,7 @@ async def test_a_failed_call_is_counted_with_what_it_consumed(code: str, throttl
         await caller(client, meter=meter).call("PutItem", {})
     assert meter.calls["PutItem"] == RETRY_POLICY.attempts
     assert meter.write_units == 2.0 * RETRY_POLICY.attempts
-    assert meter.throttled == (RETRY_POLICY.attempts if throttled else 0)
+    assert meter.throttled_calls == (RETRY_POLICY.attempts if throttled else 0)
 
 
 async def test_a_call_enters_the_call_limit_and_leaves_it_even_if_it_fails() -> None:

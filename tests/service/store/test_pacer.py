@@ -8,20 +8,20 @@ from keyfence.store.dynamodb.pacer import Pacer
 
 def test_without_a_limit_nobody_waits() -> None:
     rate = Pacer()
-    assert [rate.delay_for(1000) for _ in range(3)] == [0, 0, 0]
+    assert [rate.reserve(1000) for _ in range(3)] == [0, 0, 0]
 
 
 def test_each_waits_for_those_before_it() -> None:
     rate = Pacer(10, clock=lambda: 100.0)
-    assert [rate.delay_for(items) for items in (5, 20, 1)] == [0.0, 0.5, 2.5]
+    assert [rate.reserve(items) for items in (5, 20, 1)] == [0.0, 0.5, 2.5]
 
 
 def test_time_that_was_not_used_is_not_saved() -> None:
     now = [0.0]
     rate = Pacer(10, clock=lambda: now[0])
-    rate.delay_for(10)
+    rate.reserve(10)
     now[0] = 60.0
-    assert [rate.delay_for(10), rate.delay_for(10)] == [0.0, 1.0]
+    assert [rate.reserve(10), rate.reserve(10)] == [0.0, 1.0]
 
 
 @given(st.lists(st.tuples(st.floats(0, 5), st.integers(1, 100)), min_size=1, max_size=30), st.floats(1, 1000))
@@ -30,7 +30,7 @@ def test_the_rate_is_never_exceeded_since_the_beginning(calls: list[tuple[float,
     rate = Pacer(per_second, clock=lambda: now)
     for pause, items in calls:
         now += pause
-        start = now + rate.delay_for(items)
+        start = now + rate.reserve(items)
         assert passed <= per_second * start + 1e-6
         passed += items
 
@@ -38,4 +38,4 @@ def test_the_rate_is_never_exceeded_since_the_beginning(calls: list[tuple[float,
 async def test_waiting_is_real() -> None:
     rate = Pacer(1000)
     await rate.wait(10)
-    assert rate.delay_for(1) > 0
+    assert rate.reserve(1) > 0

@@ -111,7 +111,7 @@ async def test_a_call_that_waits_for_a_thread_until_its_location_expires_is_not_
 class Slow(InMemoryDynamoDB):
     """A client with one thread, which is blocked."""
 
-    threads: ConcurrencyLimit = field(default_factory=lambda: ConcurrencyLimit(1))
+    thread_limit: ConcurrencyLimit = field(default_factory=lambda: ConcurrencyLimit(1))
     go: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:

@@ -70,7 +70,7 @@ async def test_counts_are_stored_by_tenant_hour_and_operation() -> None:
     scene.work(ACMECORP)
     scene.ledger.counter(ACME, "unknown").refused += 2
     (account,) = scene.ledger.accounts(None)
-    account.add(ConsumedCapacity("GetItem", 1.0, 0.0, throttled=True))
+    account.add(ConsumedCapacity("GetItem", 1.0, 0.0, is_throttled=True))
     (account,) = scene.ledger.accounts(ACMECORP)
     account.add(ConsumedCapacity("GetItem", 8.0))
     await scene.flushing().flush()

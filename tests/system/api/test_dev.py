@@ -126,7 +126,7 @@ def test_data_of_another_version_is_refused_with_the_difference_and_what_to_do(t
     refused = subprocess.run(command, capture_output=True, text=True, timeout=START_SECONDS, check=False)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.splitlines()[-4:] == [
-        "The table keyfence differs:",
+        "The table keyfence differs from its definition:",
         "  the index GSI1 does not project totals",
         "  the key schema of GSI2 differs",
         f"Another version made it: delete {tmp_path} with all its data, or choose another with --data.",

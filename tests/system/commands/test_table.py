@@ -34,7 +34,7 @@ def test_a_missing_table_is_reported_created_and_then_as_defined() -> None:
     missing = run.invoke(app, ["table"])
     assert (missing.exit_code, missing.stderr.splitlines()[:2]) == (
         1,
-        ["The table by-command differs:", "  it does not exist"],
+        ["The table by-command differs from its definition:", "  it does not exist"],
     )
     assert "--create creates a missing table" in missing.stderr
     created = run.invoke(app, ["table", "--create"])
@@ -57,7 +57,7 @@ def test_a_table_that_differs_is_reported_with_what_to_do(engine_url: str, monke
     output = CliRunner().invoke(app, ["table", "--create"])
     assert (output.exit_code, output.stdout) == (1, "Found the table by-another-version.\n")
     assert output.stderr.splitlines()[:2] == [
-        "The table by-another-version differs:",
+        "The table by-another-version differs from its definition:",
         "  the index GSI3 does not project totals",
     ]
     assert "name another table with KEYFENCE_TABLE" in output.stderr

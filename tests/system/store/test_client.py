@@ -61,7 +61,7 @@ def url(script: Script) -> Iterator[str]:
 
 @pytest.fixture
 def client(url: str) -> Iterator[DynamoDbClient]:
-    made = DynamoDbClient(ConnectionOptions(region="eu-west-1", endpoint_url=url, read_timeout=5))
+    made = DynamoDbClient(ConnectionOptions(region="eu-west-1", endpoint_url=url, read_timeout_seconds=5))
     yield made
     made.close()
 
@@ -113,11 +113,15 @@ async def test_an_answer_with_a_wrong_checksum_is_a_lost_connection(client: Dyna
 async def test_a_refused_connection_and_a_timeout_are_lost_connections() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
-        slow = DynamoDbClient(ConnectionOptions(region="x", endpoint_url=f"http://127.0.0.1:{port}", read_timeout=0.2))
+        slow = DynamoDbClient(
+            ConnectionOptions(region="x", endpoint_url=f"http://127.0.0.1:{port}", read_timeout_seconds=0.2)
+        )
         with pytest.raises(DynamoDbError, match="ConnectionLost"):
             await slow.call("Query", {}, SOMEBODY)
         slow.close()
-    gone = DynamoDbClient(ConnectionOptions(region="x", endpoint_url=f"http://127.0.0.1:{port}", connect_timeout=0.2))
+    gone = DynamoDbClient(
+        ConnectionOptions(region="x", endpoint_url=f"http://127.0.0.1:{port}", connect_timeout_seconds=0.2)
+    )
     with pytest.raises(DynamoDbError, match="ConnectionLost"):
         await gone.call("Query", {}, SOMEBODY)
     gone.close()

@@ -62,7 +62,7 @@ class ReviewQueue:
             except StaleWrite:
                 if failed := next(failures):
                     random.shuffle(candidates)
-                    await asyncio.sleep(STALE_WRITE_RETRIES.backoff(failed))
+                    await asyncio.sleep(STALE_WRITE_RETRIES.backoff_seconds(failed))
                 continue
             if claimed:
                 return claimed

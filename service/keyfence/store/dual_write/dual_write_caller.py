@@ -128,7 +128,7 @@ class DualWriteCaller(DynamoDbCaller):
                 creates |= absent
                 dual = DualTransaction.for_tables(dual.actions, self.second_table, creates)
                 token = uuid.uuid4().hex
-            await asyncio.sleep(self.retry_policy.backoff(attempt))
+            await asyncio.sleep(self.retry_policy.backoff_seconds(attempt))
         raise AssertionError("the last attempt returns or raises")
 
     async def _transact_both(self, dual: DualTransaction, token: str, valid_until: float) -> Answer:

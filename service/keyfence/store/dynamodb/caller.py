@@ -1,4 +1,4 @@
-"""`DynamoDbCaller`: calls of one table handle, with credentials, limits, metering and retries."""
+"""`DynamoDbCaller`: makes the calls of one table handle, with credentials, limits, metering and retries."""
 
 import asyncio
 import time
@@ -19,6 +19,7 @@ from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
 
 CALL_RETRIES = RetryPolicy()
+"""For calls of requests, which a client waits for."""
 
 CredentialSource = Callable[[], Awaitable[Credentials]]
 CallLimit = AbstractAsyncContextManager[object]
@@ -28,22 +29,25 @@ log = structlog.get_logger(__name__)
 
 
 class ObservedCall(NamedTuple):
-    """A call as observers see it. `is_retry` if an earlier call with the same requests reached DynamoDB already."""
+    """A call, as an observer sees it."""
 
     tenant: TenantId | None
     operation: str
     parameters: Mapping[str, Any]
     is_retry: bool = False
+    """Whether an earlier call with the same requests reached DynamoDB already."""
 
 
 class CallObserver(Protocol):
-    """Hears of the result of every call. It must be fast, because calls wait for it."""
+    """Is called with the result of every call. An observer must be fast, because the call waits for it."""
 
     def on_answer(self, call: ObservedCall, answer: Mapping[str, Any]) -> None: ...
     def on_error(self, call: ObservedCall, error: DynamoDbError) -> None: ...
 
 
 class NoObserver:
+    """An observer that does nothing."""
+
     def on_answer(self, call: ObservedCall, answer: Mapping[str, Any]) -> None: ...
     def on_error(self, call: ObservedCall, error: DynamoDbError) -> None: ...
 
@@ -53,14 +57,14 @@ NO_OBSERVER: CallObserver = NoObserver()
 
 @runtime_checkable
 class RenewableCredentials(Protocol):
-    """A source of credentials that may have newer ones when DynamoDB denies a call."""
+    """A source of credentials that may have newer credentials after DynamoDB rejected the current ones."""
 
     async def replace(self, refused: Credentials) -> Credentials | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DynamoDbCaller:
-    """Makes the calls of one table handle, with the credentials of its fence."""
+    """Makes the calls of one table handle, with credentials that are limited to the handle's fence."""
 
     client: DynamoDb
     table: str
@@ -68,24 +72,28 @@ class DynamoDbCaller:
     meter: CapacityMeter = field(default_factory=CapacityMeter)
     retry_policy: RetryPolicy = CALL_RETRIES
     on_denied: Callable[[], None] = lambda: None
+    """Called when DynamoDB answers AccessDeniedException."""
     call_limit: CallLimit = UNLIMITED
-    """Every call enters this first, so that one tenant cannot occupy all threads of the client."""
+    """Every call enters this limit first, so that one tenant cannot occupy all threads of the client."""
     location: TenantLocation = field(default_factory=TenantLocation)
     clock: Callable[[], float] = time.monotonic
+    """The clock of `location.valid_until` and `location.leased_until`."""
     observer: CallObserver = NO_OBSERVER
 
     async def call(self, operation: str, parameters: Mapping[str, Any], *, is_retry: bool = False) -> Answer:
-        """Makes a call, and repeats it if the error is retryable. Raises DynamoDbError.
+        """Makes a call, and repeats it while the error is retryable. Raises DynamoDbError.
 
-        Transactions have a ClientRequestToken, so a repeated one does not write twice. Set `is_retry` for requests that
-        an earlier call left unprocessed."""
+        A repeated transaction does not write twice, because its parameters have a ClientRequestToken. `is_retry` is
+        True for requests that an earlier call left unprocessed."""
         return await self._call_until(operation, parameters, self.location.valid_until, is_retry=is_retry)
 
     async def _call_until(
         self, operation: str, parameters: Mapping[str, Any], valid_until: float, *, is_retry: bool = False
     ) -> Answer:
-        """Makes no attempt after `valid_until`: then the location that the parameters were made from has expired. The
-        caller's location may be a newer one by then, with other shards."""
+        """Makes a call with retries, but makes no attempt after `valid_until`.
+
+        `valid_until` is the end of the location that the parameters were made from. `self.location` may have been
+        extended since then, and may have other shards now."""
         call = ObservedCall(self.location.tenant, operation, parameters, is_retry)
         for attempt in range(self.retry_policy.attempts):
             try:
@@ -93,53 +101,59 @@ class DynamoDbCaller:
             except DynamoDbError as error:
                 self.observer.on_error(call, error)
                 if not error.rule.is_retryable or attempt == self.retry_policy.attempts - 1:
-                    self._report(operation, error)
+                    self._log_error(operation, error)
                     raise
-                if error.rule is not SERVICE_FAILURE:  # a call that failed on the way may not have reached a partition
+                # After a SERVICE_FAILURE it is unknown whether the call reached a partition.
+                if error.rule is not SERVICE_FAILURE:
                     call = call._replace(is_retry=True)
                 log.debug("dynamodb_retry", operation=operation, code=error.code, attempt=attempt + 1)
             else:
                 self.observer.on_answer(call, answer)
                 return answer
-            await asyncio.sleep(self.retry_policy.backoff(attempt))
+            await asyncio.sleep(self.retry_policy.backoff_seconds(attempt))
         raise AssertionError("a retry policy has at least one attempt")
 
     async def _attempt(self, operation: str, parameters: Mapping[str, Any], valid_until: float) -> Answer:
-        """Makes a call. If the session may be the reason for an error, makes it again in a newer session, if any."""
+        """Makes a call. If the session may be the reason for an error, and a newer session exists, makes it again."""
         credentials = await self.credentials()
         try:
             return await self._send(operation, parameters, credentials, valid_until)
         except DynamoDbError as error:
-            newer = await _replace(self.credentials, credentials) if error.rule.new_session_may_help else None
-            if newer is None:
+            if not error.rule.new_session_may_help:
+                raise
+            newer_credentials = await _replace_credentials(self.credentials, credentials)
+            if newer_credentials is None:
                 raise
             log.info("session_replaced", operation=operation, code=error.code)
-        return await self._send(operation, parameters, newer, valid_until)
+        return await self._send(operation, parameters, newer_credentials, valid_until)
 
     async def _send(
         self, operation: str, parameters: Mapping[str, Any], credentials: Credentials, valid_until: float
     ) -> Answer:
+        """Makes one HTTP call when the limits allow it, and counts its capacity."""
         metered = {**parameters, "ReturnConsumedCapacity": "TOTAL"}
         try:
-            async with self.call_limit, _threads(self.client):
+            async with self.call_limit, _thread_limit(self.client):
                 self._check_location(valid_until)
                 answer = await self.client.call(operation, metered, credentials)
                 self.meter.record(operation, answer)
         except DynamoDbError as error:
-            self.meter.record_error(operation, error.consumed_capacity, throttled=error.rule is THROTTLING)
+            self.meter.record_error(operation, error.consumed_capacity, is_throttled=error.rule is THROTTLING)
             raise
         return answer
 
     def _check_location(self, valid_until: float) -> None:
-        """Raises Throttled if the items may be elsewhere by now. This is the last step before a call."""
+        """Raises Throttled if the tenant's items may be in another table or shard by now.
+
+        It must be checked right before the call, because waiting for a limit takes time."""
         now = self.clock()
         if now > min(valid_until, self.location.valid_until):
             raise Throttled(self.location.expired_message, retryAfterMs=RETRY_AFTER_MS)
         if now > self.location.leased_until:
             raise Throttled(LEASE_LOST, retryAfterMs=RETRY_AFTER_MS)
 
-    def _report(self, operation: str, error: DynamoDbError) -> None:
-        """Logs the details that clients do not see. A condition that does not hold is no error of ours."""
+    def _log_error(self, operation: str, error: DynamoDbError) -> None:
+        """Logs the details that clients do not see. Failed conditions are part of normal work and not logged."""
         if error.code == "AccessDeniedException":
             log.error("dynamodb_denied", operation=operation, text=str(error))
             self.on_denied()
@@ -147,12 +161,14 @@ class DynamoDbCaller:
             log.error("dynamodb_refused", operation=operation, code=error.code, text=str(error))
 
 
-def _threads(client: DynamoDb) -> CallLimit:
-    """Returns the limit on the client's threads, if it has one. A check against a Protocol would be slow, and this runs
-    for every call."""
-    threads: CallLimit = getattr(client, "threads", UNLIMITED)
-    return threads
+def _thread_limit(client: DynamoDb) -> CallLimit:
+    """Returns the limit on the client's threads, if the client has one.
+
+    It uses getattr because every call runs this line: isinstance with a Protocol would be slow."""
+    limit: CallLimit = getattr(client, "thread_limit", UNLIMITED)
+    return limit
 
 
-async def _replace(source: object, refused: Credentials) -> Credentials | None:
+async def _replace_credentials(source: object, refused: Credentials) -> Credentials | None:
+    """Returns newer credentials, or None if the source cannot renew them."""
     return await source.replace(refused) if isinstance(source, RenewableCredentials) else None

@@ -9,16 +9,17 @@ from keyfence_iam.dynamodb.capacity import consumed_units
 
 
 class ConsumedCapacity(NamedTuple):
-    """The capacity units that one call consumed. `throttled` if DynamoDB refused the call because of its rate."""
+    """The capacity units that one call consumed."""
 
     operation: str
     read_units: float = 0.0
     write_units: float = 0.0
-    throttled: bool = False
+    is_throttled: bool = False
+    """Whether DynamoDB rejected the call because of its rate."""
 
 
 class CapacityAccount(Protocol):
-    """Is charged for calls, for example the usage of a tenant."""
+    """A sum that calls are charged to, for example the usage of a tenant."""
 
     def add(self, consumed: ConsumedCapacity) -> None: ...
 
@@ -28,28 +29,32 @@ class CapacityMeter:
     """Counts the calls of one table handle or one request, and charges them to its accounts."""
 
     calls: Counter[str] = field(default_factory=Counter)
+    """The number of calls, by operation."""
     units: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    """The read and write units together, by operation."""
     read_units: float = 0.0
     write_units: float = 0.0
-    throttled: int = 0
+    throttled_calls: int = 0
     accounts: tuple[CapacityAccount, ...] = ()
 
     def record(self, operation: str, answer: Mapping[str, Any]) -> None:
+        """Counts a call that DynamoDB answered."""
         self.add(consumed_capacity(operation, answer.get("ConsumedCapacity")))
 
-    def record_error(self, operation: str, consumed: object, *, throttled: bool) -> None:
-        """Counts a call that returned an error. Such a call may have consumed units too."""
-        self.add(consumed_capacity(operation, consumed)._replace(throttled=throttled))
+    def record_error(self, operation: str, consumed: object, *, is_throttled: bool) -> None:
+        """Counts a call that returned an error. A failed call may have consumed units too."""
+        self.add(consumed_capacity(operation, consumed)._replace(is_throttled=is_throttled))
 
     def add(self, consumed: ConsumedCapacity) -> None:
         self.calls[consumed.operation] += 1
         self.units[consumed.operation] += consumed.read_units + consumed.write_units
         self.read_units += consumed.read_units
         self.write_units += consumed.write_units
-        self.throttled += consumed.throttled
+        self.throttled_calls += consumed.is_throttled
         for account in self.accounts:
             account.add(consumed)
 
 
-def consumed_capacity(operation: str, consumed: Any) -> ConsumedCapacity:
-    return ConsumedCapacity(operation, *consumed_units(operation, consumed))
+def consumed_capacity(operation: str, reported: Any) -> ConsumedCapacity:
+    """Returns the units of an answer's ConsumedCapacity. They are 0 if the answer has none."""
+    return ConsumedCapacity(operation, *consumed_units(operation, reported))

@@ -5,24 +5,31 @@ from collections import deque
 
 
 class ConcurrencyLimit:
-    """A semaphore that is bound to no event loop, can change its limit, and knows how many wait for it."""
+    """A semaphore for `async with`, first come, first served.
+
+    Unlike asyncio.Semaphore it belongs to no event loop, its limit can change, and it can report how many tasks wait.
+    """
 
     __slots__ = ("_free", "_limit", "_waiters")
 
     def __init__(self, limit: int) -> None:
-        self._limit = self._free = limit
+        self._limit = limit
+        self._free = limit
+        """How many more tasks may enter. It is negative while more tasks are inside than a lowered limit allows."""
         self._waiters: deque[Future[None]] = deque()
 
     @property
     def waiting(self) -> int:
+        """The number of tasks that wait to enter."""
         return len(self._waiters)
 
     @property
     def is_idle(self) -> bool:
+        """Whether no task is inside."""
         return self._free == self._limit
 
     def resize(self, limit: int) -> None:
-        """Changes the limit. With a lower one, nobody enters until enough have left."""
+        """Changes the limit. If more tasks are inside than the new limit allows, no task enters until enough left."""
         self._free += limit - self._limit
         self._limit = limit
         while self._free > 0 and self._waiters:
@@ -45,13 +52,14 @@ class ConcurrencyLimit:
         self._release()
 
     def _cancel(self, waiter: "Future[None]") -> None:
-        """Removes a waiter. If it was admitted just before it was cancelled, the next waiter is admitted instead."""
+        """Removes a cancelled waiter. If the waiter was admitted just before, its place goes to the next waiter."""
         if waiter in self._waiters:
             self._waiters.remove(waiter)
         elif not waiter.cancelled():
             self._release()
 
     def _release(self) -> None:
+        """Gives one place to the first task that still waits, or makes it free if no task waits."""
         while self._free >= 0 and self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():

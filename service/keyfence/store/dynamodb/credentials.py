@@ -1,4 +1,4 @@
-"""Credentials that calls are signed with: STS sessions of one tenant or of the control plane, or the process's own."""
+"""Sources of the credentials that calls are signed with: STS sessions for one fence, or the process's own."""
 
 import asyncio
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from keyfence_iam.tenant import TenantId
 
 @dataclass(frozen=True, slots=True)
 class TenantCredentials:
-    """Sessions for requests. A handle that only reads gets a session that cannot write, and every session is limited
+    """Sessions for requests. A table handle that only reads gets a session that cannot write. Every session is limited
     to the tables that contain the tenant's items."""
 
     sessions: SessionCache
@@ -39,7 +39,7 @@ class TenantCredentials:
 
 @dataclass(frozen=True, slots=True)
 class MigratorCredentials:
-    """Sessions for jobs. The migrator acts as a tenant through a role of its own, which a suspension does not deny."""
+    """Sessions for jobs. They use another role, the migrator, so that jobs continue while a tenant is suspended."""
 
     sessions: SessionCache
 
@@ -47,7 +47,7 @@ class MigratorCredentials:
         self, tenant: TenantId, *, writes: bool, table_access: TableAccess = TableAccess.POOL
     ) -> CredentialSource:
         if not writes:
-            raise TypeError("the migrator has sessions that write only; ask for writes=True")
+            raise TypeError("every session of the migrator can write; pass writes=True")
         return SessionCredentials(self.sessions, migration_session(tenant, table_access=table_access))
 
     def for_control_plane(self, *, writes: bool) -> CredentialSource:
@@ -56,7 +56,7 @@ class MigratorCredentials:
 
 @dataclass(frozen=True, slots=True)
 class SessionCredentials:
-    """Credentials of one kind of session, from the cache of sessions."""
+    """Returns the credentials of one session, from the cache of sessions."""
 
     sessions: SessionCache
     spec: SessionSpec
@@ -65,25 +65,27 @@ class SessionCredentials:
         try:
             return await self.sessions.credentials(self.spec)
         except SessionThrottled as error:
-            wait = ceil(error.retry_after * 1000)
-            raise Throttled("too many new sessions are being requested; retry shortly", retryAfterMs=wait) from None
+            wait_ms = ceil(error.retry_after * 1000)
+            raise Throttled("too many new sessions are being requested; retry shortly", retryAfterMs=wait_ms) from None
         except SessionUnavailable as error:
             raise Internal(f"no session of {self.spec.role} for {self.spec.tenant}: {error}") from error
 
     async def replace(self, refused: Credentials) -> Credentials | None:
+        """Returns the credentials of a newer session than the refused one, or None if there is none."""
         return await self.sessions.replace(self.spec, refused)
 
 
 class BotoSession(Protocol):
-    """The part of a boto3 session that `ProcessCredentials` uses."""
+    """The method of a boto3 session that `ProcessCredentials` uses."""
 
     def get_credentials(self) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessCredentials:
-    """The credentials of the process itself. boto3 renews them before they expire, which can be a blocking
-    call, so they are read in a thread."""
+    """Returns the credentials of the process itself.
+
+    boto3 renews them before they expire. That can be a blocking call, so they are read in a thread."""
 
     session: BotoSession
 
@@ -91,7 +93,8 @@ class ProcessCredentials:
         return await asyncio.to_thread(self._read)
 
     def _read(self) -> Credentials:
-        if (found := self.session.get_credentials()) is None:
+        credentials = self.session.get_credentials()
+        if credentials is None:
             raise Internal("boto3 finds no AWS credentials for this process")
-        frozen = found.get_frozen_credentials()
+        frozen = credentials.get_frozen_credentials()
         return Credentials(frozen.access_key, frozen.secret_key, frozen.token)

@@ -1,4 +1,4 @@
-"""The table from AWS error codes to Keyfence's errors, and which errors are worth a retry."""
+"""The mapping from AWS error codes to Keyfence's errors, and which codes are retried."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,59 +6,66 @@ from dataclasses import dataclass
 from keyfence.errors import Conflict, Forbidden, Internal, KeyfenceError, Throttled
 
 RETRY_AFTER_MS = 200
+"""How long a client should wait before it repeats a throttled request. A short burst of calls is over by then."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorRule:
-    """The meaning of an AWS error code: the error to raise, and whether the same call may succeed if it is repeated."""
+    """The meaning of an AWS error code."""
 
-    error: Callable[[str], KeyfenceError]
+    make_error: Callable[[str], KeyfenceError]
+    """Returns the error that the service raises, from the text of the AWS error."""
     is_retryable: bool = False
+    """Whether the same call may succeed when it is repeated."""
     new_session_may_help: bool = False
-    """Whether the call may succeed in another session: this one may be revoked or expired."""
+    """Whether the call may succeed with a newer session, because the current one may be revoked or expired."""
 
 
 class DynamoDbError(Exception):
-    """An error that DynamoDB returned: its code and its message."""
+    """An error that DynamoDB returned, or "ConnectionLost" if it did not answer."""
 
     def __init__(self, code: str, message: str, reasons: tuple[str, ...] = (), consumed: object = None) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.cancellation_reasons = reasons
-        """For a canceled transaction: one code for each item, 'None' (a text) if the item was not the reason."""
+        """For a canceled transaction: one code for each action. The text 'None' means: not the reason."""
         self.consumed_capacity = consumed
-        """What the call consumed although it failed, if the answer says so."""
+        """The ConsumedCapacity of the failed call, or None if the answer has none."""
 
     @property
     def rule(self) -> ErrorRule:
         if self.code == "TransactionCanceledException":
-            return _canceled(self.cancellation_reasons)
+            return _cancellation_rule(self.cancellation_reasons)
         return ERROR_RULES.get(self.code, UNKNOWN_ERROR)
 
     def as_keyfence_error(self) -> KeyfenceError:
-        return self.rule.error(str(self))
+        return self.rule.make_error(str(self))
 
 
-def _throttled(_text: str) -> KeyfenceError:
+def _throttled_error(_text: str) -> KeyfenceError:
     return Throttled("the table is too busy at the moment; retry shortly", retryAfterMs=RETRY_AFTER_MS)
 
 
-def _contended(_text: str) -> KeyfenceError:
+def _contention_error(_text: str) -> KeyfenceError:
     return Throttled("others are changing the same items at the moment; retry shortly", retryAfterMs=RETRY_AFTER_MS)
 
 
-def _conflict(_text: str) -> KeyfenceError:
+def _conflict_error(_text: str) -> KeyfenceError:
     return Conflict("the item is no longer in the state that this change needs")
 
 
-def _denied(_text: str) -> KeyfenceError:
+def _denied_error(_text: str) -> KeyfenceError:
     return Forbidden("this tenant's credentials do not allow this")
 
 
 UNKNOWN_ERROR = ErrorRule(Internal)
-THROTTLING = ErrorRule(_throttled, is_retryable=True)
-CONTENTION = ErrorRule(_contended, is_retryable=True)
+"""For codes that are not listed below."""
+THROTTLING = ErrorRule(_throttled_error, is_retryable=True)
+"""The table or a partition has too many calls."""
+CONTENTION = ErrorRule(_contention_error, is_retryable=True)
+"""Another transaction writes the same items."""
 SERVICE_FAILURE = ErrorRule(Internal, is_retryable=True)
+"""DynamoDB failed or could not be reached."""
 
 ERROR_RULES: Mapping[str, ErrorRule] = {
     "ProvisionedThroughputExceededException": THROTTLING,
@@ -73,8 +80,8 @@ ERROR_RULES: Mapping[str, ErrorRule] = {
     "ServiceUnavailable": SERVICE_FAILURE,
     "ServiceUnavailableException": SERVICE_FAILURE,
     "ConnectionLost": SERVICE_FAILURE,
-    "ConditionalCheckFailedException": ErrorRule(_conflict),
-    "AccessDeniedException": ErrorRule(_denied, new_session_may_help=True),
+    "ConditionalCheckFailedException": ErrorRule(_conflict_error),
+    "AccessDeniedException": ErrorRule(_denied_error, new_session_may_help=True),
     "ExpiredTokenException": ErrorRule(Internal, new_session_may_help=True),
     "UnrecognizedClientException": ErrorRule(Internal, new_session_may_help=True),
     "InvalidSignatureException": ErrorRule(Internal),
@@ -84,15 +91,17 @@ ERROR_RULES: Mapping[str, ErrorRule] = {
 }
 
 CANCELLATION_RULES: Mapping[str, ErrorRule] = {
-    "ConditionalCheckFailed": ErrorRule(_conflict),
+    "ConditionalCheckFailed": ErrorRule(_conflict_error),
     "TransactionConflict": CONTENTION,
     "ThrottlingError": THROTTLING,
     "ProvisionedThroughputExceeded": THROTTLING,
 }
+"""The meaning of the codes in the CancellationReasons of a TransactionCanceledException."""
 
 
-def _canceled(reasons: tuple[str, ...]) -> ErrorRule:
-    """Returns the rule of the first reason that is not retryable: it would fail again. Otherwise the first rule."""
+def _cancellation_rule(reasons: tuple[str, ...]) -> ErrorRule:
+    """Returns the rule of the first reason that is not retryable, because a repeated transaction would fail again. If
+    all reasons are retryable, returns the rule of the first one."""
     rules = [CANCELLATION_RULES.get(reason, UNKNOWN_ERROR) for reason in reasons if reason != "None"]
-    final = [rule for rule in rules if not rule.is_retryable]
-    return (final or rules or [UNKNOWN_ERROR])[0]
+    final_rules = [rule for rule in rules if not rule.is_retryable]
+    return (final_rules or rules or [UNKNOWN_ERROR])[0]

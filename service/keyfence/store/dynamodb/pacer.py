@@ -1,4 +1,4 @@
-"""`Pacer`: spreads work evenly over time, up to a number of items per second."""
+"""`Pacer`: spreads work evenly over time, up to a number of items or capacity units per second."""
 
 import asyncio
 import time
@@ -8,21 +8,24 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Pacer:
-    """Limits a rate of items or units per second, evenly, whatever the number of waiting tasks. None: no limit."""
+    """Limits a rate. All tasks that share a pacer share its rate."""
 
     per_second: float | None = None
+    """Items or capacity units per second. None means no limit."""
     clock: Callable[[], float] = time.monotonic
-    _free_at: float = 0.0
+    _reserved_until: float = 0.0
+    """The time, by `clock`, at which the items reserved so far are done at this rate."""
 
     async def wait(self, items: float) -> None:
-        if delay := self.delay_for(items):
+        """Waits until this many items may be processed."""
+        if delay := self.reserve(items):
             await asyncio.sleep(delay)
 
-    def delay_for(self, items: float) -> float:
-        """Reserves the next free time for these items. Returns the seconds until then."""
+    def reserve(self, items: float) -> float:
+        """Reserves the next free time for this many items. Returns the seconds until that time begins."""
         if self.per_second is None:
             return 0.0
         now = self.clock()
-        start = max(now, self._free_at)
-        self._free_at = start + items / self.per_second
+        start = max(now, self._reserved_until)
+        self._reserved_until = start + items / self.per_second
         return start - now

@@ -1,4 +1,7 @@
-"""`RetryPolicy`: how often a call is tried, and the pauses between its attempts."""
+"""`RetryPolicy`: how often an operation is tried, and how long to wait between attempts.
+
+`DynamoDbCaller.call` retries calls with it, `batches` retries unprocessed requests, and `writes` retries stale writes.
+"""
 
 import random
 from dataclasses import dataclass
@@ -6,16 +9,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often something is tried, and how long the pauses between attempts can be, in seconds."""
+    """The maximum number of attempts, and the limits of the pauses between them.
+
+    The defaults are for requests: the five pauses together take less than one second, so a client can wait for them."""
 
     attempts: int = 6
     first_pause_seconds: float = 0.025
     max_pause_seconds: float = 1.0
 
-    def backoff(self, attempt: int) -> float:
-        """Returns the pause after an attempt, counted from 0: random, up to a limit that doubles with every attempt."""
-        return random.uniform(0, min(self.max_pause_seconds, self.first_pause_seconds * 2**attempt))  # noqa: S311
+    def backoff_seconds(self, attempt: int) -> float:
+        """Returns a random pause after an attempt. Attempts are numbered from 0, and each doubles the longest pause."""
+        longest = min(self.max_pause_seconds, self.first_pause_seconds * 2**attempt)
+        return random.uniform(0, longest)  # noqa: S311
 
 
 BACKGROUND_RETRIES = RetryPolicy(attempts=12, first_pause_seconds=0.05, max_pause_seconds=5.0)
-"""For work that no client waits for, such as jobs and imports."""
+"""For jobs and imports: no client waits for them, so they can wait until a throttled table has capacity again."""

@@ -1,4 +1,4 @@
-"""The definition of the table; creating and checking it, and the silo tables of tenants."""
+"""The definition of the table, and the admin calls that create, check and delete the pool table and silo tables."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 
 
 AWS_ERRORS = (ClientError, BotoCoreError)
-"""What boto3 raises if AWS cannot be reached or returns an error."""
+"""The errors that boto3 raises if AWS cannot be reached or returns an error."""
 
 
 class TableDiffers(KeyfenceError):
     """The table does not exist or does not fit its definition. The message has a line for each difference."""
+
+
+_WAITER_CONFIG: Any = {"Delay": 1, "MaxAttempts": 120}
+"""boto3 looks every second, for at most two minutes, whether a table has been created or deleted."""
 
 
 def definition(table: str, projections: Projections) -> dict[str, Any]:
@@ -38,12 +42,12 @@ def definition(table: str, projections: Projections) -> dict[str, Any]:
         "BillingMode": "PAY_PER_REQUEST",
         "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in names],
         "KeySchema": _key_schema("table"),
-        "GlobalSecondaryIndexes": [_index(index, projections.get(index, ())) for index in INDEXES],
+        "GlobalSecondaryIndexes": [_index_definition(index, projections.get(index, ())) for index in INDEXES],
         "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
     }
 
 
-def _index(index: Index, attributes: Sequence[str]) -> dict[str, Any]:
+def _index_definition(index: Index, attributes: Sequence[str]) -> dict[str, Any]:
     included = {"ProjectionType": "INCLUDE", "NonKeyAttributes": sorted(attributes)}
     projection = included if attributes else {"ProjectionType": "KEYS_ONLY"}
     return {"IndexName": index.upper(), "KeySchema": _key_schema(index), "Projection": projection}
@@ -73,7 +77,7 @@ class TableAdmin:
         projections: Projections,
         credentials: Credentials | None = None,
     ) -> "TableAdmin":
-        """Uses the given credentials, or those that boto3 finds."""
+        """Connects with these credentials, or with those that boto3 finds."""
         config = client_config(
             options.endpoint_url,
             connect_timeout=5,
@@ -87,51 +91,50 @@ class TableAdmin:
         return cls(client, table, projections)
 
     def create(self) -> bool:
-        """Creates the table and waits until it can be used. Returns False if it exists already. In both cases enables
-        time to live and point-in-time recovery."""
+        """Creates the table and waits until it can be used. Returns False if the table exists already.
+
+        Also enables time to live and point-in-time recovery, on an existing table too."""
         try:
             self.client.create_table(**definition(self.table, self.projections))
         except ClientError as error:
             if error.response["Error"]["Code"] != "ResourceInUseException":
                 raise
-            created = False
+            is_new = False
         else:
-            created = True
-        self.client.get_waiter("table_exists").wait(TableName=self.table, WaiterConfig={"Delay": 1, "MaxAttempts": 120})
+            is_new = True
+        self.client.get_waiter("table_exists").wait(TableName=self.table, WaiterConfig=_WAITER_CONFIG)
         self._enable_ttl()
         self._try_enable_recovery()
-        return created
+        return is_new
 
     def drop(self) -> None:
-        """Deletes the table, if it exists, and waits until it is gone."""
+        """Deletes the table, if it exists, and waits until the deletion is complete."""
         try:
             self.client.delete_table(TableName=self.table)
         except self.client.exceptions.ResourceNotFoundException:
             return
-        waiter = self.client.get_waiter("table_not_exists")
-        waiter.wait(TableName=self.table, WaiterConfig={"Delay": 1, "MaxAttempts": 120})
+        self.client.get_waiter("table_not_exists").wait(TableName=self.table, WaiterConfig=_WAITER_CONFIG)
 
     def check(self) -> None:
         """Raises TableDiffers if the table does not fit its definition."""
-        if problems := self.differences():
-            raise TableDiffers(
-                "\n".join((f"The table {self.table} differs:", *(f"  {problem}" for problem in problems)))
-            )
+        if differences := self.differences():
+            lines = (f"The table {self.table} differs from its definition:", *(f"  {line}" for line in differences))
+            raise TableDiffers("\n".join(lines))
 
     def differences(self) -> list[str]:
-        """Returns the differences between the table and its definition, each as a clause."""
+        """Returns one line for each difference between the table and its definition."""
         try:
-            found = self.client.describe_table(TableName=self.table)["Table"]
+            actual = self.client.describe_table(TableName=self.table)["Table"]
         except self.client.exceptions.ResourceNotFoundException:
             return ["it does not exist"]
         expected = definition(self.table, self.projections)
-        present = {index["IndexName"]: index for index in found.get("GlobalSecondaryIndexes", [])}
-        problems = [] if _same_keys(found, expected) else ["the table's key schema differs"]
+        actual_indexes = {index["IndexName"]: index for index in actual.get("GlobalSecondaryIndexes", [])}
+        differences = [] if _has_same_keys(actual, expected) else ["the table's key schema differs"]
         for index in expected["GlobalSecondaryIndexes"]:
-            problems += _index_differences(index, present.get(index["IndexName"]))
-        if not found.get("StreamSpecification", {}).get("StreamEnabled"):
-            problems.append("the table has no stream")
-        return problems + self._ttl_differences()
+            differences += _index_differences(index, actual_indexes.get(index["IndexName"]))
+        if not actual.get("StreamSpecification", {}).get("StreamEnabled"):
+            differences.append("the table has no stream")
+        return differences + self._ttl_differences()
 
     def _enable_ttl(self) -> None:
         if self._ttl_differences():
@@ -139,7 +142,7 @@ class TableAdmin:
             self.client.update_time_to_live(TableName=self.table, TimeToLiveSpecification=specification)
 
     def _try_enable_recovery(self) -> None:
-        """Enables point-in-time recovery, unless the engine has none: local engines need not support it."""
+        """Enables point-in-time recovery, if the engine supports it. Local engines may not."""
         try:
             self._enable_recovery()
         except ClientError as error:
@@ -154,39 +157,39 @@ class TableAdmin:
             )
 
     def _ttl_differences(self) -> list[str]:
-        found = self.client.describe_time_to_live(TableName=self.table)["TimeToLiveDescription"]
-        enabled = found.get("TimeToLiveStatus") in {"ENABLED", "ENABLING"} and found.get("AttributeName") == "ttl"
-        return [] if enabled else ["time to live is not enabled on the attribute ttl"]
+        actual = self.client.describe_time_to_live(TableName=self.table)["TimeToLiveDescription"]
+        is_enabled = actual.get("TimeToLiveStatus") in {"ENABLED", "ENABLING"} and actual.get("AttributeName") == "ttl"
+        return [] if is_enabled else ["time to live is not enabled on the attribute ttl"]
 
 
-def _same_keys(found: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
-    return bool(found["KeySchema"] == expected["KeySchema"])
+def _has_same_keys(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
+    return bool(actual["KeySchema"] == expected["KeySchema"])
 
 
-def _index_differences(expected: Mapping[str, Any], found: Mapping[str, Any] | None) -> list[str]:
+def _index_differences(expected: Mapping[str, Any], actual: Mapping[str, Any] | None) -> list[str]:
     name = expected["IndexName"]
-    if found is None:
+    if actual is None:
         return [f"the index {name} is missing"]
-    problems = [] if _same_keys(found, expected) else [f"the key schema of {name} differs"]
-    projected = set(found.get("Projection", {}).get("NonKeyAttributes", []))
-    if found.get("Projection", {}).get("ProjectionType") != "ALL" and (
-        missing := set(expected["Projection"].get("NonKeyAttributes", [])) - projected
-    ):
-        problems.append(f"the index {name} does not project {', '.join(sorted(missing))}")
-    return problems
+    differences = [] if _has_same_keys(actual, expected) else [f"the key schema of {name} differs"]
+    projection = actual.get("Projection", {})
+    if projection.get("ProjectionType") != "ALL":
+        needed = set(expected["Projection"].get("NonKeyAttributes", []))
+        if missing := needed.difference(projection.get("NonKeyAttributes", [])):
+            differences.append(f"the index {name} does not project {', '.join(sorted(missing))}")
+    return differences
 
 
 @dataclass(frozen=True, slots=True)
 class SiloTables:
-    """Creates and deletes the tables of single tenants (silos), with the definition of the shared table (the pool)."""
+    """Creates and deletes the tables of single tenants (silos), with the same definition as the shared table (pool)."""
 
     options: ConnectionOptions
-    pool: str
+    pool_table: str
     projections: Projections
     credentials: CredentialSource
 
     async def create(self, tenant: TenantId) -> None:
-        """Creates the table, if it does not exist. Raises TableDiffers if it exists with another definition."""
+        """Creates the tenant's table if there is none. Raises TableDiffers if it exists with another definition."""
         admin = await self._admin(tenant)
         await asyncio.to_thread(admin.create)
         await asyncio.to_thread(admin.check)
@@ -197,5 +200,5 @@ class SiloTables:
     async def _admin(self, tenant: TenantId) -> TableAdmin:
         credentials = await self.credentials()
         return await asyncio.to_thread(
-            TableAdmin.connect, self.options, silo_table(self.pool, tenant), self.projections, credentials
+            TableAdmin.connect, self.options, silo_table(self.pool_table, tenant), self.projections, credentials
         )
