@@ -1,7 +1,9 @@
-"""A local AWS endpoint before any DynamoDB engine: signatures, STS, IAM policies, faults and partition limits.
+"""The gate: a local AWS endpoint in front of a DynamoDB engine.
 
-`Account`, `Gate`, `Fault` and `PartitionLimits` are loaded on first use: the server needs uvicorn, and commands that
-only derive credentials must start without it.
+The gate verifies signatures, answers calls to STS and IAM, evaluates policies, injects faults and limits partitions.
+
+`Account`, `Gate`, `Fault` and `PartitionLimits` are imported when they are first used: `Gate` imports uvicorn, and
+commands that only derive credentials must start without uvicorn.
 """
 
 from importlib import import_module
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Account", "Fault", "Gate", "PartitionLimits"]
 
-_MODULES = {
+_MODULES_BY_NAME = {
     "Account": "keyfence_iam.gate.account.account",
     "Fault": "keyfence_iam.gate.faults",
     "Gate": "keyfence_iam.gate.gate",
@@ -24,6 +26,6 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return getattr(import_module(_MODULES[name]), name)
+    if name in _MODULES_BY_NAME:
+        return getattr(import_module(_MODULES_BY_NAME[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,7 @@
-"""`GateApp`: the ASGI application. Health check, signature check, dispatch by AWS service, traffic report."""
+"""`GateApp`: the ASGI application of the gate.
+
+It verifies the signature of a request and passes the request to the API of its AWS service: DynamoDB, STS or IAM.
+"""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -25,23 +28,27 @@ from keyfence_iam.gate.http.messages import (
     read_request,
 )
 from keyfence_iam.gate.http.query_protocol import QueryForm
-from keyfence_iam.gate.iam_api import VERSION, RolePolicyApi
+from keyfence_iam.gate.iam_api import IAM_VERSION, RolePolicyApi
 from keyfence_iam.gate.settings import GateSettings
 from keyfence_iam.gate.sigv4 import SignatureError, SignatureVerifier
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 TRAFFIC_PATH = b"/traffic"
+"""The path of the report on the traffic of partitions. It is the gate's own: AWS has no such path."""
 ABORT_CONNECTION = "keyfence.abort_connection"
-"""The ASGI extension by which the application closes a connection without a response."""
+"""The name of the ASGI extension with which the application closes a connection without a response."""
 HEALTHY = HttpResponse(200, [(b"content-type", b"text/plain"), (b"content-length", b"8")], b"healthy\n")
 ENGINE_REGIONS = frozenset({"dynoxide", "ddblocal"})
-"""Regions that engines write into ARNs, whatever the real region is. AWS has no regions of these names."""
-CLOSE: Headers = [(b"connection", b"close")]
+"""The names that local engines write into ARNs in the place of the region. No region of AWS has such a name."""
+CLOSE_CONNECTION: Headers = [(b"connection", b"close")]
 
 
 class GateApp:
-    """An unexpected exception in here becomes the server's status 500. Nothing has been forwarded then."""
+    """Answers every HTTP request of the gate.
+
+    The server answers an unexpected exception with status 500. A call that raises one is not forwarded to the engine.
+    """
 
     def __init__(self, settings: GateSettings, engine: EngineClient) -> None:
         account = settings.sessions.account
@@ -50,7 +57,7 @@ class GateApp:
         )
         self._settings, self._engine = settings, engine
         self._verifier = SignatureVerifier(settings.sessions, region=account.region)
-        self._role_policies = RolePolicyApi(settings)
+        self._iam = RolePolicyApi(settings)
         self._dynamodb = DynamoDBApi(settings, engine, arns)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -76,8 +83,8 @@ class GateApp:
 
     async def _dispatch(self, request: HttpRequest) -> HttpResponse:
         if request.method == "GET" and request.path in {b"/", TRAFFIC_PATH}:
-            return HEALTHY if request.path == b"/" else self._traffic(request)
-        service = _service(request)
+            return HEALTHY if request.path == b"/" else self._traffic_report(request)
+        service = _requested_service(request)
         try:
             session = self._verifier.verify(request, service)
         except SignatureError as error:
@@ -85,21 +92,21 @@ class GateApp:
         if request.method != "POST" or request.path != b"/" or request.query:
             return dynamodb_error("UnknownOperationException", status=404)
         if service == "sts":
-            return await self._sts(request, session)
+            return await self._call_sts(request, session)
         if service == "iam":
-            return await self._role_policies.respond(request, session)
+            return await self._iam.respond(request, session)
         return await self._dynamodb.respond(
-            DynamoDBCall(request=request, operation=_operation(request), session=session)
+            DynamoDBCall(request=request, operation=_requested_operation(request), session=session)
         )
 
-    def _traffic(self, request: HttpRequest) -> HttpResponse:
+    def _traffic_report(self, request: HttpRequest) -> HttpResponse:
         try:
             session = self._verifier.verify(request, "dynamodb")
         except SignatureError as error:
             return error.response("dynamodb")
         return traffic_response(session, self._settings)
 
-    async def _sts(self, request: HttpRequest, session: Session) -> HttpResponse:
+    async def _call_sts(self, request: HttpRequest, session: Session) -> HttpResponse:
         response = sts_api.sts_response(request, session, self._settings.sessions)
         if response.status == 200:
             faults = self._settings.faults.due_faults("sts", sts_api.action_of(request.body))
@@ -109,7 +116,10 @@ class GateApp:
 
 
 def traffic_response(session: Session, settings: GateSettings) -> HttpResponse:
-    """Only the traffic role may read the report, in a session without session policies: keys may name people."""
+    """Returns the traffic report, or an error if the session may not read it.
+
+    Only sessions of the traffic role without session policies may read it: partition keys can contain personal data.
+    """
     role, prefix = settings.traffic_role, settings.sessions.account.role_prefix
     if role is None or session.role.name != f"{prefix}{role}" or session.policies is not None:
         return dynamodb_error("AccessDeniedException", f"Only the role {role} may read the traffic of partitions.")
@@ -118,14 +128,17 @@ def traffic_response(session: Session, settings: GateSettings) -> HttpResponse:
     return json_response(settings.limits.traffic_report(), 200)
 
 
-def _service(request: HttpRequest) -> str:
-    """AWS has a host for each service. The gate has one for all and decides by the form of the request."""
+def _requested_service(request: HttpRequest) -> str:
+    """Returns `dynamodb`, `sts` or `iam`.
+
+    AWS has a host for each service. The gate has one host for all services and looks at the headers and the body.
+    """
     if any(name == b"x-amz-target" for name, _ in request.headers):
         return "dynamodb"
-    return "iam" if QueryForm.find_version(request.body) == VERSION else "sts"
+    return "iam" if QueryForm.find_version(request.body) == IAM_VERSION else "sts"
 
 
-def _operation(request: HttpRequest) -> str:
+def _requested_operation(request: HttpRequest) -> str:
     if not CONTENT_TYPE.fullmatch(request.header(b"content-type") or b""):
         raise ResponseError(dynamodb_error("UnknownOperationException", status=404))
     operation = operation_of_target(request.header(b"x-amz-target") or b"")
@@ -135,12 +148,18 @@ def _operation(request: HttpRequest) -> str:
 
 
 async def _abort(scope: Scope, receive: Receive) -> None:
-    """To the server this looks like a client that disconnected, for which it expects no response."""
+    """Closes the connection without a response.
+
+    uvicorn expects no response after the event `http.disconnect`, so this function waits for the event.
+    """
     scope["extensions"][ABORT_CONNECTION]["now"]()
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 def _with_close(response: HttpResponse) -> HttpResponse:
-    """The rest of the request was not read. On an open connection it would be taken for the next request."""
-    return HttpResponse(response.status, [*response.headers, *CLOSE], response.body)
+    """Returns the response with the header that closes the connection.
+
+    The body was not read to its end. On an open connection, its rest would be read as the next request.
+    """
+    return HttpResponse(response.status, [*response.headers, *CLOSE_CONNECTION], response.body)

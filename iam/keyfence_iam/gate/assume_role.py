@@ -1,4 +1,4 @@
-"""AssumeRole without HTTP: checks a request against the policies and limits, and issues the session."""
+"""`assume_role`: authorizes an AssumeRole request by policies, checks its limits, and issues the session."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,11 +15,12 @@ from keyfence_iam.policy import Policy
 from keyfence_iam.policy.role import MAX_CHAINED_SESSION
 
 MIN_DURATION, MAX_DURATION, DEFAULT_DURATION = 900, 43_200, 3_600
+"""The limits and the default of DurationSeconds on AWS, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssumeRoleRequest:
-    """Valid parameters of AssumeRole. Whether the caller may make this call is not yet checked."""
+    """The parameters of AssumeRole. Each parameter is valid, but the request is not yet authorized."""
 
     role_arn: str
     session_name: str
@@ -27,10 +28,13 @@ class AssumeRoleRequest:
     tags: Mapping[str, str] = field(default_factory=dict)
     transitive_tag_keys: tuple[str, ...] = ()
     policy: str | None = None
+    """The session policy, as JSON text."""
     policy_arns: tuple[str, ...] = ()
+    """The ARNs of managed policies that also limit the session."""
     external_id: str | None = None
     source_identity: str | None = None
     minimum_token_size: int = 0
+    """In characters."""
 
 
 def assume_role(
@@ -41,16 +45,20 @@ def assume_role(
     source_ip: str = "127.0.0.1",
     secure_transport: bool = False,
 ) -> IssuedSession:
-    """Issues the session or raises QueryError. The caller is always a session, so this is always role chaining."""
+    """Issues the session, or raises QueryError.
+
+    The caller is always a session of another role. AWS calls this role chaining and limits such sessions to one hour.
+    """
     account, now = sessions.account, sessions.clock()
     role = account.find_role(request.role_arn)
     if role is None:
         raise access_denied(caller.arn, "sts:AssumeRole", request.role_arn)
-    source_identity = _source_identity(request, caller)
+    source_identity = _resulting_source_identity(request, caller)
     inherited_tags = _inherited_tags(request, caller)
     caller_context = caller.context(now, source_ip=source_ip, secure_transport=secure_transport, region=account.region)
     context = {**caller_context, **_request_context(request, role, source_identity)}
-    _authorize(caller, role, context, _actions(source_identity, tagged=bool(request.tags or inherited_tags)))
+    actions = _required_actions(source_identity, is_tagged=bool(request.tags or inherited_tags))
+    _authorize(caller, role, context, actions)
     _check_duration(request.duration_seconds, role)
     _check_policy_arns(request, sessions)
     claims = SessionClaims(
@@ -68,8 +76,8 @@ def assume_role(
     return _issue(claims, sessions, request.minimum_token_size)
 
 
-def _source_identity(request: AssumeRoleRequest, caller: Session) -> str | None:
-    """Once a session has a source identity, all sessions that it assumes have the same."""
+def _resulting_source_identity(request: AssumeRoleRequest, caller: Session) -> str | None:
+    """Returns the source identity of the new session. A source identity that the caller has is always inherited."""
     requested, inherited = request.source_identity, caller.claims.source_identity
     if requested is not None and inherited is not None and requested != inherited:
         raise validation_error("The source identity is already set for this assume role session")
@@ -77,18 +85,22 @@ def _source_identity(request: AssumeRoleRequest, caller: Session) -> str | None:
 
 
 def _inherited_tags(request: AssumeRoleRequest, caller: Session) -> Mapping[str, str]:
-    transitive = {key.lower() for key in caller.claims.transitive_tag_keys}
-    if any(key.lower() in transitive for key in request.tags):
+    """Returns the transitive tags of the caller. Raises QueryError if the request sets one of them again."""
+    transitive_keys = {key.lower() for key in caller.claims.transitive_tag_keys}
+    if any(key.lower() in transitive_keys for key in request.tags):
         raise QueryError(
             "InvalidParameterValue",
             "One of the specified transitive tag keys can't be set because it conflicts with "
             "a transitive tag key from the calling session.",
         )
-    return {key: value for key, value in caller.claims.tags.items() if key.lower() in transitive}
+    return {key: value for key, value in caller.claims.tags.items() if key.lower() in transitive_keys}
 
 
 def _request_context(request: AssumeRoleRequest, role: Role, source_identity: str | None) -> dict[str, ContextValue]:
-    """Leaves out keys without a value: an empty list would satisfy a ForAllValues condition."""
+    """Returns the condition keys of the request and the role.
+
+    A condition key without a value is left out, because an empty list would satisfy every ForAllValues condition.
+    """
     context: dict[str, ContextValue | None] = {
         **{f"aws:RequestTag/{key}": value for key, value in request.tags.items()},
         **{f"aws:ResourceTag/{key}": value for key, value in role.tags.items()},
@@ -101,14 +113,19 @@ def _request_context(request: AssumeRoleRequest, role: Role, source_identity: st
     return {key: value for key, value in context.items() if value is not None}
 
 
-def _actions(source_identity: str | None, *, tagged: bool) -> tuple[str, ...]:
-    """Returns the actions in the order in which AWS reports a missing one: those of parameters before AssumeRole."""
-    identity = ("sts:SetSourceIdentity",) if source_identity else ()
-    return (*identity, *(("sts:TagSession",) if tagged else ()), "sts:AssumeRole")
+def _required_actions(source_identity: str | None, *, is_tagged: bool) -> tuple[str, ...]:
+    """Returns the actions that the caller needs. AWS checks them in this order and reports the first denied action."""
+    actions = ["sts:SetSourceIdentity"] if source_identity else []
+    if is_tagged:
+        actions.append("sts:TagSession")
+    return (*actions, "sts:AssumeRole")
 
 
 def _authorize(caller: Session, role: Role, context: Mapping[str, ContextValue], actions: tuple[str, ...]) -> None:
-    """The role must trust the caller. If it trusts the whole account, the caller's policies must allow the call too."""
+    """Raises QueryError unless the role trusts the caller and no policy denies the call.
+
+    If the role trusts the whole account instead of the caller, the caller's policies must also allow the call.
+    """
     policies = caller.policies_for((_trust_as_resource_policy(role),))
     for action in actions:
         request = AuthorizationRequest(action, role.arn, context)
@@ -117,17 +134,17 @@ def _authorize(caller: Session, role: Role, context: Mapping[str, ContextValue],
             evaluate(policies, request, caller.principal),
         ):
             if isinstance(decision, Denied):
-                raise access_denied(caller.arn, action, role.arn, _reason(decision, action))
+                raise access_denied(caller.arn, action, role.arn, _denial_reason(decision, action))
 
 
 def _trust_as_resource_policy(role: Role) -> Policy:
-    """A trust policy has no Resource. As the role's resource policy it applies to the role."""
+    """Returns the trust policy with the role as its resource. A trust policy itself has no Resource element."""
     statements = (replace(statement, resources=(role.arn,)) for statement in role.trust.statements)
     return replace(role.trust, statements=tuple(statements))
 
 
-def _reason(denied: Denied, action: str) -> str:
-    """STS gives a reason only for an explicit denial."""
+def _denial_reason(denied: Denied, action: str) -> str:
+    """Returns the end of the error message. STS gives a reason only for an explicit Deny."""
     return f" {denial_reason(denied, action)}" if denied.explicit else ""
 
 

@@ -1,4 +1,4 @@
-"""`DenialLog`: the latest calls that the gate denied, and why, for tests, metrics and the console."""
+"""`first_denied`: decides whether a call is denied. `DenialLog`: keeps the latest denied calls and their reasons."""
 
 import logging
 from collections import deque
@@ -13,13 +13,14 @@ from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import Session
 
 MAX_DENIALS = 1000
+"""The number of denials that the log keeps. Older denials are dropped, so that memory stays bounded."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeniedCall:
-    """A denied call: the message in the response, and the reason, which the response does not contain."""
+    """A call that the gate denied."""
 
     denied_at: datetime
     session_arn: str
@@ -27,32 +28,38 @@ class DeniedCall:
     action: str
     resource: str
     message: str
+    """The message in the response."""
     reason: str
+    """The reason for the log. The response does not contain it."""
     decision: Denied | None = None
-    """None if no policy decided: the gate does not support the request, or the index key check failed."""
+    """None if the gate denied the call without policies: an unsupported request, or an index key outside the prefix."""
 
 
 OnDenied = Callable[[DeniedCall], None]
+"""Is called for each denied call."""
 
 
-def ignore(_: DeniedCall) -> None:
-    """Does nothing."""
+def ignore_denial(_: DeniedCall) -> None:
+    """Does nothing with the denied call."""
 
 
 class DenialLog:
-    """Keeps the latest denials, oldest first, and passes each to `on_denied`."""
+    """Keeps the latest denials, the oldest first, and passes each new denial to `on_denied`."""
 
-    def __init__(self, on_denied: OnDenied = ignore) -> None:
+    def __init__(self, on_denied: OnDenied = ignore_denial) -> None:
         self._denials: deque[DeniedCall] = deque(maxlen=MAX_DENIALS)
         self._on_denied = on_denied
 
     def add(self, denial: DeniedCall) -> None:
-        """An error in the callback must not change the response to the denied caller. It is logged."""
+        """Adds a denial and calls the callback.
+
+        An error in the callback is logged. It must not change the response to the denied caller.
+        """
         self._denials.append(denial)
         try:
             self._on_denied(denial)
         except Exception:
-            logger.exception("the callback for denied calls failed")
+            logger.exception("the callback on_denied failed; the call stays denied")
 
     def clear(self) -> None:
         self._denials.clear()
@@ -70,18 +77,21 @@ def first_denied(
     session: Session,
     account: Account,
 ) -> tuple[AuthorizationRequest, Denied] | None:
-    """Evaluates all authorization requests of a call. Returns the first that is denied, or None if all are allowed."""
+    """Evaluates the authorization requests of a call.
+
+    Returns the first denied request with its decision, or None if all requests are allowed.
+    """
     for request in _distinct(requests):
         policies = session.policies_for(account.resource_policies.get(request.resource, ()))
-        with_context = AuthorizationRequest(request.action, request.resource, {**context, **request.context})
-        decision = evaluate(policies, with_context, session.principal)
+        complete_request = AuthorizationRequest(request.action, request.resource, {**context, **request.context})
+        decision = evaluate(policies, complete_request, session.principal)
         if isinstance(decision, Denied):
             return request, decision
     return None
 
 
 def _distinct(requests: tuple[AuthorizationRequest, ...]) -> Iterable[AuthorizationRequest]:
-    """Equal requests of one call have the same decision and are evaluated once. The order is kept."""
+    """Returns the requests without repetitions, in their order: equal requests of a call have the same decision."""
     if len(requests) == 1:
         return requests
-    return {(one.action, one.resource, *one.context.items()): one for one in requests}.values()
+    return {(request.action, request.resource, *request.context.items()): request for request in requests}.values()

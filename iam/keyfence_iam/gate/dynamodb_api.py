@@ -1,4 +1,4 @@
-"""`DynamoDBApi`: the steps of a DynamoDB call through the gate, from the request body to the engine's response."""
+"""`DynamoDBApi`: the steps of a DynamoDB call in the gate, from the request body to the engine's response."""
 
 from collections.abc import Awaitable, Callable
 
@@ -22,12 +22,16 @@ from keyfence_iam.gate.throughput.throttling import ThroughputLimiter
 from keyfence_iam.strict_json import InvalidJson, parse_object
 
 TABLE_CHANGES = frozenset({"CreateTable", "UpdateTable", "DeleteTable"})
+"""The operations after which cached table schemas may be wrong."""
 
 Step = Callable[[DynamoDBCall], Awaitable[None]]
 
 
 class DynamoDBApi:
-    """Runs the steps in order. A step that ends the call raises ResponseError or ConnectionDropped."""
+    """Authorizes DynamoDB calls and forwards them to the engine, in a fixed order of steps.
+
+    A step that ends the call raises ResponseError or ConnectionDropped.
+    """
 
     def __init__(self, settings: GateSettings, engine: EngineClient, arns: ArnScope) -> None:
         self._settings, self._engine, self._arns = settings, engine, arns
@@ -35,7 +39,7 @@ class DynamoDBApi:
         self._limiter = ThroughputLimiter(engine, arns.region, self._schemas)
         self.steps: tuple[Step, ...] = (
             self._parse,
-            self._expand,
+            self._find_authorizations,
             self._authorize,
             self._reject_missing_tables,
             self._check_index_keys,
@@ -56,20 +60,20 @@ class DynamoDBApi:
         except InvalidJson as error:
             raise ResponseError(dynamodb_error("SerializationException", str(error))) from error
 
-    async def _expand(self, call: DynamoDBCall) -> None:
-        """Finds the authorization requests of the call. A request that the gate does not support is denied."""
+    async def _find_authorizations(self, call: DynamoDBCall) -> None:
+        """Finds the authorization requests of the call. Denies a call that the gate does not support."""
         try:
-            await self._find_authorizations(call)
+            await self._set_schemas_and_authorizations(call)
         except UnknownTable as unknown:
             call.authorizations, call.missing_tables = unknown.requests, str(unknown)
         except UnsupportedRequest as error:
             request = AuthorizationRequest(f"dynamodb:{call.operation}", self._arns.table_arn("*"))
-            raise self._denial(call, request, str(error)) from error
+            raise self._log_denial(call, request, str(error)) from error
         except EngineUnreachable as error:
             raise ResponseError(_engine_error(error)) from error
 
-    async def _find_authorizations(self, call: DynamoDBCall) -> None:
-        """Tries the cached schemas first and asks the engine only for tables that are not among them."""
+    async def _set_schemas_and_authorizations(self, call: DynamoDBCall) -> None:
+        """Uses the cached table schemas, and asks the engine only for tables that are not in the cache."""
         try:
             call.schemas = self._schemas.cached
             call.authorizations = authorizations_for(call.operation, call.parameters, self._arns, call.schemas)
@@ -87,23 +91,27 @@ class DynamoDBApi:
         )
         if denied := first_denied(call.authorizations, context, session, issuer.account):
             authorization, decision = denied
-            raise self._denial(call, authorization, call.missing_tables or "denied by policies", decision)
+            raise self._log_denial(call, authorization, call.missing_tables or "denied by policies", decision)
 
     async def _reject_missing_tables(self, call: DynamoDBCall) -> None:
-        """After the authorization: only a caller that may use a table learns that it does not exist."""
+        """Rejects a call to a missing table.
+
+        This step follows the authorization, so that only a caller who may use a table learns that it does not exist.
+        """
         if call.missing_tables:
             raise ResponseError(dynamodb_error("ResourceNotFoundException", "Requested resource not found"))
 
     async def _check_index_keys(self, call: DynamoDBCall) -> None:
-        check = self._settings.index_key_prefix
-        if check is None or (reason := index_key_outside_prefix(call, check)) is None:
+        index_key_prefix = self._settings.index_key_prefix
+        reason = None if index_key_prefix is None else index_key_outside_prefix(call, index_key_prefix)
+        if reason is None:
             return
         request = call.authorizations[0]
         message = (
             f"User: {call.session.arn} is not authorized to perform: {request.action} on resource: {request.resource}"
-            f" (strict gate: {reason})"  # AWS has no such check, and the message says who made it
+            f" (strict gate: {reason})"  # shows that the gate made this check, since AWS does not have it
         )
-        raise self._denial(call, request, reason, message=message)
+        raise self._log_denial(call, request, reason, message=message)
 
     async def _inject_faults(self, call: DynamoDBCall) -> None:
         faults = self._settings.faults.due_faults("dynamodb", call.operation, call.leading_keys)
@@ -115,11 +123,14 @@ class DynamoDBApi:
         except EngineUnreachable as error:
             call.response = _engine_error(error)
         finally:
-            if call.operation in TABLE_CHANGES:  # only now: a schema that was read during the change may be the old one
+            if call.operation in TABLE_CHANGES:  # after the change: a schema that was read during it may be the old one
                 self._schemas.clear()
 
     async def _send(self, call: DynamoDBCall) -> HttpResponse:
-        """After the faults: a call that never reaches the engine uses no capacity."""
+        """Forwards the call within the limits of its partitions, if there are limits.
+
+        Faults are injected before this step, because a call that does not reach the engine uses no capacity.
+        """
         if (limits := self._settings.limits) is None:
             return await forward(call.request, self._engine)
         return await self._limiter.forward(call, limits)
@@ -128,7 +139,7 @@ class DynamoDBApi:
         if call.drop_response:
             raise ConnectionDropped
 
-    def _denial(
+    def _log_denial(
         self,
         call: DynamoDBCall,
         request: AuthorizationRequest,
@@ -136,8 +147,8 @@ class DynamoDBApi:
         decision: Denied | None = None,
         message: str | None = None,
     ) -> ResponseError:
-        """Logs the denial and returns the error to raise."""
-        text = message or access_denied_message(decision or Denied("identity"), request, call.session.arn)
+        """Logs the denial and returns the error to raise. Without `message`, the response has the message of AWS."""
+        message = message or access_denied_message(decision or Denied("identity"), request, call.session.arn)
         self._settings.denials.add(
             DeniedCall(
                 denied_at=self._settings.sessions.clock(),
@@ -145,16 +156,16 @@ class DynamoDBApi:
                 operation=call.operation,
                 action=request.action,
                 resource=request.resource,
-                message=text,
+                message=message,
                 reason=reason,
                 decision=decision,
             )
         )
-        return ResponseError(dynamodb_error("AccessDeniedException", text))
+        return ResponseError(dynamodb_error("AccessDeniedException", message))
 
 
 def index_key_outside_prefix(call: DynamoDBCall, index_key_prefix: IndexKeyPrefix) -> str | None:
-    """Returns which index key attribute of a write lies outside the session's key prefix, or None if none does."""
+    """Returns a message about the first index key without the session's key prefix, or None if all keys have it."""
     prefix = index_key_prefix(call.session.tags)
     try:
         for attribute, value in index_keys_written(call.operation, call.parameters, call.schemas):
@@ -166,5 +177,8 @@ def index_key_outside_prefix(call: DynamoDBCall, index_key_prefix: IndexKeyPrefi
 
 
 def _engine_error(error: EngineUnreachable) -> HttpResponse:
-    """The gate never repeats a call: the engine may have executed it, and only the caller knows if it is idempotent."""
+    """Returns the error response for an engine that did not answer.
+
+    The gate does not repeat the call: the engine may have executed it, and only the caller knows if it is idempotent.
+    """
     return dynamodb_error("InternalServerError", f"(gate: no response from the engine: {error})", 500)

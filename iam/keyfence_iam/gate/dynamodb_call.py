@@ -1,4 +1,4 @@
-"""`DynamoDBCall`: one DynamoDB call on its way through the gate."""
+"""`DynamoDBCall`: a DynamoDB call and the results of the steps that the gate has taken for it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from keyfence_iam.policy.actions import LEADING_KEYS
 
 @dataclass(slots=True, kw_only=True)
 class DynamoDBCall:
-    """Each step of the gate fills in what it finds out."""
+    """A DynamoDB call. The steps of `DynamoDBApi` set the fields that have a default."""
 
     request: HttpRequest
     operation: str
@@ -22,10 +22,12 @@ class DynamoDBCall:
     schemas: Mapping[str, TableSchema] = field(default_factory=dict)
     authorizations: tuple[AuthorizationRequest, ...] = ()
     missing_tables: str | None = None
-    """A message with the tables that the engine does not have."""
+    """A message that names the tables that the engine does not have. None if all tables exist."""
     response: HttpResponse | None = None
     drop_response: bool = False
+    """Whether the connection is closed instead of sending the response. An injected fault sets it."""
 
     @property
     def leading_keys(self) -> tuple[str, ...]:
+        """The partition keys that the call names, as IAM compares them with policies."""
         return tuple(key for request in self.authorizations for key in request.context.get(LEADING_KEYS, ()))

@@ -1,4 +1,4 @@
-"""`FaultPlan`: which faults are due for a call. `inject`: what they do to it."""
+"""`FaultPlan`: decides which faults are due for a call. `inject`: applies the due faults to the call."""
 
 import asyncio
 import random
@@ -11,7 +11,7 @@ from keyfence_iam.gate.http.messages import HttpResponse, ResponseError, dynamod
 from keyfence_iam.gate.http.query_protocol import IAM_NAMESPACE, xml_error
 
 ErrorResponse = Callable[[str, str, int], HttpResponse]
-"""Makes a service's error response from a code, a message and a status."""
+"""Returns the error response of a service for an error code, a message and an HTTP status."""
 
 
 class ConnectionDropped(Exception):
@@ -19,48 +19,55 @@ class ConnectionDropped(Exception):
 
 
 class FaultPlan:
-    """Counts the calls that each fault applies to. The same calls in the same order meet the same faults."""
+    """Counts the calls that each fault applies to. The same calls in the same order get the same faults."""
 
     def __init__(self, faults: Iterable[Fault] = ()) -> None:
         self.faults = tuple(faults)
-        self._counters = tuple(_Counter(fault) for fault in self.faults)
+        self._counters = tuple(_FaultCounter(fault) for fault in self.faults)
         self._lock = Lock()
 
     def due_faults(self, service: str, operation: str, keys: tuple[str, ...] = ()) -> tuple[Fault, ...]:
-        """Counts the call for every fault that applies to it, also if an earlier fault ends the call."""
+        """Returns the faults that are due for this call.
+
+        Every fault that applies to the call counts the call, also if an earlier fault ends it.
+        """
         if not self._counters:
             return ()
         with self._lock:
             applicable = [counter for counter in self._counters if counter.fault.applies_to(service, operation, keys)]
-            return tuple(counter.fault for counter in applicable if counter.count())
+            return tuple(counter.fault for counter in applicable if counter.count_call())
 
 
-class _Counter:
+class _FaultCounter:
+    """Counts the calls that one fault applies to, and how often the fault was injected."""
+
     def __init__(self, fault: Fault) -> None:
         self.fault = fault
         self._random = random.Random(fault.seed)  # noqa: S311 - faults must be repeatable
-        self._calls = 0
-        self._injected = 0
+        self._call_count = 0
+        self._injected_count = 0
 
-    def count(self) -> bool:
+    def count_call(self) -> bool:
         """Counts a call and returns whether the fault is due for it."""
-        self._calls += 1
-        due = self._is_due() and (self.fault.times is None or self._injected < self.fault.times)
-        self._injected += due
-        return due
+        self._call_count += 1
+        is_exhausted = self.fault.times is not None and self._injected_count >= self.fault.times
+        is_due = self._selects_call() and not is_exhausted
+        self._injected_count += is_due
+        return is_due
 
-    def _is_due(self) -> bool:
+    def _selects_call(self) -> bool:
+        """Whether `nth`, `every` or `probability` selects the call that was just counted."""
         fault = self.fault
         if fault.nth is not None:
-            return self._calls == fault.nth
+            return self._call_count == fault.nth
         if fault.every is not None:
-            return self._calls % fault.every == 0
+            return self._call_count % fault.every == 0
         return fault.probability is None or self._random.random() < fault.probability
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceErrors:
-    """A service's error responses, and its codes for an internal error and for throttling."""
+    """How a service reports errors: the format of its responses, and its codes for internal errors and throttling."""
 
     error_response: ErrorResponse
     internal_code: str
@@ -79,15 +86,17 @@ IAM_ERRORS = ServiceErrors(_iam_error, "ServiceFailure", "Throttling")
 async def inject(faults: Iterable[Fault], errors: ServiceErrors) -> bool:
     """Sleeps for the sum of all latencies, then applies the first fault of another kind.
 
-    Returns True if the response is to be dropped after the call. Raises ConnectionDropped for a lost request, and
-    ResponseError for an error.
+    Returns True if the caller of this function must drop the response of the call. Raises ConnectionDropped for the
+    kind `lost_request`, and ResponseError for the kinds `error` and `throttle`.
     """
-    due = tuple(faults)
-    if delay := sum(fault.milliseconds for fault in due):
-        await asyncio.sleep(delay / 1000)
-    fault = next((fault for fault in due if fault.kind != "latency"), None)
-    if fault is None or fault.kind == "lost_response":
-        return fault is not None
+    due_faults = tuple(faults)
+    if delay_ms := sum(fault.milliseconds for fault in due_faults):
+        await asyncio.sleep(delay_ms / 1000)
+    fault = next((fault for fault in due_faults if fault.kind != "latency"), None)
+    if fault is None:
+        return False
+    if fault.kind == "lost_response":
+        return True
     if fault.kind == "lost_request":
         raise ConnectionDropped
     raise ResponseError(_error_response(fault, errors))

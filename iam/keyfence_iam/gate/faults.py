@@ -1,4 +1,4 @@
-"""`Fault`: a fault to inject, as a value, and its strict parser for JSON files."""
+"""`Fault`: describes a fault to inject. `parse_faults_json`: reads a JSON file of faults strictly."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -14,26 +14,35 @@ FaultService = Literal["dynamodb", "sts", "iam"]
 
 
 class InvalidFault(ValueError):
-    """A fault that is not valid. The message begins with its JSON path."""
+    """A fault that is not valid. The message begins with the JSON path of the invalid value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """An error or delay that the gate injects into calls: into the nth, every nth, a seeded share, or all of them.
+    """An error or delay that the gate injects into calls.
 
-    lost_request: the connection closes before the engine executes the call. lost_response: it closes afterwards.
+    At most one of `nth`, `every` and `probability` is set, and selects calls. Without them, all calls get the fault.
     """
 
     kind: FaultKind
+    """`lost_request` closes the connection before the engine executes the call, `lost_response` afterwards."""
     service: FaultService = "dynamodb"
     operation: str = "*"
+    """The name of an operation, or `*` for all operations of the service."""
     key_prefix: str | None = None
+    """The fault applies to calls with a partition key that begins with this prefix. None: to all calls."""
     nth: int | None = None
+    """The number of the only call that gets the fault, counted from 1."""
     every: int | None = None
+    """Every call whose number is a multiple of this gets the fault."""
     probability: float | None = None
+    """The share of calls that get the fault, from 0 to 1."""
     seed: int = 0
+    """The seed of the random numbers for `probability`, which make a test repeatable."""
     times: int | None = None
+    """The fault is injected at most this often. None: without limit."""
     milliseconds: float = 0
+    """The delay of the kind `latency`."""
     code: str | None = None
     message: str | None = None
     status: int | None = None
@@ -73,7 +82,7 @@ def _parse_fault(value: object, path: str) -> Fault:
 
 def _check_member(name: str, value: object, path: str) -> None:
     if name not in _MEMBERS:
-        raise InvalidFault(f"{path}: is unknown; known are {', '.join(_MEMBERS)}")
+        raise InvalidFault(f"{path}: is unknown; allowed are {', '.join(_MEMBERS)}")
     expected, is_valid = _MEMBERS[name]
     if not is_valid(value):
         raise InvalidFault(f"{path}: must be {expected}")
@@ -81,14 +90,15 @@ def _check_member(name: str, value: object, path: str) -> None:
 
 def _check_operation(fault: Mapping[str, Any], path: str) -> None:
     service, operation = fault.get("service", "dynamodb"), fault.get("operation", "*")
-    if operation != "*" and operation not in _OPERATIONS[service]:
-        raise InvalidFault(f"{path}.operation: {operation} is no operation of {service} that the gate knows")
+    if operation != "*" and operation not in _OPERATIONS_BY_SERVICE[service]:
+        raise InvalidFault(f"{path}.operation: the gate has no operation {operation} of {service}")
 
 
 def _check_combination(fault: Mapping[str, Any], path: str) -> None:
-    kind, special = fault["kind"], fault.keys() - _MEMBERS_OF_ALL_KINDS
-    if wrong := sorted(special - _MEMBERS_OF_KIND.get(kind, frozenset())):
-        raise InvalidFault(f"{path}.{wrong[0]}: has no meaning for the kind {kind}")
+    kind = fault["kind"]
+    members_of_some_kinds = fault.keys() - _MEMBERS_OF_ALL_KINDS
+    if wrong_members := sorted(members_of_some_kinds - _MEMBERS_BY_KIND.get(kind, frozenset())):
+        raise InvalidFault(f"{path}.{wrong_members[0]}: has no meaning for the kind {kind}")
     if kind == "latency" and "milliseconds" not in fault:
         raise InvalidFault(f"{path}.milliseconds: is missing")
     if len(fault.keys() & {"nth", "every", "probability"}) > 1:
@@ -112,7 +122,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-_OPERATIONS: Mapping[str, frozenset[str]] = {
+_OPERATIONS_BY_SERVICE: Mapping[str, frozenset[str]] = {
     "dynamodb": SUPPORTED_OPERATIONS,
     "sts": STS_OPERATIONS,
     "iam": IAM_OPERATIONS,
@@ -132,9 +142,11 @@ _MEMBERS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "message": ("a text", _is_text),
     "status": ("an HTTP status from 400 to 599", lambda value: _is_count(value) and 400 <= value <= 599),
 }
-_MEMBERS_OF_KIND: Mapping[str, frozenset[str]] = {
+"""The members of a fault: a description of the allowed values, and the check of a value."""
+_MEMBERS_BY_KIND: Mapping[str, frozenset[str]] = {
     "latency": frozenset({"milliseconds"}),
     "error": frozenset({"code", "message", "status"}),
     "throttle": frozenset({"code", "message"}),
 }
-_MEMBERS_OF_ALL_KINDS = _MEMBERS.keys() - frozenset().union(*_MEMBERS_OF_KIND.values())
+"""The members that only some kinds have."""
+_MEMBERS_OF_ALL_KINDS = _MEMBERS.keys() - frozenset().union(*_MEMBERS_BY_KIND.values())

@@ -11,16 +11,18 @@ from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.gate.account.session_token import Clock, new_gate_key, utc_now
 from keyfence_iam.gate.app import GateApp
-from keyfence_iam.gate.denials import DenialLog, OnDenied, ignore
+from keyfence_iam.gate.denials import DenialLog, OnDenied, ignore_denial
 from keyfence_iam.gate.engine.engine_client import EngineClient
 from keyfence_iam.gate.fault_injection import FaultPlan
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.gate.server import GateServer
-from keyfence_iam.gate.settings import GateSettings, IndexKeyPrefix, SaveRolePolicies, discard
+from keyfence_iam.gate.settings import GateSettings, IndexKeyPrefix, SaveRolePolicies, do_not_save
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 
 HOST = "127.0.0.1"
-START_SECONDS = 15
+"""The gate can only be reached from this machine."""
+MAX_START_SECONDS = 15
+"""How long `Gate.start` waits until the server accepts connections. A start usually takes less than a second."""
 
 
 class GateStartError(Exception):
@@ -28,7 +30,10 @@ class GateStartError(Exception):
 
 
 class Gate:
-    """A running gate. Its account, faults and limits may be replaced; the next call uses the new ones."""
+    """A running gate. Its account, faults, limits and index key prefix can be replaced while it runs.
+
+    The next call uses the new values.
+    """
 
     def __init__(self, settings: GateSettings, server: GateServer, listener: socket.socket) -> None:
         self._settings, self._server, self._listener = settings, server, listener
@@ -46,15 +51,16 @@ class Gate:
         index_key_prefix: IndexKeyPrefix | None = None,
         faults: Iterable[Fault] = (),
         clock: Clock = utc_now,
-        on_denied: OnDenied = ignore,
-        save_role_policies: SaveRolePolicies = discard,
+        on_denied: OnDenied = ignore_denial,
+        save_role_policies: SaveRolePolicies = do_not_save,
         limits: PartitionLimits | None = None,
         traffic_role: str | None = None,
         listener: socket.socket | None = None,
     ) -> Self:
-        """Starts a gate on `listener`, a socket that already listens, or on `port`; port 0 is any free port.
+        """Starts a gate on `listener`, a socket that already listens, or else on `port`. Port 0 means any free port.
 
-        Credentials are derived from `key`. Without one, the gate makes a key that ends with it.
+        The secret keys and session tokens of all sessions are derived from `key`. Without a key, the gate creates a
+        random one, and all credentials become invalid when the gate stops.
         """
         settings = GateSettings(
             sessions=SessionIssuer(account, key or new_gate_key(), clock=clock),
@@ -88,7 +94,7 @@ class Gate:
 
     @faults.setter
     def faults(self, faults: Iterable[Fault]) -> None:
-        """Replaces the faults. Their counters begin at zero."""
+        """Replaces the faults. The new faults count calls from zero."""
         self._settings.faults = FaultPlan(faults)
 
     @property
@@ -116,7 +122,7 @@ class Gate:
         self._thread.join()
 
     def stop(self) -> None:
-        """Answers the calls that are in progress, then stops."""
+        """Waits until the calls in progress are answered, then stops the server."""
         self._server.should_exit = True
         self._thread.join()
 
@@ -130,9 +136,9 @@ class Gate:
 
     def _start(self) -> None:
         self._thread.start()
-        if not self._server.ready.wait(START_SECONDS):
+        if not self._server.ready.wait(MAX_START_SECONDS):
             self.stop()
-            raise GateStartError(f"the gate did not start within {START_SECONDS} seconds")
+            raise GateStartError(f"the gate did not start within {MAX_START_SECONDS} seconds")
 
     def _run(self) -> None:
         self._server.run(sockets=[self._listener])
@@ -142,5 +148,6 @@ def _listen(port: int) -> socket.socket:
     try:
         return socket.create_server((HOST, port))
     except OSError as error:
-        in_use = error.errno == errno.EADDRINUSE
-        raise GateStartError(f"port {port} on {HOST} is already in use" if in_use else str(error)) from error
+        if error.errno == errno.EADDRINUSE:
+            raise GateStartError(f"port {port} on {HOST} is already in use; choose another port") from error
+        raise GateStartError(f"the gate cannot listen on port {port} of {HOST}: {error}") from error

@@ -1,4 +1,4 @@
-"""The IAM API of the gate: PutRolePolicy, GetRolePolicy and DeleteRolePolicy."""
+"""The IAM API of the gate: PutRolePolicy, GetRolePolicy and DeleteRolePolicy for inline policies of roles."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,21 +31,26 @@ from keyfence_iam.policy import InvalidPolicy, parse_policy_text
 from keyfence_iam.policy.document import MAX_INLINE_SIZE
 
 SERVICE = "iam"
-VERSION = "2010-05-08"
+IAM_VERSION = "2010-05-08"
+"""The version of the IAM API, which every request names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolePolicyRequest:
-    """Valid parameters. Whether the role exists and whether the caller is allowed is not yet checked."""
+    """The parameters of a request. Each parameter is valid, but the request is not yet authorized."""
 
     operation: str
     role: str
-    name: str
+    policy_name: str
     document: str = ""
+    """The policy as JSON text. Only PutRolePolicy has it."""
 
 
 class RolePolicyApi:
-    """Saves each change before it takes effect. A change also applies to sessions that already exist."""
+    """Reads and changes the inline policies of roles.
+
+    Each change is saved before it takes effect. A change also applies to sessions that already exist.
+    """
 
     def __init__(self, settings: GateSettings) -> None:
         self._settings = settings
@@ -73,10 +78,10 @@ class RolePolicyApi:
             raise _no_such_entity("role", request.role)
         if request.operation == PUT:
             self._replace_role(_with_inline_policy(role, request))
-        elif request.name not in role.inline_policies:
-            raise _no_such_entity("role policy", request.name)
+        elif request.policy_name not in role.inline_policies:
+            raise _no_such_entity("role policy", request.policy_name)
         elif request.operation == DELETE:
-            self._replace_role(role.without_inline_policy(request.name))
+            self._replace_role(role.without_inline_policy(request.policy_name))
         result = _inline_policy_result(request, role) if request.operation == GET else None
         return xml_response(request.operation, result, namespace=IAM_NAMESPACE)
 
@@ -91,7 +96,7 @@ class RolePolicyApi:
     def _authorize(self, request: RolePolicyRequest, http_request: HttpRequest, caller: Session) -> None:
         account, now = self._settings.sessions.account, self._settings.sessions.clock()
         role = account.roles.get(request.role)
-        context = caller.context(
+        caller_context = caller.context(
             now,
             source_ip=http_request.source_ip,
             secure_transport=http_request.secure,
@@ -99,13 +104,13 @@ class RolePolicyApi:
         )
         arn = role.arn if role else account.role_arn(request.role)
         authorization = AuthorizationRequest(f"iam:{request.operation}", arn, _role_context(request, role))
-        if denied := first_denied((authorization,), context, caller, account):
-            raise self._denial(request, caller, *denied)
+        if denied := first_denied((authorization,), caller_context, caller, account):
+            raise self._log_denial(request, caller, *denied)
 
-    def _denial(
+    def _log_denial(
         self, request: RolePolicyRequest, caller: Session, authorization: AuthorizationRequest, decision: Denied
     ) -> QueryError:
-        """Logs the denial and returns the error to raise. IAM's message has the name of the role, not its ARN."""
+        """Logs the denial and returns the error to raise. The message of IAM has the name of the role, not its ARN."""
         reason = f" {denial_reason(decision, authorization.action)}"
         error = access_denied(caller.arn, authorization.action, f"role {request.role}", reason)
         self._settings.denials.add(
@@ -124,43 +129,46 @@ class RolePolicyApi:
 
 
 def parse_request(form: QueryForm) -> RolePolicyRequest:
-    """Raises QueryError with everything that is wrong with the parameters."""
-    operation = _operation(form)
-    role, name = form.find("RoleName"), form.find("PolicyName")
+    """Raises QueryError with all invalid parameters."""
+    operation = _requested_operation(form)
+    role, policy_name = form.find("RoleName"), form.find("PolicyName")
     document = form.find("PolicyDocument") if operation == PUT else ""
     parameter_validation.raise_violations(
         [
             *parameter_validation.ROLE_NAME.violations(role, "roleName"),
-            *parameter_validation.POLICY_NAME.violations(name, "policyName"),
+            *parameter_validation.POLICY_NAME.violations(policy_name, "policyName"),
             *(parameter_validation.DOCUMENT.violations(document, "policyDocument") if operation == PUT else ()),
         ]
     )
-    return RolePolicyRequest(operation=operation, role=role or "", name=name or "", document=document or "")
+    return RolePolicyRequest(
+        operation=operation, role=role or "", policy_name=policy_name or "", document=document or ""
+    )
 
 
-def _operation(form: QueryForm) -> str:
+def _requested_operation(form: QueryForm) -> str:
     action, version = form.find("Action") or "", form.find("Version")
-    if version == VERSION and action in IAM_OPERATIONS:
+    if version == IAM_VERSION and action in IAM_OPERATIONS:
         return action
     message = f"Could not find operation {action} for version {version}"
     raise QueryError("InvalidAction", message, namespace=FAULT_NAMESPACE)
 
 
 def _role_context(request: RolePolicyRequest, role: Role | None) -> Mapping[str, ContextValue]:
-    """GetRolePolicy is the one of the three operations without the condition key iam:PermissionsBoundary."""
+    """Returns the condition keys of the role. GetRolePolicy does not have the condition key iam:PermissionsBoundary."""
     if role is None:
         return {}
     tags = {f"aws:ResourceTag/{key}": value for key, value in role.tags.items()}
-    has_boundary_key = role.boundary_arn is not None and request.operation != GET
-    return {**tags, **({"iam:PermissionsBoundary": role.boundary_arn or ""} if has_boundary_key else {})}
+    if role.boundary_arn is None or request.operation == GET:
+        return tags
+    return {**tags, "iam:PermissionsBoundary": role.boundary_arn}
 
 
 def _with_inline_policy(role: Role, request: RolePolicyRequest) -> Role:
-    changed = role.with_inline_policy(request.name, _parse_document(request.document))
-    if changed.inline_size > MAX_INLINE_SIZE:
+    changed_role = role.with_inline_policy(request.policy_name, _parse_document(request.document))
+    if changed_role.inline_size > MAX_INLINE_SIZE:
         message = f"Maximum policy size of {MAX_INLINE_SIZE} bytes exceeded for role {role.name}"
         raise QueryError("LimitExceeded", message, 409)
-    return changed
+    return changed_role
 
 
 def _parse_document(document: str) -> InlinePolicy:
@@ -171,8 +179,9 @@ def _parse_document(document: str) -> InlinePolicy:
 
 
 def _inline_policy_result(request: RolePolicyRequest, role: Role) -> Mapping[str, str]:
-    document = quote(role.inline_policies[request.name].text, safe="-_.~")
-    return {"RoleName": role.name, "PolicyName": request.name, "PolicyDocument": document}
+    """Returns the result of GetRolePolicy. IAM returns documents URL-encoded."""
+    document = quote(role.inline_policies[request.policy_name].text, safe="-_.~")
+    return {"RoleName": role.name, "PolicyName": request.policy_name, "PolicyDocument": document}
 
 
 def _no_such_entity(kind: str, name: str) -> QueryError:

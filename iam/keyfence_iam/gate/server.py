@@ -1,4 +1,4 @@
-"""uvicorn for the gate: in any thread, with bounded headers and connections that the application can abort."""
+"""`GateServer`: uvicorn in a thread, with a limit on headers and with connections that the application can abort."""
 
 import math
 import socket
@@ -10,24 +10,30 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from keyfence_iam.gate.app import ABORT_CONNECTION, GateApp
 
 SHUTDOWN_SECONDS = 3
+"""How long a stopping server waits for the calls in progress."""
 KEEP_ALIVE_SECONDS = 75
+"""How long an idle connection stays open. SDKs reuse idle connections for about a minute."""
 MAX_HEADER_BYTES = 64 * 1024
+"""The size of all headers of a request. A session token alone may have 4 KiB."""
 
 
 class HeadersTooLarge(Exception):
-    """Raised in a callback of the parser, which then reports an invalid request: status 400, connection closed."""
+    """The headers of a request are larger than MAX_HEADER_BYTES.
+
+    It is raised in a callback of the HTTP parser. uvicorn then answers with status 400 and closes the connection.
+    """
 
 
 class GateProtocol(HttpToolsProtocol):
-    """Bounds the size of headers, and lets the application close a connection without a response."""
+    """Limits the size of headers, and lets the application close a connection without a response."""
 
     _header_bytes = 0
-    """Size of the headers of this request so far."""
+    """The size of the headers of the current request that the parser has reported so far."""
     _unparsed_bytes = 0.0
-    """Bytes received since the last request ended; minus infinity while a body is received."""
+    """The bytes received since the last request ended. Minus infinity while a body is received: bodies do not count."""
 
     def data_received(self, data: bytes) -> None:
-        """Counts bytes itself: the parser buffers a header that does not end, without any callback."""
+        """Counts the received bytes, because the parser buffers an unfinished header without calling `on_header`."""
         self._unparsed_bytes += len(data)
         super().data_received(data)
         if self._unparsed_bytes > MAX_HEADER_BYTES and not self.transport.is_closing():
@@ -53,11 +59,11 @@ class GateProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Overrides uvicorn's advice to install a WebSocket library: the gate speaks HTTP only."""
+        """Suppresses uvicorn's advice to install a WebSocket library. The gate has no WebSockets."""
 
 
 class GateServer(uvicorn.Server):
-    """Sets `ready` when it accepts connections."""
+    """The HTTP server of the gate. It sets `ready` when it accepts connections."""
 
     def __init__(self, app: GateApp) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""`GateSettings`: what a running gate uses. Each field may be replaced between two calls."""
+"""`GateSettings`: the account, faults, limits and callbacks of a running gate."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,27 +9,28 @@ from keyfence_iam.gate.fault_injection import FaultPlan
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 
 SaveRolePolicies = Callable[[Mapping[str, Mapping[str, str]]], None]
-"""Receives the texts of all inline policies, by role and name, before a change of them takes effect."""
+"""Saves inline policies: their texts by role name and policy name. It is called before a change takes effect."""
 
 IndexKeyPrefix = Callable[[Mapping[str, str]], str]
-"""Returns the prefix that index keys written by a session with these tags must have."""
+"""Returns the prefix of the index keys that a session may write. The argument is the tags of the session."""
 
 
-def discard(_: Mapping[str, Mapping[str, str]]) -> None:
-    """Saves nothing: inline policies end with the gate."""
+def do_not_save(_: Mapping[str, Mapping[str, str]]) -> None:
+    """Saves nothing. Inline policies are lost when the gate stops."""
 
 
 @dataclass(slots=True, kw_only=True)
 class GateSettings:
-    """The session issuer contains the account, the gate's key and the clock."""
+    """The settings of a running gate. Each field may be replaced between two calls."""
 
     sessions: SessionIssuer
+    """Contains the account, the key of the gate and the clock."""
     index_key_prefix: IndexKeyPrefix | None = None
-    """IAM does not check keys that a call writes into indexes. With this function the gate does."""
+    """IAM does not check the index keys that a call writes. With this function, the gate checks their prefix."""
     faults: FaultPlan = field(default_factory=FaultPlan)
     denials: DenialLog = field(default_factory=DenialLog)
-    save_role_policies: SaveRolePolicies = discard
+    save_role_policies: SaveRolePolicies = do_not_save
     limits: PartitionLimits | None = None
-    """Throughput limits of partitions. None leaves the throughput to the engine."""
+    """The throughput limits of partitions. None: the gate limits nothing."""
     traffic_role: str | None = None
-    """The role that may read the traffic report, without the account's role prefix. None denies it to all."""
+    """The name, without the role prefix, of the role that may read the traffic report. None: nobody may read it."""

@@ -1,9 +1,9 @@
-"""The STS API of the gate: AssumeRole and GetCallerIdentity over HTTP, with AWS's checks of parameters."""
+"""The STS API of the gate: AssumeRole and GetCallerIdentity. It checks parameters as AWS does."""
 
 from collections.abc import Callable, Mapping
 
 from keyfence_iam.gate.account.session import IssuedSession, Session, SessionIssuer
-from keyfence_iam.gate.account.session_token import MAX_TOKEN_SIZE, iso_seconds
+from keyfence_iam.gate.account.session_token import iso_seconds, token_utilization
 from keyfence_iam.gate.assume_role import (
     DEFAULT_DURATION,
     MAX_DURATION,
@@ -24,18 +24,24 @@ from keyfence_iam.gate.http.query_protocol import (
 )
 from keyfence_iam.policy import InvalidPolicy, parse_policy_text
 
-VERSION = "2011-06-15"
+STS_VERSION = "2011-06-15"
+"""The version of the STS API, which every request names."""
 MAX_TAGS = 50
 MAX_POLICY_ARNS = 10
 MAX_SESSION_POLICY_CHARACTERS = 2048
+"""The limit of AWS for the session policy and the ARNs of managed session policies together."""
+MAX_MINIMUM_TOKEN_SIZE = 4096
+"""The largest MinimumSessionTokenSize that AWS accepts, in bytes."""
 
 Operation = Callable[[HttpRequest, QueryForm, Session, SessionIssuer], HttpResponse]
+"""Answers a request of the caller, which is the session in the third argument. Raises QueryError."""
 
 
 def sts_response(request: HttpRequest, caller: Session, sessions: SessionIssuer) -> HttpResponse:
+    """Answers a request to STS. `caller` is the session that signed the request."""
     try:
         form = QueryForm(request.body)
-        return _operation(form)(request, form, caller, sessions)
+        return _requested_operation(form)(request, form, caller, sessions)
     except QueryError as error:
         return error.response()
     except InvalidForm as error:
@@ -43,7 +49,7 @@ def sts_response(request: HttpRequest, caller: Session, sessions: SessionIssuer)
 
 
 def action_of(body: bytes) -> str:
-    """Returns the action that a form names, or an empty string if it names none."""
+    """Returns the action that the form in a body names, or an empty string if the form names no action."""
     try:
         return QueryForm(body).find("Action") or ""
     except InvalidForm:
@@ -51,7 +57,11 @@ def action_of(body: bytes) -> str:
 
 
 def parse_assume_role(form: QueryForm) -> AssumeRoleRequest:
-    """Raises QueryError with all violations of single parameters, or else with the first between parameters."""
+    """Returns the parameters of AssumeRole. Raises QueryError if they are invalid.
+
+    The error lists all parameters that violate a constraint. Parameters that contradict each other are checked next,
+    and there the first contradiction is reported.
+    """
     duration = parameter_validation.whole_number(form.find("DurationSeconds"))
     token_size = parameter_validation.whole_number(form.find("MinimumSessionTokenSize"))
     tags, transitive_tag_keys = form.members("Tags"), form.texts("TransitiveTagKeys")
@@ -60,9 +70,9 @@ def parse_assume_role(form: QueryForm) -> AssumeRoleRequest:
         [
             *_text_violations(form),
             *parameter_validation.range_violations(duration, "durationSeconds", MIN_DURATION, MAX_DURATION),
-            *parameter_validation.range_violations(token_size, "minimumSessionTokenSize", 0, 4096),
+            *parameter_validation.range_violations(token_size, "minimumSessionTokenSize", 0, MAX_MINIMUM_TOKEN_SIZE),
             *_tag_violations(tags),
-            *_tag_key_violations(transitive_tag_keys),
+            *_transitive_key_violations(transitive_tag_keys),
             *_policy_arn_violations(policy_arns),
         ]
     )
@@ -78,9 +88,9 @@ def parse_assume_role(form: QueryForm) -> AssumeRoleRequest:
         source_identity=form.find("SourceIdentity"),
         minimum_token_size=token_size or 0,
     )
-    _check_arn(request.role_arn)
+    _check_arn_format(request.role_arn)
     _check_tags([tag["Key"].lower() for tag in tags], [key.lower() for key in transitive_tag_keys])
-    _check_policy(request)
+    _check_session_policy(request)
     return request
 
 
@@ -89,13 +99,16 @@ def _text_violations(form: QueryForm) -> list[str]:
         *parameter_validation.ARN.violations(form.find("RoleArn"), "roleArn"),
         *parameter_validation.NAME.violations(form.find("RoleSessionName"), "roleSessionName"),
     ]
-    optional = (
+    optional_parameters = (
         (parameter_validation.POLICY, "Policy", "policy"),
         (parameter_validation.EXTERNAL_ID, "ExternalId", "externalId"),
         (parameter_validation.NAME, "SourceIdentity", "sourceIdentity"),
     )
-    present = ((rule, value, path) for rule, name, path in optional if (value := form.find(name)) is not None)
-    return [*required, *(violation for rule, value, path in present for violation in rule.violations(value, path))]
+    violations = required
+    for constraint, name, path in optional_parameters:
+        if (value := form.find(name)) is not None:
+            violations += constraint.violations(value, path)
+    return violations
 
 
 def _tag_violations(tags: tuple[Mapping[str, str], ...]) -> list[str]:
@@ -106,7 +119,7 @@ def _tag_violations(tags: tuple[Mapping[str, str], ...]) -> list[str]:
     return violations
 
 
-def _tag_key_violations(transitive_tag_keys: tuple[str, ...]) -> list[str]:
+def _transitive_key_violations(transitive_tag_keys: tuple[str, ...]) -> list[str]:
     violations = parameter_validation.too_many(len(transitive_tag_keys), "transitiveTagKeys", MAX_TAGS)
     for number, key in enumerate(transitive_tag_keys, 1):
         violations += parameter_validation.TAG_KEY.violations(key, f"transitiveTagKeys.{number}.member")
@@ -120,28 +133,29 @@ def _policy_arn_violations(arns: tuple[str, ...]) -> list[str]:
     return violations
 
 
-def _check_arn(arn: str) -> None:
+def _check_arn_format(arn: str) -> None:
     parts = arn.split(":", 5)
     if len(parts) != 6 or parts[0] != "arn" or not (parts[1] and parts[2] and parts[5]):
         raise validation_error(f"{arn} is invalid")
 
 
-def _check_tags(keys: list[str], transitive: list[str]) -> None:
+def _check_tags(keys: list[str], transitive_keys: list[str]) -> None:
+    """Raises QueryError if the tag keys contradict each other. All keys are in lower case."""
     if len(set(keys)) < len(keys):
         message = "Duplicate tag keys found. Please note that Tag keys are case insensitive."
         raise QueryError("InvalidParameterValue", message)
     if any(key.startswith("aws:") for key in keys):
         raise QueryError("InvalidParameterValue", "Tag keys that begin with 'aws:' are reserved.")
-    if not set(transitive) <= set(keys):
+    if not set(transitive_keys) <= set(keys):
         message = "The specified transitive tag key must be included in the requested tags."
         raise QueryError("InvalidParameterValue", message)
 
 
-def _check_policy(request: AssumeRoleRequest) -> None:
+def _check_session_policy(request: AssumeRoleRequest) -> None:
     size = len(request.policy or "") + sum(len(arn) for arn in request.policy_arns)
     if size > MAX_SESSION_POLICY_CHARACTERS:
         raise validation_error(
-            f"The session policies have {size} characters of at most {MAX_SESSION_POLICY_CHARACTERS}."
+            f"The session policies have {size} characters; the maximum is {MAX_SESSION_POLICY_CHARACTERS}."
         )
     if request.policy is not None:
         try:
@@ -150,9 +164,9 @@ def _check_policy(request: AssumeRoleRequest) -> None:
             raise QueryError("MalformedPolicyDocument", str(error)) from error
 
 
-def _operation(form: QueryForm) -> Operation:
+def _requested_operation(form: QueryForm) -> Operation:
     action, version = form.find("Action"), form.find("Version")
-    if version == VERSION and action in _OPERATIONS:
+    if version == STS_VERSION and action in _OPERATIONS:
         return _OPERATIONS[action]
     version_text = "NO_VERSION_SPECIFIED" if version is None else version
     message = f"Could not find operation {action or ''} for version {version_text}"
@@ -171,18 +185,18 @@ def _assume_role(request: HttpRequest, form: QueryForm, caller: Session, session
 
 
 def _get_caller_identity(_: HttpRequest, __: QueryForm, caller: Session, ___: SessionIssuer) -> HttpResponse:
-    """Needs no permission, and no policy can deny it."""
+    """Answers without an authorization: on AWS, no policy can deny GetCallerIdentity."""
     return xml_response("GetCallerIdentity", {"Arn": caller.arn, "UserId": caller.user_id, "Account": caller.account})
 
 
-def _not_with_session_credentials(_: HttpRequest, form: QueryForm, __: Session, ___: SessionIssuer) -> HttpResponse:
+def _reject_session_credentials(_: HttpRequest, form: QueryForm, __: Session, ___: SessionIssuer) -> HttpResponse:
     raise QueryError("AccessDenied", f"Cannot call {form.find('Action')} with session credentials", 403)
 
 
 def _assume_role_result(issued: IssuedSession) -> Mapping[str, Content]:
     session, credentials = issued.session, issued.credentials
     token = credentials.token or ""
-    utilization = str(-(-100 * len(token) // MAX_TOKEN_SIZE))
+    utilization = str(token_utilization(len(token)))
     source_identity = session.claims.source_identity
     return {
         "AssumedRoleUser": {"AssumedRoleId": session.user_id, "Arn": session.arn},
@@ -202,6 +216,6 @@ def _assume_role_result(issued: IssuedSession) -> Mapping[str, Content]:
 _OPERATIONS: Mapping[str | None, Operation] = {
     "AssumeRole": _assume_role,
     "GetCallerIdentity": _get_caller_identity,
-    "GetSessionToken": _not_with_session_credentials,
-    "GetFederationToken": _not_with_session_credentials,
+    "GetSessionToken": _reject_session_credentials,
+    "GetFederationToken": _reject_session_credentials,
 }

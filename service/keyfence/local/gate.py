@@ -9,7 +9,7 @@ from keyfence.local import saved_role_policies
 from keyfence.local.data_directory import GateRecord, gate_key, save_gate_record
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.denials import OnDenied, ignore
+from keyfence_iam.gate.denials import OnDenied, ignore_denial
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
@@ -29,7 +29,7 @@ def start_gate(
     saves_policies: bool = True,
     checks_index_keys: bool = False,
     faults: Iterable[Fault] = (),
-    on_denied: OnDenied = ignore,
+    on_denied: OnDenied = ignore_denial,
 ) -> Gate:
     """Starts a gate, and records its address in the directory, where commands find it.
 

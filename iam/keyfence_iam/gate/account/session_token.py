@@ -35,7 +35,7 @@ class TokenTooLarge(ValueError):
 
     def __init__(self, size: int) -> None:
         super().__init__(f"the session token would have {size} bytes; the maximum is {MAX_TOKEN_SIZE}")
-        self.utilization = -(-100 * size // MAX_TOKEN_SIZE)
+        self.utilization = token_utilization(size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +79,11 @@ class TokenCipher:
 
     def _token(self, packed: bytes, access_key: str) -> str:
         return b64encode(self._cipher.encrypt(packed, [_TOKEN_FORMAT, access_key.encode()])).decode()
+
+
+def token_utilization(size: int) -> int:
+    """Returns how many percent of the maximal token size are used, rounded up."""
+    return -(-100 * size // MAX_TOKEN_SIZE)
 
 
 def new_gate_key() -> bytes:

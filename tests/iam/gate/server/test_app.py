@@ -243,7 +243,9 @@ async def test_a_callback_that_fails_does_not_change_the_response(caplog: pytest
         reply = await tenant(gate).call("Scan", b'{"TableName": "keyfence"}')
         assert len(gate.denials) == 1
     assert reply.error == "AccessDeniedException"
-    assert [record.message for record in caplog.records if record.exc_info] == ["the callback for denied calls failed"]
+    assert [record.message for record in caplog.records if record.exc_info] == [
+        "the callback on_denied failed; the call stays denied"
+    ]
 
 
 async def test_only_a_caller_with_access_learns_that_a_table_is_missing() -> None:
