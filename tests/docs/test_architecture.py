@@ -11,7 +11,7 @@ from keyfence.auth.token_verifier import MAX_CACHED_TOKENS, RECHECK_SECONDS
 from keyfence.domains.sessions import revocation
 from keyfence.graphql.document_cache import ENTRY_WEIGHT
 from keyfence.http import media_types
-from keyfence.http.request_body import BODY_LIMIT
+from keyfence.http.request_body import MAX_BODY_BYTES
 from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
 from keyfence.store.dual_write import dual_write_caller
 from keyfence.store.dynamodb.retry_policy import RetryPolicy
@@ -43,7 +43,7 @@ KEY_REFRESH, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), session_refres
         f"of past hours {ledger.MAX_ENTRIES:,} |",
         f"with `KEYFENCE_REVOCATION_SECONDS` {revocation.MAX_REMEMBERED:,}",
         f"plus {ENTRY_WEIGHT} for each document",
-        f"{media_types.CACHE_SIZE} of each, their first {media_types.MAX_HEADER:,} characters",
+        f"{media_types.CACHE_SIZE} of each, their first {media_types.MAX_HEADER_LENGTH:,} characters",
         f"{PATIENCE.attempts} attempts, pauses random up to {PATIENCE.first_pause_seconds * 1000:g} ms doubling to"
         f" {PATIENCE.max_pause_seconds:g} s",
         f"{PATIENCE.attempts} rounds",
@@ -51,7 +51,7 @@ KEY_REFRESH, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), session_refres
         f"cache allows, and {TENANT_USE_SECONDS:g} s more",
         f"{STALE.attempts} attempts, pauses random up to {STALE.first_pause_seconds * 1000:g} ms doubling to"
         f" {STALE.max_pause_seconds:g} s",
-        f"`http/request_body.py` reads the body, at most {BODY_LIMIT:,} bytes",
+        f"`http/request_body.py` reads the body, at most {MAX_BODY_BYTES:,} bytes",
         f"of {SESSIONS.session_seconds} s when between"
         f" {SESSIONS.earliest_refresh:.0%} and {SESSIONS.latest_refresh:.0%} of it are over".replace("%", " %"),
         f"{SESSIONS.expiry_margin:g} s before it expires it is no longer used",

@@ -12,7 +12,7 @@ from keyfence.domains.users.model import MAX_SETTINGS, NAME_LENGTH, SETTING_BYTE
 from keyfence.errors import Code
 from keyfence.graphql.query_limits import QueryLimits
 from keyfence.graphql.relay_types import DEFAULT_PAGE_SIZE
-from keyfence.http.request_body import BODY_LIMIT
+from keyfence.http.request_body import MAX_BODY_BYTES
 from keyfence.http.response import STATUS_BY_CODE
 from keyfence.store.cursor import LIFETIME_HOURS
 from keyfence.store.key_template import MAX_PATH_BYTES, MAX_PATH_NAME_LENGTH
@@ -44,7 +44,7 @@ def test_every_limit_is_there_with_its_number() -> None:
 
 def test_the_sizes_of_bodies_and_pages_are_there() -> None:
     said = " ".join(prose(PAGE).split())
-    assert f"a body of more than {BODY_LIMIT:,} bytes" in said
+    assert f"a body of more than {MAX_BODY_BYTES:,} bytes" in said
     assert f"A page has {DEFAULT_PAGE_SIZE} items unless `first` says otherwise, from 1 to {MAX_PAGE_SIZE}." in said
     assert LIFETIME_HOURS == 7 * 24
     assert "good for a week" in said

@@ -60,8 +60,8 @@ class Service:
         )
         self.tables = replace(
             connections.tables,
-            on_foreign_item=self.metrics.foreign_item,
-            on_denied=self.metrics.denied_call,
+            on_foreign_item=self.metrics.count_foreign_item,
+            on_denied=self.metrics.count_denied_call,
             accounts=ledger.accounts,
             observer=observer,
         )
@@ -78,7 +78,7 @@ class Service:
             endpoints={"/graphql": self._tenant_endpoint(), "/admin/graphql": self._operator_endpoint()},
             check_ready=self._tenants.check_readable,
             metrics=self.metrics,
-            files=graphiql_routes() if self.settings.graphiql else (),
+            file_routes=graphiql_routes() if self.settings.graphiql else (),
             lifespan=self._lifespan,
         )
 
@@ -105,7 +105,7 @@ class Service:
 
     def reads_differ(self, tenant: TenantId, operation: str) -> None:
         """Count a read for which the two tables of a tenant that is being moved gave different answers."""
-        self.metrics.reads_differ(operation)
+        self.metrics.count_read_difference(operation)
         self._differences(tenant)
 
     @asynccontextmanager
@@ -124,7 +124,7 @@ class Service:
             new_activity_log=domains.new_activity_log,
             revocations=RevocationCheck(settings.revocation_seconds),
             prices=price_table(settings),
-            introspection=settings.introspection,
+            everyone_may_introspect=settings.introspection,
         )
         page = graphiql_page("/graphql") if settings.graphiql else None
         return GraphQLEndpoint(api, GraphQLExecutor(domains.schema), self.metrics, graphiql=page)
@@ -138,7 +138,9 @@ class Service:
             on_tenant_changed=self.tenant_changed,
             run_in_background=self._jobs,
         )
-        api = OperatorApi(verifier=operator_verifier(settings), contexts=contexts, introspection=settings.introspection)
+        api = OperatorApi(
+            verifier=operator_verifier(settings), contexts=contexts, everyone_may_introspect=settings.introspection
+        )
         page = graphiql_page("/admin/graphql") if settings.graphiql else None
         return GraphQLEndpoint(api, GraphQLExecutor(admin_schema), self.metrics, graphiql=page)
 

@@ -1,1 +1,1 @@
-"""HTTP: routes, middleware, the GraphQL endpoint and its two APIs, metrics, GraphiQL."""
+"""Serves GraphQL over HTTP: routes, middleware, the endpoint, the two APIs behind it, metrics and GraphiQL."""

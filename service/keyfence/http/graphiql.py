@@ -1,4 +1,4 @@
-"""The GraphiQL page, and the scripts and styles that it loads. Everything comes from this package."""
+"""The page of GraphiQL, and the routes of its scripts and styles. The page loads nothing from other servers."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -15,9 +15,9 @@ from keyfence.http.response import HttpResponse
 
 STYLES = ("graphiql.min.css", "page.css")
 SCRIPTS = ("react.production.min.js", "react-dom.production.min.js", "graphiql.min.js", "page.js")
-PATH = "/graphiql"
-FOREVER = "public, max-age=31536000, immutable"
-"""The URL of a file has the digest of its content, so a browser never needs to ask again."""
+FILES_PATH = "/graphiql"
+CACHE_FOREVER = "public, max-age=31536000, immutable"
+"""The URL of a file contains a digest of the content, so a browser can keep the file for a year."""
 
 CONTENT_SECURITY_POLICY = "; ".join(
     (
@@ -49,11 +49,11 @@ $scripts
 
 
 def graphiql_page(url: str) -> HttpResponse:
-    """Return the page whose queries go to the endpoint at `url`."""
+    """Returns the page that sends its queries to the endpoint at `url`."""
     html = _PAGE.substitute(
         url=escape(url),
-        styles="\n".join(f'<link rel="stylesheet" href="{_address(name)}">' for name in STYLES),
-        scripts="\n".join(f'<script defer src="{_address(name)}"></script>' for name in SCRIPTS),
+        styles="\n".join(f'<link rel="stylesheet" href="{_versioned_url(name)}">' for name in STYLES),
+        scripts="\n".join(f'<script defer src="{_versioned_url(name)}"></script>' for name in SCRIPTS),
     )
     return HttpResponse(
         body=html.encode(),
@@ -63,18 +63,18 @@ def graphiql_page(url: str) -> HttpResponse:
 
 
 def graphiql_routes() -> Iterator[Route]:
-    """Serve the files that the page loads."""
+    """Yields the routes of the scripts and styles that the page loads."""
     for names, media_type in ((STYLES, "text/css"), (SCRIPTS, "text/javascript")):
         for name in names:
-            yield Route(f"{PATH}/{name}", partial(_serve, _read(name), media_type))
+            yield Route(f"{FILES_PATH}/{name}", partial(_serve, _read(name), media_type))
 
 
 async def _serve(body: bytes, media_type: str, _: Request) -> Response:
-    return Response(body, media_type=media_type, headers={"cache-control": FOREVER})
+    return Response(body, media_type=media_type, headers={"cache-control": CACHE_FOREVER})
 
 
-def _address(name: str) -> str:
-    return f"{PATH}/{name}?{sha256(_read(name)).hexdigest()[:16]}"
+def _versioned_url(name: str) -> str:
+    return f"{FILES_PATH}/{name}?{sha256(_read(name)).hexdigest()[:16]}"
 
 
 def _read(name: str) -> bytes:

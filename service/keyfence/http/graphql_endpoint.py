@@ -1,4 +1,4 @@
-"""`GraphQLEndpoint`: one HTTP request in, one HTTP response out, and the order of the steps between."""
+"""`GraphQLEndpoint`: turns one HTTP request into one HTTP response, and has the order of all steps between."""
 
 import asyncio
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest, GraphQLRe
 from keyfence.http.media_types import MediaType, is_json, negotiate, prefers_html
 from keyfence.http.metrics import Metrics
 from keyfence.http.middleware import header, request_id_of, skip_access_log
-from keyfence.http.request_body import BODY_LIMIT, from_body, from_query_string, read_body
+from keyfence.http.request_body import MAX_BODY_BYTES, parse_body, parse_query_string, read_body
 from keyfence.http.response import (
     STATUS_BY_CODE,
     Headers,
@@ -29,7 +29,7 @@ from keyfence.http.tenant_and_operator_apis import GraphQLApi
 
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
-    """A request that was parsed and validated."""
+    """A valid GraphQL request, ready to be executed."""
 
     request: GraphQLRequest
     prepared: PreparedOperation
@@ -37,7 +37,7 @@ class ParsedRequest:
 
 
 class GraphQLEndpoint:
-    """Serves one GraphQL API over HTTP. Browsers that ask for HTML get the page `graphiql`, if there is one."""
+    """Serves one GraphQL API over HTTP. A browser that asks for HTML gets the page `graphiql`, if it is set."""
 
     def __init__(
         self,
@@ -46,13 +46,13 @@ class GraphQLEndpoint:
         metrics: Metrics,
         *,
         graphiql: HttpResponse | None = None,
-        body_limit: int = BODY_LIMIT,
+        max_body_bytes: int = MAX_BODY_BYTES,
     ) -> None:
         self._api = api
         self._executor = executor
         self._metrics = metrics
         self._graphiql = graphiql
-        self._body_limit = body_limit
+        self._max_body_bytes = max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         accept = header(scope, b"accept")
@@ -63,9 +63,11 @@ class GraphQLEndpoint:
         await response.send(send)
 
     async def _respond(self, scope: Scope, receive: Receive, media: MediaType | None) -> HttpResponse:
-        """Run the request. Every error that a caller can cause or must know of becomes a response here."""
+        """Returns the response of the request. Turns every error that the caller may see into a response.
+
+        `media` is None if the caller accepts none of the media types of responses."""
         try:
-            return await self._run(scope, receive, media or _not_acceptable())
+            return await self._run(scope, receive, media)
         except HttpError as error:
             return self._failure(error.errors, error.status, media, error.headers)
         except InvalidRequest as error:
@@ -76,27 +78,29 @@ class GraphQLEndpoint:
             errors = (render_keyfence_error(error, request_id_of(scope)),)
             return self._failure(errors, STATUS_BY_CODE[error.code], media, _error_headers(scope, error))
 
-    async def _run(self, scope: Scope, receive: Receive, media: MediaType) -> HttpResponse:
+    async def _run(self, scope: Scope, receive: Receive, media: MediaType | None) -> HttpResponse:
+        if media is None:
+            raise HttpError(406, f"the answer can be {MediaType.GRAPHQL} or {MediaType.JSON}")
         _check_method(scope)
         api = self._api
         caller = await api.authenticate(header(scope, b"authorization"))
         try:
             parsed = await self._parse(scope, receive, may_introspect=api.may_introspect(caller))
         except (HttpError, InvalidRequest):
-            # Only callers whose token is not revoked are told what is wrong with their request.
+            # A caller with a revoked token must not learn what is wrong with the request, so check the token first.
             async with api.admit(caller, None):
                 await api.check_revocation(caller)
             raise
         async with api.admit(caller, parsed.info):
-            answer = await self._execute(parsed, caller)
-        self._metrics.errors(error_codes(answer.errors))
-        return json_response(answer.body(self._extensions(parsed.request, caller)), media=media)
+            result = await self._execute(parsed, caller)
+        self._metrics.count_errors(error_codes(result.errors))
+        return json_response(result.body(self._extensions(parsed.request, caller)), media=media)
 
     async def _parse(self, scope: Scope, receive: Receive, *, may_introspect: bool) -> ParsedRequest:
         if scope["method"] == "GET":
-            request = from_query_string(scope["query_string"])
+            request = parse_query_string(scope["query_string"])
         else:
-            request = from_body(await read_body(scope, receive, self._body_limit))
+            request = parse_body(await read_body(scope, receive, self._max_body_bytes))
         prepared = self._executor.prepare(request, may_introspect=may_introspect)
         operation = prepared.operation
         if scope["method"] == "GET" and operation.kind is not OperationType.QUERY:
@@ -110,15 +114,17 @@ class GraphQLEndpoint:
         return ParsedRequest(request, prepared, info)
 
     async def _execute(self, parsed: ParsedRequest, caller: object) -> GraphQLResult:
-        """A mutation starts after the check for a revocation. A query runs at the same time as the check."""
-        checked = asyncio.ensure_future(self._api.check_revocation(caller))
+        """Executes a mutation after the check for a revocation, and a query at the same time as the check.
+
+        Raises Unauthenticated if the token is revoked, also if the query has a result by then."""
+        revocation_check = asyncio.ensure_future(self._api.check_revocation(caller))
         try:
             if parsed.info.is_mutation:
-                await checked
-            context = self._api.context(caller, parsed.info)
+                await revocation_check
+            context = self._api.make_context(caller, parsed.info)
             return await self._executor.execute(parsed.prepared, context, request_id=parsed.info.request_id)
         finally:
-            await checked
+            await revocation_check
 
     def _extensions(self, request: GraphQLRequest, caller: object) -> dict[str, object] | None:
         if request.extensions.get("cost") is not True:
@@ -129,7 +135,7 @@ class GraphQLEndpoint:
     def _failure(
         self, errors: tuple[RenderedError, ...], status: int, media: MediaType | None, headers: Headers = ()
     ) -> HttpResponse:
-        self._metrics.errors(error_codes(errors))
+        self._metrics.count_errors(error_codes(errors))
         return error_response(*errors, status=status, media=media or MediaType.JSON, headers=headers)
 
 
@@ -140,15 +146,11 @@ def _check_method(scope: Scope) -> None:
         raise HttpError(415, "the body must be application/json in UTF-8", headers=[(b"accept", b"application/json")])
 
 
-def _not_acceptable() -> MediaType:
-    raise HttpError(406, f"the answer can be {MediaType.GRAPHQL} or {MediaType.JSON}")
-
-
 def _error_headers(scope: Scope, error: KeyfenceError) -> Headers:
-    """Return the headers that HTTP has for an error: when to retry, or how to authenticate."""
-    wait = error.extensions.get("retryAfterMs")
-    if isinstance(wait, int):
-        return [(b"retry-after", str(ceil(wait / 1000)).encode())]
+    """Returns the HTTP headers that belong to an error: when to retry, or how to authenticate."""
+    retry_after_ms = error.extensions.get("retryAfterMs")
+    if isinstance(retry_after_ms, int):
+        return [(b"retry-after", str(ceil(retry_after_ms / 1000)).encode())]
     if not isinstance(error, Unauthenticated):
         return ()
     has_token = header(scope, b"authorization") is not None

@@ -1,38 +1,43 @@
-"""Content negotiation: the media type of a response, and whether a body is JSON."""
+"""Content negotiation: chooses the media type of a response, and checks that a body is JSON."""
 
 from enum import StrEnum
 from functools import lru_cache
 
 CACHE_SIZE = 256
-MAX_HEADER = 1_000
-"""Characters of a header that are read. Longer headers would fill the cache."""
+"""How many different values of each header are cached. Clients send few different values."""
+MAX_HEADER_LENGTH = 1_000
+"""How many characters of a header are read. Longer headers would fill the memory of the cache."""
+
+
+NAMED = 2
+"""The precision of a range that names the media type. `*/*` has 0, and `application/*` has 1."""
 
 
 class MediaType(StrEnum):
-    """The media types of responses. A caller gets GRAPHQL if its Accept header names it, otherwise JSON."""
+    """The media types of responses. A caller gets GRAPHQL only if its Accept header names this media type."""
 
     GRAPHQL = "application/graphql-response+json"
     JSON = "application/json"
 
 
 def negotiate(accept: str | None) -> MediaType | None:
-    """Return the media type for an Accept header, or None if the caller accepts neither."""
-    return _negotiate((accept or "*/*")[:MAX_HEADER])
+    """Returns the media type for an Accept header, or None if the header accepts neither media type."""
+    return _negotiate((accept or "*/*")[:MAX_HEADER_LENGTH])
 
 
 def prefers_html(accept: str | None) -> bool:
-    return _prefers_html((accept or "*/*")[:MAX_HEADER])
+    return _prefers_html((accept or "*/*")[:MAX_HEADER_LENGTH])
 
 
 def is_json(content_type: str | None) -> bool:
-    """Whether a Content-Type header means JSON in UTF-8. UTF-8 is the default charset."""
-    return _is_json((content_type or "")[:MAX_HEADER])
+    """Whether a Content-Type header says JSON in UTF-8. A header without a charset says UTF-8."""
+    return _is_json((content_type or "")[:MAX_HEADER_LENGTH])
 
 
 @lru_cache(CACHE_SIZE)
 def _negotiate(accept: str) -> MediaType | None:
-    rank, media = max((_rank(accept, media), media) for media in MediaType)
-    return media if rank[0] > 0 else None
+    best = max(MediaType, key=lambda media: _rank(accept, media))
+    return best if _quality(accept, best)[0] > 0 else None
 
 
 @lru_cache(CACHE_SIZE)
@@ -43,38 +48,43 @@ def _prefers_html(accept: str) -> bool:
 
 @lru_cache(CACHE_SIZE)
 def _is_json(content_type: str) -> bool:
-    essence, *parameters = [part.strip().lower() for part in content_type.split(";")]
-    charsets = {value for name, value in map(_parameter, parameters) if name == "charset"}
-    return essence == MediaType.JSON and charsets <= {"utf-8", "utf8"}
+    media_type, *parameters = [part.strip().lower() for part in content_type.split(";")]
+    charsets = {value for name, value in map(_parse_parameter, parameters) if name == "charset"}
+    return media_type == MediaType.JSON and charsets <= {"utf-8", "utf8"}
 
 
 def _rank(accept: str, media: MediaType) -> tuple[float, int, bool]:
+    """Returns a value that is greater for a better media type: by quality, then by precision of the range.
+
+    Of two equal media types, GRAPHQL is better if both are named, and JSON if both match the same wildcard."""
     quality, precision = _quality(accept, media)
-    return quality, precision, (media is MediaType.GRAPHQL) is (precision == 2)
+    is_named = precision == NAMED
+    return quality, precision, (media is MediaType.GRAPHQL) is is_named
 
 
 def _quality(accept: str, media: str) -> tuple[float, int]:
-    """Return the quality of a media type, and the precision (0 to 2) of the range that it was taken from."""
-    kind = media.partition("/")[0]
-    precisions = {"*/*": 0, f"{kind}/*": 1, media: 2}
-    matching = [(precisions[name], quality) for name, quality in _ranges(accept) if name in precisions]
+    """Returns the quality of a media type, and the precision of the range in the header that gives the quality."""
+    main_type = media.partition("/")[0]
+    precision_by_range = {"*/*": 0, f"{main_type}/*": 1, media: NAMED}
+    matching = [(precision_by_range[name], quality) for name, quality in _ranges(accept) if name in precision_by_range]
     precision, quality = max(matching, default=(0, 0.0))
     return quality, precision
 
 
 def _ranges(accept: str) -> list[tuple[str, float]]:
-    return [_range(text) for text in accept.lower().split(",")]
+    """Returns the media ranges of an Accept header, such as `text/*`, each with its quality."""
+    return [_parse_range(text) for text in accept.lower().split(",")]
 
 
-def _range(text: str) -> tuple[str, float]:
+def _parse_range(text: str) -> tuple[str, float]:
     name, *parameters = [part.strip() for part in text.split(";")]
-    return name, _number(dict(map(_parameter, parameters)).get("q", "1"))
+    return name, _parse_quality(dict(map(_parse_parameter, parameters)).get("q", "1"))
 
 
-def _parameter(text: str) -> tuple[str, str]:
+def _parse_parameter(text: str) -> tuple[str, str]:
     name, _, value = text.partition("=")
     return name.strip(), value.strip().strip('"')
 
 
-def _number(text: str) -> float:
+def _parse_quality(text: str) -> float:
     return float(text) if text.replace(".", "", 1).isdecimal() and text.isascii() else 0.0

@@ -1,4 +1,4 @@
-"""`Metrics`: counters of this process in the Prometheus text format. `METRICS` lists them with their meaning."""
+"""`Metrics`: the counters of this process, in the text format of Prometheus. `METRICS` explains each metric."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -9,13 +9,13 @@ from typing import Any
 from keyfence.store.dynamodb.capacity import CapacityMeter
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+BUCKET_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the histogram of request durations, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric that `/metrics` serves. `label` is empty for a metric with one value."""
+    """A metric that `/metrics` serves. `label` is empty if the metric has only one value."""
 
     name: str
     label: str
@@ -69,9 +69,9 @@ METRICS = (
 
 
 class Metrics:
-    """Counts requests and errors itself, and renders the counters of other objects with them.
+    """Counts requests and errors, and renders them together with the counters of other objects.
 
-    No metric has the tenant as a label, since there can be any number of tenants."""
+    No metric has the tenant as a label, because the number of tenants has no bound."""
 
     def __init__(
         self,
@@ -86,27 +86,27 @@ class Metrics:
         self._refusals = {} if refusals is None else refusals
         self._requests: Counter[int] = Counter()
         self._errors: Counter[str] = Counter()
-        self._durations = [0] * (len(BUCKETS) + 1)
-        self._seconds = 0.0
+        self._request_count_by_bucket = [0] * (len(BUCKET_BOUNDS) + 1)
+        self._total_seconds = 0.0
         self._foreign_items = 0
         self._denied_calls = 0
         self._differences: Counter[str] = Counter()
 
-    def request(self, status: int, seconds: float) -> None:
+    def count_request(self, status: int, seconds: float) -> None:
         self._requests[status] += 1
-        self._durations[bisect_left(BUCKETS, seconds)] += 1
-        self._seconds += seconds
+        self._request_count_by_bucket[bisect_left(BUCKET_BOUNDS, seconds)] += 1
+        self._total_seconds += seconds
 
-    def errors(self, codes: Iterable[str]) -> None:
+    def count_errors(self, codes: Iterable[str]) -> None:
         self._errors.update(codes)
 
-    def foreign_item(self) -> None:
+    def count_foreign_item(self) -> None:
         self._foreign_items += 1
 
-    def denied_call(self) -> None:
+    def count_denied_call(self) -> None:
         self._denied_calls += 1
 
-    def reads_differ(self, operation: str) -> None:
+    def count_read_difference(self, operation: str) -> None:
         self._differences[operation] += 1
 
     def render(self) -> str:
@@ -114,7 +114,7 @@ class Metrics:
 
     def _lines(self) -> Iterator[str]:
         meter = self._meter
-        values: dict[Metric, Mapping[Any, object]] = {
+        values_by_metric: dict[Metric, Mapping[Any, object]] = {
             REQUESTS: dict(sorted(self._requests.items())),
             ERRORS: dict(sorted(self._errors.items())),
             OVER_QUOTA: dict(sorted(self._refusals.items())),
@@ -135,17 +135,19 @@ class Metrics:
             if metric is DURATION:
                 yield from self._histogram()
             else:
-                yield from (_line(metric, label, value) for label, value in values[metric].items())
+                yield from (
+                    _line(metric, label_value, value) for label_value, value in values_by_metric[metric].items()
+                )
 
     def _histogram(self) -> Iterator[str]:
-        name, total = DURATION.name, 0
-        for bound, count in zip((*BUCKETS, "+Inf"), self._durations, strict=True):
-            total += count
-            yield f'{name}_bucket{{le="{bound}"}} {total}'
-        yield f"{name}_sum {self._seconds:.6f}"
-        yield f"{name}_count {total}"
+        name, cumulative_count = DURATION.name, 0
+        for bound, count in zip((*BUCKET_BOUNDS, "+Inf"), self._request_count_by_bucket, strict=True):
+            cumulative_count += count
+            yield f'{name}_bucket{{le="{bound}"}} {cumulative_count}'
+        yield f"{name}_sum {self._total_seconds:.6f}"
+        yield f"{name}_count {cumulative_count}"
 
 
-def _line(metric: Metric, label: object, value: object) -> str:
-    labels = f'{{{metric.label}="{label}"}}' if metric.label else ""
+def _line(metric: Metric, label_value: object, value: object) -> str:
+    labels = f'{{{metric.label}="{label_value}"}}' if metric.label else ""
     return f"{metric.name}{labels} {value}"

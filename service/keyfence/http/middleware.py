@@ -1,4 +1,4 @@
-"""The four ASGI layers around the endpoints: request id, access log, security headers, error boundary."""
+"""The ASGI middleware around all routes, and its order: request id, access log, security headers, errors."""
 
 import re
 from random import getrandbits
@@ -16,45 +16,48 @@ from keyfence.http.response import error_response
 
 REQUEST_ID_HEADER = b"x-request-id"
 REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{7,127}")
-"""Ids of callers that are safe in a header and in a log."""
+"""The ids of callers that are used: they are safe in a header and in a log."""
 
-NO_SNIFF = (b"x-content-type-options", b"nosniff")
-NO_STORE = (b"cache-control", b"no-store")
+NO_SNIFF_HEADER = (b"x-content-type-options", b"nosniff")
+NO_STORE_HEADER = (b"cache-control", b"no-store")
 
 CLIENT_CLOSED_REQUEST = 499
-"""The status that is logged if the caller closed the connection before there was a response."""
+"""The status in the log if the caller closed the connection before the response. nginx uses the same number."""
 
 SKIP_ACCESS_LOG = "keyfence.skip_access_log"
+"""The key that `skip_access_log` sets in the ASGI scope."""
 
 log = structlog.get_logger(__name__)
 
 
 def header(scope: Scope, name: bytes) -> str | None:
-    """Return the value of a header. The values of a header that is sent more than once are joined by commas."""
+    """Returns the value of a header, or None. The values of a header that is sent more than once are joined."""
     value: bytes | None = None
-    for key, other in scope["headers"]:
-        if key == name:
-            value = other if value is None else value + b", " + other
+    for header_name, next_value in scope["headers"]:
+        if header_name == name:
+            value = next_value if value is None else value + b", " + next_value
     return None if value is None else value.decode("latin-1")
 
 
 def request_id_of(scope: Scope) -> str:
-    """Return the id of the request: the caller's own if it is safe, otherwise a random one."""
-    known = scope.get("keyfence.request_id")
-    if isinstance(known, str):
-        return known
-    offered = header(scope, REQUEST_ID_HEADER) or ""
-    scope["keyfence.request_id"] = request_id = offered if REQUEST_ID.fullmatch(offered) else _random_id()
+    """Returns the id of the request: the caller's id if it is safe, otherwise a random id."""
+    assigned_id = scope.get("keyfence.request_id")
+    if isinstance(assigned_id, str):
+        return assigned_id
+    callers_id = header(scope, REQUEST_ID_HEADER) or ""
+    request_id = callers_id if REQUEST_ID.fullmatch(callers_id) else _random_id()
+    scope["keyfence.request_id"] = request_id
     return request_id
 
 
 def skip_access_log(scope: Scope) -> None:
-    """Log no line for this request. A refusal must be cheap; the reason is logged once for many refusals."""
+    """Keeps this request out of the access log. A refusal must be cheap, and `tenant_over_quota` is logged once for
+    many refusals."""
     scope[SKIP_ACCESS_LOG] = True
 
 
 class RequestIdMiddleware:
-    """Gives each request an id, which the response and all log lines of the request carry."""
+    """Gives each request an id. The response and all log lines of the request contain the id."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -75,7 +78,7 @@ class RequestIdMiddleware:
 
 
 class AccessLogMiddleware:
-    """Counts each request, and logs one line for it. Requests to `unlogged_paths` are neither counted nor logged."""
+    """Counts each request and logs one line about it. Requests to `unlogged_paths` are neither counted nor logged."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics, unlogged_paths: frozenset[str] = frozenset()) -> None:
         self.app = app
@@ -98,7 +101,7 @@ class AccessLogMiddleware:
             self._log(scope, status, perf_counter() - start)
 
     def _log(self, scope: Scope, status: int, seconds: float) -> None:
-        self.metrics.request(status, seconds)
+        self.metrics.count_request(status, seconds)
         if SKIP_ACCESS_LOG in scope:
             return
         log.info(
@@ -112,7 +115,7 @@ class AccessLogMiddleware:
 
 
 class SecurityHeadersMiddleware:
-    """Forbids browsers to guess content types, and caches to store responses that do not say that they may."""
+    """Tells browsers not to guess content types, and caches not to store responses without a Cache-Control header."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -120,9 +123,9 @@ class SecurityHeadersMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = [*message.get("headers", ()), NO_SNIFF]
-                if NO_STORE[0] not in dict(headers):
-                    headers.append(NO_STORE)
+                headers = [*message.get("headers", ()), NO_SNIFF_HEADER]
+                if NO_STORE_HEADER[0] not in dict(headers):
+                    headers.append(NO_STORE_HEADER)
                 message["headers"] = headers
             await send(message)
 
@@ -130,7 +133,7 @@ class SecurityHeadersMiddleware:
 
 
 class ErrorMiddleware:
-    """Answers 500 to an unexpected exception. The response says nothing of it; the log has it with the request id."""
+    """Answers an unexpected exception with status 500. Only the log has the exception, together with the request id."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -138,20 +141,20 @@ class ErrorMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        started = False
+        has_response_started = False
 
         async def send_and_note_start(message: Message) -> None:
-            nonlocal started
-            started = True
+            nonlocal has_response_started
+            has_response_started = True
             await send(message)
 
         try:
             await self.app(scope, receive, send_and_note_start)
         except ClientDisconnect:
-            return None
+            return None  # There is no caller to answer.
         except Exception as error:
             response = error_response(mask_internal_error(error, request_id_of(scope)), status=500)
-            if started:
+            if has_response_started:
                 raise
             await response.send(send)
 
@@ -170,5 +173,6 @@ def middleware_in_order(*, metrics: Metrics, unlogged_paths: frozenset[str]) -> 
 
 
 def _random_id() -> str:
-    """The id is no secret, so it does not need the system's randomness, for which other threads would be let in."""
+    """Returns an id from Python's own generator. The id is not a secret, and a call to the operating system would
+    release the lock of the interpreter to other threads."""
     return f"{getrandbits(128):032x}"

@@ -1,4 +1,4 @@
-"""Reads a GraphQL request from the body or from the query string of an HTTP request."""
+"""Reads a GraphQL request from the body of a POST, whose size is bounded, or from the query string of a GET."""
 
 from collections.abc import Mapping
 from urllib.parse import parse_qsl
@@ -11,39 +11,42 @@ from keyfence.graphql.executor import GraphQLRequest
 from keyfence.http.middleware import header
 from keyfence.http.response import HttpError
 
-BODY_LIMIT = 262_144
+MAX_BODY_BYTES = 262_144
 MAX_PARAMETERS = 16
+"""Parameters of a query string. GraphQL defines four; the bound keeps the parser from reading thousands."""
 
 
-async def read_body(scope: Scope, receive: Receive, limit: int = BODY_LIMIT) -> bytes:
-    """Read the whole body. Raises HttpError if it is compressed or too large, ClientDisconnect if it does not end."""
+async def read_body(scope: Scope, receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> bytes:
+    """Returns the whole body. Raises HttpError if the body is compressed or too large.
+
+    Raises ClientDisconnect if the caller closes the connection before the end of the body."""
     if (header(scope, b"content-encoding") or "identity").lower() != "identity":
         raise HttpError(415, "the body must not be compressed", headers=[(b"accept-encoding", b"identity")])
     length = header(scope, b"content-length") or ""
-    if length.isdecimal() and int(length) > limit:
-        raise _too_large(limit)
-    body, more = b"", True
-    while more:
+    if length.isdecimal() and int(length) > max_bytes:
+        raise _too_large(max_bytes)
+    body, has_more = b"", True
+    while has_more:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         body += message.get("body", b"")
-        more = message.get("more_body", False)
-        if len(body) > limit:
-            raise _too_large(limit)
+        has_more = message.get("more_body", False)
+        if len(body) > max_bytes:
+            raise _too_large(max_bytes)
     return body
 
 
-def from_body(body: bytes) -> GraphQLRequest:
-    parameters = _json(body, "the body is not JSON in UTF-8")
+def parse_body(body: bytes) -> GraphQLRequest:
+    parameters = _parse_json(body, "the body is not JSON in UTF-8")
     if isinstance(parameters, list):
         raise HttpError(400, "batches are not served: send one request at a time")
     if not isinstance(parameters, dict):
         raise HttpError(400, "the body must be a JSON object")
-    return _request(parameters)
+    return _make_request(parameters)
 
 
-def from_query_string(query_string: bytes) -> GraphQLRequest:
+def parse_query_string(query_string: bytes) -> GraphQLRequest:
     try:
         pairs = parse_qsl(query_string.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMETERS)
     except ValueError:
@@ -53,11 +56,11 @@ def from_query_string(query_string: bytes) -> GraphQLRequest:
         raise HttpError(400, "the query string has a parameter twice")
     for name in ("variables", "extensions"):
         if text := parameters.get(name):
-            parameters[name] = _json(str(text), f"{name} is not JSON")
-    return _request(parameters)
+            parameters[name] = _parse_json(str(text), f"{name} is not JSON")
+    return _make_request(parameters)
 
 
-def _request(parameters: Mapping[str, object]) -> GraphQLRequest:
+def _make_request(parameters: Mapping[str, object]) -> GraphQLRequest:
     query, operation_name = parameters.get("query"), parameters.get("operationName")
     if not isinstance(query, str) or not query:
         raise HttpError(400, "query must be a string that is not empty")
@@ -66,12 +69,12 @@ def _request(parameters: Mapping[str, object]) -> GraphQLRequest:
     return GraphQLRequest(
         query=query,
         operation_name=operation_name or None,
-        variables=_object(parameters, "variables"),
-        extensions=_object(parameters, "extensions"),
+        variables=_get_object(parameters, "variables"),
+        extensions=_get_object(parameters, "extensions"),
     )
 
 
-def _object(parameters: Mapping[str, object], name: str) -> dict[str, object]:
+def _get_object(parameters: Mapping[str, object], name: str) -> dict[str, object]:
     value = parameters.get(name)
     if value is None or value == "":
         return {}
@@ -80,12 +83,12 @@ def _object(parameters: Mapping[str, object], name: str) -> dict[str, object]:
     return value
 
 
-def _json(text: bytes | str, message: str) -> object:
+def _parse_json(text: bytes | str, error_message: str) -> object:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        raise HttpError(400, message) from None
+        raise HttpError(400, error_message) from None
 
 
-def _too_large(limit: int) -> HttpError:
-    return HttpError(413, f"the body is larger than {limit} bytes")
+def _too_large(max_bytes: int) -> HttpError:
+    return HttpError(413, f"the body is larger than {max_bytes} bytes")

@@ -1,4 +1,4 @@
-"""`HttpResponse`, `HttpError`, and the HTTP status of each error code."""
+"""`HttpResponse`, `HttpError`, and the table of the HTTP status of each error code."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ STATUS_BY_CODE = {
 
 
 class HttpError(Exception):
-    """An error that is answered with an HTTP status and one GraphQL error."""
+    """An error of a request. Its response has this HTTP status and one GraphQL error."""
 
     def __init__(self, status: int, message: str, *, code: Code = Code.BAD_USER_INPUT, headers: Headers = ()) -> None:
         super().__init__(message)
@@ -35,13 +35,13 @@ class HttpError(Exception):
         self.errors: tuple[RenderedError, ...] = ({"message": message, "extensions": {"code": code.value}},)
 
 
-def method_not_allowed(message: str, *allowed: str) -> HttpError:
-    return HttpError(405, message, headers=[(b"allow", ", ".join(allowed).encode())])
+def method_not_allowed(message: str, *allowed_methods: str) -> HttpError:
+    return HttpError(405, message, headers=[(b"allow", ", ".join(allowed_methods).encode())])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpResponse:
-    """A whole HTTP response."""
+    """An HTTP response that is sent in one piece."""
 
     status: int = 200
     body: bytes
@@ -74,5 +74,5 @@ def encode_json(body: object) -> bytes:
     try:
         return orjson.dumps(body)
     except TypeError:
-        # orjson encodes integers up to 64 bits only, and a JSON scalar can hold longer ones.
+        # orjson encodes integers of at most 64 bits, but the scalar JSON can contain longer ones.
         return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()

@@ -1,4 +1,4 @@
-"""The routes of the application: the GraphQL endpoints, `/healthz`, `/readyz`, `/metrics`, and files of pages."""
+"""The Starlette application: the routes of the GraphQL endpoints, the probes, the metrics and the files of GraphiQL."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
@@ -16,12 +16,12 @@ from keyfence.http.middleware import middleware_in_order
 from keyfence.http.response import encode_json
 
 CheckReady = Callable[[], Awaitable[None]]
-"""Raises if requests cannot be served now."""
+"""Raises an exception if the service cannot serve requests now."""
 
 log = structlog.get_logger(__name__)
 
 
-def probes(*, check_ready: CheckReady, metrics: Metrics) -> list[Route]:
+def probe_routes(*, check_ready: CheckReady, metrics: Metrics) -> list[Route]:
     async def healthz(_: Request) -> Response:
         return PlainTextResponse("ok\n")
 
@@ -44,23 +44,23 @@ def build_app(
     endpoints: Mapping[str, ASGIApp],
     check_ready: CheckReady,
     metrics: Metrics,
-    files: Iterable[Route] = (),
+    file_routes: Iterable[Route] = (),
     lifespan: Lifespan[Starlette] | None = None,
 ) -> Starlette:
-    """Build the application: the GraphQL endpoints by path, the probes, the metrics, and the files of pages."""
-    probe_routes = probes(check_ready=check_ready, metrics=metrics)
+    """Returns the application. `endpoints` has the GraphQL endpoint of each path."""
+    probes = probe_routes(check_ready=check_ready, metrics=metrics)
     app = Starlette(
-        routes=[*(Route(path, endpoint) for path, endpoint in endpoints.items()), *probe_routes, *files],
-        middleware=middleware_in_order(metrics=metrics, unlogged_paths=frozenset(route.path for route in probe_routes)),
-        exception_handlers={HTTPException: _router_error},
+        routes=[*(Route(path, endpoint) for path, endpoint in endpoints.items()), *probes, *file_routes],
+        middleware=middleware_in_order(metrics=metrics, unlogged_paths=frozenset(route.path for route in probes)),
+        exception_handlers={HTTPException: _render_router_error},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
     return app
 
 
-def _router_error(_: Request, error: Exception) -> Response:
-    """Render errors of the router as JSON: unknown paths, and methods that a probe does not serve."""
+def _render_router_error(_: Request, error: Exception) -> Response:
+    """Renders errors of the router as JSON: an unknown path, or a method that a probe does not serve."""
     assert isinstance(error, HTTPException)
     code = Code.NOT_FOUND if error.status_code == 404 else Code.BAD_USER_INPUT
     body = {"errors": [{"message": error.detail, "extensions": {"code": code.value}}]}

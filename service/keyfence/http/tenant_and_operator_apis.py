@@ -1,4 +1,4 @@
-"""The two GraphQL APIs, step by step: `TenantApi` for users of tenants, `OperatorApi` for operators."""
+"""The steps of a request in which the tenants' API and the operators' API differ: `TenantApi` and `OperatorApi`."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -24,30 +24,36 @@ ContextT_co = TypeVar("ContextT_co", covariant=True)
 
 
 class GraphQLApi(Protocol[CallerT, ContextT_co]):
-    """The steps of a request that differ between the endpoints. `GraphQLEndpoint` runs them in this order."""
+    """The steps in which the two APIs differ. `GraphQLEndpoint` calls them in this order."""
 
     async def authenticate(self, authorization: str | None) -> CallerT:
-        """Return who calls, by the Authorization header, before the body is read. Raises Unauthenticated, Throttled."""
+        """Returns the caller that the Authorization header proves. The body has not been read yet.
+
+        Raises Unauthenticated, or Throttled if the caller sends too many requests."""
 
     def may_introspect(self, caller: CallerT) -> bool:
-        """Whether the caller may read the schema."""
+        """Whether the caller may send an introspection query."""
 
     def admit(self, caller: CallerT, request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
-        """Hold the caller's place while the request runs. `request` is None if the request could not be parsed."""
+        """Returns a context manager that counts the request as running until it exits.
+
+        Entering may wait, and raises Throttled if a quota is used up. `request` is None if the request is invalid."""
 
     def check_revocation(self, caller: CallerT) -> Awaitable[None]:
-        """Raise Unauthenticated if the token is revoked. A query runs at the same time, and only its answer waits."""
+        """Raises Unauthenticated if the token is revoked."""
 
-    def context(self, caller: CallerT, request: RequestInfo) -> ContextT_co:
-        """Return the context that resolvers see."""
+    def make_context(self, caller: CallerT, request: RequestInfo) -> ContextT_co:
+        """Returns the context that resolvers get."""
 
     def cost(self, caller: CallerT) -> Mapping[str, object] | None:
-        """Return what the request has cost, for callers that set the `cost` extension; None if that is not counted."""
+        """Returns the cost of the request until now, or None if this API counts no costs.
+
+        It is called if the request has the extension `cost`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantApi:
-    """The API at `/graphql`. All that resolvers reach is the table of the caller's tenant."""
+    """The API at `/graphql`. Its resolvers reach only the table of the caller's tenant."""
 
     verifier: TokenVerifier[Principal]
     tenants: TenantCache
@@ -56,7 +62,7 @@ class TenantApi:
     new_activity_log: Callable[[str], ActivityLog | None]
     revocations: RevocationCheck
     prices: PriceTable
-    introspection: bool
+    everyone_may_introspect: bool
 
     async def authenticate(self, authorization: str | None) -> TenantRequest:
         principal = await self.verifier.verify(bearer_token(authorization))
@@ -64,7 +70,7 @@ class TenantApi:
         return TenantRequest(principal, tenant, self.admission.admit(tenant), self.tenants.location(tenant))
 
     def may_introspect(self, caller: TenantRequest) -> bool:
-        return self.introspection or INTROSPECT_SCOPE in caller.principal.scopes
+        return self.everyone_may_introspect or INTROSPECT_SCOPE in caller.principal.scopes
 
     def admit(self, caller: TenantRequest, request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
         if request is None:
@@ -72,9 +78,11 @@ class TenantApi:
         return caller.admitted.running(request.root_field or SEVERAL, writes=request.is_mutation)
 
     def check_revocation(self, caller: TenantRequest) -> Awaitable[None]:
-        return self.revocations.check(caller.tenant.id, caller.principal.token_id, partial(self._revocations, caller))
+        return self.revocations.check(
+            caller.tenant.id, caller.principal.token_id, partial(self._revocation_repository, caller)
+        )
 
-    def context(self, caller: TenantRequest, request: RequestInfo) -> Context:
+    def make_context(self, caller: TenantRequest, request: RequestInfo) -> Context:
         admitted = caller.admitted
         table = self.tables.for_tenant(
             caller.location, writes=request.is_mutation, meter=admitted, call_limit=admitted.slot
@@ -84,17 +92,17 @@ class TenantApi:
         return Context(caller, table)
 
     def cost(self, caller: TenantRequest) -> Mapping[str, object]:
-        """The calls of this request until now, with the check for a revocation."""
-        spent = caller.admitted
+        """Returns the DynamoDB calls and units of the request until now. The check for a revocation is included."""
+        meter = caller.admitted
         return {
-            "calls": spent.calls.total(),
-            "readUnits": spent.read_units,
-            "writeUnits": spent.write_units,
-            "usd": float(self.prices.cost(spent.read_units, spent.write_units)),
+            "calls": meter.calls.total(),
+            "readUnits": meter.read_units,
+            "writeUnits": meter.write_units,
+            "usd": float(self.prices.cost(meter.read_units, meter.write_units)),
         }
 
-    def _revocations(self, caller: TenantRequest) -> RevocationRepository:
-        """Read consistently, so that a revocation holds from the next request on."""
+    def _revocation_repository(self, caller: TenantRequest) -> RevocationRepository:
+        """Reads are strongly consistent, so that a revocation takes effect for the next request."""
         admitted = caller.admitted
         table = self.tables.for_tenant(caller.location, writes=False, meter=admitted, call_limit=admitted.slot)
         return RevocationRepository(replace(table, consistent=True))
@@ -102,17 +110,17 @@ class TenantApi:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorApi:
-    """The API at `/admin/graphql`. It has no quotas, and the tokens of operators cannot be revoked."""
+    """The API at `/admin/graphql`. Operators have no quotas, and their tokens cannot be revoked."""
 
     verifier: TokenVerifier[Operator]
     contexts: AdminContextFactory
-    introspection: bool
+    everyone_may_introspect: bool
 
     async def authenticate(self, authorization: str | None) -> Operator:
         return await self.verifier.verify(bearer_token(authorization))
 
     def may_introspect(self, caller: Operator) -> bool:
-        return self.introspection or INTROSPECT_SCOPE in caller.scopes
+        return self.everyone_may_introspect or INTROSPECT_SCOPE in caller.scopes
 
     def admit(self, _caller: Operator, _request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
         return nullcontext()
@@ -120,7 +128,7 @@ class OperatorApi:
     async def check_revocation(self, caller: Operator) -> None:
         pass
 
-    def context(self, caller: Operator, request: RequestInfo) -> AdminContext:
+    def make_context(self, caller: Operator, request: RequestInfo) -> AdminContext:
         return self.contexts.context(caller, writes=request.is_mutation)
 
     def cost(self, _caller: Operator) -> None:

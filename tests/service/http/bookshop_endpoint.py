@@ -10,7 +10,7 @@ from keyfence.errors import Forbidden, Unauthenticated
 from keyfence.graphql.executor import GraphQLExecutor, RequestInfo
 from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.metrics import Metrics
-from keyfence.http.request_body import BODY_LIMIT
+from keyfence.http.request_body import MAX_BODY_BYTES
 from keyfence.http.response import HttpResponse
 from keyfence.http.routes import build_app
 from tests.service.graphql.bookshop_schema import bookshop
@@ -38,7 +38,7 @@ class BookshopApi:
     async def check_revocation(self, caller: str) -> None:
         pass
 
-    def context(self, caller: str, request: RequestInfo) -> str:
+    def make_context(self, caller: str, request: RequestInfo) -> str:
         if caller == "stranger":
             raise Forbidden("not here")
         return f"{caller} {request.kind.value} {request.operation_name} {request.request_id}"
@@ -51,7 +51,7 @@ def endpoint(
     *,
     metrics: Metrics | None = None,
     graphiql: HttpResponse | None = None,
-    body_limit: int = BODY_LIMIT,
+    max_body_bytes: int = MAX_BODY_BYTES,
     **steps: Any,
 ) -> GraphQLEndpoint:
     return GraphQLEndpoint(
@@ -59,7 +59,7 @@ def endpoint(
         GraphQLExecutor(bookshop),
         metrics or Metrics(),
         graphiql=graphiql,
-        body_limit=body_limit,
+        max_body_bytes=max_body_bytes,
     )
 
 

@@ -36,15 +36,15 @@ class Scene:
     async def check_revocation(self, _: str) -> None:
         self.happened.append("check revocation")
 
-    def context(self, caller: str, info: RequestInfo) -> str:
+    def make_context(self, caller: str, info: RequestInfo) -> str:
         self.happened.append("execute")
-        return BookshopApi().context(caller, info)
+        return BookshopApi().make_context(caller, info)
 
     async def ask(self, query: str, **body: Any) -> AsgiResponse:
         app = endpoint(
             admit=self.admit,
             check_revocation=self.check_revocation,
-            context=self.context,
+            make_context=self.make_context,
             cost=lambda who: {"of": who},
         )
         return await post(app, {"query": query, **body}, authorization=TOKEN)

@@ -48,7 +48,7 @@ async def test_the_context_gets_the_caller_kind_name_and_request_id(app: GraphQL
 
 async def test_the_context_is_told_whether_the_operation_is_a_mutation() -> None:
     kinds = []
-    app = endpoint(context=lambda _, info: kinds.append(info.is_mutation))
+    app = endpoint(make_context=lambda _, info: kinds.append(info.is_mutation))
     for query in (ADD, LIST):
         await post(app, {"query": query}, authorization=TOKEN)
     assert kinds == [True, False]

@@ -19,7 +19,7 @@ LOADED = re.compile(r'(?:src|href)="(?!data:)([^"]*)"')
 @pytest.fixture
 def app() -> Starlette:
     endpoints = {path: endpoint(graphiql=graphiql_page(path)) for path in PATHS}
-    return build_app(endpoints=endpoints, check_ready=ready, metrics=Metrics(), files=graphiql_routes())
+    return build_app(endpoints=endpoints, check_ready=ready, metrics=Metrics(), file_routes=graphiql_routes())
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.fakes.asgi_client import GRAPHQL, JSON, AsgiResponse, post, send_request
 from tests.service.http.bookshop_endpoint import TOKEN, endpoint
 
-app = endpoint(body_limit=200_000)
+app = endpoint(max_body_bytes=200_000)
 
 ODD_BODIES = {
     "nothing": b"",

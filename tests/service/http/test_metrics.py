@@ -9,7 +9,7 @@ NAME = "keyfence_http_request_duration_seconds"
 def test_a_bucket_counts_all_requests_up_to_its_bound() -> None:
     metrics = Metrics()
     for seconds in (0.005, 0.0051, 0.3, 60.0):
-        metrics.request(200, seconds)
+        metrics.count_request(200, seconds)
     lines = metrics.render().splitlines()
     assert f'{NAME}_bucket{{le="0.005"}} 1' in lines
     assert f'{NAME}_bucket{{le="0.01"}} 2' in lines
@@ -41,7 +41,7 @@ def test_calls_and_units_of_dynamodb_are_counted_by_operation_over_all_requests(
 def test_denied_calls_and_sessions_are_counted() -> None:
     sessions = {"issued": 0, "throttled": 2}
     metrics = Metrics(sessions=sessions)
-    metrics.denied_call()
+    metrics.count_denied_call()
     sessions["issued"] = 3
     lines = metrics.render().splitlines()
     assert "keyfence_dynamodb_denied_calls_total 1" in lines

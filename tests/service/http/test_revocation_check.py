@@ -27,12 +27,12 @@ class Scene:
         if self.refusal:
             raise self.refusal
 
-    def context(self, caller: str, info: RequestInfo) -> str:
+    def make_context(self, caller: str, info: RequestInfo) -> str:
         self.begun.append(info.kind.value)
         return caller
 
     def ask(self, query: str) -> "asyncio.Task[AsgiResponse]":
-        app = endpoint(check_revocation=self.check_revocation, context=self.context)
+        app = endpoint(check_revocation=self.check_revocation, make_context=self.make_context)
         return asyncio.ensure_future(post(app, {"query": query}, authorization=TOKEN))
 
     def decide(self, refusal: KeyfenceError | None = None) -> None:
