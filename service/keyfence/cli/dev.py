@@ -1,4 +1,4 @@
-"""`keyfence dev`: its options and its listening sockets. `dev_server` does the rest."""
+"""`keyfence dev`: its options and its listening sockets. `dev_server.py` starts everything else."""
 
 from typing import Annotated, Literal
 

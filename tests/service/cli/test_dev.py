@@ -12,7 +12,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from keyfence.cli.dev_server import Welcome, keyfence_command
+from keyfence.cli.dev_welcome import WelcomeText, keyfence_command
 from keyfence.cli.gate import remembered_port
 from keyfence.cli.ports import PortUnusable, listen, listen_near
 from keyfence.local.data_directory import GateRecord, find_gate_record, save_gate_record
@@ -110,7 +110,7 @@ def test_a_socket_accepts_connections_from_the_start() -> None:
 def test_commands_of_the_welcome_text_work_in_any_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     issuer = DevelopmentIssuer(key=ec.generate_private_key(ec.SECP256R1()))
-    output = str(Welcome(url="http://u", gate="http://g", engine="e", issuer=issuer, data=Path("a b")))
+    output = str(WelcomeText(server_url="http://u", gate_url="http://g", engine="e", issuer=issuer, data=Path("a b")))
     commands = [shlex.split(line.partition("= ")[2] or line) for line in output.splitlines() if "uv run" in line]
     assert [command[5] for command in commands] == ["token", "credentials"]
     for uv, run, option, project, *_, data in commands:
@@ -118,11 +118,26 @@ def test_commands_of_the_welcome_text_work_in_any_directory(tmp_path: Path, monk
         assert (Path(project) / "pyproject.toml").is_file()
 
 
-def test_without_a_checkout_the_welcome_text_names_the_installed_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def installed_package(tmp_path: Path) -> Path:
+    """Returns the folder of an installed package. A project's pyproject.toml is where a checkout has one."""
+    (tmp_path / "pyproject.toml").touch()
+    return tmp_path / "site-packages" / "keyfence"
+
+
+def test_outside_a_checkout_the_welcome_text_names_the_installed_program(
+    installed_package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.argv", ["/opt/my tools/keyfence", "dev"])
-    assert keyfence_command(tmp_path) == "'/opt/my tools/keyfence'"
+    assert keyfence_command(installed_package) == "'/opt/my tools/keyfence'"
+
+
+def test_after_python_m_keyfence_the_welcome_text_names_the_interpreter(
+    installed_package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", [str(installed_package / "__main__.py"), "dev"])
+    monkeypatch.setattr("sys.executable", "/opt/my tools/python")
+    assert keyfence_command(installed_package) == "'/opt/my tools/python' -m keyfence"
 
 
 @pytest.mark.engine

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.cli.dev_server import Welcome
+from keyfence.cli.dev_welcome import owner_key
 from keyfence.domains.categories.repository import CategoryRepository
 from keyfence.domains.customers.access_patterns import newest_customers
 from keyfence.domains.groups.access_patterns import groups_of_user, members_of_group
@@ -128,7 +128,7 @@ async def test_products_are_found_by_sku_and_stores_by_location(loaded: ServiceS
 
 @pytest.mark.parametrize("name", TENANTS)
 async def test_the_item_that_the_welcome_text_reads_is_there(loaded: ServiceStack, name: str) -> None:
-    key = Welcome.owner_key(name, TENANTS[name])
+    key = owner_key(name, TENANTS[name])
     client = loaded.engine_client()
     item = client.get_item(TableName=loaded.settings.table, Key=key)["Item"]
     assert item["email"] == {"S": TENANTS[name].email(TENANTS[name].users[0])}
