@@ -80,13 +80,13 @@ def _print_version(value: bool) -> None:
         raise typer.Exit
 
 
-Version = Annotated[
+VersionOption = Annotated[
     bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
 ]
 
 
 @app.callback()
-def _options(version: Version = False) -> None:
+def _options(version: VersionOption = False) -> None:
     """Declares the options of `keyfence` itself."""
 
 

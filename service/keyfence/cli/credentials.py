@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keyfence.auth.principal import Role
-from keyfence.cli.table_connection import Data, Json, parse_tenant_option
+from keyfence.cli.table_connection import DataOption, JsonOption, parse_tenant_option
 from keyfence.errors import BadInput
-from keyfence.local.data_directory import DEFAULT
+from keyfence.local.data_directory import DEFAULT_DIRECTORY
 from keyfence_iam.deployment import LOCAL_ACCOUNT, Deployment
 
 if TYPE_CHECKING:
@@ -23,37 +23,39 @@ ROLES = ("service-base", "control-plane", "suspender", "stream-worker", "migrato
 MAX_TTL = 30 * 86400
 MAX_USER = 256
 
-Tenant = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant whose session is printed.")]
-ReadOnly = Annotated[bool, typer.Option("--read-only", help="A session of the role that only reads.")]
-RoleName = Annotated[str | None, typer.Option(metavar="ROLE", help=f"Instead of a tenant: {', '.join(ROLES)}.")]
-AccountId = Annotated[
+TenantOption = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant whose session is printed.")]
+ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="A session of the role that only reads.")]
+RoleNameOption = Annotated[str | None, typer.Option(metavar="ROLE", help=f"Instead of a tenant: {', '.join(ROLES)}.")]
+AccountIdOption = Annotated[
     str | None, typer.Option(metavar="ID", help="The gate's AWS account. Default: that of the last gate.")
 ]
-Duration = Annotated[
+DurationOption = Annotated[
     int, typer.Option(metavar="SECONDS", help=f"How long the session is valid: {MIN_DURATION} to {MAX_DURATION}.")
 ]
-Env = Annotated[
+EnvOption = Annotated[
     bool, typer.Option("--env", help="Print `export` lines for a shell instead: the keys, region and gate of AWS SDKs.")
 ]
-TokenTenant = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant of the token.")]
-Admin = Annotated[bool, typer.Option("--admin", help="A token for /admin/graphql instead of a tenant's.")]
-User = Annotated[str | None, typer.Option(metavar="ID", help="The token's subject. Default: local-TENANT.")]
-TokenRole = Annotated[str | None, typer.Option(metavar="ROLE", help="OWNER, ADMIN, MEMBER or VIEWER. Default: MEMBER.")]
-Ttl = Annotated[int, typer.Option(metavar="SECONDS", help="How long the token is valid.")]
-Issuer = Annotated[str, typer.Option(metavar="URL", help="The `iss` claim of the issuer's tokens.")]
-TokenIssuer = Annotated[
+TokenTenantOption = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant of the token.")]
+AdminOption = Annotated[bool, typer.Option("--admin", help="A token for /admin/graphql instead of a tenant's.")]
+UserOption = Annotated[str | None, typer.Option(metavar="ID", help="The token's subject. Default: local-TENANT.")]
+TokenRoleOption = Annotated[
+    str | None, typer.Option(metavar="ROLE", help="OWNER, ADMIN, MEMBER or VIEWER. Default: MEMBER.")
+]
+TtlOption = Annotated[int, typer.Option(metavar="SECONDS", help="How long the token is valid.")]
+IssuerOption = Annotated[str, typer.Option(metavar="URL", help="The `iss` claim of the issuer's tokens.")]
+TokenIssuerOption = Annotated[
     str | None, typer.Option(metavar="URL", help="Sign with the key that `keyfence jwks` created for this issuer.")
 ]
 
 
 def credentials(
-    tenant: Tenant = None,
-    read_only: ReadOnly = False,
-    role: RoleName = None,
-    duration: Duration = MAX_DURATION,
-    account: AccountId = None,
-    env: Env = False,
-    data: Data = DEFAULT,
+    tenant: TenantOption = None,
+    read_only: ReadOnlyOption = False,
+    role: RoleNameOption = None,
+    duration: DurationOption = MAX_DURATION,
+    account: AccountIdOption = None,
+    env: EnvOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
 ) -> None:
     """Print AWS credentials for the local gate, as JSON for credential_process.
 
@@ -76,14 +78,14 @@ def credentials(
 
 
 def token(
-    tenant: TokenTenant = None,
-    admin: Admin = False,
-    user: User = None,
-    role: TokenRole = None,
-    ttl: Ttl = 3600,
-    issuer: TokenIssuer = None,
-    json: Json = False,
-    data: Data = DEFAULT,
+    tenant: TokenTenantOption = None,
+    admin: AdminOption = False,
+    user: UserOption = None,
+    role: TokenRoleOption = None,
+    ttl: TtlOption = 3600,
+    issuer: TokenIssuerOption = None,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
 ) -> None:
     """Print a token that `keyfence dev` accepts.
 
@@ -106,7 +108,7 @@ def token(
     typer.echo(encoding.dumps({"token": text, "expiresIn": ttl}) if json else text)
 
 
-def jwks(issuer: Issuer, data: Data = DEFAULT) -> None:
+def jwks(issuer: IssuerOption, data: DataOption = DEFAULT_DIRECTORY) -> None:
     """Create a signing key for a tenant's own issuer and print its public part, a JSON Web Key Set.
 
     The private key stays in the data directory. The same issuer always gets the same key. These three lines onboard a

@@ -7,34 +7,36 @@ import typer
 from keyfence.cli.gate import (
     DEFAULT_GATE_PORT,
     PARTITION_LIMITS_HELP,
-    BurstSeconds,
+    BurstSecondsOption,
     partition_limits,
     port_option,
     remembered_port,
 )
-from keyfence.cli.table_connection import Data
-from keyfence.local.data_directory import DEFAULT
+from keyfence.cli.table_connection import DataOption
+from keyfence.local.data_directory import DEFAULT_DIRECTORY
 
 DEFAULT_PORT = 8000
 
-Port = Annotated[int | None, port_option(DEFAULT_PORT, "GraphQL's port on 127.0.0.1.")]
-GatePort = Annotated[int | None, port_option(DEFAULT_GATE_PORT, "The gate's port on 127.0.0.1.")]
-Engine = Annotated[
+PortOption = Annotated[int | None, port_option(DEFAULT_PORT, "GraphQL's port on 127.0.0.1.")]
+GatePortOption = Annotated[int | None, port_option(DEFAULT_GATE_PORT, "The gate's port on 127.0.0.1.")]
+EngineOption = Annotated[
     Literal["auto", "moto", "dynoxide"],
     typer.Option(
         help="dynoxide keeps its data on disk, moto in memory. auto is dynoxide if it can be found or fetched."
     ),
 ]
-PartitionLimits = Annotated[bool, typer.Option("--partition-limits/--no-partition-limits", help=PARTITION_LIMITS_HELP)]
+PartitionLimitsOption = Annotated[
+    bool, typer.Option("--partition-limits/--no-partition-limits", help=PARTITION_LIMITS_HELP)
+]
 
 
 def dev(
-    port: Port = None,
-    gate_port: GatePort = None,
-    engine: Engine = "auto",
-    data: Data = DEFAULT,
-    limited: PartitionLimits = True,
-    burst_seconds: BurstSeconds = None,
+    port: PortOption = None,
+    gate_port: GatePortOption = None,
+    engine: EngineOption = "auto",
+    data: DataOption = DEFAULT_DIRECTORY,
+    limited: PartitionLimitsOption = True,
+    burst_seconds: BurstSecondsOption = None,
 ) -> None:
     """Run the service on this machine, with a local AWS and the demo tenants acme and globex.
 

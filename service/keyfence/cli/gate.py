@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import typer
 
-from keyfence.cli.table_connection import Data
+from keyfence.cli.table_connection import DataOption
 from keyfence.errors import BadInput
-from keyfence.local.data_directory import DEFAULT
+from keyfence.local.data_directory import DEFAULT_DIRECTORY
 from keyfence_iam.deployment import LOCAL_ACCOUNT, LOCAL_REGION, Deployment
 
 if TYPE_CHECKING:
@@ -40,40 +40,40 @@ def port_option(first: int, description: str) -> Any:
     return typer.Option(metavar="PORT", min=0, max=65535, help=f"{description} {default}")
 
 
-EngineUrl = Annotated[
+EngineUrlOption = Annotated[
     str, typer.Option(metavar="URL", help="The DynamoDB engine: moto, dynoxide, DynamoDB Local or another one.")
 ]
-Port = Annotated[int | None, port_option(DEFAULT_GATE_PORT, "The gate's port on 127.0.0.1.")]
-Table = Annotated[str, typer.Option(metavar="NAME", help="The table that the roles' policies name.")]
-Region = Annotated[str, typer.Option(metavar="REGION", help="The region that calls are signed for.")]
-AccountId = Annotated[str, typer.Option(metavar="ID", help="The AWS account of roles and tables: twelve digits.")]
-Strict = Annotated[
+PortOption = Annotated[int | None, port_option(DEFAULT_GATE_PORT, "The gate's port on 127.0.0.1.")]
+TableOption = Annotated[str, typer.Option(metavar="NAME", help="The table that the roles' policies name.")]
+RegionOption = Annotated[str, typer.Option(metavar="REGION", help="The region that calls are signed for.")]
+AccountIdOption = Annotated[str, typer.Option(metavar="ID", help="The AWS account of roles and tables: twelve digits.")]
+StrictOption = Annotated[
     bool, typer.Option("--strict", help="Also deny writes whose index keys lie outside the tenant. AWS allows them.")
 ]
-Faults = Annotated[
+FaultsOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="A JSON list of faults to inject: latency, errors, lost answers.")
 ]
-JsonLines = Annotated[bool, typer.Option("--json", help="Print each event and each error as a line of JSON.")]
+JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print each event and each error as a line of JSON.")]
 PARTITION_LIMITS_HELP = "Limit each partition to 1,000 write and 3,000 read units a second; `top` needs it."
-PartitionLimits = Annotated[bool, typer.Option("--partition-limits", help=PARTITION_LIMITS_HELP)]
-BurstSeconds = Annotated[
+PartitionLimitsOption = Annotated[bool, typer.Option("--partition-limits", help=PARTITION_LIMITS_HELP)]
+BurstSecondsOption = Annotated[
     float | None,
     typer.Option(metavar="SECONDS", help="Seconds of unused capacity that a partition may save up. Default: 1."),
 ]
 
 
 def gate(
-    engine_url: EngineUrl,
-    port: Port = None,
-    data: Data = DEFAULT,
-    table: Table = TABLE,
-    region: Region = LOCAL_REGION,
-    account: AccountId = LOCAL_ACCOUNT,
-    strict: Strict = False,
-    faults: Faults = None,
-    limited: PartitionLimits = False,
-    burst_seconds: BurstSeconds = None,
-    json: JsonLines = False,
+    engine_url: EngineUrlOption,
+    port: PortOption = None,
+    data: DataOption = DEFAULT_DIRECTORY,
+    table: TableOption = TABLE,
+    region: RegionOption = LOCAL_REGION,
+    account: AccountIdOption = LOCAL_ACCOUNT,
+    strict: StrictOption = False,
+    faults: FaultsOption = None,
+    limited: PartitionLimitsOption = False,
+    burst_seconds: BurstSecondsOption = None,
+    json: JsonLinesOption = False,
 ) -> None:
     """Run the gate alone: a proxy that checks signatures and IAM policies before a DynamoDB engine.
 

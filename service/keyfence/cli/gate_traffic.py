@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keyfence.cli.credentials import AccountId, local_sessions
-from keyfence.cli.table_connection import Data, EndpointUrl, remembered_gate_url
-from keyfence.local.data_directory import DEFAULT, find_gate_record
+from keyfence.cli.credentials import AccountIdOption, local_sessions
+from keyfence.cli.table_connection import DataOption, EndpointUrlOption, remembered_gate_url
+from keyfence.local.data_directory import DEFAULT_DIRECTORY, find_gate_record
 from keyfence_iam.deployment import LOCAL_REGION
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from keyfence.local.gate_client import GateClient
 
-JsonLines = Annotated[bool, typer.Option("--json", help="Print each report, and each error, as a line of JSON.")]
-Once = Annotated[bool, typer.Option("--once", help="Print one report and exit.")]
-Interval = Annotated[float, typer.Option(min=0.1, max=3600, metavar="SECONDS", help="Time between two reports.")]
-Rows = Annotated[int, typer.Option(min=1, max=100, metavar="N", help="Show at most N tenants and N partitions.")]
-Region = Annotated[
+JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print each report, and each error, as a line of JSON.")]
+OnceOption = Annotated[bool, typer.Option("--once", help="Print one report and exit.")]
+IntervalOption = Annotated[float, typer.Option(min=0.1, max=3600, metavar="SECONDS", help="Time between two reports.")]
+RowsOption = Annotated[int, typer.Option(min=1, max=100, metavar="N", help="Show at most N tenants and N partitions.")]
+RegionOption = Annotated[
     str | None, typer.Option(metavar="REGION", help="The gate's region. Default: that of the last gate.")
 ]
 
@@ -31,14 +31,14 @@ NUMBERS = (*TENANTS[1:], *PARTITIONS[3:])
 
 
 def top(
-    once: Once = False,
-    json: JsonLines = False,
-    interval: Interval = 1.0,
-    rows: Rows = 15,
-    data: Data = DEFAULT,
-    endpoint_url: EndpointUrl = None,
-    region: Region = None,
-    account: AccountId = None,
+    once: OnceOption = False,
+    json: JsonLinesOption = False,
+    interval: IntervalOption = 1.0,
+    rows: RowsOption = 15,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
+    region: RegionOption = None,
+    account: AccountIdOption = None,
 ) -> None:
     """Watch the capacity units and throttles of tenants and partitions at a local gate.
 

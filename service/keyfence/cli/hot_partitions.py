@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keyfence.cli.operator_session import OperatorSession
-from keyfence.cli.table_connection import Data, EndpointUrl, Json
-from keyfence.local.data_directory import DEFAULT
+from keyfence.cli.table_connection import DataOption, EndpointUrlOption, JsonOption
+from keyfence.local.data_directory import DEFAULT_DIRECTORY
 from keyfence.store.pagination import MAX_PAGE_SIZE
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 HEADINGS = ("TENANT", "COLLECTION", "READ/S", "WRITE/S", "OF LIMIT", "THROTTLED", "SHARDS", "INDEX", "PARTITION")
 NUMBERS = HEADINGS[2:7]
 
-First = Annotated[int, typer.Option(min=1, max=MAX_PAGE_SIZE, metavar="N", help="Show the hottest N partitions.")]
+FirstOption = Annotated[int, typer.Option(min=1, max=MAX_PAGE_SIZE, metavar="N", help="Show the hottest N partitions.")]
 
 
 def hot(
-    first: First = 20,
-    json: Json = False,
-    data: Data = DEFAULT,
-    endpoint_url: EndpointUrl = None,
+    first: FirstOption = 20,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
 ) -> None:
     """Show the partitions that use most of their limits, as all servers saw them in the last minute.
 

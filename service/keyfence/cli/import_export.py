@@ -14,9 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from keyfence.cli.table_connection import Data, EndpointUrl, Json, Tenant, connected_table, selected_domains
+from keyfence.cli.table_connection import (
+    DataOption,
+    EndpointUrlOption,
+    JsonOption,
+    TenantOption,
+    connected_table,
+    selected_domains,
+)
 from keyfence.errors import BadInput, KeyfenceError
-from keyfence.local.data_directory import DEFAULT
+from keyfence.local.data_directory import DEFAULT_DIRECTORY
 
 if TYPE_CHECKING:
     from keyfence.bulk.importer import ImportCounts
@@ -30,24 +37,26 @@ DEFAULT_RATE = 1000.0
 EXPORT_MODE = 0o666
 """The umask decides who may read an exported file, as for any other program."""
 
-File = Annotated[str, typer.Argument(metavar="FILE", help="Lines as `keyfence export` writes them. - reads stdin.")]
-ItemRate = Annotated[
+FileArgument = Annotated[
+    str, typer.Argument(metavar="FILE", help="Lines as `keyfence export` writes them. - reads stdin.")
+]
+ItemRateOption = Annotated[
     float, typer.Option("--rate", min=1, metavar="ITEMS_PER_SECOND", help="Write at most so many items in a second.")
 ]
-Out = Annotated[
+OutOption = Annotated[
     Path | None,
     typer.Option("--out", metavar="FILE", help="The file to write. It appears when it is complete. Default: stdout."),
 ]
-JsonSummary = Annotated[bool, typer.Option("--json", help="Print the summary on stderr, and errors, as JSON.")]
+JsonSummaryOption = Annotated[bool, typer.Option("--json", help="Print the summary on stderr, and errors, as JSON.")]
 
 
 def import_(
-    file: File,
-    tenant: Tenant,
-    rate: ItemRate = DEFAULT_RATE,
-    json: Json = False,
-    data: Data = DEFAULT,
-    endpoint_url: EndpointUrl = None,
+    file: FileArgument,
+    tenant: TenantOption,
+    rate: ItemRateOption = DEFAULT_RATE,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
 ) -> None:
     """Import records, such as customers and orders, into a tenant.
 
@@ -76,7 +85,11 @@ def import_(
 
 
 def export(
-    tenant: Tenant, out: Out = None, json: JsonSummary = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None
+    tenant: TenantOption,
+    out: OutOption = None,
+    json: JsonSummaryOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
 ) -> None:
     """Export a tenant's records, such as customers and orders, one line of JSON for each.
 

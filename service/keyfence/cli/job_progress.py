@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from keyfence.settings import Settings
 
 
-UnitRate = Annotated[
+UnitRateOption = Annotated[
     float | None,
     typer.Option(
         "--rate",
@@ -29,7 +29,7 @@ UnitRate = Annotated[
         help="Use at most this many capacity units in a second; KEYFENCE_MIGRATION_UNITS_PER_SECOND if left out.",
     ),
 ]
-Exports = Annotated[
+ExportsOption = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR", help="Write exports here; KEYFENCE_EXPORTS if left out, or `exports` in the data directory."

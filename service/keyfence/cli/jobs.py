@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.job_progress import Exports, UnitRate, print_job, run_job_command
-from keyfence.cli.operator_session import By, OperatorSession, operator_name
-from keyfence.cli.table_connection import Data, EndpointUrl, Json, parse_tenant_option
-from keyfence.local.data_directory import DEFAULT
+from keyfence.cli.job_progress import ExportsOption, UnitRateOption, print_job, run_job_command
+from keyfence.cli.operator_session import OperatorOption, OperatorSession, operator_name
+from keyfence.cli.table_connection import DataOption, EndpointUrlOption, JsonOption, parse_tenant_option
+from keyfence.local.data_directory import DEFAULT_DIRECTORY
 from keyfence.tenancy.placement import Placement
 
 if TYPE_CHECKING:
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
     from keyfence.jobs.migrator_access import MigratorAccess
 
 
-OneTenant = Annotated[
+OnlyTenantOption = Annotated[
     str | None, typer.Option("--tenant", metavar="TENANT", help="Only items of this tenant; of all if left out.")
 ]
-Type = Annotated[
+TypeOption = Annotated[
     str | None, typer.Option("--type", metavar="TYPE", help="Only items of this type, such as User; all if left out.")
 ]
-Segments = Annotated[int, typer.Option(min=1, max=64, help="Scan this many segments of the table in parallel.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Count the items with wrong keys, and change nothing.")]
+SegmentsOption = Annotated[int, typer.Option(min=1, max=64, help="Scan this many segments of the table in parallel.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Count the items with wrong keys, and change nothing.")]
 JobIdArgument = Annotated[
     str, typer.Argument(metavar="JOB", help="The job's id: job_ and 26 characters. `keyfence job list` shows it.")
 ]
 TenantArgument = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant's id.")]
-Collection = Annotated[str, typer.Argument(help="The collection, as `keyfence tenant show` names it.")]
-Shards = Annotated[int, typer.Argument(min=1, max=256, help="How many shards the collection should have.")]
-Rebalance = Annotated[
+CollectionArgument = Annotated[str, typer.Argument(help="The collection, as `keyfence tenant show` names it.")]
+ShardsArgument = Annotated[int, typer.Argument(min=1, max=256, help="How many shards the collection should have.")]
+RebalanceOption = Annotated[
     bool, typer.Option("--rebalance", help="Keep the number of shards, and spread the items evenly over them.")
 ]
-To = Annotated[
+ToArgument = Annotated[
     Placement, typer.Argument(case_sensitive=False, help="SILO: a table of its own. POOL: the shared table.")
 ]
-JobsOf = Annotated[
+JobsOfTenantOption = Annotated[
     str | None, typer.Option("--tenant", metavar="TENANT", help="Only jobs of this tenant; of all if left out.")
 ]
-Limit = Annotated[int, typer.Option(min=1, max=100, metavar="N", help="Show at most N jobs.")]
+LimitOption = Annotated[int, typer.Option(min=1, max=100, metavar="N", help="Show at most N jobs.")]
 
 HEADINGS = ("JOB", "KIND", "TENANT", "PHASE", "DONE", "CHANGED", "STARTED")
 
@@ -53,14 +53,14 @@ job = typer.Typer(
 
 def reshard(
     tenant: TenantArgument,
-    collection: Collection,
-    shards: Shards,
-    rebalance: Rebalance = False,
-    rate: UnitRate = None,
-    by: By = None,
-    json: Json = False,
-    data: Data = DEFAULT,
-    endpoint_url: EndpointUrl = None,
+    collection: CollectionArgument,
+    shards: ShardsArgument,
+    rebalance: RebalanceOption = False,
+    rate: UnitRateOption = None,
+    operator: OperatorOption = None,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
 ) -> None:
     """Change the number of shards of a tenant's collection while the tenant is served.
 
@@ -79,7 +79,7 @@ def reshard(
         from keyfence.tenancy.repository import TenantRepository
 
         started: list[Job] = []
-        tenants = TenantRepository(migrator.control, operator_name(by))
+        tenants = TenantRepository(migrator.control, operator_name(operator))
         collections = migrator.tables.entities.collections
         reshards = StartReshard(tenants, collections, run_in_background=started.append)
         await reshards(id, collection, shards, rebalance=rebalance)
@@ -91,12 +91,12 @@ def reshard(
 
 def move(
     tenant: TenantArgument,
-    to: To,
-    rate: UnitRate = None,
-    by: By = None,
-    json: Json = False,
-    data: Data = DEFAULT,
-    endpoint_url: EndpointUrl = None,
+    to: ToArgument,
+    rate: UnitRateOption = None,
+    operator: OperatorOption = None,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
 ) -> None:
     """Move a tenant to a table of its own (SILO), or back to the shared table (POOL), while it is served.
 
@@ -114,7 +114,7 @@ def move(
         from keyfence.jobs.move.start_move import StartMove
         from keyfence.tenancy.repository import TenantRepository
 
-        tenants = TenantRepository(migrator.control, operator_name(by))
+        tenants = TenantRepository(migrator.control, operator_name(operator))
         found = await tenants.get(id)
         if found.move is None and found.placement is to:
             return None
@@ -125,15 +125,15 @@ def move(
 
 
 def rekey(
-    tenant: OneTenant = None,
-    type: Type = None,
-    segments: Segments = 4,
-    rate: UnitRate = None,
-    dry_run: DryRun = False,
-    by: By = None,
-    json: Json = False,
-    data: Data = DEFAULT,
-    endpoint_url: EndpointUrl = None,
+    tenant: OnlyTenantOption = None,
+    type: TypeOption = None,
+    segments: SegmentsOption = 4,
+    rate: UnitRateOption = None,
+    dry_run: DryRunOption = False,
+    operator: OperatorOption = None,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
 ) -> None:
     """Correct the index keys of stored items after an index was added or a key template was changed.
 
@@ -151,7 +151,7 @@ def rekey(
 
     async def start(migrator: "MigratorAccess") -> "Job":
         entities = migrator.tables.entities
-        by_operator = operator_name(by)
+        by_operator = operator_name(operator)
         made = new_rekey_job(owner, entities, created_by=by_operator, type=type, segments=segments, dry_run=dry_run)
         return await JobStore(migrator.control).add(made)
 
@@ -160,11 +160,11 @@ def rekey(
 
 @job.command("list")
 def list_(
-    tenant: JobsOf = None,
-    limit: Limit = 20,
-    json: Json = False,
-    data: Data = DEFAULT,
-    endpoint_url: EndpointUrl = None,
+    tenant: JobsOfTenantOption = None,
+    limit: LimitOption = 20,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
 ) -> None:
     """List jobs of all kinds, the newest first.
 
@@ -203,7 +203,12 @@ def _print_table(found: "list[Job]") -> None:
 
 
 @job.command()
-def show(id: JobIdArgument, json: Json = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None) -> None:
+def show(
+    id: JobIdArgument,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
+) -> None:
     """Show what a job is doing, or what it has done.
 
     [bold]Example:[/bold] keyfence job show job_01M7HHHGKHN6S6V7032B0W8CKZ --json
@@ -221,11 +226,11 @@ def show(id: JobIdArgument, json: Json = False, data: Data = DEFAULT, endpoint_u
 @job.command()
 def resume(
     id: JobIdArgument,
-    rate: UnitRate = None,
-    exports: Exports = None,
-    json: Json = False,
-    data: Data = DEFAULT,
-    endpoint_url: EndpointUrl = None,
+    rate: UnitRateOption = None,
+    exports: ExportsOption = None,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
 ) -> None:
     """Resume a job that was interrupted, from where it was.
 

@@ -1,4 +1,4 @@
-"""Commands that act as an operator: the option `--as`, and the session that reads or changes tenants."""
+"""Runs commands as an operator, who reads and changes tenants. The option `--as` names the operator."""
 
 import getpass
 import os
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from keyfence.cli.table_connection import aws_access
+from keyfence.cli.table_connection import aws_access, registry_unreadable, unknown_tenant_message
 from keyfence.errors import BadInput, Internal, NotFound
 from keyfence_iam.tenant import TenantId
 
@@ -20,36 +20,38 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MAX_NAME = 256
+MAX_NAME_LENGTH = 256
 READER = "cli"
-"""The operator of a command that only reads: it writes no event."""
+"""The operator of commands that only read. The name is not stored: reading writes no event."""
 
-By = Annotated[
+OperatorOption = Annotated[
     str | None,
     typer.Option(
         "--as", metavar="NAME", help="Your name in the tenant's events, as cli:NAME. Default: your login name."
     ),
 ]
-Id = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant's id.", show_default=False)]
+TenantArgument = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant's id.", show_default=False)]
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorSession:
-    """Runs work as an operator, at the gate of a data directory or on AWS."""
+    """Runs functions with an operator's context: at the gate of a data directory, or on AWS."""
 
     data: Path
     endpoint_url: str | None
 
     def read(self, work: "Callable[[AdminContext], Awaitable[T]]") -> T:
+        """Runs `work`, which must not write."""
         return self._run(work, READER, writes=False)
 
-    def change(self, by: str | None, tenant: TenantId, work: "Callable[[AdminContext], Awaitable[T]]") -> T:
+    def change(self, operator: str | None, tenant: TenantId, work: "Callable[[AdminContext], Awaitable[T]]") -> T:
+        """Runs `work`, which changes the tenant. Raises NotFound, with advice, if the tenant does not exist."""
         try:
-            return self._run(work, operator_name(by), writes=True)
+            return self._run(work, operator_name(operator), writes=True)
         except NotFound:
             raise tenant_not_found(tenant) from None
 
-    def _run(self, work: "Callable[[AdminContext], Awaitable[T]]", by: str, *, writes: bool) -> T:
+    def _run(self, work: "Callable[[AdminContext], Awaitable[T]]", operator: str, *, writes: bool) -> T:
         import asyncio
 
         from keyfence.cli.interrupts import interruptible
@@ -57,7 +59,7 @@ class OperatorSession:
         async def run(aws: "AwsAccess") -> T:
             from keyfence.app.command_connections import operator_context
 
-            with operator_context(aws, by, writes=writes) as context:
+            with operator_context(aws, operator, writes=writes) as context:
                 return await work(context)
 
         with interruptible():
@@ -67,20 +69,19 @@ class OperatorSession:
             except BadInput as error:
                 raise BadInput(_with_option_name(error)) from error
             except Internal as error:
-                endpoint = aws.settings.endpoint_url or "AWS"
-                raise BadInput(f"The tenant registry at {endpoint} cannot be read: {error.message}.") from error
+                raise registry_unreadable(aws.settings, error) from error
 
 
 def operator_name(name: str | None) -> str:
-    """Returns `cli:NAME`. No token proves the name, so the prefix keeps it apart from the subjects of tokens."""
+    """Returns `cli:NAME`. No token proves the name, so the prefix separates it from the subjects of tokens."""
     name = _login_name() if name is None else name
-    if not (0 < len(name) <= MAX_NAME and name.isprintable()):
-        raise BadInput(f"--as must be 1 to {MAX_NAME} printable characters.")
+    if not (0 < len(name) <= MAX_NAME_LENGTH and name.isprintable()):
+        raise BadInput(f"--as must be 1 to {MAX_NAME_LENGTH} printable characters.")
     return f"cli:{name}"
 
 
 def tenant_not_found(tenant: TenantId) -> NotFound:
-    return NotFound(f"Tenant {tenant} does not exist: `keyfence tenant list` shows the tenants that do.")
+    return NotFound(unknown_tenant_message(tenant))
 
 
 def _login_name() -> str:

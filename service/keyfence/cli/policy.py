@@ -8,12 +8,12 @@ import typer
 
 from keyfence.cli.policy_render import (
     DEFAULTS,
-    Account,
-    AsJson,
-    Partition,
-    Region,
-    RolePrefix,
-    TableName,
+    AccountOption,
+    JsonOption,
+    PartitionOption,
+    RegionOption,
+    RolePrefixOption,
+    TableNameOption,
     deployment,
     existing_role,
     render,
@@ -27,26 +27,28 @@ if TYPE_CHECKING:
     from keyfence_iam.lint import Finding
     from keyfence_iam.policy import DocumentKind
 
-Role = Annotated[str, typer.Option(metavar="ROLE", help="The role whose session makes the call, such as tenant-read.")]
-Tenant = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant in the tag of the session.")]
-Call = Annotated[
+RoleOption = Annotated[
+    str, typer.Option(metavar="ROLE", help="The role whose session makes the call, such as tenant-read.")
+]
+TenantOption = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant in the tag of the session.")]
+CallOption = Annotated[
     str, typer.Option(metavar="JSON", help='An operation with its parameters: {"GetItem": {...}}; - reads stdin.')
 ]
-Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Policies in JSON; - reads stdin.")]
-Trust = Annotated[bool, typer.Option("--trust", help="Treat them as trust policies.")]
-Resource = Annotated[bool, typer.Option("--resource", help="Treat them as resource policies.")]
+FilesArgument = Annotated[list[str], typer.Argument(metavar="FILE...", help="Policies in JSON; - reads stdin.")]
+TrustOption = Annotated[bool, typer.Option("--trust", help="Treat them as trust policies.")]
+ResourceOption = Annotated[bool, typer.Option("--resource", help="Treat them as resource policies.")]
 
 
 def explain(
-    role: Role,
-    call: Call,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    account: Account = DEFAULTS.account,
-    region: Region = DEFAULTS.region,
-    table: TableName = DEFAULTS.table,
-    role_prefix: RolePrefix = DEFAULTS.role_prefix,
-    partition: Partition = DEFAULTS.partition,
+    role: RoleOption,
+    call: CallOption,
+    tenant: TenantOption = None,
+    as_json: JsonOption = False,
+    account: AccountOption = DEFAULTS.account,
+    region: RegionOption = DEFAULTS.region,
+    table: TableNameOption = DEFAULTS.table,
+    role_prefix: RolePrefixOption = DEFAULTS.role_prefix,
+    partition: PartitionOption = DEFAULTS.partition,
 ) -> None:
     """Explain why a call is allowed or denied: which elements of each statement match, and which do not.
 
@@ -73,7 +75,9 @@ def explain(
         _print_explanation(explanation)
 
 
-def lint(files: Files, as_json: AsJson = False, trust: Trust = False, resource: Resource = False) -> None:
+def lint(
+    files: FilesArgument, as_json: JsonOption = False, trust: TrustOption = False, resource: ResourceOption = False
+) -> None:
     """Find weaknesses of policies, each with its code, the statement and the fix. Exits with 1 if there are any.
 
     A Sid can accept a Scan or a stream that a system role needs: AcceptH1..., AcceptH19...
@@ -93,7 +97,7 @@ def lint(files: Files, as_json: AsJson = False, trust: Trust = False, resource: 
         raise typer.Exit(1)
 
 
-def evaluate(as_json: AsJson = True) -> None:  # noqa: ARG001 - the output is JSON with and without --json
+def evaluate(as_json: JsonOption = True) -> None:  # noqa: ARG001 - the output is JSON with and without --json
     r"""Decide each JSON line of stdin. Writes one JSON line for each; blank lines are skipped.
 
     A line is {"identity": \[policy...], "action": A, "resource": R}. It may have "session" and "boundary", which are

@@ -26,30 +26,30 @@ def _option(metavar: str, text: str) -> object:
     return typer.Option(metavar=metavar, help=text, rich_help_panel=_PANEL)
 
 
-Account = Annotated[str, _option("ID", "The AWS account, twelve digits.")]
-Region = Annotated[str, _option("REGION", "The region of the table.")]
-TableName = Annotated[str, _option("NAME", "The table.")]
-RolePrefix = Annotated[str, _option("PREFIX", "The beginning of the names of all roles.")]
-Partition = Annotated[str, _option("NAME", "aws, aws-cn or aws-us-gov.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Role = Annotated[str | None, typer.Argument(metavar="ROLE", help="One role; all roles if left out.")]
-Trust = Annotated[bool, typer.Option("--trust", help="Print trust policies instead of identity policies.")]
-Out = Annotated[
+AccountOption = Annotated[str, _option("ID", "The AWS account, twelve digits.")]
+RegionOption = Annotated[str, _option("REGION", "The region of the table.")]
+TableNameOption = Annotated[str, _option("NAME", "The table.")]
+RolePrefixOption = Annotated[str, _option("PREFIX", "The beginning of the names of all roles.")]
+PartitionOption = Annotated[str, _option("NAME", "aws, aws-cn or aws-us-gov.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+RoleArgument = Annotated[str | None, typer.Argument(metavar="ROLE", help="One role; all roles if left out.")]
+TrustOption = Annotated[bool, typer.Option("--trust", help="Print trust policies instead of identity policies.")]
+OutOption = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Write ROLE.json, ROLE.trust.json and ROLE.boundary.json into this directory."),
 ]
 
 
 def render(
-    role: Role = None,
-    trust: Trust = False,
-    out: Out = None,
-    as_json: AsJson = False,
-    account: Account = DEFAULTS.account,
-    region: Region = DEFAULTS.region,
-    table: TableName = DEFAULTS.table,
-    role_prefix: RolePrefix = DEFAULTS.role_prefix,
-    partition: Partition = DEFAULTS.partition,
+    role: RoleArgument = None,
+    trust: TrustOption = False,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+    account: AccountOption = DEFAULTS.account,
+    region: RegionOption = DEFAULTS.region,
+    table: TableNameOption = DEFAULTS.table,
+    role_prefix: RolePrefixOption = DEFAULTS.role_prefix,
+    partition: PartitionOption = DEFAULTS.partition,
 ) -> None:
     """Print the policies of the roles as IAM accepts them, or write them into files.
 

@@ -4,12 +4,12 @@ from typing import Annotated, Literal
 
 import typer
 
-Admin = Annotated[bool, typer.Option("--admin", help="Print the operators' schema instead.")]
-Format = Annotated[Literal["md", "json"], typer.Option("--format", help="A Markdown table or a JSON list.")]
-Json = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+AdminOption = Annotated[bool, typer.Option("--admin", help="Print the operators' schema instead.")]
+FormatOption = Annotated[Literal["md", "json"], typer.Option("--format", help="A Markdown table or a JSON list.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 
 
-def schema(admin: Admin = False) -> None:
+def schema(admin: AdminOption = False) -> None:
     """Print the GraphQL schema of the tenants' API, in SDL.
 
     [bold]Example:[/bold] keyfence schema > docs/reference/schema.graphql
@@ -19,7 +19,7 @@ def schema(admin: Admin = False) -> None:
     typer.echo(_admin_schema() if admin else _tenant_schema())
 
 
-def patterns(form: Format = "md", json: Json = False) -> None:
+def patterns(form: FormatOption = "md", json: JsonOption = False) -> None:
     """Print the keys and access patterns of every entity.
 
     [bold]Example:[/bold] keyfence patterns

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.table_connection import Json
+from keyfence.cli.table_connection import JsonOption
 from keyfence.errors import BadInput
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ Correct the table on AWS, where an index has to be created again, or name anothe
 ACCESS_ADVICE = """The credentials have to be those of the role `provisioner`. On a laptop, `keyfence dev` creates the
 table; there, `keyfence credentials --role provisioner` prints credentials that may describe it."""
 
-Check = Annotated[bool, typer.Option("--check", help="Check the settings and exit.")]
-Create = Annotated[bool, typer.Option("--create", help="Create a missing table, and wait until it is active.")]
+CheckOption = Annotated[bool, typer.Option("--check", help="Check the settings and exit.")]
+CreateOption = Annotated[bool, typer.Option("--create", help="Create a missing table, and wait until it is active.")]
 
 
-def serve(check: Check = False) -> None:
+def serve(check: CheckOption = False) -> None:
     """Run the service in production, with settings from KEYFENCE_* variables.
 
     Credentials and the region come from AWS's usual configuration. The command does not start if a setting is missing
@@ -42,7 +42,7 @@ def serve(check: Check = False) -> None:
         _run(settings)
 
 
-def table(create: Create = False, json: Json = False) -> None:
+def table(create: CreateOption = False, json: JsonOption = False) -> None:
     """Compare the table on AWS with its definition, and create it if you ask for it.
 
     KEYFENCE_TABLE names the table. The credentials come from AWS's usual configuration and have to be those of the

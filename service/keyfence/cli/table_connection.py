@@ -1,4 +1,4 @@
-"""Options that many commands share, and the connection to the table that they lead to."""
+"""Options that many commands share, and the connection to DynamoDB that these options describe."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from keyfence_iam.gate.account.session import SessionIssuer
 
 
-Tenant = Annotated[str, typer.Option(metavar="TENANT", help="The id of a registered tenant.")]
-Data = Annotated[
+TenantOption = Annotated[str, typer.Option(metavar="TENANT", help="The id of a registered tenant.")]
+DataOption = Annotated[
     Path,
     typer.Option("--data", envvar="KEYFENCE_DATA", metavar="DIR", help="The data directory of `keyfence dev`."),
 ]
-EndpointUrl = Annotated[
+EndpointUrlOption = Annotated[
     str | None,
     typer.Option(
         envvar="KEYFENCE_ENDPOINT_URL",
@@ -34,10 +34,11 @@ EndpointUrl = Annotated[
         help="The DynamoDB endpoint. Default on a laptop: the gate that runs on the data directory.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, also for errors.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, also for errors.")]
 
 
 def parse_tenant_option(text: str, option: str = "--tenant") -> TenantId:
+    """Returns the tenant id. Raises BadInput, which names `option`, if the text is not a tenant id."""
     try:
         return parse_tenant_id(text)
     except InvalidTenantId as error:
@@ -55,12 +56,12 @@ def aws_access(data: Path, endpoint_url: str | None) -> "AwsAccess":
 
         return production.aws_access(settings)
     issuer = _session_issuer(data, settings.table)
-    gate = settings.endpoint_url or remembered_gate_url(data)
-    check_gate(gate, issuer)
-    local = {"endpoint_url": gate, "sts_endpoint_url": gate, "region": issuer.account.region}
+    gate_url = settings.endpoint_url or remembered_gate_url(data)
+    check_gate(gate_url, issuer)
+    gate_settings = {"endpoint_url": gate_url, "sts_endpoint_url": gate_url, "region": issuer.account.region}
     from keyfence.app.local_development import aws_access as local_access
 
-    return local_access(_load_settings(**local), issuer)
+    return local_access(_load_settings(**gate_settings), issuer)
 
 
 def remembered_gate_url(data: Path) -> str:
@@ -69,13 +70,14 @@ def remembered_gate_url(data: Path) -> str:
 
     if (record := find_gate_record(data)) is None:
         raise BadInput(
-            f"No gate was started on the data directory {data}: start `keyfence dev --data {data}`, or name the"
-            " address of a gate with --endpoint-url."
+            f"No gate was started on the data directory {data}. Start `keyfence dev --data {data}`, or give the"
+            " address of a running gate with --endpoint-url."
         )
     return record.url
 
 
 def check_gate(url: str, issuer: "SessionIssuer") -> None:
+    """Raises BadInput unless the gate at `url` accepts sessions of this issuer."""
     from keyfence.local.gate_client import GateClient
 
     GateClient(url=url, region=issuer.account.region, issuer=issuer).check_identity()
@@ -83,7 +85,7 @@ def check_gate(url: str, issuer: "SessionIssuer") -> None:
 
 @asynccontextmanager
 async def connected_table(tenant: str, data: Path, endpoint_url: str | None, *, writes: bool) -> AsyncIterator["Table"]:
-    """Yields the table as the tenant's own session sees it. Raises BadInput if the tenant is not ACTIVE."""
+    """Yields the table, reached with the tenant's own session. Raises BadInput if the tenant is not ACTIVE."""
     id = parse_tenant_option(tenant)
     aws = aws_access(data, endpoint_url)
     from keyfence.app.command_connections import connect
@@ -93,11 +95,11 @@ async def connected_table(tenant: str, data: Path, endpoint_url: str | None, *, 
     settings = aws.settings
     with connect(aws) as connections:
         control = connections.tables.for_control_plane(writes=False)
-        registry = TenantCache(
+        tenants = TenantCache(
             control, max_age_seconds=settings.tenant_cache_seconds, max_use_seconds=settings.tenant_use_seconds
         )
-        await _require_active(id, registry, settings)
-        async with metered_tables(connections.tables) as metered, refreshed_location(registry, id) as location:
+        await _require_active(id, tenants, settings)
+        async with metered_tables(connections.tables) as metered, refreshed_location(tenants, id) as location:
             yield metered.for_tenant(location, writes=writes)
 
 
@@ -108,18 +110,28 @@ def selected_domains() -> "Domains":
     return load_domains(_load_settings().domains)
 
 
-def _load_settings(endpoint_url: str | None = None, **values: Any) -> "Settings":
-    """Cursors do not outlive the command, so it makes a key for them."""
+def _load_settings(endpoint_url: str | None = None, **overrides: Any) -> "Settings":
+    """Returns the settings of the environment with a new cursor key: no cursor is used after the command ends."""
     from keyfence.settings import BadSettings, load
 
     endpoint = {"endpoint_url": endpoint_url} if endpoint_url else {}
     try:
-        return load(cursor_keys=(secrets.token_urlsafe(32),), **endpoint, **values)
+        return load(cursor_keys=(secrets.token_urlsafe(32),), **endpoint, **overrides)
     except BadSettings as error:
         raise BadInput(str(error)) from error
 
 
+def registry_unreadable(settings: "Settings", error: Internal) -> BadInput:
+    endpoint = settings.endpoint_url or "AWS"
+    return BadInput(f"The tenants at {endpoint} cannot be read: {error.message}.")
+
+
+def unknown_tenant_message(tenant: TenantId) -> str:
+    return f"Tenant {tenant} does not exist. `keyfence tenant list` shows all tenants."
+
+
 def _session_issuer(data: Path, table: str) -> "SessionIssuer":
+    """Returns an issuer of sessions that the gate of the data directory accepts."""
     from keyfence.local.data_directory import find_gate_record
     from keyfence.local.gate_access import session_issuer
 
@@ -128,13 +140,12 @@ def _session_issuer(data: Path, table: str) -> "SessionIssuer":
     return session_issuer(data, Deployment(account=account, region=region, table=table))
 
 
-async def _require_active(tenant: TenantId, registry: "TenantCache", settings: "Settings") -> None:
+async def _require_active(id: TenantId, tenants: "TenantCache", settings: "Settings") -> None:
     try:
-        found = await registry.find(tenant)
+        tenant = await tenants.find(id)
     except Internal as error:
-        endpoint = settings.endpoint_url or "AWS"
-        raise BadInput(f"The tenant registry at {endpoint} cannot be read: {error.message}.") from error
-    if found is None:
-        raise BadInput(f"Tenant {tenant} does not exist: `keyfence tenant list` shows the tenants that do.")
-    if found.status != "ACTIVE":
-        raise BadInput(f"Tenant {tenant} is {found.status}. Only an ACTIVE tenant can be read or written.")
+        raise registry_unreadable(settings, error) from error
+    if tenant is None:
+        raise BadInput(unknown_tenant_message(id))
+    if tenant.status != "ACTIVE":
+        raise BadInput(f"Tenant {id} is {tenant.status}. Only an ACTIVE tenant can be read or written.")

@@ -1,28 +1,22 @@
-"""How commands print: status line, progress bar, tables, and tenants as JSON."""
+"""Output of commands: status line, progress bar, tables, colors, times and JSON."""
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
-
-from keyfence.store.codec import attribute_name
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from keyfence.store.shards import ShardCounts
-    from keyfence.tenancy.placement import TableMove
-    from keyfence.tenancy.tenant import Tenant
-    from keyfence.tenancy.tenant_events import TenantEvent
-
-WIDTH_OF_A_PIPE = 10_000
-GAP = 2
+UNLIMITED_WIDTH = 10_000
+"""Characters in a line of output that is not a terminal: more than any line has, so that none is wrapped."""
+COLUMN_GAP = 2
+"""Spaces between two columns of a table."""
 STATUS_COLORS = {
     "ACTIVE": "green",
     "SUSPENDED": "red",
@@ -30,8 +24,8 @@ STATUS_COLORS = {
     "PROVISIONING": "yellow",
     "OFFBOARDED": "dim",
 }
-HOT, WARM = 0.8, 0.5
-"""Parts of a partition's limit from which it is shown in red and in yellow."""
+RED_LOAD, YELLOW_LOAD = 0.8, 0.5
+"""A partition that uses at least this share of its limit is shown in red or in yellow."""
 
 Row = Sequence[str]
 
@@ -52,7 +46,7 @@ def status_line() -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def progress_bar(description: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Yields a function that adds to the bar. Without a terminal, only the description is printed."""
+    """Yields a function that advances the bar by a count. Without a terminal, only the description is printed."""
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -69,46 +63,48 @@ def progress_bar(description: str, total: int | None = None) -> Iterator[Callabl
 
 
 def console() -> "Console":
-    """Returns a console for stdout. In a pipe no line is wrapped."""
+    """Returns a console for stdout. If stdout is not a terminal, no line is wrapped."""
     from rich.console import Console
 
     terminal = Console(highlight=False)
-    return terminal if terminal.is_terminal else Console(highlight=False, width=WIDTH_OF_A_PIPE)
+    return terminal if terminal.is_terminal else Console(highlight=False, width=UNLIMITED_WIDTH)
 
 
 def print_table(
-    out: "Console", headings: Row, rows: Iterable[Row], *, widths: Sequence[int] = (), numbers: Sequence[str] = ()
+    out: "Console", headings: Row, rows: Iterable[Row], *, min_widths: Sequence[int] = (), numbers: Sequence[str] = ()
 ) -> None:
-    out.print(table(headings, rows, width=out.width, widths=widths, numbers=numbers))
+    out.print(table(headings, rows, width=out.width, min_widths=min_widths, numbers=numbers))
 
 
 def table(
-    headings: Row, rows: Iterable[Row], *, width: int, widths: Sequence[int] = (), numbers: Sequence[str] = ()
+    headings: Row, rows: Iterable[Row], *, width: int, min_widths: Sequence[int] = (), numbers: Sequence[str] = ()
 ) -> "Table":
-    """Returns a table that fits into `width` by cutting its last column.
+    """Returns a table. If it is wider than `width`, its last column is cut.
 
-    `widths` are minimum widths, by which tables below each other line up. `numbers` are headings of columns that are
-    aligned to the right.
+    `min_widths` are the minimum widths of the first columns. `numbers` are the headings of right-aligned columns.
     """
     from rich.table import Table
 
-    cells = list(rows)
-    result = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), show_header=any(headings), header_style="bold")
+    cell_rows = list(rows)
+    result = Table(
+        box=None, pad_edge=False, padding=(0, COLUMN_GAP, 0, 0), show_header=any(headings), header_style="bold"
+    )
     remaining = width
     for position, heading in enumerate(headings):
-        needed = max([*widths[position : position + 1], len(heading), *(_cell_width(row[position]) for row in cells)])
+        min_width = min_widths[position] if position < len(min_widths) else 0
+        needed = max([min_width, len(heading), *(_cell_width(row[position]) for row in cell_rows)])
         is_last = position == len(headings) - 1
-        fitting = min(needed, max(len(heading), remaining)) if is_last else needed
+        column_width = min(needed, max(len(heading), remaining)) if is_last else needed
         justify: Literal["left", "right"] = "right" if heading in numbers else "left"
-        result.add_column(heading, justify=justify, width=fitting, no_wrap=True, overflow="ellipsis")
-        remaining -= needed + GAP
-    for row in cells:
+        result.add_column(heading, justify=justify, width=column_width, no_wrap=True, overflow="ellipsis")
+        remaining -= needed + COLUMN_GAP
+    for row in cell_rows:
         result.add_row(*row)
     return result
 
 
 def escape_markup(text: str) -> str:
-    """Returns text that rich prints as it is: a name such as `[red]` must not color the terminal."""
+    """Returns the text with markup escaped: a tenant's name such as `[red]` must not color the terminal."""
     from rich.markup import escape
 
     return escape(text)
@@ -119,61 +115,24 @@ def colored_status(status: str) -> str:
 
 
 def colored_load(share: float) -> str:
-    color = "red" if share >= HOT else "yellow" if share >= WARM else "green"
+    color = "red" if share >= RED_LOAD else "yellow" if share >= YELLOW_LOAD else "green"
     return f"[{color}]{share:.0%}[/]"
 
 
-def format_minute(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M}"
+def format_minute(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M}"
 
 
-def format_timestamp(at: datetime) -> str:
-    return at.isoformat().replace("+00:00", "Z")
+def format_timestamp(time: datetime) -> str:
+    return time.isoformat().replace("+00:00", "Z")
 
 
 def print_json(document: object) -> None:
     typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
-def camel_case_keys(values: dict[str, Any]) -> dict[str, Any]:
-    return {attribute_name(name): value for name, value in values.items()}
-
-
-def tenant_json(tenant: "Tenant") -> dict[str, Any]:
-    return {
-        "id": tenant.id,
-        "name": tenant.name,
-        "status": tenant.status,
-        "tier": tenant.tier,
-        "placement": tenant.placement,
-        "move": move_json(tenant.move) if tenant.move else None,
-        "issuer": tenant.issuer,
-        "reason": tenant.reason,
-        "storedBytes": tenant.stored_bytes,
-        "quotas": camel_case_keys(asdict(tenant.quotas)),
-        "overrides": {
-            name: value for name, value in camel_case_keys(asdict(tenant.overrides)).items() if value is not None
-        },
-        "createdAt": format_timestamp(tenant.created_at),
-        "updatedAt": format_timestamp(tenant.updated_at),
-        "version": tenant.version,
-    }
-
-
-def move_json(move: "TableMove") -> dict[str, Any]:
-    return {"to": move.goal, "phase": move.phase, "job": move.job_id, "isCancelled": move.is_cancelled}
-
-
-def shards_json(counts: "Mapping[str, ShardCounts]") -> list[dict[str, Any]]:
-    return [{"collection": name, **camel_case_keys(asdict(count))} for name, count in counts.items()]
-
-
-def event_json(event: "TenantEvent") -> dict[str, Any]:
-    at, detail = format_timestamp(event.created_at), json.loads(event.detail)
-    return {"id": event.id, "at": at, "kind": event.kind, "by": event.by, "detail": detail}
-
-
 def _cell_width(cell: str) -> int:
+    """Returns the width on the terminal, without markup. Wide characters count as two."""
     from rich.text import Text
 
     return Text.from_markup(cell).cell_len

@@ -17,7 +17,7 @@ from typing import BinaryIO
 from keyfence.development_keys import DEVELOPMENT_KEY_PREFIX, new_development_key
 from keyfence.errors import KeyfenceError
 
-DEFAULT = Path(".keyfence")
+DEFAULT_DIRECTORY = Path(".keyfence")
 EXPORTS = "exports"
 
 FORMAT = 1

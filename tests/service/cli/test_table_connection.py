@@ -70,7 +70,7 @@ def test_a_gate_that_was_stopped_is_named_with_what_to_do(run: Run, tmp_path: Pa
 def test_a_directory_without_a_gate_is_named_with_what_to_do(run: Run, tmp_path: Path, command: list[str]) -> None:
     gate_key(tmp_path)
     message = error_message(run(*command, "--data", tmp_path))
-    assert message.startswith(f"No gate was started on the data directory {tmp_path}: start `keyfence dev --data")
+    assert message.startswith(f"No gate was started on the data directory {tmp_path}. Start `keyfence dev --data")
 
 
 class NotAGate(http.server.BaseHTTPRequestHandler):

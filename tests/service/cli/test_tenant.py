@@ -67,7 +67,7 @@ def test_keys_come_from_a_file_or_a_url_not_both(run: Run, command: list[str], a
         (None, "keys cannot be read: No such file or directory."),
         (b"{", "keys is not JSON: "),
         (b"\xff", "keys is not JSON: "),
-        (b"[]", 'keys is not a key set: it should read {"keys": [...]}.'),
+        (b"[]", 'keys is not a key set. Its form must be {"keys": [...]}.'),
     ],
     ids=["gone", "torn", "no-text", "list"],
 )
@@ -79,7 +79,7 @@ def test_a_file_without_keys_is_an_error(run: Run, tmp_path: Path, content: byte
 
 def test_a_change_of_no_quota_is_refused_with_what_to_do(run: Run) -> None:
     output = error_message(run("tenant", "quotas", "acme"))
-    assert output == "Name at least one quota, such as --users 2000. `keyfence tenant show acme` shows them."
+    assert output == "Name at least one quota, such as --users 2000. `keyfence tenant show acme` shows all quotas."
 
 
 @pytest.mark.parametrize(

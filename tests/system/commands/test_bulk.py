@@ -125,7 +125,7 @@ def test_what_cannot_be_reached_is_an_error_with_what_to_do(tenant: TenantId, ga
     gate_key(Path("other"))
     nowhere = ("--endpoint-url", "http://127.0.0.1:1")
     for arguments, sentence in (
-        (["--tenant", "nobody-here"], "Tenant nobody-here does not exist: "),
+        (["--tenant", "nobody-here"], "Tenant nobody-here does not exist. "),
         (["--tenant", tenant, "--data", "other"], f"The gate at {gate.url} belongs to another data directory."),
         (["--tenant", tenant, *nowhere], "No gate answers at http://127.0.0.1:1. "),
     ):

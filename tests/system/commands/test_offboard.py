@@ -24,6 +24,7 @@ from tests.system.jobs.rekey_run import record
 pytestmark = pytest.mark.usefixtures("terminal", "short_settle")
 
 MANY = 80
+NO_KEY = "There is no key: name the public key with --key, or the data directory of `keyfence dev` with --data.\n"
 
 
 def run(*arguments: str) -> tuple[int, str, str]:
@@ -118,15 +119,15 @@ def test_a_tampered_export_or_another_key_is_exit_code_1(stack: ServiceStack, te
     code, _, said = run("verify", beside(told), "--key", other)
     assert (code, "was not signed with the key" in said) == (1, True)
     code, _, said = run("verify", beside(told), "--data", "nowhere")
-    assert (code, said) == (1, "Name the public key with --key, or the directory of `keyfence dev` with --data.\n")
+    assert (code, said) == (1, NO_KEY)
     export.write_bytes(export.read_bytes()[:-20])
     code, _, said = run("verify", beside(told))
     assert (code, "cannot be read from line" in said) == (1, True)
     export.unlink()
     code, out, said = run("verify", beside(told))
-    assert (code, out, said.startswith(f"{export} is not here. Name the export with --export, or ")) == (1, "", True)
+    assert (code, out, said.startswith(f"{export} does not exist. Name the export with --export, or ")) == (1, "", True)
     code, out, _ = run("verify", beside(told), "--without-export")
-    assert (code, out.splitlines()[-1]) == (0, "The export was not looked at.")
+    assert (code, out.splitlines()[-1]) == (0, "The export was not checked.")
     assert run("verify", beside(told), "--export", str(export))[0] == 1
     assert run("verify", beside(told), "--export", str(export), "--without-export")[0] == 1
     assert run("verify", "nowhere")[2] == "nowhere cannot be read: No such file or directory.\n"

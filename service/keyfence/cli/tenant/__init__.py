@@ -1,4 +1,4 @@
-"""`keyfence tenant`: the commands of operators."""
+"""`keyfence tenant`: the commands with which operators manage tenants."""
 
 import typer
 

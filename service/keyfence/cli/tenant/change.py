@@ -1,16 +1,16 @@
-"""`suspend`, `resume`, `rename`, `tier`, `quotas`."""
+"""`keyfence tenant suspend`, `resume`, `rename`, `tier` and `quotas`."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keyfence.cli.operator_session import By, Id, OperatorSession
-from keyfence.cli.table_connection import Data, EndpointUrl, Json, parse_tenant_option
+from keyfence.cli.operator_session import OperatorOption, OperatorSession, TenantArgument
+from keyfence.cli.table_connection import DataOption, EndpointUrlOption, JsonOption, parse_tenant_option
 from keyfence.errors import BadInput
-from keyfence.local.data_directory import DEFAULT
+from keyfence.local.data_directory import DEFAULT_DIRECTORY
 from keyfence.store.codec import attribute_name
 from keyfence.tenancy.tier_quotas import LARGEST, Tier
 from keyfence_iam.tenant import TenantId
@@ -21,139 +21,173 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TenantChange:
-    """Of which tenant, by whom, and where."""
+class TenantCommand:
+    """The arguments that all commands share which change one tenant."""
 
     id: str
-    by: str | None
+    operator: str | None
     data: Path
     endpoint_url: str | None
     json: bool
 
-    def make(
-        self, change: "Callable[[AdminContext, TenantId], Awaitable[Tenant]]", told: "Callable[[Tenant], str]"
+    def run(
+        self,
+        change: "Callable[[AdminContext, TenantId], Awaitable[Tenant]]",
+        describe: "Callable[[Tenant], str]",
     ) -> None:
-        tenant = parse_tenant_option(self.id, "TENANT")
+        """Changes the tenant, and prints the changed tenant as JSON or the text of `describe`."""
+        tenant_id = parse_tenant_option(self.id, "TENANT")
 
-        async def work(desk: "AdminContext") -> "Tenant":
-            return await change(desk, tenant)
+        async def work(context: "AdminContext") -> "Tenant":
+            return await change(context, tenant_id)
 
-        changed = OperatorSession(self.data, self.endpoint_url).change(self.by, tenant, work)
-        self._tell(changed, told(changed))
+        changed = OperatorSession(self.data, self.endpoint_url).change(self.operator, tenant_id, work)
+        self._print(changed, describe(changed))
 
-    def _tell(self, changed: "Tenant", told: str) -> None:
-        from keyfence.cli.terminal_output import print_json, tenant_json
+    def _print(self, changed: "Tenant", text: str) -> None:
+        from keyfence.cli.tenant_json import tenant_json
+        from keyfence.cli.terminal_output import print_json
         from keyfence.settings import TENANT_CACHE_SECONDS
 
         if self.json:
             print_json(tenant_json(changed))
         else:
-            typer.echo(f"{told}\nServers that are running know it within {TENANT_CACHE_SECONDS:g} seconds.")
+            typer.echo(f"{text}\nAll running servers use the change within {TENANT_CACHE_SECONDS:g} seconds.")
 
 
-def allowance(tenant: "Tenant") -> str:
+def quotas_text(tenant: "Tenant") -> str:
     return ", ".join(f"{attribute_name(name)} {value:,}" for name, value in asdict(tenant.quotas).items())
 
 
-Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why, for the events and for whoever asks.")]
-Name = Annotated[str, typer.Option(metavar="NAME", help="What it is called from now on.")]
-Version = Annotated[
-    int | None, typer.Option(metavar="N", help="Only if the tenant is at this version, which `show` tells.")
+ReasonOption = Annotated[
+    str, typer.Option(metavar="TEXT", help="Why the tenant is suspended. Stored with the tenant and in its events.")
 ]
-TierName = Annotated[
+NameOption = Annotated[str, typer.Option(metavar="NAME", help="The new display name.")]
+VersionOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", help="Change the tenant only if it has this version, which `keyfence tenant show` prints."
+    ),
+]
+TierNameArgument = Annotated[
     Tier,
     typer.Argument(metavar="TIER", case_sensitive=False, help=f"One of {', '.join(Tier)}.", show_default=False),
 ]
 
 
 def suspend(
-    id: Id, reason: Reason, by: By = None, json: Json = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None
+    id: TenantArgument,
+    reason: ReasonOption,
+    operator: OperatorOption = None,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
 ) -> None:
-    """Shut a tenant out: no request of it is served and no session of it works, not even those in use.
+    """Deny a tenant access: its requests are refused, and IAM denies its sessions, including those in use.
 
-    Nothing of it is lost. Asked again it makes sure that the fence knows.
+    No data is deleted; `keyfence tenant resume` ends the suspension. If the command failed halfway, run it again: it
+    publishes the suspension to IAM again.
 
     [bold]Example:[/bold] keyfence tenant suspend acme --reason "unpaid since March"
     """
-    TenantChange(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
-        lambda desk, tenant: desk.administration.suspend(tenant, reason),
-        lambda one: f"{one.id} is suspended: {one.reason}\nThe fence was told to refuse its sessions.",
+    TenantCommand(id=id, operator=operator, data=data, endpoint_url=endpoint_url, json=json).run(
+        lambda context, tenant_id: context.administration.suspend(tenant_id, reason),
+        lambda tenant: f"{tenant.id} is suspended: {tenant.reason}\nIAM denies its sessions.",
     )
 
 
-def resume(id: Id, by: By = None, json: Json = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None) -> None:
+def resume(
+    id: TenantArgument,
+    operator: OperatorOption = None,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
+) -> None:
     """Serve a suspended tenant again.
 
     [bold]Example:[/bold] keyfence tenant resume acme
     """
-    TenantChange(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
-        lambda desk, tenant: desk.administration.resume(tenant),
-        lambda one: f"{one.id} is to be served.\nThe fence was told to let its sessions in.",
+    TenantCommand(id=id, operator=operator, data=data, endpoint_url=endpoint_url, json=json).run(
+        lambda context, tenant_id: context.administration.resume(tenant_id),
+        lambda tenant: f"{tenant.id} is active again.\nIAM allows its sessions.",
     )
 
 
 def rename(
-    id: Id,
-    name: Name,
-    expected_version: Version = None,
-    by: By = None,
-    json: Json = False,
-    data: Data = DEFAULT,
-    endpoint_url: EndpointUrl = None,
+    id: TenantArgument,
+    name: NameOption,
+    expected_version: VersionOption = None,
+    operator: OperatorOption = None,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
 ) -> None:
-    """Give a tenant another name. Its id stays for ever.
+    """Change the display name of a tenant. Its id never changes.
 
     [bold]Example:[/bold] keyfence tenant rename acme --name "Acme and Daughters"
     """
-    TenantChange(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
-        lambda desk, tenant: desk.administration.rename(tenant, name, expected_version=expected_version),
-        lambda one: f"{one.id} is called {one.name}.",
+    TenantCommand(id=id, operator=operator, data=data, endpoint_url=endpoint_url, json=json).run(
+        lambda context, tenant_id: context.administration.rename(tenant_id, name, expected_version=expected_version),
+        lambda tenant: f"{tenant.id} has the name {tenant.name}.",
     )
 
 
 def tier(
-    id: Id, tier: TierName, by: By = None, json: Json = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None
+    id: TenantArgument,
+    tier: TierNameArgument,
+    operator: OperatorOption = None,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
 ) -> None:
-    """Move a tenant to another tier. Quotas that were agreed with it alone stay as they are.
+    """Move a tenant to another tier. Quotas set with `keyfence tenant quotas` stay as they are.
 
     [bold]Example:[/bold] keyfence tenant tier acme PREMIUM
     """
-    TenantChange(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
-        lambda desk, tenant: desk.administration.set_tier(tenant, tier),
-        lambda one: f"{one.id} is in the tier {one.tier}: {allowance(one)}.",
+    TenantCommand(id=id, operator=operator, data=data, endpoint_url=endpoint_url, json=json).run(
+        lambda context, tenant_id: context.administration.set_tier(tenant_id, tier),
+        lambda tenant: f"{tenant.id} is in the tier {tenant.tier}: {quotas_text(tenant)}.",
     )
 
 
-Quota = Annotated[int | None, typer.Option(min=1, max=LARGEST, metavar="N", show_default=False)]
+def _quota_option(description: str) -> Any:
+    return typer.Option(min=1, max=LARGEST, metavar="N", show_default=False, help=description)
+
+
+RequestsQuotaOption = Annotated[int | None, _quota_option("GraphQL requests in a second.")]
+ReadUnitsQuotaOption = Annotated[int | None, _quota_option("DynamoDB read units in a second.")]
+WriteUnitsQuotaOption = Annotated[int | None, _quota_option("DynamoDB write units in a second.")]
+UsersQuotaOption = Annotated[int | None, _quota_option("Users of the tenant.")]
+StorageQuotaOption = Annotated[int | None, _quota_option("Stored megabytes.")]
 
 
 def quotas(
-    id: Id,
-    requests_per_second: Quota = None,
-    read_units_per_second: Quota = None,
-    write_units_per_second: Quota = None,
-    users: Quota = None,
-    storage_mb: Quota = None,
-    by: By = None,
-    json: Json = False,
-    data: Data = DEFAULT,
-    endpoint_url: EndpointUrl = None,
+    id: TenantArgument,
+    requests_per_second: RequestsQuotaOption = None,
+    read_units_per_second: ReadUnitsQuotaOption = None,
+    write_units_per_second: WriteUnitsQuotaOption = None,
+    users: UsersQuotaOption = None,
+    storage_mb: StorageQuotaOption = None,
+    operator: OperatorOption = None,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
 ) -> None:
-    """Agree on quotas with one tenant alone, whatever its tier. What is left out stays as it is.
+    """Set quotas of one tenant. They replace those of its tier. A quota that is left out stays as it is.
 
     [bold]Example:[/bold] keyfence tenant quotas acme --requests-per-second 500 --users 2000
     """
-    named = {
+    options = {
         "requests_per_second": requests_per_second,
         "read_units_per_second": read_units_per_second,
         "write_units_per_second": write_units_per_second,
         "users": users,
         "storage_mb": storage_mb,
     }
-    given = {name: value for name, value in named.items() if value is not None}
-    if not given:
-        raise BadInput(f"Name at least one quota, such as --users 2000. `keyfence tenant show {id}` shows them.")
-    TenantChange(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
-        lambda desk, tenant: desk.administration.set_quotas(tenant, given),
-        lambda one: f"{one.id} may use {allowance(one)}.",
+    changes = {name: value for name, value in options.items() if value is not None}
+    if not changes:
+        raise BadInput(f"Name at least one quota, such as --users 2000. `keyfence tenant show {id}` shows all quotas.")
+    TenantCommand(id=id, operator=operator, data=data, endpoint_url=endpoint_url, json=json).run(
+        lambda context, tenant_id: context.administration.set_quotas(tenant_id, changes),
+        lambda tenant: f"{tenant.id} has the quotas {quotas_text(tenant)}.",
     )

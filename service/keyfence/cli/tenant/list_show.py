@@ -1,4 +1,4 @@
-"""`list`, `show`."""
+"""`keyfence tenant list` and `keyfence tenant show`."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.operator_session import Id, OperatorSession, tenant_not_found
-from keyfence.cli.table_connection import Data, EndpointUrl, Json, parse_tenant_option
-from keyfence.local.data_directory import DEFAULT
+from keyfence.cli.operator_session import OperatorSession, TenantArgument, tenant_not_found
+from keyfence.cli.table_connection import DataOption, EndpointUrlOption, JsonOption, parse_tenant_option
+from keyfence.local.data_directory import DEFAULT_DIRECTORY
 from keyfence.store.pagination import MAX_PAGE_SIZE
 from keyfence.tenancy.tenant_status import TenantStatus
 
@@ -21,22 +21,23 @@ if TYPE_CHECKING:
 
 
 HEADINGS = ("ID", "STATUS", "TIER", "CREATED", "NAME")
-WIDTHS = (16, 12, 10, 16)
+MIN_WIDTHS = (16, 12, 10, 16)
+"""Column widths in characters. Each page is printed as a table of its own, and the pages should line up."""
 
-Status = Annotated[
-    TenantStatus | None, typer.Option(case_sensitive=False, help="Only those who stand there; all if left out.")
+StatusOption = Annotated[
+    TenantStatus | None, typer.Option(case_sensitive=False, help="Only tenants with this status. Default: all.")
 ]
-Limit = Annotated[int | None, typer.Option(min=1, metavar="N", help="The newest N; all if left out.")]
+LimitOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the newest N tenants. Default: all.")]
 
 
 def list_(
-    status: Status = None,
-    limit: Limit = None,
-    json: Json = False,
-    data: Data = DEFAULT,
-    endpoint_url: EndpointUrl = None,
+    status: StatusOption = None,
+    limit: LimitOption = None,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
 ) -> None:
-    """List tenants, newest first, page by page as they are read.
+    """List tenants, the newest first.
 
     [bold]Example:[/bold] keyfence tenant list
 
@@ -44,91 +45,110 @@ def list_(
 
     [bold]Example:[/bold] keyfence tenant list --json | jq -r '.tenants[].id'
     """
-    from keyfence.cli.terminal_output import print_json, tenant_json
+    from keyfence.cli.tenant_json import tenant_json
+    from keyfence.cli.terminal_output import print_json
 
-    async def work(desk: "AdminContext") -> "list[Tenant]":
-        found: list[Tenant] = []
-        async for some in pages(desk.tenants, status, limit):
+    async def work(context: "AdminContext") -> "list[Tenant]":
+        """Prints each page as soon as it is read, unless the output is JSON."""
+        tenants: list[Tenant] = []
+        async for page in tenant_pages(context.tenants, status, limit):
             if not json:
-                _print(some, headed=not found)
-            found += some
-        return found
+                _print_page(page, with_headings=not tenants)
+            tenants += page
+        return tenants
 
-    found = OperatorSession(data, endpoint_url).read(work)
+    tenants = OperatorSession(data, endpoint_url).read(work)
     if json:
-        print_json({"tenants": [tenant_json(one) for one in found]})
+        print_json({"tenants": [tenant_json(tenant) for tenant in tenants]})
     else:
-        typer.echo(f"{len(found):,} {'tenant' if len(found) == 1 else 'tenants'}.", err=True)
+        typer.echo(f"{len(tenants):,} {'tenant' if len(tenants) == 1 else 'tenants'}.", err=True)
 
 
-async def pages(
-    tenants: "TenantRepository", status: TenantStatus | None, limit: int | None
+async def tenant_pages(
+    repository: "TenantRepository", status: TenantStatus | None, limit: int | None
 ) -> "AsyncIterator[Sequence[Tenant]]":
-    after, left = None, limit
+    """Yields pages of tenants, the newest first, with at most `limit` tenants in all pages together."""
+    cursor, remaining = None, limit
     while True:
-        page = await tenants.newest(status=status, first=min(MAX_PAGE_SIZE, left or MAX_PAGE_SIZE), after=after)
+        page_size = min(MAX_PAGE_SIZE, remaining or MAX_PAGE_SIZE)
+        page = await repository.newest(status=status, first=page_size, after=cursor)
         yield page.items
-        left = None if left is None else left - len(page.edges)
-        if left == 0 or not page.has_next or not page.edges:
+        remaining = None if remaining is None else remaining - len(page.edges)
+        if remaining == 0 or not page.has_next or not page.edges:
             return
-        after = page.edges[-1].cursor()
+        cursor = page.edges[-1].cursor()
 
 
-def _print(tenants: "Sequence[Tenant]", *, headed: bool) -> None:
+def _print_page(tenants: "Sequence[Tenant]", *, with_headings: bool) -> None:
     from keyfence.cli.terminal_output import colored_status, console, escape_markup, format_minute, print_table
 
     rows = [
-        (one.id, colored_status(one.status), one.tier, format_minute(one.created_at), escape_markup(one.name))
-        for one in tenants
+        (
+            tenant.id,
+            colored_status(tenant.status),
+            tenant.tier,
+            format_minute(tenant.created_at),
+            escape_markup(tenant.name),
+        )
+        for tenant in tenants
     ]
     if rows:
-        print_table(console(), HEADINGS if headed else ("",) * len(HEADINGS), rows, widths=WIDTHS)
+        headings = HEADINGS if with_headings else ("",) * len(HEADINGS)
+        print_table(console(), headings, rows, min_widths=MIN_WIDTHS)
 
 
-Events = Annotated[int, typer.Option(min=1, max=MAX_PAGE_SIZE, metavar="N", help="How many of its latest events.")]
+EventsOption = Annotated[
+    int, typer.Option(min=1, max=MAX_PAGE_SIZE, metavar="N", help="Show the latest N events of the tenant.")
+]
 
 
 def show(
-    id: Id, events: Events = 10, json: Json = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None
+    id: TenantArgument,
+    events: EventsOption = 10,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
 ) -> None:
-    """Show a tenant: where it stands, its quotas, its shards, its issuer and its latest events.
+    """Show a tenant: its status, quotas, shards, issuer and latest events.
 
     [bold]Example:[/bold] keyfence tenant show acme
 
     [bold]Example:[/bold] keyfence tenant show acme --events 100 --json
     """
-    from keyfence.cli.terminal_output import event_json, print_json, shards_json, tenant_json
+    from keyfence.cli.tenant_json import event_json, shards_json, tenant_json
+    from keyfence.cli.terminal_output import print_json
 
-    tenant = parse_tenant_option(id, "TENANT")
+    tenant_id = parse_tenant_option(id, "TENANT")
 
-    async def work(desk: "AdminContext") -> "tuple[Tenant, Sequence[TenantEvent], Mapping[str, ShardCounts]]":
-        if (found := await desk.tenants.find(tenant)) is None:
-            raise tenant_not_found(tenant)
-        latest = await desk.tenants.events(tenant, first=events, after=None)
-        return found, latest.items, desk.reshards.collections.all_counts(found.shards)
+    async def work(context: "AdminContext") -> "tuple[Tenant, Sequence[TenantEvent], Mapping[str, ShardCounts]]":
+        if (tenant := await context.tenants.find(tenant_id)) is None:
+            raise tenant_not_found(tenant_id)
+        latest_events = await context.tenants.events(tenant_id, first=events, after=None)
+        return tenant, latest_events.items, context.reshards.collections.all_counts(tenant.shards)
 
-    found, happened, counts = OperatorSession(data, endpoint_url).read(work)
+    tenant, latest_events, shard_counts = OperatorSession(data, endpoint_url).read(work)
     if json:
-        seen = {"shards": shards_json(counts), "events": [event_json(one) for one in happened]}
-        print_json({**tenant_json(found), **seen})
+        details = {"shards": shards_json(shard_counts), "events": [event_json(event) for event in latest_events]}
+        print_json({**tenant_json(tenant), **details})
     else:
-        _print_tenant(found, happened, counts)
+        _print_tenant(tenant, latest_events, shard_counts)
 
 
-def _print_tenant(tenant: "Tenant", happened: "Sequence[TenantEvent]", counts: "Mapping[str, ShardCounts]") -> None:
+def _print_tenant(tenant: "Tenant", events: "Sequence[TenantEvent]", shard_counts: "Mapping[str, ShardCounts]") -> None:
     from keyfence.cli.terminal_output import console, print_table
 
     out = console()
-    print_table(out, ("", ""), _facts(tenant))
+    print_table(out, ("", ""), _attribute_rows(tenant))
     out.print()
-    print_table(out, ("QUOTA", "ALLOWED", "FROM"), _quotas(tenant), numbers=("ALLOWED",))
+    print_table(out, ("QUOTA", "ALLOWED", "FROM"), _quota_rows(tenant), numbers=("ALLOWED",))
     out.print()
-    print_table(out, ("SHARDS OF", "READ", "WRITTEN", "CHANGED BY"), _shards(counts), numbers=("READ", "WRITTEN"))
+    shard_headings = ("SHARDS OF", "READ", "WRITTEN", "CHANGED BY")
+    print_table(out, shard_headings, _shard_rows(shard_counts), numbers=("READ", "WRITTEN"))
     out.print()
-    print_table(out, ("AT", "EVENT", "BY", "DETAIL"), _events(happened))
+    print_table(out, ("AT", "EVENT", "BY", "DETAIL"), _event_rows(events))
 
 
-def _facts(tenant: "Tenant") -> Iterator[tuple[str, str]]:
+def _attribute_rows(tenant: "Tenant") -> Iterator[tuple[str, str]]:
     from keyfence.cli.terminal_output import colored_status, escape_markup, format_minute
 
     yield "Tenant", f"[bold]{tenant.id}[/bold]"
@@ -137,40 +157,38 @@ def _facts(tenant: "Tenant") -> Iterator[tuple[str, str]]:
     yield "Tier", tenant.tier
     yield "Placement", tenant.placement
     if tenant.move is not None:
-        way = "cancelled, back to" if tenant.move.is_cancelled else "to"
-        yield "Moving", f"{way} {tenant.move.goal}, {tenant.move.phase}, by {tenant.move.job_id}"
+        direction = "cancelled, back to" if tenant.move.is_cancelled else "to"
+        yield "Moving", f"{direction} {tenant.move.goal}, {tenant.move.phase}, by {tenant.move.job_id}"
     yield "Issuer", escape_markup(tenant.issuer) or "none of its own"
-    yield "Stored", f"{tenant.stored_bytes:,} bytes when last weighed" if tenant.stored_bytes else "not weighed yet"
+    stored = f"{tenant.stored_bytes:,} bytes at the last measurement" if tenant.stored_bytes else "not measured yet"
+    yield "Stored", stored
     yield "Created", f"{format_minute(tenant.created_at)} UTC"
     yield "Changed", f"{format_minute(tenant.updated_at)} UTC, version {tenant.version}"
 
 
-def _quotas(tenant: "Tenant") -> Iterator[tuple[str, str, str]]:
+def _quota_rows(tenant: "Tenant") -> Iterator[tuple[str, str, str]]:
     from keyfence.store.codec import attribute_name
 
     for name, value in asdict(tenant.quotas).items():
-        agreed = getattr(tenant.overrides, name) is not None
-        yield attribute_name(name), f"{value:,}", "agreed" if agreed else f"tier {tenant.tier}"
+        is_override = getattr(tenant.overrides, name) is not None
+        yield attribute_name(name), f"{value:,}", "this tenant" if is_override else f"tier {tenant.tier}"
 
 
-def _shards(counts: "Mapping[str, ShardCounts]") -> Iterator[tuple[str, str, str, str]]:
-    """Returns the collections that have more than one shard; there are many collections."""
+def _shard_rows(shard_counts: "Mapping[str, ShardCounts]") -> Iterator[tuple[str, str, str, str]]:
+    """Yields a row for each collection with several shards, and one row for all the others: there are many."""
     from keyfence.store.shards import ONE_SHARD
 
-    grown = {name: one for name, one in counts.items() if one != ONE_SHARD}
-    for name, one in grown.items():
-        yield name, f"{one.read_shards}", f"{one.write_shards}", one.job_id or ""
-    if len(grown) < len(counts):
-        yield "all others" if grown else "all collections", f"{ONE_SHARD.read_shards}", f"{ONE_SHARD.write_shards}", ""
+    sharded = {collection: counts for collection, counts in shard_counts.items() if counts != ONE_SHARD}
+    for collection, counts in sharded.items():
+        yield collection, f"{counts.read_shards}", f"{counts.write_shards}", counts.job_id or ""
+    if len(sharded) < len(shard_counts):
+        label = "all others" if sharded else "all collections"
+        yield label, f"{ONE_SHARD.read_shards}", f"{ONE_SHARD.write_shards}", ""
 
 
-def _events(happened: "Sequence[TenantEvent]") -> Iterator[tuple[str, str, str, str]]:
+def _event_rows(events: "Sequence[TenantEvent]") -> Iterator[tuple[str, str, str, str]]:
     from keyfence.cli.terminal_output import escape_markup, format_minute
 
-    for one in happened:
-        yield (
-            format_minute(one.created_at),
-            one.kind,
-            escape_markup(one.by),
-            escape_markup(one.detail) if one.detail != "{}" else "",
-        )
+    for event in events:
+        detail = "" if event.detail == "{}" else escape_markup(event.detail)
+        yield format_minute(event.created_at), event.kind, escape_markup(event.by), detail

@@ -7,37 +7,38 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.job_progress import Exports, UnitRate, export_target, run_job_command
-from keyfence.cli.operator_session import By, operator_name
-from keyfence.cli.table_connection import Data, EndpointUrl, Json, aws_access
+from keyfence.cli.job_progress import ExportsOption, UnitRateOption, export_target, run_job_command
+from keyfence.cli.operator_session import OperatorOption, operator_name
+from keyfence.cli.table_connection import DataOption, EndpointUrlOption, JsonOption, aws_access
 from keyfence.errors import Internal
-from keyfence.local.data_directory import DEFAULT
+from keyfence.local.data_directory import DEFAULT_DIRECTORY
 
 if TYPE_CHECKING:
     from keyfence.jobs.job_dispatcher import ExportTarget
     from keyfence.jobs.job_record import Job
     from keyfence.jobs.migrator_access import MigratorAccess
 
-Id = Annotated[str, typer.Argument(metavar="TENANT", help="The id of the tenant to offboard.")]
-Confirm = Annotated[
-    str, typer.Option(metavar="TENANT", help="The same id again, to confirm: an offboarding cannot be undone.")
+OffboardedTenantArgument = Annotated[str, typer.Argument(metavar="TENANT", help="The id of the tenant to offboard.")]
+ConfirmOption = Annotated[
+    str, typer.Option(metavar="TENANT", help="The same id again, as a confirmation: an offboarding cannot be undone.")
 ]
 
 
 def offboard(
-    id: Id,
-    confirm: Confirm = "",
-    rate: UnitRate = None,
-    exports: Exports = None,
-    by: By = None,
-    json: Json = False,
-    data: Data = DEFAULT,
-    endpoint_url: EndpointUrl = None,
+    id: OffboardedTenantArgument,
+    confirm: ConfirmOption = "",
+    rate: UnitRateOption = None,
+    exports: ExportsOption = None,
+    operator: OperatorOption = None,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
 ) -> None:
-    """Deny a tenant access, export all its items, purge them, check every index, and certify that nothing is left.
+    """Export all items of a tenant to a file, delete them, and write a signed certificate that none is left.
 
-    On AWS the command runs as the migrator. It can be interrupted at any time: the same command resumes it, on the
-    machine that has the export file. While one command works on a tenant, another is refused.
+    The tenant is denied access first. On AWS the command needs the role `migrator`. It can be interrupted at any time:
+    the same command resumes it, on the machine that has the export file. Only one command at a time can work on a
+    tenant. `keyfence tenant verify` checks the certificate and the export.
 
     [bold]Example:[/bold] keyfence tenant offboard acme --confirm acme
 
@@ -54,13 +55,13 @@ def offboard(
         from keyfence.tenancy.suspensions import SuspensionPublisher
 
         control = migrator.control
-        tenants = TenantRepository(control, operator_name(by))
+        tenants = TenantRepository(control, operator_name(operator))
         suspensions = SuspensionPublisher(control, migrator.publish_suspensions)
         return (await StartOffboarding(tenants, suspensions)(tenant, confirm)).job
 
     job = run_job_command(start, data, endpoint_url, rate, exports)
     if job is None:
-        raise Internal("an offboarding always has a job")
+        raise Internal("the offboarding did not return a job")
     _print_result(job, target, time.monotonic() - started_at, as_json=json)
 
 

@@ -1,4 +1,4 @@
-"""`onboard`, `keys`."""
+"""`keyfence tenant onboard` and `keyfence tenant keys`."""
 
 import sys
 from pathlib import Path
@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keyfence.cli.operator_session import By, Id, OperatorSession
-from keyfence.cli.table_connection import Data, EndpointUrl, Json, parse_tenant_option
-from keyfence.cli.tenant.change import TenantChange
+from keyfence.cli.operator_session import OperatorOption, OperatorSession, TenantArgument
+from keyfence.cli.table_connection import DataOption, EndpointUrlOption, JsonOption, parse_tenant_option
+from keyfence.cli.tenant.change import TenantCommand
 from keyfence.errors import BadInput
-from keyfence.local.data_directory import DEFAULT
+from keyfence.local.data_directory import DEFAULT_DIRECTORY
 from keyfence.tenancy.tier_quotas import Tier
 
 if TYPE_CHECKING:
@@ -20,86 +20,95 @@ if TYPE_CHECKING:
     from keyfence_iam.tenant import TenantId
 
 
-Jwks = Annotated[
-    str | None, typer.Option(metavar="FILE", help="The issuer's public keys, a JSON Web Key Set; - is stdin.")
+JwksOption = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="A file with the issuer's public keys, a JSON Web Key Set. - reads stdin."),
 ]
-JwksUri = Annotated[str | None, typer.Option(metavar="URL", help="Where the issuer publishes them, by https.")]
+JwksUriOption = Annotated[
+    str | None, typer.Option(metavar="URL", help="The https:// address at which the issuer publishes its keys.")
+]
 
 
 def keys(
-    id: Id,
-    jwks: Jwks = None,
-    jwks_uri: JwksUri = None,
-    by: By = None,
-    json: Json = False,
-    data: Data = DEFAULT,
-    endpoint_url: EndpointUrl = None,
+    id: TenantArgument,
+    jwks: JwksOption = None,
+    jwks_uri: JwksUriOption = None,
+    operator: OperatorOption = None,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
 ) -> None:
-    """Give a tenant's issuer other keys: all that are good from now on, or where they are published.
+    """Replace the keys of a tenant's issuer, or the address at which the issuer publishes them.
 
-    To change keys without refusing anybody, name the old and the new ones first, and leave the old ones out when all
-    tokens that they signed have expired. At an address of its own the issuer does that alone.
+    To rotate keys in a file without refusing valid tokens: first set the old and the new keys together, and remove the
+    old ones when all tokens signed by them have expired. With --jwks-uri the issuer rotates its keys itself.
 
     [bold]Example:[/bold] keyfence tenant keys initech --jwks keys.json
 
     [bold]Example:[/bold] keyfence tenant keys initech --jwks-uri https://id.initech.example/keys
     """
-    given = given_keys(jwks, jwks_uri)
+    key_set = read_key_set(jwks, jwks_uri)
 
-    async def rotated(desk: "AdminContext", tenant: "TenantId") -> "Tenant":
-        return await desk.rotation(tenant, given, jwks_uri)
+    async def replace_keys(context: "AdminContext", tenant_id: "TenantId") -> "Tenant":
+        return await context.rotation(tenant_id, key_set, jwks_uri)
 
-    TenantChange(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
-        rotated, lambda one: f"{one.issuer} has the keys that were given, for {one.id}."
+    TenantCommand(id=id, operator=operator, data=data, endpoint_url=endpoint_url, json=json).run(
+        replace_keys, lambda tenant: f"The keys of {tenant.issuer}, the issuer of {tenant.id}, are replaced."
     )
 
 
-def given_keys(name: str | None, uri: str | None) -> dict[str, Any] | None:
-    if (name is None) == (uri is None):
+def read_key_set(file: str | None, uri: str | None) -> dict[str, Any] | None:
+    """Returns the key set in the file, or None if the keys have an address. Raises BadInput for both or neither."""
+    if (file is None) == (uri is None):
         raise BadInput("Say where the issuer's keys are: either --jwks FILE or --jwks-uri URL.")
-    if name is None:
+    if file is None:
         return None
-    found = _read(name)
-    if not isinstance(found, dict):
-        raise BadInput(f'{name} is not a key set: it should read {{"keys": [...]}}.')
-    return found
+    content = _read_json(file)
+    if not isinstance(content, dict):
+        raise BadInput(f'{file} is not a key set. Its form must be {{"keys": [...]}}.')
+    return content
 
 
-def _read(name: str) -> object:
+def _read_json(file: str) -> object:
     import json
 
     try:
-        return json.loads(sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes())
+        return json.loads(sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes())
     except OSError as error:
-        raise BadInput(f"{name} cannot be read: {error.strerror or error}.") from error
+        raise BadInput(f"{file} cannot be read: {error.strerror or error}.") from error
     except ValueError as error:
-        raise BadInput(f"{name} is not JSON: {error}.") from error
+        raise BadInput(f"{file} is not JSON: {error}.") from error
 
 
-Name = Annotated[str, typer.Option(metavar="NAME", help="What the tenant is called.")]
-TierName = Annotated[Tier, typer.Option(case_sensitive=False, help="What it pays for.")]
-OwnerEmail = Annotated[str, typer.Option(metavar="EMAIL", help="The first user, who is an OWNER.")]
-OwnerName = Annotated[str, typer.Option(metavar="NAME", help="What the first user is called.")]
-Issuer = Annotated[str, typer.Option(metavar="URL", help="The `iss` of the tenant's tokens, spelled as they do.")]
+NameOption = Annotated[str, typer.Option(metavar="NAME", help="The tenant's display name.")]
+TierOption = Annotated[Tier, typer.Option(case_sensitive=False, help="The tier, which determines the quotas.")]
+OwnerEmailOption = Annotated[
+    str, typer.Option(metavar="EMAIL", help="The email address of the first user, who gets the role OWNER.")
+]
+OwnerNameOption = Annotated[str, typer.Option(metavar="NAME", help="The name of the first user.")]
+IssuerOption = Annotated[
+    str, typer.Option(metavar="URL", help="The `iss` claim of the tenant's tokens, character for character.")
+]
 
 
 def onboard(
-    id: Id,
-    name: Name,
-    owner_email: OwnerEmail,
-    owner_name: OwnerName,
-    issuer: Issuer,
-    jwks: Jwks = None,
-    jwks_uri: JwksUri = None,
-    tier: TierName = Tier.STANDARD,
-    by: By = None,
-    json: Json = False,
-    data: Data = DEFAULT,
-    endpoint_url: EndpointUrl = None,
+    id: TenantArgument,
+    name: NameOption,
+    owner_email: OwnerEmailOption,
+    owner_name: OwnerNameOption,
+    issuer: IssuerOption,
+    jwks: JwksOption = None,
+    jwks_uri: JwksUriOption = None,
+    tier: TierOption = Tier.STANDARD,
+    operator: OperatorOption = None,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
 ) -> None:
-    """Let a tenant in: claim its id and its issuer, write its owner, and serve it.
+    """Create a tenant with its own token issuer and its first user, an OWNER.
 
-    The same command again, after an interruption too, goes on where it stopped and answers with the same tenant.
+    The command can be repeated, also after an interruption: with the same options it continues, and returns the same
+    tenant. On AWS a key that `keyfence jwks` created is refused.
 
     [bold]Example:[/bold] keyfence tenant onboard initech --name Initech --owner-email owner@initech.example
     --owner-name "First Owner" --issuer https://id.initech.example --jwks-uri https://id.initech.example/keys
@@ -109,32 +118,33 @@ def onboard(
     """
     from keyfence.admin.onboarding import OnboardingRequest
 
-    wanted = OnboardingRequest(
+    request = OnboardingRequest(
         id=parse_tenant_option(id, "TENANT"),
         name=name,
         tier=tier,
         owner_email=owner_email,
         owner_name=owner_name,
         issuer=issuer,
-        jwks=given_keys(jwks, jwks_uri),
+        jwks=read_key_set(jwks, jwks_uri),
         jwks_uri=jwks_uri,
     )
 
-    async def work(desk: "AdminContext") -> "OnboardingResult":
-        return await desk.onboarding(wanted)
+    async def work(context: "AdminContext") -> "OnboardingResult":
+        return await context.onboarding(request)
 
-    _tell(OperatorSession(data, endpoint_url).change(by, wanted.id, work), as_json=json)
+    _print_result(OperatorSession(data, endpoint_url).change(operator, request.id, work), as_json=json)
 
 
-def _tell(onboarded: "OnboardingResult", *, as_json: bool) -> None:
-    from keyfence.cli.terminal_output import print_json, tenant_json
+def _print_result(result: "OnboardingResult", *, as_json: bool) -> None:
+    from keyfence.cli.tenant_json import tenant_json
+    from keyfence.cli.terminal_output import print_json
 
-    tenant, owner = onboarded.tenant, onboarded.owner
+    tenant, owner = result.tenant, result.owner
     if as_json:
-        shown = {"id": owner.id, "email": owner.email, "name": owner.name, "role": owner.role}
-        print_json({"created": onboarded.created, "tenant": tenant_json(tenant), "owner": shown})
+        owner_json = {"id": owner.id, "email": owner.email, "name": owner.name, "role": owner.role}
+        print_json({"created": result.created, "tenant": tenant_json(tenant), "owner": owner_json})
         return
-    how = "is onboarded" if onboarded.created else "was there already, by the same request"
-    typer.echo(f"{tenant.id} {how}: {tenant.name}, {tenant.tier}, {tenant.status}.")
-    typer.echo(f"Its owner is {owner.name} <{owner.email}>, the user {owner.id}.")
-    typer.echo(f"Its tokens come from {tenant.issuer} and name the tenant {tenant.id}.")
+    outcome = "is onboarded" if result.created else "was already onboarded by the same request"
+    typer.echo(f"{tenant.id} {outcome}: {tenant.name}, {tenant.tier}, {tenant.status}.")
+    typer.echo(f"Its owner is {owner.name} <{owner.email}>, with the user id {owner.id}.")
+    typer.echo(f"Its tokens need the claims iss={tenant.issuer} and tenant={tenant.id}.")

@@ -1,52 +1,58 @@
 """`keyfence tenant usage` and `keyfence tenant measure`."""
 
-import json as plain
-from collections.abc import Sequence
+import json as json_module
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keyfence.cli.job_progress import UnitRate, migrator_access
+from keyfence.cli.job_progress import UnitRateOption, migrator_access
 from keyfence.cli.operator_session import OperatorSession, tenant_not_found
-from keyfence.cli.table_connection import Data, EndpointUrl, Json, parse_tenant_option
-from keyfence.local.data_directory import DEFAULT
+from keyfence.cli.table_connection import DataOption, EndpointUrlOption, JsonOption, parse_tenant_option
+from keyfence.local.data_directory import DEFAULT_DIRECTORY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from keyfence.admin.context import AdminContext
     from keyfence.jobs.storage_measurement import TenantStorage
     from keyfence.usage.hourly_usage import PriceTable, Usage, UsageCounts
     from keyfence_iam.tenant import TenantId
 
 
-FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
+TIME_FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
 HEADINGS = ("REQUESTS", "REFUSED", "READ UNITS", "WRITE UNITS", "THROTTLED CALLS", "USD")
 
-Whose = Annotated[
+UsageOfArgument = Annotated[
     str | None,
-    typer.Argument(metavar="TENANT", help="One tenant by operation, or - for the service itself; all if left out."),
+    typer.Argument(
+        metavar="TENANT",
+        help="A tenant, whose usage is shown by operation; - is the service itself. Default: one line for each tenant.",
+    ),
 ]
-From = Annotated[
+FromOption = Annotated[
     datetime | None,
-    typer.Option("--from", formats=FORMATS, metavar="TIME", help="In UTC; the first of this month if left out."),
+    typer.Option(
+        "--from", formats=TIME_FORMATS, metavar="TIME", help="Start, in UTC. Default: the first day of this month."
+    ),
 ]
-To = Annotated[datetime | None, typer.Option("--to", formats=FORMATS, metavar="TIME", help="In UTC; now if left out.")]
+ToOption = Annotated[
+    datetime | None,
+    typer.Option("--to", formats=TIME_FORMATS, metavar="TIME", help="End, in UTC. Default: now."),
+]
 
 
 def usage(
-    id: Whose = None,
-    start: From = None,
-    end: To = None,
-    json: Json = False,
-    data: Data = DEFAULT,
-    endpoint_url: EndpointUrl = None,
+    id: UsageOfArgument = None,
+    start: FromOption = None,
+    end: ToOption = None,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
 ) -> None:
-    """Show what tenants used in whole hours: requests, units of DynamoDB, and money at the price table it names.
+    """Show the requests, DynamoDB capacity units and cost of tenants, in whole hours.
 
-    Servers write it down every few seconds. The service's own use is told as the tenant [bold]-[/bold], so that all
-    together are what the servers' calls cost.
+    Servers save their counts every few seconds. Usage that belongs to no tenant is listed as the tenant
+    [bold]-[/bold], so the total is what all calls of the servers cost. The output names the prices.
 
     [bold]Example:[/bold] keyfence tenant usage
 
@@ -55,44 +61,61 @@ def usage(
     from keyfence.usage.hourly_usage import CONTROL_PLANE
 
     now = datetime.now(UTC)
-    low = start.replace(tzinfo=UTC) if start else now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    high = end.replace(tzinfo=UTC) if end else now
-    whose = None if id is None else CONTROL_PLANE if id == CONTROL_PLANE else parse_tenant_option(id, "TENANT")
+    start_at = start.replace(tzinfo=UTC) if start else now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    end_at = end.replace(tzinfo=UTC) if end else now
+    if id is None or id == CONTROL_PLANE:
+        only_tenant = CONTROL_PLANE if id else None
+    else:
+        only_tenant = parse_tenant_option(id, "TENANT")
 
-    async def work(desk: "AdminContext") -> "tuple[list[Usage], PriceTable]":
-        found = [await desk.usage.between(one, low, high) for one in await _named(desk, whose)]
-        return found, desk.prices
+    async def work(context: "AdminContext") -> "tuple[list[Usage], PriceTable]":
+        tenants = await _tenants(context, only_tenant)
+        return [await context.usage.between(tenant, start_at, end_at) for tenant in tenants], context.prices
 
-    found, prices = OperatorSession(data, endpoint_url).read(work)
-    (_echo if json else _print)(found, prices, detailed=whose is not None)
+    usages, prices = OperatorSession(data, endpoint_url).read(work)
+    print_usages = _print_json if json else _print_table
+    print_usages(usages, prices, by_operation=only_tenant is not None)
 
 
-async def _named(desk: "AdminContext", whose: "TenantId | None") -> "Sequence[TenantId]":
-    from keyfence.cli.tenant.list_show import pages
+async def _tenants(context: "AdminContext", only_tenant: "TenantId | None") -> "Sequence[TenantId]":
+    """Returns the tenant, or all tenants and the service itself. Raises NotFound if the tenant does not exist."""
+    from keyfence.cli.tenant.list_show import tenant_pages
     from keyfence.usage.hourly_usage import CONTROL_PLANE
 
-    if whose is None:
-        return [*[one.id async for some in pages(desk.tenants, None, None) for one in some], CONTROL_PLANE]
-    if whose != CONTROL_PLANE and await desk.tenants.find(whose) is None:
-        raise tenant_not_found(whose)
-    return [whose]
+    if only_tenant is None:
+        pages = tenant_pages(context.tenants, status=None, limit=None)
+        return [*[tenant.id async for page in pages for tenant in page], CONTROL_PLANE]
+    if only_tenant != CONTROL_PLANE and await context.tenants.find(only_tenant) is None:
+        raise tenant_not_found(only_tenant)
+    return [only_tenant]
 
 
-def _echo(found: "Sequence[Usage]", prices: "PriceTable", *, detailed: bool) -> None:
+def _print_json(usages: "Sequence[Usage]", prices: "PriceTable", *, by_operation: bool) -> None:
     from keyfence.cli.terminal_output import format_timestamp, print_json
 
-    table = {"region": prices.region, "asOf": f"{prices.as_of}", "read": f"{prices.read}", "write": f"{prices.write}"}
-    start, end = format_timestamp(found[0].start), format_timestamp(found[0].end)
-    told = [_json(one, prices, detailed=detailed) for one in found]
-    print_json({"from": start, "to": end, "usdPerMillionUnits": table, "tenants": told})
+    print_json(
+        {
+            "from": format_timestamp(usages[0].start),
+            "to": format_timestamp(usages[0].end),
+            "usdPerMillionUnits": {
+                "region": prices.region,
+                "asOf": f"{prices.as_of}",
+                "read": f"{prices.read}",
+                "write": f"{prices.write}",
+            },
+            "tenants": [_usage_json(usage, prices, by_operation=by_operation) for usage in usages],
+        }
+    )
 
 
-def _json(one: "Usage", prices: "PriceTable", *, detailed: bool) -> dict[str, Any]:
-    parts = {name: _counts(counts, prices) for name, counts in one.operations.items()} if detailed else {}
-    return {"tenant": one.tenant, **_counts(one.total, prices), **({"operations": parts} if detailed else {})}
+def _usage_json(usage: "Usage", prices: "PriceTable", *, by_operation: bool) -> dict[str, Any]:
+    document = {"tenant": usage.tenant, **_counts_json(usage.total, prices)}
+    if by_operation:
+        document["operations"] = {name: _counts_json(counts, prices) for name, counts in usage.operations.items()}
+    return document
 
 
-def _counts(counts: "UsageCounts", prices: "PriceTable") -> dict[str, Any]:
+def _counts_json(counts: "UsageCounts", prices: "PriceTable") -> dict[str, Any]:
     return {
         "requests": counts.requests,
         "throttled": counts.refused,
@@ -103,16 +126,19 @@ def _counts(counts: "UsageCounts", prices: "PriceTable") -> dict[str, Any]:
     }
 
 
-def _print(found: "Sequence[Usage]", prices: "PriceTable", *, detailed: bool) -> None:
+def _print_table(usages: "Sequence[Usage]", prices: "PriceTable", *, by_operation: bool) -> None:
     from keyfence.cli.terminal_output import console, format_minute, print_table
     from keyfence.usage.hourly_usage import UsageCounts
 
-    out, (first, *_) = console(), found
-    parts = list(first.operations.items()) if detailed else [(str(one.tenant), one.total) for one in found]
-    total = sum((counts for _, counts in parts), UsageCounts())
-    rows = [_row(name, counts, prices) for name, counts in (*parts, ("TOTAL", total))]
-    print_table(out, ("OPERATION" if detailed else "TENANT", *HEADINGS), rows, numbers=HEADINGS)
-    out.print(f"\nFrom {format_minute(first.start)} to {format_minute(first.end)} UTC. {_priced(prices)}")
+    out, first = console(), usages[0]
+    if by_operation:
+        named_counts = list(first.operations.items())
+    else:
+        named_counts = [(str(usage.tenant), usage.total) for usage in usages]
+    total = sum((counts for _, counts in named_counts), UsageCounts())
+    rows = [_row(name, counts, prices) for name, counts in (*named_counts, ("TOTAL", total))]
+    print_table(out, ("OPERATION" if by_operation else "TENANT", *HEADINGS), rows, numbers=HEADINGS)
+    out.print(f"\nFrom {format_minute(first.start)} to {format_minute(first.end)} UTC. {_prices_text(prices)}")
 
 
 def _row(name: str, counts: "UsageCounts", prices: "PriceTable") -> tuple[str, ...]:
@@ -121,16 +147,21 @@ def _row(name: str, counts: "UsageCounts", prices: "PriceTable") -> tuple[str, .
     return name, f"{counts.requests:,}", f"{counts.refused:,}", *units, f"{counts.throttled_calls:,}", cost
 
 
-def _priced(prices: "PriceTable") -> str:
-    listed = f"as listed for {prices.region} on {prices.as_of}"
-    return f"A million read units cost {prices.read} USD and as many write units {prices.write}, {listed}."
+def _prices_text(prices: "PriceTable") -> str:
+    price_list = f"as listed for {prices.region} on {prices.as_of}"
+    return f"A million read units cost {prices.read} USD and a million write units {prices.write} USD, {price_list}."
 
 
-def measure(rate: UnitRate = None, json: Json = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None) -> None:
-    """Measure how much each tenant stores, as DynamoDB counts it, and save it with the tenant.
+def measure(
+    rate: UnitRateOption = None,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
+) -> None:
+    """Measure how many bytes each tenant stores, as DynamoDB counts them, and save the number with the tenant.
 
-    The command scans the shared table and the tables of single tenants, on AWS as the migrator. Storage quotas use the
-    last measurement, so run it regularly.
+    The command scans the shared table and the tables of single tenants. On AWS it needs the role `migrator`. Storage
+    quotas use the last measurement, so run it regularly.
 
     [bold]Example:[/bold] keyfence tenant measure
 
@@ -152,7 +183,7 @@ def measure(rate: UnitRate = None, json: Json = False, data: Data = DEFAULT, end
         storage = asyncio.run(measurement())
     if json:
         document = {tenant: {"items": total.items, "bytes": total.bytes} for tenant, total in storage.items()}
-        typer.echo(plain.dumps(document))
+        typer.echo(json_module.dumps(document))
     else:
         _print_storage(storage)
 
@@ -160,6 +191,6 @@ def measure(rate: UnitRate = None, json: Json = False, data: Data = DEFAULT, end
 def _print_storage(storage: "Mapping[TenantId, TenantStorage]") -> None:
     from keyfence.cli.terminal_output import console, print_table
 
-    ordered = sorted(storage.items(), key=lambda entry: -entry[1].bytes)
-    rows = [(str(tenant), f"{total.items:,}", f"{total.bytes:,}") for tenant, total in ordered]
+    largest_first = sorted(storage.items(), key=lambda entry: -entry[1].bytes)
+    rows = [(str(tenant), f"{total.items:,}", f"{total.bytes:,}") for tenant, total in largest_first]
     print_table(console(), ("TENANT", "ITEMS", "BYTES"), rows, numbers=("ITEMS", "BYTES"))

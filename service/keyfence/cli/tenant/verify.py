@@ -1,45 +1,51 @@
-"""keyfence tenant verify: whether a certificate of an offboarding is genuine, and its export what it was."""
+"""`keyfence tenant verify`: checks the certificate of an offboarding, and the export that belongs to it."""
 
-import json as plain
+import json as json_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.table_connection import Data, Json
+from keyfence.cli.table_connection import DataOption, JsonOption
 from keyfence.errors import BadInput
-from keyfence.local.data_directory import DEFAULT
+from keyfence.local.data_directory import DEFAULT_DIRECTORY
 
 if TYPE_CHECKING:
     from keyfence.jobs.offboard.certificate import CertificateVerifier
     from keyfence.settings import Settings
 
-CertificateFile = Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="The file beside the export.")]
-Export = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The export; the one beside the certificate if left out.")
+CertificateFileArgument = Annotated[
+    Path,
+    typer.Argument(metavar="CERTIFICATE", help="The certificate, which `keyfence tenant offboard` wrote."),
 ]
-Key = Annotated[
+ExportOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The export. Default: the file in the certificate's folder."),
+]
+KeyOption = Annotated[
     str | None,
     typer.Option(
-        metavar="KEY", help="The public key, as PEM or base64, or its file; that of KEYFENCE_SIGNING_KEY or --data."
+        metavar="KEY",
+        help="The public key in PEM or base64, or a file with it. Default: the key of KEYFENCE_SIGNING_KEY or --data.",
     ),
 ]
-
-Alone = Annotated[bool, typer.Option("--without-export", help="Check the certificate alone, where the export is gone.")]
+WithoutExportOption = Annotated[
+    bool, typer.Option("--without-export", help="Check only the certificate, if the export no longer exists.")
+]
 
 
 def verify(
-    certificate: CertificateFile,
-    export: Export = None,
-    without_export: Alone = False,
-    key: Key = None,
-    json: Json = False,
-    data: Data = DEFAULT,
+    certificate: CertificateFileArgument,
+    export: ExportOption = None,
+    without_export: WithoutExportOption = False,
+    key: KeyOption = None,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
 ) -> None:
-    """Check the signature of a certificate, and every line of the export against it.
+    """Check the signature of an offboarding certificate, and each line of the export against the certificate.
 
-    It ends with exit code 1 where something is wrong, and names the first line that is not what was exported. An
-    export that is not there is wrong too, unless the certificate is to be checked without it.
+    If a check fails or the export is missing, the command exits with 1. It names the first line that differs. It needs
+    no gate and no access to AWS.
 
     [bold]Example:[/bold] keyfence tenant verify exports/acme-01M7HHHGKHN6S6V7032B0W8CKZ.certificate.json
 
@@ -48,40 +54,47 @@ def verify(
     from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
 
     if export and without_export:
-        raise BadInput("--export names what --without-export leaves out: give one of them.")
+        raise BadInput("--export and --without-export exclude each other; use one of them.")
     verifier = _verifier(key, data)
     claims = verify_certificate(_read(certificate), verifier)
-    beside = export or certificate.parent / str(claims["export"])
+    export_file = export or certificate.parent / str(claims["export"])
     if not without_export:
-        _check_there(beside)
-        compare_export(claims, beside)
+        _check_exists(export_file)
+        compare_export(claims, export_file)
     if json:
-        typer.echo(plain.dumps({**claims, "key": verifier.kid, "exportChecked": not without_export}))
+        typer.echo(json_module.dumps({**claims, "key": verifier.kid, "exportChecked": not without_export}))
         return
-    typer.echo(f"Signed with the key {verifier.kid}: {claims['exported']:,} items of {claims['tenant']} were exported")
-    typer.echo(f"and {claims['purged']:,} purged, by {claims['operator']}, until {claims['finishedAt']}.")
-    typer.echo("The export was not looked at." if without_export else f"Every line of {beside} is as it was.")
+    typer.echo(f"The certificate is signed with the key {verifier.kid}.")
+    typer.echo(f"{claims['exported']:,} items of {claims['tenant']} were exported and {claims['purged']:,} purged,")
+    typer.echo(f"by {claims['operator']}. The offboarding finished at {claims['finishedAt']}.")
+    typer.echo("The export was not checked." if without_export else f"Every line of {export_file} is unchanged.")
 
 
-def _check_there(export: Path) -> None:
-    if not export.is_file():
+def _check_exists(export_file: Path) -> None:
+    if not export_file.is_file():
         raise BadInput(
-            f"{export} is not here. Name the export with --export, or check the certificate with --without-export."
+            f"{export_file} does not exist. Name the export with --export, or check only the certificate with"
+            " --without-export."
         )
 
 
 def _verifier(key: str | None, data: Path) -> "CertificateVerifier":
-    """The key is never taken from the certificate, which would vouch for itself."""
+    """Returns a verifier for the key of the option, of the settings, or of the data directory, in this order.
+
+    The key is never read from the certificate: anyone could write a certificate with a key of their own.
+    """
     from keyfence.jobs.offboard.certificate import signer, verifier
     from keyfence.local.data_directory import SIGNING_KEY_FILE, signing_key
 
     if key is not None:
         return verifier(_read(Path(key)).decode(errors="replace") if _is_file(key) else key)
-    if given := _settings().signing_key:
-        return signer(given.get_secret_value()).verifier
+    if private_key := _settings().signing_key:
+        return signer(private_key.get_secret_value()).verifier
     if (data / SIGNING_KEY_FILE).is_file():
         return signer(signing_key(data)).verifier
-    raise BadInput("Name the public key with --key, or the directory of `keyfence dev` with --data.")
+    raise BadInput(
+        "There is no key: name the public key with --key, or the data directory of `keyfence dev` with --data."
+    )
 
 
 def _settings() -> "Settings":
@@ -94,6 +107,7 @@ def _settings() -> "Settings":
 
 
 def _is_file(text: str) -> bool:
+    """Returns whether the text is the path of a file. A key can be too long for a path, which is an OSError."""
     try:
         return Path(text).is_file()
     except OSError:
