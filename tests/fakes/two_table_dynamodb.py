@@ -9,7 +9,7 @@ from keyfence.store.codec import Item
 from keyfence.store.cursor import CursorCodec
 from keyfence.store.dual_write.dual_write_caller import OnDifference, ignore_difference
 from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome
-from keyfence.store.dual_write.read_comparison import on_table
+from keyfence.store.dual_write.read_comparison import parameters_for_table
 from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.error_codes import DynamoDbError
@@ -50,7 +50,9 @@ class TwoTableDynamoDB:
         if operation == "TransactWriteItems":
             return self._transact(parameters["TransactItems"])
         (table,) = _tables(operation, parameters)
-        answer = await InMemoryDynamoDB(self.tables[table]).call(operation, on_table(NAME, parameters), credentials)
+        answer = await InMemoryDynamoDB(self.tables[table]).call(
+            operation, parameters_for_table(NAME, parameters), credentials
+        )
         if "Responses" in answer:
             return {"Responses": {table: answer["Responses"][NAME]}}
         return answer

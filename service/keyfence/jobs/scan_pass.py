@@ -23,7 +23,7 @@ from keyfence.jobs.scan_checkpoint import (
 )
 from keyfence.store import timestamps
 from keyfence.store.codec import Item
-from keyfence.store.dual_write.read_comparison import canonical
+from keyfence.store.dual_write.read_comparison import with_sorted_sets
 from keyfence.store.dynamodb.pacer import Pacer
 from keyfence.store.entity import Index
 from keyfence.store.keys import Fence
@@ -199,5 +199,5 @@ def item_digest(item: Item) -> int:
     """Returns a number that is the same for equal items.
 
     The sums of these numbers differ for two collections of items that differ, also in how often an item occurs."""
-    text = orjson.dumps(canonical({"M": item}), option=orjson.OPT_SORT_KEYS)
+    text = orjson.dumps(with_sorted_sets({"M": item}), option=orjson.OPT_SORT_KEYS)
     return int.from_bytes(blake2b(text, digest_size=16).digest())

@@ -10,7 +10,7 @@ import pytest
 
 from keyfence.errors import Conflict, Forbidden, KeyfenceError, NotFound, Throttled
 from keyfence.store.cursor import CursorCodec
-from keyfence.store.dual_write.dual_write_caller import DualTransaction
+from keyfence.store.dual_write.dual_transaction import DualTransaction
 from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome
 from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.dynamodb.retry_policy import RetryPolicy
@@ -138,7 +138,7 @@ def test_a_canceled_transaction_looks_as_if_there_were_no_copies() -> None:
     members: list[Any] = [{"ConditionCheck": {}}, {"Put": {"Item": {}}}, {"Delete": {"Key": {}}}]
     twins = DualTransaction.for_tables(members, SILO)
     given = ("None", "None", "TransactionConflict", "ThrottlingError", "ConditionalCheckFailed")
-    refusal = twins.as_single_table(DynamoDbError("TransactionCanceledException", "", given))
+    refusal = twins.as_single_table_error(DynamoDbError("TransactionCanceledException", "", given))
     assert refusal.cancellation_reasons == ("None", "ThrottlingError", "TransactionConflict")
     assert twins.missing_copies(refusal) == {}
 
@@ -238,7 +238,7 @@ async def test_an_item_that_changes_meanwhile_is_not_copied() -> None:
     await pool.write(put(books, ONE))
     before = dict(dynamodb.tables[NAME])
     (key,) = before
-    likeness = ItemSync(caller=pool.caller, source=NAME, target=SILO, attributes=frozenset({"lift"}))
+    likeness = ItemSync(caller=pool.caller, source=NAME, target=SILO, optional_attributes=frozenset({"lift"}))
     whole = {"PK": {"S": key.partition}, "SK": {"S": key.sort}}
     for added in ({"lift": {"S": "x"}}, {"version": {"N": "9"}}):
         dynamodb.before_calls = [None, None, partial(dynamodb.tables[NAME].update, {key: before[key] | added})]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.store.dual_write.read_comparison import comparable_answer, on_table
+from keyfence.store.dual_write.read_comparison import comparable_answer, parameters_for_table
 from keyfence.store.dynamodb.capacity import CapacityMeter
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.error_codes import DynamoDbError
@@ -150,7 +150,9 @@ def test_the_order_of_a_batch_does_not_count_and_an_incomplete_batch_is_not_comp
 
 def test_a_transactional_read_is_made_on_the_second_table_too() -> None:
     gets = {"TransactItems": [{"Get": {"TableName": NAME, "Key": {}}}]}
-    assert on_table(SILO, gets, consistent=True) == {"TransactItems": [{"Get": {"TableName": SILO, "Key": {}}}]}
+    assert parameters_for_table(SILO, gets, consistent=True) == {
+        "TransactItems": [{"Get": {"TableName": SILO, "Key": {}}}]
+    }
 
 
 def _table(parameters: Any) -> str:

@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from keyfence.errors import Internal
 from keyfence.jobs.scan_checkpoint import PassResult
 from keyfence.jobs.scan_pass import item_digest
 from keyfence.store.codec import Item, has_expired, item_key
-from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome
+from keyfence.store.dual_write.item_sync import ItemPair, ItemSync, SyncOutcome
 from keyfence.store.dual_write.read_comparison import items_equal
 from keyfence.store.dynamodb.batches import get_many
 from keyfence.store.dynamodb.caller import DynamoDbCaller
@@ -24,14 +23,6 @@ MAX_TRANSACTION_BYTES = 1_000_000
 """Far below the 4 MB that DynamoDB allows."""
 MAX_ATTEMPTS = 10
 """How often an item that other writers change is tried before it is left to the next round."""
-
-
-class ItemPair(NamedTuple):
-    """The items that the source and the target have for one key, read one after the other."""
-
-    key: Item
-    model: Item | None
-    copy: Item | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +64,7 @@ class CopyPass:
         before, limit = self._caller.meter.write_units, asyncio.Semaphore(CONCURRENT_TRANSACTIONS)
         made = await asyncio.gather(*(self._write_group(some, limit) for some in _groups(pairs)))
         units = max(float(len(pairs)), self._caller.meter.write_units - before)
-        digest = sum(item_digest(pair.model) for pair in pairs if pair.model)
+        digest = sum(item_digest(pair.source_item) for pair in pairs if pair.source_item)
         return PassResult(changed=sum(made), digest=digest, units=units if pairs else 0.0)
 
     async def _write_group(self, pairs: Sequence[ItemPair], limit: asyncio.Semaphore) -> int:
@@ -81,7 +72,7 @@ class CopyPass:
         sync = ItemSync(caller=self._caller, source=self.source, target=self.target)
         async with limit:
             try:
-                if await sync.write_all(pairs) is SyncOutcome.COPIED:
+                if await sync.write(pairs) is SyncOutcome.COPIED:
                     return len(pairs)
                 return sum([await _write_one(sync, pair) for pair in pairs])
             except DynamoDbError as refusal:
@@ -122,7 +113,7 @@ def _groups(pairs: Sequence[ItemPair]) -> Iterator[list[ItemPair]]:
     """Splits pairs into groups that fit into one transaction, in their order."""
     some, size = list[ItemPair](), 0
     for pair in pairs:
-        weight = sum(stored_size(item) for item in (pair.model, pair.copy) if item)
+        weight = sum(stored_size(item) for item in (pair.source_item, pair.target_item) if item)
         if some and (len(some) == ITEMS_PER_TRANSACTION or size + weight > MAX_TRANSACTION_BYTES):
             yield some
             some, size = [], 0

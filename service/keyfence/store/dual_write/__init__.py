@@ -1,1 +1,1 @@
-"""While a tenant moves to another table: every write goes to both tables, and reads are compared."""
+"""Writes to two tables and comparison of their answers, while a tenant moves from one table to the other."""

@@ -1,11 +1,11 @@
-"""Makes one item equal in two tables."""
+"""`ItemSync`: makes an item of one table equal to the same item of another table."""
 
 import asyncio
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any
+from typing import Any, NamedTuple
 
 from keyfence.store.codec import Item
 from keyfence.store.dual_write.read_comparison import items_equal
@@ -14,40 +14,48 @@ from keyfence.store.dynamodb.error_codes import DynamoDbError
 
 
 class SyncOutcome(Enum):
-    """The result of `ItemSync`. CONFLICT: an item changed meanwhile, and nothing was written."""
+    """The result of a sync."""
 
     EQUAL = auto()
+    """Both tables had the same item already."""
     ABSENT = auto()
+    """Neither table has the item."""
     COPIED = auto()
+    """The target has the item of the source now."""
     CONFLICT = auto()
+    """The item changed in one of the tables after it was read. Nothing was written."""
+
+
+class ItemPair(NamedTuple):
+    """An item as it was read from the source and from the target. None means that the table does not have it."""
+
+    key: Item
+    source_item: Item | None
+    target_item: Item | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemSync:
-    """Makes items of the target table equal to those of the source table.
+    """Makes items of the table `target` equal to those of the table `source`.
 
-    The caller's credentials must reach both tables. An item that gets one of `attributes` meanwhile counts as changed;
-    all attributes that it has already are checked anyway."""
+    Items are written under the condition that both tables still have the items that were read. The caller's
+    credentials must allow both tables."""
 
     caller: DynamoDbCaller
     source: str
     target: str
-    attributes: frozenset[str] = frozenset()
+    optional_attributes: frozenset[str] = frozenset()
+    """Attributes that another writer may add to an item. An item that has one now, and had not, counts as changed."""
 
     async def sync(self, key: Item) -> SyncOutcome:
-        original, copy = await asyncio.gather(self._read(self.source, key), self._read(self.target, key))
-        if items_equal(original, copy):
-            return SyncOutcome.EQUAL if original else SyncOutcome.ABSENT
-        return await self.write(key, original, copy)
+        source_item, target_item = await asyncio.gather(self._read(self.source, key), self._read(self.target, key))
+        if items_equal(source_item, target_item):
+            return SyncOutcome.EQUAL if source_item else SyncOutcome.ABSENT
+        return await self.write([ItemPair(key, source_item, target_item)])
 
-    async def write(self, key: Item, original: Item | None, copy: Item | None) -> SyncOutcome:
-        """Writes the original to the target, if the source still has it and the target still has the copy. None stands
-        for no item."""
-        return await self.write_all([(key, original, copy)])
-
-    async def write_all(self, items: Sequence[tuple[Item, Item | None, Item | None]]) -> SyncOutcome:
-        """Writes several items (key, original, copy) in one transaction: all of them, or none if one has changed."""
-        actions = [action for item in items for action in self._actions(*item)]
+    async def write(self, pairs: Sequence[ItemPair]) -> SyncOutcome:
+        """Writes the source's items to the target in one transaction, or none of them if an item has changed."""
+        actions = [action for pair in pairs for action in self._actions(pair)]
         parameters = {"TransactItems": actions, "ClientRequestToken": uuid.uuid4().hex}
         try:
             await DynamoDbCaller.call(self.caller, "TransactWriteItems", parameters)
@@ -57,22 +65,26 @@ class ItemSync:
             return SyncOutcome.CONFLICT
         return SyncOutcome.COPIED
 
-    def _actions(self, key: Item, original: Item | None, copy: Item | None) -> list[dict[str, Any]]:
-        names = self.attributes.union(original or (), copy or ())
-        check = {"TableName": self.source, "Key": key, **unchanged_condition(original, names)}
-        target = {"TableName": self.target, **unchanged_condition(copy, names)}
-        write = {"Put": {"Item": original, **target}} if original else {"Delete": {"Key": key, **target}}
+    def _actions(self, pair: ItemPair) -> list[dict[str, Any]]:
+        """Returns a check that the source's item is unchanged, and the Put or Delete on the target."""
+        key, source_item, target_item = pair
+        names = self.optional_attributes.union(source_item or (), target_item or ())
+        check = {"TableName": self.source, "Key": key, **unchanged_condition(source_item, names)}
+        target = {"TableName": self.target, **unchanged_condition(target_item, names)}
+        write = {"Put": {"Item": source_item, **target}} if source_item else {"Delete": {"Key": key, **target}}
         return [{"ConditionCheck": check}, write]
 
     async def _read(self, table: str, key: Item) -> Item | None:
         parameters = {"TableName": table, "Key": key, "ConsistentRead": True}
-        item: Item | None = (await DynamoDbCaller.call(self.caller, "GetItem", parameters)).get("Item")
-        return item or None
+        answer = await DynamoDbCaller.call(self.caller, "GetItem", parameters)
+        return answer.get("Item") or None
 
 
 def unchanged_condition(item: Item | None, names: Iterable[str]) -> dict[str, Any]:
-    """Returns the condition that a table has exactly this item, without other attributes of these names. For None: that
-    it has no item."""
+    """Returns the condition that a table has exactly this item, or no item if `item` is None.
+
+    An attribute of `names` that the item does not have must not exist. DynamoDB cannot check for any other
+    attributes."""
     if item is None:
         return {"ConditionExpression": "attribute_not_exists(#a0)", "ExpressionAttributeNames": {"#a0": "PK"}}
     placeholders = {f"a{number}": name for number, name in enumerate(sorted({*names, *item}))}
