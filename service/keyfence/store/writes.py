@@ -166,11 +166,12 @@ def require_version(model: Model, expected: int | None, noun: str) -> None:
         raise Conflict(f"the {noun} is at version {model.version}, not {expected}", version=model.version)
 
 
-async def retry_if_stale(attempt: Callable[[], Awaitable[T]], expected_version: int | None = None) -> T:
+async def retry_if_stale(attempt: Callable[[], Awaitable[T]]) -> T:
     """Repeats an attempt that raises StaleWrite, so that it reads again and decides anew. Raises Throttled if all
-    attempts fail. If the client expects a version, there is one attempt, because a newer version is a conflict."""
-    if expected_version is not None:
-        return await attempt()
+    attempts fail.
+
+    An attempt with an expected version is repeated too: another item of its transaction may have changed. If its own
+    item has changed, `require_version` finds that out when the attempt reads again."""
     for number in range(STALE_WRITE_RETRIES.attempts):
         try:
             return await attempt()

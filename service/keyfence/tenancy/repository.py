@@ -126,9 +126,7 @@ class TenantRepository:
         """Stores what `changed` returns for the current tenant, with an event. Writes nothing if it changes nothing.
 
         `also` returns further writes for the same transaction. It is called again for every attempt."""
-        return await retry_if_stale(
-            lambda: self._change(id, kind, changed, also, detail, expected_version), expected_version
-        )
+        return await retry_if_stale(lambda: self._change(id, kind, changed, also, detail, expected_version))
 
     async def _change(
         self,

@@ -1,4 +1,4 @@
-"""A stale write is retried with a new read, unless the client expects a version: then it is a conflict."""
+"""A stale write is retried with a new read. Other conflicts are final."""
 
 import pytest
 
@@ -32,13 +32,6 @@ async def test_the_number_of_attempts_ends() -> None:
         await retry_if_stale(attempts)
     assert attempts.made == STALE_WRITE_RETRIES.attempts
     assert refusal.value.extensions["retryAfterMs"]
-
-
-async def test_with_an_expected_version_there_is_one_attempt() -> None:
-    attempts = Attempts(StaleWrite())
-    with pytest.raises(StaleWrite):
-        await retry_if_stale(attempts, expected_version=7)
-    assert attempts.made == 1
 
 
 async def test_another_conflict_is_final() -> None:

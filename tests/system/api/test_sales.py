@@ -63,10 +63,25 @@ async def test_concurrent_confirmations_are_all_counted(owner: ApiClient) -> Non
     assert dict(await top(owner)) == dict(sold)
 
 
-async def _confirmed(session: ApiClient, order: str) -> None:
-    """Repeat the call while the answer says to retry."""
+async def test_confirmations_with_the_right_version_do_not_conflict_over_a_shared_product(owner: ApiClient) -> None:
+    customer, pen = await new_customer(owner), await new_product(owner, "PEN")
+    orders = [await ordered(owner, customer, (pen, 1)) for _ in range(16)]
+    await asyncio.gather(*(_confirmed(owner, order, expected_version=1) for order in orders))
+    assert await top(owner) == [("PEN", 16)]
+
+
+async def test_of_two_confirmations_with_the_same_version_one_conflicts(owner: ApiClient) -> None:
+    order = await ordered(owner, await new_customer(owner), (await new_product(owner, "PEN"), 1))
+    answers = await asyncio.gather(*(owner.execute(TRANSITION, id=order, to="CONFIRMED", v=1) for _ in range(2)))
+    (refused,) = [answer["errors"][0]["extensions"] for answer in answers if "errors" in answer]
+    assert (refused["code"], refused["version"]) == ("CONFLICT", 2)
+    assert await top(owner) == [("PEN", 1)]
+
+
+async def _confirmed(session: ApiClient, order: str, expected_version: int | None = None) -> None:
+    """Repeats the call while the answer says to retry."""
     while True:
-        answer = await session.execute(TRANSITION, id=order, to="CONFIRMED")
+        answer = await session.execute(TRANSITION, id=order, to="CONFIRMED", v=expected_version)
         if "errors" not in answer:
             return
         assert answer["errors"][0]["extensions"]["code"] == "THROTTLED", answer

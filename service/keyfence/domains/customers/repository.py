@@ -59,7 +59,7 @@ class CustomerRepository:
         return customer
 
     async def update(self, id: CustomerId, *, expected_version: int | None = None, **changes: Any) -> Customer:
-        return await retry_if_stale(lambda: self._update(id, expected_version, changes), expected_version)
+        return await retry_if_stale(lambda: self._update(id, expected_version, changes))
 
     async def _update(self, id: CustomerId, expected: int | None, changes: dict[str, Any]) -> Customer:
         before = await self.get(id)

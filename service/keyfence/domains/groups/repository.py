@@ -71,7 +71,7 @@ class GroupRepository:
         return group
 
     async def update(self, id: GroupId, *, expected_version: int | None = None, **changes: Any) -> Group:
-        return await retry_if_stale(lambda: self._update(id, expected_version, changes), expected_version)
+        return await retry_if_stale(lambda: self._update(id, expected_version, changes))
 
     async def _update(self, id: GroupId, expected: int | None, changes: dict[str, Any]) -> Group:
         before = await self.get(id)

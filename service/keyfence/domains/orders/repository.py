@@ -162,9 +162,7 @@ class OrderRepository:
         extra_writes: ExtraWrites = no_extra_writes,
     ) -> Order:
         checked = checked_note(note)
-        return await retry_if_stale(
-            lambda: self._transition(id, to, expected_version, checked, extra_writes), expected_version
-        )
+        return await retry_if_stale(lambda: self._transition(id, to, expected_version, checked, extra_writes))
 
     async def _transition(
         self, id: OrderId, to: OrderStatus, expected: int | None, note: str | None, extra_writes: ExtraWrites

@@ -130,7 +130,7 @@ class ProductRepository:
             )
 
     async def revise(self, id: ProductId, *, expected_version: int | None = None, **changes: Any) -> Product:
-        return await retry_if_stale(lambda: self._revise(id, expected_version, changes), expected_version)
+        return await retry_if_stale(lambda: self._revise(id, expected_version, changes))
 
     async def _revise(self, id: ProductId, expected: int | None, changes: dict[str, Any]) -> Product:
         before = await self.get(id)

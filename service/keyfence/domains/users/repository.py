@@ -110,7 +110,7 @@ class UserRepository:
         self, id: UserId, *, expected_version: int | None = None, authorize: Callable[[User], None], **changes: Any
     ) -> User:
         """Calls `authorize` with the user as stored; it raises if the caller may not change that user."""
-        return await retry_if_stale(lambda: self._update(id, expected_version, authorize, changes), expected_version)
+        return await retry_if_stale(lambda: self._update(id, expected_version, authorize, changes))
 
     async def _update(
         self, id: UserId, expected: int | None, authorize: Callable[[User], None], changes: dict[str, Any]

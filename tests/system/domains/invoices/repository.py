@@ -50,7 +50,7 @@ class InvoiceRepository:
         return invoice
 
     async def pay(self, id: InvoiceId, *, expected_version: int | None = None) -> Invoice:
-        return await retry_if_stale(lambda: self._pay(id, expected_version), expected_version)
+        return await retry_if_stale(lambda: self._pay(id, expected_version))
 
     async def _pay(self, id: InvoiceId, expected: int | None) -> Invoice:
         if (before := await self.table.find(invoice_by_id, id=id)) is None:
