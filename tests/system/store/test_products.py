@@ -18,9 +18,9 @@ from keyfence.domains.products.access_patterns import (
 from keyfence.domains.products.model import MAX_REVISIONS, Product, ProductRevision, sku_claim
 from keyfence.domains.products.repository import ProductRepository
 from keyfence.domains.sales.monthly_sales import ProductMonth, SalesRepository, start_of_month
-from keyfence.errors import BadInput, Conflict, NotFound
+from keyfence.errors import BadInput, Conflict, NotFound, Throttled
 from keyfence.store import timestamps
-from keyfence.store.writes import ActivityNote, StaleWrite, update_model
+from keyfence.store.writes import ActivityNote, update_model
 from keyfence_iam.tenant import TenantId
 from tests.stack import ServiceStack
 
@@ -193,7 +193,7 @@ async def test_the_last_revision_is_the_last(shop: ProductRepository) -> None:
 async def test_a_revision_that_exists_is_never_written_over(shop: ProductRepository) -> None:
     pen = await made(shop)
     await shop.table.write(update_model(products, pen, replace(pen, revision=0)))
-    with pytest.raises(StaleWrite):
+    with pytest.raises(Throttled):
         await shop.revise(pen.id, expected_version=1, name="Rewritten")
     first = await shop.table.find(product_revisions.get(), product_id=pen.id, revision=1)
     assert first is not None
