@@ -59,12 +59,12 @@ class Settings(BaseSettings):
     """The AWS region. Required if AWS's own configuration names none."""
     endpoint_url: str | None = None
     """A DynamoDB endpoint other than the region's."""
-    roles: str | None = None
+    role_arn_prefix: str | None = None
     """Required. The first part of all role ARNs, such as `arn:aws:iam::123456789012:role/keyfence-`."""
     session_seconds: int = Field(default=900, ge=900, le=3600)
     """How long a tenant's session is valid. It is renewed when half of the time is over. STS gives at most one hour to
     a caller that uses a role's session itself."""
-    sessions: int = Field(default=10_000, ge=1)
+    max_sessions: int = Field(default=10_000, ge=1)
     """How many tenants' sessions one process caches. The least recently used one is dropped first."""
     sts_endpoint_url: str | None = None
     """An STS endpoint other than the region's."""
@@ -157,7 +157,7 @@ class Settings(BaseSettings):
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
     @property
-    def fleet(self) -> int:
+    def server_count(self) -> int:
         return self.servers or self.workers
 
     @property
@@ -177,7 +177,7 @@ class Settings(BaseSettings):
         )
 
 
-def load(**overrides: Any) -> Settings:
+def load_settings(**overrides: Any) -> Settings:
     """Return the settings of the environment, with these overrides. Raises BadSettings."""
     try:
         return Settings(**overrides)

@@ -110,10 +110,11 @@ def _find_problem_of_cursor_key(text: str) -> str | None:
 
 
 def _role_problems(settings: Settings) -> Iterator[str]:
-    if settings.roles is None:
-        yield f"KEYFENCE_ROLES is missing: set it to the first part of all role ARNs, such as {ROLE_ARN_PREFIX_EXAMPLE}"
-    elif not ROLE_ARN_PREFIX.fullmatch(settings.roles):
-        yield f"KEYFENCE_ROLES is not the first part of role ARNs, such as {ROLE_ARN_PREFIX_EXAMPLE}: {settings.roles}"
+    prefix, example = settings.role_arn_prefix, ROLE_ARN_PREFIX_EXAMPLE
+    if prefix is None:
+        yield f"KEYFENCE_ROLE_ARN_PREFIX is missing: set it to the first part of all role ARNs, such as {example}"
+    elif not ROLE_ARN_PREFIX.fullmatch(prefix):
+        yield f"KEYFENCE_ROLE_ARN_PREFIX is not the first part of role ARNs, such as {example}: {prefix}"
 
 
 def _endpoint_problems(settings: Settings) -> Iterator[str]:

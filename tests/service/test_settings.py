@@ -10,7 +10,7 @@ import pytest
 from keyfence.development_keys import DEVELOPMENT_ISSUER
 from keyfence.local.data_directory import cursor_key
 from keyfence.local.development_issuer import load_development_issuer
-from keyfence.settings import BadSettings, IssuerSettings, Settings, load
+from keyfence.settings import BadSettings, IssuerSettings, Settings, load_settings
 from keyfence.settings_checks import load_and_check, production_problems
 
 URI = "https://id.example.com/keys"
@@ -25,8 +25,8 @@ def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def settings(**changes: object) -> Settings:
-    complete = {"issuers": [GOOD_ISSUER], "cursor_keys": [secrets.token_urlsafe(32)], "roles": ROLES}
-    return load(**{**complete, **changes})
+    complete = {"issuers": [GOOD_ISSUER], "cursor_keys": [secrets.token_urlsafe(32)], "role_arn_prefix": ROLES}
+    return load_settings(**{**complete, **changes})
 
 
 def issuer_problems(**changes: object) -> list[str]:
@@ -39,7 +39,11 @@ def test_complete_settings_have_no_problem() -> None:
 
 def test_all_missing_settings_are_named() -> None:
     _, problems = load_and_check()
-    assert [text.split()[0] for text in problems] == ["KEYFENCE_ISSUERS", "KEYFENCE_CURSOR_KEYS", "KEYFENCE_ROLES"]
+    assert [text.split()[0] for text in problems] == [
+        "KEYFENCE_ISSUERS",
+        "KEYFENCE_CURSOR_KEYS",
+        "KEYFENCE_ROLE_ARN_PREFIX",
+    ]
 
 
 def test_unreadable_values_are_named_beside_missing_ones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +54,7 @@ def test_unreadable_values_are_named_beside_missing_ones(monkeypatch: pytest.Mon
         "KEYFENCE_PORT",
         "KEYFENCE_ISSUERS",
         "KEYFENCE_CURSOR_KEYS",
-        "KEYFENCE_ROLES",
+        "KEYFENCE_ROLE_ARN_PREFIX",
     }
     assert len(problems) == 4
 
@@ -58,13 +62,13 @@ def test_unreadable_values_are_named_beside_missing_ones(monkeypatch: pytest.Mon
 def test_a_bad_issuer_is_named_with_its_position(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEYFENCE_ISSUERS", json.dumps([GOOD_ISSUER, {"issuer": "https://b", "secret": "hush"}]))
     with pytest.raises(BadSettings, match=r"KEYFENCE_ISSUERS\[1\]\.secret"):
-        load()
+        load_settings()
 
 
 def test_an_unreadable_value_is_not_repeated_in_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEYFENCE_PORT", "my-password")
     with pytest.raises(BadSettings) as caught:
-        load()
+        load_settings()
     assert "my-password" not in str(caught.value)
 
 
@@ -72,7 +76,7 @@ def test_issuers_and_keys_are_read_from_the_environment(monkeypatch: pytest.Monk
     keys = [secrets.token_urlsafe(32), secrets.token_urlsafe(32)]
     monkeypatch.setenv("KEYFENCE_ISSUERS", json.dumps([GOOD_ISSUER]))
     monkeypatch.setenv("KEYFENCE_CURSOR_KEYS", ", ".join(keys))
-    monkeypatch.setenv("KEYFENCE_ROLES", ROLES)
+    monkeypatch.setenv("KEYFENCE_ROLE_ARN_PREFIX", ROLES)
     found, problems = load_and_check()
     assert problems == []
     assert found.issuers == (IssuerSettings(issuer="https://id.example.com", jwks_uri=URI),)
@@ -82,7 +86,7 @@ def test_issuers_and_keys_are_read_from_the_environment(monkeypatch: pytest.Monk
 def test_overrides_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEYFENCE_TABLE", "theirs")
     monkeypatch.setenv("KEYFENCE_ISSUERS", "not json")
-    assert load(table="ours", issuers=()).table == "ours"
+    assert load_settings(table="ours", issuers=()).table == "ours"
 
 
 @pytest.mark.parametrize("changes", [{"jwks_uri": None}, {"jwks": {"keys": [{"kid": "a"}]}}], ids=["neither", "both"])
@@ -171,7 +175,7 @@ def test_settings_do_not_show_their_keys() -> None:
     [ROLES, "arn:aws-cn:iam::123456789012:role/", "arn:aws-us-gov:iam::123456789012:role/team/a/keyfence-"],
 )
 def test_roles_of_any_partition_and_path_are_fine(roles: str) -> None:
-    assert production_problems(settings(roles=roles)) == []
+    assert production_problems(settings(role_arn_prefix=roles)) == []
 
 
 @pytest.mark.parametrize(
@@ -179,8 +183,8 @@ def test_roles_of_any_partition_and_path_are_fine(roles: str) -> None:
     ["", "keyfence-", "arn:aws:iam::1234:role/k-", "arn:aws:iam::123456789012:user/k-", f"{ROLES}*", f"{ROLES}\n", "é"],
 )
 def test_roles_that_are_not_the_first_part_of_an_arn_are_a_problem(roles: str) -> None:
-    (problem,) = production_problems(settings(roles=roles))
-    assert problem.startswith("KEYFENCE_ROLES is not the first part of role ARNs")
+    (problem,) = production_problems(settings(role_arn_prefix=roles))
+    assert problem.startswith("KEYFENCE_ROLE_ARN_PREFIX is not the first part of role ARNs")
 
 
 @pytest.mark.parametrize("name", ["endpoint_url", "sts_endpoint_url", "iam_endpoint_url"])
@@ -192,7 +196,7 @@ def test_an_endpoint_that_is_no_url_is_a_problem(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("session_seconds", 899), ("session_seconds", 3601), ("sessions", 0), ("sts_calls_per_second", 0)],
+    [("session_seconds", 899), ("session_seconds", 3601), ("max_sessions", 0), ("sts_calls_per_second", 0)],
 )
 def test_session_settings_outside_the_limits_of_sts_are_refused(name: str, value: int) -> None:
     with pytest.raises(BadSettings, match=f"KEYFENCE_{name.upper()}"):

@@ -98,8 +98,8 @@ class AdminContextFactory:
 
     @property
     def _allow_development_keys(self) -> bool:
-        """Whether tenants may have keys that `keyfence jwks` made. KEYFENCE_ROLES is set on AWS and not on a laptop."""
-        return self.settings.roles is None
+        """Whether tenants may have keys that `keyfence jwks` made. Only AWS needs KEYFENCE_ROLE_ARN_PREFIX."""
+        return self.settings.role_arn_prefix is None
 
     def _users_of(self, tenant: Tenant) -> UserRepository:
         table = self.tables.for_tenant(location_of(tenant), writes=True)

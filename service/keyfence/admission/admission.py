@@ -74,7 +74,7 @@ class Admission:
     @classmethod
     def from_settings(cls, settings: Settings, total: CapacityMeter) -> "Admission":
         """One tenant uses at most half of the threads that call DynamoDB."""
-        limits = TenantLimitsCache(servers=settings.fleet, max_calls=max(1, settings.data_threads // 2))
+        limits = TenantLimitsCache(servers=settings.server_count, max_calls=max(1, settings.data_threads // 2))
         return cls(limits=limits, ledger=UsageLedger(), total=total)
 
     def admit(self, tenant: Tenant) -> AdmittedRequest:

@@ -93,7 +93,7 @@ class AwsAccess:
             self.connect_sts(role),
             schedule=self.refresh,
             budget=call_budget(settings.sts_calls_per_second),
-            max_sessions=settings.sessions,
+            max_sessions=settings.max_sessions,
         )
 
     def _tables(self, dynamodb: ConnectionOptions, credentials: CredentialProvider) -> Tables:

@@ -177,7 +177,7 @@ class Service:
         settings, control = self.settings, self.tables.for_control_plane(writes=True)
         repository = TenantRepository(control, AUTHOR)
         finder = HotPartitionFinder(
-            observer.window, CollectionMatcher.from_entities(self.tables.entities), settings.fleet
+            observer.window, CollectionMatcher.from_entities(self.tables.entities), settings.server_count
         )
         collections = self.tables.entities.collections
         grow = StartReshard(repository, collections, self.tenant_changed, self._jobs)

@@ -13,7 +13,7 @@ from keyfence.app.composition_root import Service
 from keyfence.app.domain_loading import load_domains
 from keyfence.auth.token_verifier import operator_verifier, tenant_verifier
 from keyfence.domain import BadDomains
-from keyfence.settings import BadSettings, Settings, load
+from keyfence.settings import BadSettings, Settings, load_settings
 from keyfence.settings_checks import production_problems
 from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient, find_default_region
 from keyfence.store.dynamodb.credentials import ProcessCredentials
@@ -30,7 +30,7 @@ waits that long for each answer that a thread decodes, several times in one requ
 
 def application() -> Starlette:
     """Make the ASGI application of `keyfence serve`. Raises BadSettings if the settings are not fit for production."""
-    settings = load()
+    settings = load_settings()
     if problems := production_problems(settings) or startup_problems(settings):
         raise BadSettings(tuple(problems))
     log.configure(as_json=settings.log_json)
@@ -50,7 +50,7 @@ def aws_access(settings: Settings) -> AwsAccess:
         process_credentials=lambda _role: ProcessCredentials(default_boto_session()),
         connect_iam=partial(
             TenantSuspension.connect,
-            role_prefix=(settings.roles or "").rpartition("/")[2],
+            role_prefix=(settings.role_arn_prefix or "").rpartition("/")[2],
             region=region,
             endpoint_url=settings.iam_endpoint_url,
         ),
@@ -99,7 +99,7 @@ def _connection_options(settings: Settings) -> ConnectionOptions:
 def _connect_sts(settings: Settings) -> StsClient:
     return StsClient.connect(
         default_boto_session(),
-        settings.roles or "",
+        settings.role_arn_prefix or "",
         settings.table,
         region=settings.region or find_default_region(),
         endpoint_url=settings.sts_endpoint_url,

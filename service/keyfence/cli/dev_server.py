@@ -18,7 +18,7 @@ from keyfence.local.development_issuer import ADMIN_AUDIENCE, AUDIENCE, Developm
 from keyfence.local.engines.engine import Engine, EngineFailed
 from keyfence.local.engines.engine_choice import EngineName, start_engine
 from keyfence.local.gate import start_gate
-from keyfence.settings import BadSettings, IssuerSettings, Settings, load
+from keyfence.settings import BadSettings, IssuerSettings, Settings, load_settings
 from keyfence_iam.deployment import LOCAL_REGION, Deployment
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
@@ -104,11 +104,11 @@ def _url(listener: socket.socket) -> str:
 
 
 def _settings(issuer: DevelopmentIssuer, directory: Path, port: int, gate_url: str) -> Settings:
-    """Returns settings for the local gate. `roles=None` says that this is not AWS, whatever the environment says."""
+    """Returns settings for the local gate. Without a prefix of role ARNs, commands use the gate and not AWS."""
     issuers = (IssuerSettings(issuer=issuer.issuer, jwks=issuer.jwks()),)
     try:
-        return load(
-            roles=None,
+        return load_settings(
+            role_arn_prefix=None,
             region=LOCAL_REGION,
             endpoint_url=gate_url,
             sts_endpoint_url=gate_url,

@@ -59,12 +59,12 @@ def export_target(settings: "Settings", data: Path, directory: Path | None) -> "
     from keyfence.local.data_directory import EXPORTS, signing_key
 
     found = directory or settings.exports
-    if found is None and settings.roles:
+    if found is None and settings.role_arn_prefix:
         raise BadInput("Exports have no directory: name one with --exports DIR or in KEYFENCE_EXPORTS.")
-    if settings.signing_key is None and settings.roles:
+    if settings.signing_key is None and settings.role_arn_prefix:
         raise BadInput("KEYFENCE_SIGNING_KEY is missing: set it to an Ed25519 private key in PEM or base64.")
     made = signer(settings.signing_key.get_secret_value() if settings.signing_key else signing_key(data))
-    if made.mark and settings.roles:
+    if made.mark and settings.role_arn_prefix:
         raise BadInput("KEYFENCE_SIGNING_KEY is a key of `keyfence dev`: use another key on AWS.")
     return ExportTarget(found or data / EXPORTS, made)
 

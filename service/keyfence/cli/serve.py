@@ -133,12 +133,12 @@ def _run(settings: "Settings") -> None:
 
 def _table_admin() -> "TableAdmin":
     from keyfence.app.domain_loading import load_domains
-    from keyfence.settings import BadSettings, load
+    from keyfence.settings import BadSettings, load_settings
     from keyfence.store.dynamodb.client import ConnectionOptions
     from keyfence.store.dynamodb.table_definition import AWS_ERRORS, TableAdmin
 
     try:
-        settings = load()
+        settings = load_settings()
         options = ConnectionOptions(region=settings.region, endpoint_url=settings.endpoint_url)
         if not _has_region(settings):
             raise BadInput(NO_REGION)

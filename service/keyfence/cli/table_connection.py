@@ -46,12 +46,12 @@ def parse_tenant_option(text: str, option: str = "--tenant") -> TenantId:
 
 
 def aws_access(data: Path, endpoint_url: str | None) -> "AwsAccess":
-    """Returns access to AWS if KEYFENCE_ROLES is set, else to the gate of the data directory.
+    """Returns access to AWS if KEYFENCE_ROLE_ARN_PREFIX is set, else to the gate of the data directory.
 
     Raises BadInput if no gate answers, or if the gate belongs to another data directory.
     """
     settings = _load_settings(endpoint_url)
-    if settings.roles:
+    if settings.role_arn_prefix:
         from keyfence.app import production
 
         return production.aws_access(settings)
@@ -112,11 +112,11 @@ def selected_domains() -> "Domains":
 
 def _load_settings(endpoint_url: str | None = None, **overrides: Any) -> "Settings":
     """Returns the settings of the environment with a new cursor key: no cursor is used after the command ends."""
-    from keyfence.settings import BadSettings, load
+    from keyfence.settings import BadSettings, load_settings
 
     endpoint = {"endpoint_url": endpoint_url} if endpoint_url else {}
     try:
-        return load(cursor_keys=(secrets.token_urlsafe(32),), **endpoint, **overrides)
+        return load_settings(cursor_keys=(secrets.token_urlsafe(32),), **endpoint, **overrides)
     except BadSettings as error:
         raise BadInput(str(error)) from error
 

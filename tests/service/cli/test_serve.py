@@ -24,7 +24,7 @@ def complete(**changes: str) -> dict[str, str]:
     sound = {
         "KEYFENCE_ISSUERS": ISSUERS,
         "KEYFENCE_CURSOR_KEYS": secrets.token_urlsafe(32),
-        "KEYFENCE_ROLES": "arn:aws:iam::123456789012:role/keyfence-",
+        "KEYFENCE_ROLE_ARN_PREFIX": "arn:aws:iam::123456789012:role/keyfence-",
         "KEYFENCE_REGION": "eu-west-1",
     }
     return {**sound, **changes}

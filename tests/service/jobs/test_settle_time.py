@@ -4,17 +4,17 @@ from itertools import product
 
 import pytest
 
-from keyfence.settings import Settings, load
+from keyfence.settings import Settings, load_settings
 
 PARTS = ("tenant_cache_seconds", "tenant_use_seconds", "connect_timeout", "read_timeout")
 
 
 def test_no_setting_sets_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not [name for name in Settings.model_fields if "settle" in name]
-    before = load().settle_seconds
+    before = load_settings().settle_seconds
     monkeypatch.setenv("KEYFENCE_SETTLE_SECONDS", "0")
-    assert load().settle_seconds == before
-    assert load(settle_seconds=0.0).settle_seconds == before
+    assert load_settings().settle_seconds == before
+    assert load_settings(settle_seconds=0.0).settle_seconds == before
 
 
 @pytest.mark.parametrize("values", list(product((0.5, 40.0), repeat=len(PARTS))))

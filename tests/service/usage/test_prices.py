@@ -22,7 +22,7 @@ def test_prices_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert price_table(settings.Settings()) is DEFAULT_PRICES
     stated = '{"region": "eu-west-1", "as_of": "2026-01-02", "read": 0.1415, "write": "0.7076"}'
     monkeypatch.setenv("KEYFENCE_PRICES", stated)
-    assert price_table(settings.load()) == PriceTable(
+    assert price_table(settings.load_settings()) == PriceTable(
         region="eu-west-1", as_of=date(2026, 1, 2), read=Decimal("0.1415"), write=Decimal("0.7076")
     )
 
@@ -31,9 +31,9 @@ def test_prices_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_invalid_prices_are_refused_by_name(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
     monkeypatch.setenv("KEYFENCE_PRICES", wrong)
     with pytest.raises(settings.BadSettings, match="KEYFENCE_PRICES"):
-        settings.load()
+        settings.load_settings()
 
 
 def test_the_fleet_is_the_setting_or_the_number_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert settings.Settings(workers=3).fleet == 3
-    assert settings.Settings(workers=3, servers=12).fleet == 12
+    assert settings.Settings(workers=3).server_count == 3
+    assert settings.Settings(workers=3, servers=12).server_count == 12

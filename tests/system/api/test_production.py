@@ -33,7 +33,7 @@ def production(stack: ServiceStack, monkeypatch: pytest.MonkeyPatch) -> Starlett
         "KEYFENCE_REGION": "us-east-1",
         "KEYFENCE_ENDPOINT_URL": stack.gate.url,
         "KEYFENCE_STS_ENDPOINT_URL": stack.gate.url,
-        "KEYFENCE_ROLES": stack.gate.account.role_arn_prefix,
+        "KEYFENCE_ROLE_ARN_PREFIX": stack.gate.account.role_arn_prefix,
         "KEYFENCE_ISSUERS": json.dumps([{"issuer": ISSUER, "jwks": json.loads(jwks)}]),
         "KEYFENCE_CURSOR_KEYS": secrets.token_urlsafe(32),
         "KEYFENCE_READ_TIMEOUT": "60",

@@ -70,7 +70,7 @@ def become(gate: Gate, role: str, monkeypatch: pytest.MonkeyPatch) -> None:
         "KEYFENCE_REGION": "us-east-1",
         "KEYFENCE_STS_ENDPOINT_URL": gate.url,
         "KEYFENCE_IAM_ENDPOINT_URL": gate.url,
-        "KEYFENCE_ROLES": gate.account.role_arn_prefix,
+        "KEYFENCE_ROLE_ARN_PREFIX": gate.account.role_arn_prefix,
         "KEYFENCE_READ_TIMEOUT": "60",
     }
     for name, value in given.items():

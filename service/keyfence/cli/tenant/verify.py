@@ -98,10 +98,10 @@ def _verifier(key: str | None, data: Path) -> "CertificateVerifier":
 
 
 def _settings() -> "Settings":
-    from keyfence.settings import BadSettings, load
+    from keyfence.settings import BadSettings, load_settings
 
     try:
-        return load()
+        return load_settings()
     except BadSettings as error:
         raise BadInput(str(error)) from error
 
