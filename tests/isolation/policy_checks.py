@@ -192,9 +192,11 @@ def _trusts(trust: Policy, tags: Mapping[str, str]) -> bool:
     """Evaluates the trust policy alone: the caller may assume any role."""
     ours = Account.from_definitions(ROLES, DEPLOYMENT)
     anything = allowing(["sts:AssumeRole", "sts:TagSession"], None, "*")
-    account = ours.with_role(replace(ours.role("service-base"), policies=(anything,)))
+    account = ours.with_role(replace(ours.get_role("service-base"), policies=(anything,)))
     try:
-        session("tenant-write", tags=tags, account=account.with_role(replace(ours.role("tenant-write"), trust=trust)))
+        session(
+            "tenant-write", tags=tags, account=account.with_role(replace(ours.get_role("tenant-write"), trust=trust))
+        )
     except QueryError:
         return False
     return True

@@ -67,7 +67,7 @@ def _key(tenant: TenantId, sort: str) -> dict[str, Any]:
 def _migrating(stack: ServiceStack, tenant: TenantId) -> "DynamoDBClient":
     sessions = stack.gate.sessions
     request = AssumeRoleRequest(
-        role_arn=stack.gate.account.role("tenant-migration").arn, session_name="mover", tags={"tenant": tenant}
+        role_arn=stack.gate.account.get_role("tenant-migration").arn, session_name="mover", tags={"tenant": tenant}
     )
     return stack.boto_client_with(
         assume_role(request, sessions.issue_service_session("migrator").session, sessions).credentials

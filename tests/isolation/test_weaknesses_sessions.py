@@ -36,13 +36,13 @@ def careless(role: str, **changed: Any) -> Account:
     named = {"Effect": "Allow", "Principal": {"AWS": DEPLOYMENT.role_arn("service-base")}}
     statement = {**named, "Action": ["sts:AssumeRole", "sts:TagSession"]}
     trust = parse_policy({"Version": "2012-10-17", "Statement": [statement]}, kind="trust")
-    return _unhindered(OURS.with_role(replace(OURS.role(role), trust=trust, **changed)))
+    return _unhindered(OURS.with_role(replace(OURS.get_role(role), trust=trust, **changed)))
 
 
 def _unhindered(account: Account) -> Account:
     """Returns an account where only the trust policy decides: service-base may assume any role with any tags."""
     anything = allowing(["sts:AssumeRole", "sts:TagSession"], None, "*")
-    return account.with_role(replace(account.role("service-base"), policies=(anything,)))
+    return account.with_role(replace(account.get_role("service-base"), policies=(anything,)))
 
 
 def names(policy: Policy) -> set[str]:
@@ -57,7 +57,7 @@ def test_H8_a_trust_policy_without_conditions_allows_sessions_without_a_tag_and_
         session(role, tags={}, account=_unhindered(OURS))
     with pytest.raises(QueryError, match="AccessDenied"):
         session(role, tags={}, account=OURS)
-    assert "tag-not-required" in names(careless(role).role(role).trust)
+    assert "tag-not-required" in names(careless(role).get_role(role).trust)
 
 
 @each_role
@@ -78,7 +78,7 @@ def test_H10_untagged_sessions_inherit_a_tag_of_the_role_and_ours_has_none_and_r
 ) -> None:
     bad = careless(role, tags={"tenant": "a10"})
     assert reaches(session(role, tags={}, account=bad), get(A10))
-    tagged = _unhindered(OURS.with_role(replace(OURS.role(role), tags={"tenant": "a10"})))
+    tagged = _unhindered(OURS.with_role(replace(OURS.get_role(role), tags={"tenant": "a10"})))
     with pytest.raises(QueryError, match="AccessDenied"):
         session(role, tags={}, account=tagged)
     assert not reaches(session(role, tags={"tenant": "a1"}, account=tagged), get(A10))
@@ -153,7 +153,7 @@ def test_H27_a_session_stays_valid_after_a_suspension_until_the_role_has_the_den
     of_a1, of_a10 = (session(role, tags={"tenant": tenant}) for tenant in ("a1", "a10"))
     assert reaches(of_a1, get(A1)), "nothing ends it by itself"
     account = OURS.with_policy(role, deny_tenants_policy([TenantId("a1")]))
-    now = [replace(one, role=account.role(role)) for one in (of_a1, of_a10)]
+    now = [replace(one, role=account.get_role(role)) for one in (of_a1, of_a10)]
     assert [reaches(one, get(own)) for one, own in zip(now, (A1, A10), strict=True)] == [False, True]
 
 
@@ -173,7 +173,7 @@ def test_H27_a_revocation_denies_older_sessions_and_allows_new_ones(role: str) -
 def test_no_session_lasts_longer_than_an_hour() -> None:
     one = session(tags={"tenant": "a1"})
     assert one.expires_at - NOON == timedelta(hours=1)
-    assert one.expired(datetime(2026, 11, 5, 13, tzinfo=UTC))
+    assert one.is_expired(datetime(2026, 11, 5, 13, tzinfo=UTC))
 
 
 @pytest.mark.parametrize("tags", [{"tenant": "a1"}, {"team": "red"}], ids=str)

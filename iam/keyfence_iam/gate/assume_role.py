@@ -50,7 +50,7 @@ def assume_role(
     The caller is always a session of another role. AWS calls this role chaining and limits such sessions to one hour.
     """
     account, now = sessions.account, sessions.clock()
-    role = account.find_role(request.role_arn)
+    role = account.find_role_by_arn(request.role_arn)
     if role is None:
         raise access_denied(caller.arn, "sts:AssumeRole", request.role_arn)
     source_identity = _resulting_source_identity(request, caller)

@@ -46,7 +46,7 @@ def role_session(issuer: SessionIssuer, role: str, *, seconds: int = SESSION_SEC
 
 def _assume(issuer: SessionIssuer, role: str, tags: dict[str, str], seconds: int) -> IssuedSession:
     service = issuer.issue_service_session(SERVICE_BASE, name=SESSION_NAME).session
-    arn = issuer.account.role(role).arn
+    arn = issuer.account.get_role(role).arn
     return assume_role(
         AssumeRoleRequest(role_arn=arn, session_name=SESSION_NAME, duration_seconds=seconds, tags=tags), service, issuer
     )

@@ -121,7 +121,7 @@ def test_a_missing_role_is_an_error_and_not_an_empty_list(running_gate: Gate) ->
 
 def test_a_role_without_its_boundary_is_not_changed(running_gate: Gate) -> None:
     running_gate.account = running_gate.account.with_role(
-        replace(running_gate.account.role("tenant-read"), boundary_arn=None)
+        replace(running_gate.account.get_role("tenant-read"), boundary_arn=None)
     )
     with pytest.raises(SuspensionFailed, match=r"IAM refuses: .*AccessDenied"):
         connected(running_gate).deny([ACME])

@@ -26,7 +26,7 @@ def _a_gate_was_started(tmp_path: Path) -> None:
 
 def session(printed: dict[str, Any], directory: Path) -> Session:
     sessions = SessionIssuer(Account.from_definitions(ROLES, Deployment()), gate_key(directory))
-    assert printed["SecretAccessKey"] == sessions.secret_of(printed["AccessKeyId"])
+    assert printed["SecretAccessKey"] == sessions.secret_key_of(printed["AccessKeyId"])
     return sessions.get(printed["AccessKeyId"], printed["SessionToken"])
 
 

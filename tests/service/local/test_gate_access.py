@@ -39,7 +39,7 @@ def test_a_session_of_another_role_has_no_tenant_tag(sessions: SessionIssuer, na
 
 
 def test_a_role_that_does_not_trust_the_service_cannot_be_assumed(sessions: SessionIssuer) -> None:
-    role = sessions.account.role("tenant-write")
+    role = sessions.account.get_role("tenant-write")
     sessions.replace_account(sessions.account.with_role(replace(role, trust=Policy(statements=()))))
     with pytest.raises(QueryError, match="AccessDenied"):
         gate_access.tenant_session(sessions, ACME, writes=True)

@@ -72,7 +72,7 @@ async def test_a_service_that_may_assume_no_role_serves_nothing(
     stack: ServiceStack, production: Starlette, tenant: TenantId
 ) -> None:
     before = stack.gate.account
-    stack.gate.account = before.with_role(replace(before.role(SERVICE_BASE), id="AROAANOTHERROLEOFTHAT"))
+    stack.gate.account = before.with_role(replace(before.get_role(SERVICE_BASE), id="AROAANOTHERROLEOFTHAT"))
     answer = await session(stack, production, tenant).post({"query": USERS})
     stack.gate.account = before
     assert (answer.status_code, answer.json()["errors"][0]["extensions"]["code"]) == (500, "INTERNAL")

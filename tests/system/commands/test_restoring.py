@@ -33,7 +33,7 @@ def gate_of(stack: ServiceStack, table: str) -> Gate:
 
 def table_of(gate: Gate) -> str:
     """The table that the gate's roles allow."""
-    (statement, *_) = gate.account.role("control-plane").identity[0].statements
+    (statement, *_) = gate.account.get_role("control-plane").identity_policies[0].statements
     return statement.resources[0].rpartition("/")[2]
 
 

@@ -1,1 +1,1 @@
-"""The emulated AWS account: roles, sessions and session tokens. No HTTP."""
+"""The emulated AWS account: its roles, sessions and session tokens. These modules know nothing of HTTP."""

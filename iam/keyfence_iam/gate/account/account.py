@@ -1,4 +1,4 @@
-"""`Account`, `Role` and `InlinePolicy`: from role definitions or from a directory of policy files."""
+"""`Account`: the roles and policies of the emulated account, from role definitions or from a directory of files."""
 
 import re
 from base64 import b32encode
@@ -14,22 +14,23 @@ from keyfence_iam.policy.document import policy_size
 from keyfence_iam.policy.role import MAX_CHAINED_SESSION, RoleDefinition
 
 _POLICY_FILE = re.compile(r"(?P<role>.+?)(\.trust|\.boundary)?\.json")
+"""The name of a policy file, with the name of the role that the policy belongs to."""
 
 
 class NoSuchRole(LookupError):
-    """The account does not have this role."""
+    """The account does not have a role of this name."""
 
 
 @dataclass(frozen=True, slots=True)
 class InlinePolicy:
-    """An inline policy: the text that PutRolePolicy received, and the parsed policy."""
+    """A policy that PutRolePolicy stored on a role: the text that PutRolePolicy received, and the parsed policy."""
 
     text: str
     policy: Policy
 
     @property
     def size(self) -> int:
-        """The size as IAM counts it: characters without white space."""
+        """The number of characters without white space, as IAM counts them."""
         return len(re.sub(r"\s", "", self.text))
 
 
@@ -42,21 +43,25 @@ class Role:
     id: str
     trust: Policy
     policies: tuple[Policy, ...] = ()
-    """The policies that the role was deployed with. PutRolePolicy cannot replace them: they have no name."""
+    """The identity policies that the role was deployed with. They have no name that PutRolePolicy could replace."""
     inline_policies: Mapping[str, InlinePolicy] = field(default_factory=dict)
     """The policies that PutRolePolicy added, by name."""
     boundary: tuple[Policy, ...] | None = None
+    """The permissions boundary; None if the role has no boundary."""
     boundary_arn: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     max_session_seconds: int = MAX_CHAINED_SESSION
 
     @property
-    def identity(self) -> tuple[Policy, ...]:
+    def identity_policies(self) -> tuple[Policy, ...]:
         return (*self.policies, *(inline.policy for inline in self.inline_policies.values()))
 
     @property
     def inline_size(self) -> int:
-        """The size of all policies. Deployed ones count too, since they may be deployed as inline policies on AWS."""
+        """The number of characters of all identity policies.
+
+        Deployed policies count too, because on AWS they may be deployed as inline policies.
+        """
         return sum(map(policy_size, self.policies)) + sum(inline.size for inline in self.inline_policies.values())
 
     def with_policy(self, policy: Policy) -> "Role":
@@ -66,22 +71,25 @@ class Role:
         return replace(self, inline_policies={**self.inline_policies, name: policy})
 
     def without_inline_policy(self, name: str) -> "Role":
-        others = {other: policy for other, policy in self.inline_policies.items() if other != name}
-        return replace(self, inline_policies=others)
+        remaining = {key: policy for key, policy in self.inline_policies.items() if key != name}
+        return replace(self, inline_policies=remaining)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """An immutable snapshot of one account in one region: roles by their full names, policies by their ARNs."""
+    """The roles and policies of one account in one region. A change creates a new Account."""
 
     id: str
     region: str
     roles: Mapping[str, Role]
+    """The roles by their full names."""
     partition: str = "aws"
     role_prefix: str = ""
-    """The beginning of all role names, which `role` lets callers leave out."""
+    """The beginning of all role names. `get_role` also finds a role by its name without the prefix."""
     managed_policies: Mapping[str, Policy] = field(default_factory=dict)
+    """The managed policies by their ARNs."""
     resource_policies: Mapping[str, tuple[Policy, ...]] = field(default_factory=dict)
+    """The resource policies by the ARNs of their resources."""
 
     @classmethod
     def from_definitions(cls, definitions: Mapping[str, RoleDefinition], deployment: Deployment) -> "Account":
@@ -98,34 +106,34 @@ class Account:
     def from_directory(
         cls, directory: str | Path, *, account_id: str, region: str, partition: str = "aws", role_prefix: str = ""
     ) -> "Account":
-        """Reads each role from `<role>.trust.json` and, where they exist, `<role>.json` and `<role>.boundary.json`.
+        """Reads each role from `<role>.trust.json` and, if they exist, from `<role>.json` and `<role>.boundary.json`.
 
-        `keyfence policy render --out` writes these files. A role without a trust policy raises FileNotFoundError.
-        A file that is not a policy raises InvalidPolicy with the name of the file.
+        `keyfence policy render --out` writes these files. Raises FileNotFoundError if a role has no trust policy, and
+        InvalidPolicy with the name of the file if a file does not contain a policy.
         """
-        empty = cls(id=account_id, region=region, partition=partition, role_prefix=role_prefix, roles={})
+        account = cls(id=account_id, region=region, partition=partition, role_prefix=role_prefix, roles={})
         matches = (_POLICY_FILE.fullmatch(path.name) for path in Path(directory).iterdir())
         names = sorted({match["role"] for match in matches if match})
-        roles = (_role_from_files(Path(directory), name, empty) for name in names)
-        return replace(empty, roles={role.name: role for role in roles})
+        roles = (_role_from_files(Path(directory), name, account) for name in names)
+        return replace(account, roles={role.name: role for role in roles})
 
     @property
     def inline_policies(self) -> Mapping[str, Mapping[str, str]]:
-        """The texts of the inline policies, by role and name."""
+        """The texts of the inline policies, by role name and policy name."""
         return {
             role.name: {name: policy.text for name, policy in role.inline_policies.items()}
             for role in self.roles.values()
             if role.inline_policies
         }
 
-    def role(self, name: str) -> Role:
+    def get_role(self, name: str) -> Role:
         """Returns a role by its full name, or by its name without the account's role prefix. Raises NoSuchRole."""
         role = self.roles.get(name) or self.roles.get(f"{self.role_prefix}{name}")
         if role is None:
-            raise NoSuchRole(f"the account has no role {name!r}; it has {', '.join(sorted(self.roles))}")
+            raise NoSuchRole(f"the account has no role {name!r}; its roles are {', '.join(sorted(self.roles))}")
         return role
 
-    def find_role(self, arn: str) -> Role | None:
+    def find_role_by_arn(self, arn: str) -> Role | None:
         return next((role for role in self.roles.values() if role.arn == arn), None)
 
     @property
@@ -142,20 +150,20 @@ class Account:
 
     def with_policy(self, role: str, policy: Policy) -> "Account":
         """Returns the account with one more identity policy on this role."""
-        return self.with_role(self.role(role).with_policy(policy))
+        return self.with_role(self.get_role(role).with_policy(policy))
 
     def with_inline_policies(self, texts: Mapping[str, Mapping[str, str]]) -> "Account":
-        """Returns the account with saved inline policies. Those of roles that no longer exist are dropped."""
+        """Returns the account with saved inline policies. Policies of roles that no longer exist are dropped."""
         roles = dict(self.roles)
-        for role, policies in texts.items():
+        for role, texts_by_name in texts.items():
             if role in roles:
-                parsed = {name: InlinePolicy(text, parse_policy_text(text)) for name, text in policies.items()}
-                roles[role] = replace(roles[role], inline_policies=parsed)
+                policies = {name: InlinePolicy(text, parse_policy_text(text)) for name, text in texts_by_name.items()}
+                roles[role] = replace(roles[role], inline_policies=policies)
         return replace(self, roles=roles)
 
 
 def role_id(arn: str) -> str:
-    """Returns AROA and 17 characters, the same for the same ARN in every process."""
+    """Returns the unique id of a role: AROA and 17 characters. An ARN has the same id in every process."""
     return f"AROA{b32encode(sha256(arn.encode()).digest()).decode()[:17]}"
 
 
@@ -176,16 +184,16 @@ def _deployed_role(name: str, definition: RoleDefinition, deployment: Deployment
 def _role_from_files(directory: Path, name: str, account: Account) -> Role:
     full_name = f"{account.role_prefix}{name}"
     arn = account.role_arn(full_name)
-    identity, boundary = directory / f"{name}.json", directory / f"{name}.boundary.json"
+    identity_file, boundary_file = directory / f"{name}.json", directory / f"{name}.boundary.json"
     boundary_arn = arns.boundary_arn(full_name, account=account.id, partition=account.partition)
     return Role(
         name=full_name,
         arn=arn,
         id=role_id(arn),
         trust=_read_policy(directory / f"{name}.trust.json", kind="trust"),
-        policies=(_read_policy(identity),) if identity.exists() else (),
-        boundary=(_read_policy(boundary),) if boundary.exists() else None,
-        boundary_arn=boundary_arn if boundary.exists() else None,
+        policies=(_read_policy(identity_file),) if identity_file.exists() else (),
+        boundary=(_read_policy(boundary_file),) if boundary_file.exists() else None,
+        boundary_arn=boundary_arn if boundary_file.exists() else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""`Session`: an issued session with its role's current policies. `SessionIssuer`: issues and finds sessions."""
+"""`Session`: a session with the current policies of its role. `SessionIssuer`: issues sessions and reads tokens."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,17 +19,18 @@ from keyfence_iam.gate.account.session_token import (
     is_access_key,
     iso_seconds,
     new_access_key,
-    secret_for,
+    secret_key_for,
     utc_now,
 )
 from keyfence_iam.policy import Policy, parse_policy_text
 
 MAX_CACHED_SESSIONS = 4096
+"""The number of decrypted sessions that are kept in memory. Other sessions are decrypted again."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """The claims of a session token, with the role and the session policies as they are now."""
+    """A session: the claims of its token, and the role and the session policies with their current content."""
 
     access_key: str
     claims: SessionClaims
@@ -64,20 +65,24 @@ class Session:
 
     @cached_property
     def tags(self) -> Mapping[str, str]:
-        """The tags of role and session. A session tag replaces a role tag with the same key in any case."""
+        """The tags of the role and of the session.
+
+        A session tag replaces a role tag with the same key. Upper and lower case are not distinguished.
+        """
         session_keys = {key.lower() for key in self.claims.tags}
         role_tags = {key: value for key, value in self.role.tags.items() if key.lower() not in session_keys}
         return {**role_tags, **self.claims.tags}
 
-    def expired(self, now: datetime) -> bool:
+    def is_expired(self, now: datetime) -> bool:
         return now >= self.claims.expires_at
 
     def policies_for(self, resource_policies: tuple[Policy, ...] = ()) -> Policies:
-        """Returns the policies that decide on calls of this session to a resource with these resource policies."""
-        return replace(self._own_policies, resource=resource_policies) if resource_policies else self._own_policies
+        """Returns the policies that decide on a call of this session to a resource with these resource policies."""
+        policies = self._policies_without_resource
+        return replace(policies, resource=resource_policies) if resource_policies else policies
 
     def context(self, now: datetime, *, source_ip: str, secure_transport: bool, region: str) -> dict[str, ContextValue]:
-        """Returns the global condition keys (`aws:...`) of the session and of this request."""
+        """Returns the values of the global condition keys (`aws:...`) for a request of this session."""
         return {
             **self._principal_context,
             "aws:CurrentTime": iso_seconds(now),
@@ -88,8 +93,8 @@ class Session:
         }
 
     @cached_property
-    def _own_policies(self) -> Policies:
-        return Policies(identity=self.role.identity, boundary=self.role.boundary, session=self.policies)
+    def _policies_without_resource(self) -> Policies:
+        return Policies(identity=self.role.identity_policies, boundary=self.role.boundary, session=self.policies)
 
     @cached_property
     def _principal_context(self) -> Mapping[str, ContextValue]:
@@ -114,15 +119,15 @@ class IssuedSession:
 
 
 class SessionIssuer:
-    """Issues sessions and reads them back from their tokens.
+    """Issues sessions, and reads them from their tokens.
 
-    It stores no session: every issuer with the same gate key and the same account accepts the same tokens.
+    Sessions are not stored: every issuer with the same gate key and the same account accepts the same tokens.
     """
 
     def __init__(self, account: Account, gate_key: bytes, *, clock: Clock = utc_now) -> None:
         self.clock = clock
         self._cipher = TokenCipher(gate_key)
-        self._secret = derive_key(gate_key, "secret access keys")
+        self._secret_derivation_key = derive_key(gate_key, "secret access keys")
         self.replace_account(account)
 
     @property
@@ -130,37 +135,45 @@ class SessionIssuer:
         return self._account
 
     def replace_account(self, account: Account) -> None:
-        """Uses these roles and policies from now on, also for sessions that already exist."""
+        """Replaces the roles and policies, also for sessions that already exist."""
         self._account = account
-        self._cached_session = lru_cache(MAX_CACHED_SESSIONS)(self._decrypt)
+        self._get_cached = lru_cache(MAX_CACHED_SESSIONS)(self._decrypt)
 
     def issue_service_session(self, role: str, *, name: str = "local", seconds: int | None = None) -> IssuedSession:
-        """Issues the session that a compute service gives to a process that runs as this role."""
-        found, now = self._account.role(role), self.clock().replace(microsecond=0)
-        lifetime = timedelta(seconds=seconds or found.max_session_seconds)
+        """Issues a session of this role without an AssumeRole call, as a compute service does for its processes."""
+        issued_at = self.clock().replace(microsecond=0)
+        account_role = self._account.get_role(role)
+        lifetime = timedelta(seconds=seconds or account_role.max_session_seconds)
         return self.issue(
             SessionClaims(
-                role=found.name, role_id=found.id, session_name=name, issued_at=now, expires_at=now + lifetime
+                role=account_role.name,
+                role_id=account_role.id,
+                session_name=name,
+                issued_at=issued_at,
+                expires_at=issued_at + lifetime,
             )
         )
 
     def issue(self, claims: SessionClaims, *, minimum_size: int = 0) -> IssuedSession:
-        """Issues a session with a token of at least `minimum_size` bytes. Raises TokenTooLarge."""
+        """Issues a session whose token has at least `minimum_size` characters. Raises TokenTooLarge."""
         access_key = new_access_key()
         token = self._cipher.encrypt(claims, access_key, minimum_size)
-        credentials = Credentials(access_key, self.secret_of(access_key), token)
+        credentials = Credentials(access_key, self.secret_key_of(access_key), token)
         return IssuedSession(self.get(access_key, token), credentials)
 
     def get(self, access_key: str, token: str) -> Session:
-        """Returns the session, also an expired one. Raises InvalidSessionToken if the token or its role is unknown."""
-        return self._cached_session(access_key, token)
+        """Returns the session of a token, even if it is expired.
 
-    def secret_of(self, access_key: str) -> str:
-        return secret_for(self._secret, access_key)
+        Raises InvalidSessionToken if the token was not issued for this access key, or if its role no longer exists.
+        """
+        return self._get_cached(access_key, token)
+
+    def secret_key_of(self, access_key: str) -> str:
+        return secret_key_for(self._secret_derivation_key, access_key)
 
     def _decrypt(self, access_key: str, token: str) -> Session:
         if not is_access_key(access_key):
-            raise InvalidSessionToken("the access key is not one of a session")
+            raise InvalidSessionToken("the access key does not have the form of a session's access key")
         claims = self._cipher.decrypt(token, access_key)
         role = self._account.roles.get(claims.role)
         if role is None or role.id != claims.role_id:
@@ -168,9 +181,12 @@ class SessionIssuer:
         return Session(access_key=access_key, claims=claims, role=role, policies=self._session_policies(claims))
 
     def _session_policies(self, claims: SessionClaims) -> tuple[Policy, ...] | None:
-        """Returns None if no session policy was passed. A managed policy that no longer exists allows nothing."""
+        """Returns the session policies, or None if AssumeRole was called without any.
+
+        A managed policy that no longer exists is left out, so it allows nothing.
+        """
         if claims.policy is None and not claims.policy_arns:
             return None
         inline = () if claims.policy is None else (parse_policy_text(claims.policy, path="session policy"),)
-        managed = self._account.managed_policies
-        return (*inline, *(managed[arn] for arn in claims.policy_arns if arn in managed))
+        policies_by_arn = self._account.managed_policies
+        return (*inline, *(policies_by_arn[arn] for arn in claims.policy_arns if arn in policies_by_arn))

@@ -1,4 +1,4 @@
-"""Session tokens (encrypted claims), access keys and secret keys, all derived from the gate's key."""
+"""Encrypts and decrypts session tokens, and derives the secret keys of sessions from the gate's key."""
 
 import hmac
 import re
@@ -15,9 +15,12 @@ from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 GATE_KEY_BYTES = 32
 MAX_TOKEN_SIZE = 4096
+"""In characters. Claims that need a larger token are rejected, as STS rejects them with PackedPolicyTooLarge."""
 _ACCESS_KEY = re.compile(r"ASIA[A-Z2-7]{16}")
 _TOKEN_FORMAT = b"keyfence-session-1"
-_CIPHER_OVERHEAD = 16
+"""Is authenticated with each token, so that a token of another format is invalid."""
+_CIPHER_OVERHEAD_BYTES = 16
+"""The bytes that AES-SIV adds to the encrypted text."""
 
 Clock = Callable[[], datetime]
 
@@ -40,7 +43,11 @@ class TokenTooLarge(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionClaims:
-    """The content of a session token. It names the role and the managed policies, whose texts are read at each use."""
+    """The content of a session token.
+
+    The token contains the names of the role and of the managed policies, not their policies. A change of the policies
+    therefore applies to tokens that already exist.
+    """
 
     role: str
     role_id: str
@@ -50,12 +57,14 @@ class SessionClaims:
     tags: Mapping[str, str] = field(default_factory=dict)
     transitive_tag_keys: tuple[str, ...] = ()
     policy: str | None = None
+    """The session policy, as JSON text."""
     policy_arns: tuple[str, ...] = ()
+    """The ARNs of managed session policies."""
     source_identity: str | None = None
 
 
 class TokenCipher:
-    """Encrypts claims, bound to one access key: a token is invalid with any other access key."""
+    """Encrypts claims into tokens, and decrypts tokens. A token is only valid together with its access key."""
 
     def __init__(self, gate_key: bytes) -> None:
         self._cipher = AESSIV(derive_key(gate_key, "session tokens"))
@@ -63,21 +72,24 @@ class TokenCipher:
     def encrypt(self, claims: SessionClaims, access_key: str, minimum_size: int = 0) -> str:
         """Returns a token of at least `minimum_size` characters. Raises TokenTooLarge."""
         packed = zlib.compress(orjson.dumps(_to_list(claims)), 9)
-        token = self._token(packed, access_key)
+        token = self._encrypt_packed(packed, access_key)
         if len(token) < minimum_size:
-            token = self._token(packed + bytes(_padding(minimum_size, len(packed))), access_key)
+            zeros = bytes(_padding_bytes(minimum_size, len(packed)))
+            token = self._encrypt_packed(packed + zeros, access_key)
         if len(token) > MAX_TOKEN_SIZE:
             raise TokenTooLarge(len(token))
         return token
 
     def decrypt(self, token: str, access_key: str) -> SessionClaims:
+        """Returns the claims of a token. Raises InvalidSessionToken."""
         try:
             packed = self._cipher.decrypt(_decode(token), [_TOKEN_FORMAT, access_key.encode()])
         except (InvalidTag, ValueError) as error:
             raise InvalidSessionToken("the session token was not issued for this access key") from error
+        # A decompressor object ignores the zeros that `encrypt` appended. zlib.decompress would reject them.
         return _from_list(orjson.loads(zlib.decompressobj().decompress(packed)))
 
-    def _token(self, packed: bytes, access_key: str) -> str:
+    def _encrypt_packed(self, packed: bytes, access_key: str) -> str:
         return b64encode(self._cipher.encrypt(packed, [_TOKEN_FORMAT, access_key.encode()])).decode()
 
 
@@ -91,9 +103,9 @@ def new_gate_key() -> bytes:
 
 
 def derive_key(gate_key: bytes, purpose: str) -> bytes:
-    """Returns 64 bytes for one purpose. A key of one purpose reveals nothing about the key of another."""
+    """Returns a key of 64 bytes for one purpose. The key of one purpose reveals nothing about the key of another."""
     if len(gate_key) != GATE_KEY_BYTES:
-        raise InvalidGateKey(f"the gate's key must be {GATE_KEY_BYTES} bytes, not {len(gate_key)}")
+        raise InvalidGateKey(f"the gate's key must have {GATE_KEY_BYTES} bytes, but has {len(gate_key)}")
     return hmac.digest(gate_key, purpose.encode(), "sha512")
 
 
@@ -105,9 +117,9 @@ def is_access_key(text: str) -> bool:
     return _ACCESS_KEY.fullmatch(text) is not None
 
 
-def secret_for(secret: bytes, access_key: str) -> str:
-    """Returns the 40 characters of the secret key that belongs to an access key. It need not be stored."""
-    return b64encode(hmac.digest(secret, access_key.encode(), "sha256")[:30]).decode()
+def secret_key_for(derivation_key: bytes, access_key: str) -> str:
+    """Returns the secret key of an access key: 40 characters. It is derived again for each use and never stored."""
+    return b64encode(hmac.digest(derivation_key, access_key.encode(), "sha256")[:30]).decode()
 
 
 def utc_now() -> datetime:
@@ -115,22 +127,22 @@ def utc_now() -> datetime:
 
 
 def iso_seconds(time: datetime) -> str:
-    """Returns the time in whole seconds, as policies compare it and as STS prints it."""
+    """Returns a time as text in UTC without fractions of a second. Policies and STS responses use this format."""
     return f"{time.astimezone(UTC).isoformat()[:19]}Z"
 
 
-def _padding(minimum_size: int, packed: int) -> int:
-    """The cipher adds 16 bytes, and base64 turns three bytes into four characters."""
-    return -(-minimum_size // 4) * 3 - _CIPHER_OVERHEAD - packed
+def _padding_bytes(minimum_size: int, packed_size: int) -> int:
+    """Returns how many bytes make the token as long as `minimum_size`. Base64 has four characters for three bytes."""
+    return -(-minimum_size // 4) * 3 - _CIPHER_OVERHEAD_BYTES - packed_size
 
 
 def _decode(token: str) -> bytes:
     if len(token) > MAX_TOKEN_SIZE:
-        raise ValueError("longer than any token")
+        raise ValueError("the token is longer than MAX_TOKEN_SIZE")
     encrypted = b64decode(token, validate=True)
-    # The last base64 character has unused bits. Only the spelling that was issued is accepted.
+    # The last base64 character has unused bits, so several texts decode to the same bytes. Only one text is accepted.
     if b64encode(encrypted).decode() != token:
-        raise ValueError("another spelling of the same bytes")
+        raise ValueError("the token is not in the form that was issued")
     return encrypted
 
 
@@ -155,24 +167,24 @@ def _from_list(values: list[object]) -> SessionClaims:
             str(role),
             str(role_id),
             str(session_name),
-            int(issued),
-            int(expires),
+            int(issued_at),
+            int(expires_at),
             list(tags),
             list(transitive_tag_keys),
             str() | None as policy,
-            list(arns),
+            list(policy_arns),
             str() | None as source_identity,
         ]:
             return SessionClaims(
                 role=role,
                 role_id=role_id,
                 session_name=session_name,
-                issued_at=datetime.fromtimestamp(issued, UTC),
-                expires_at=datetime.fromtimestamp(expires, UTC),
+                issued_at=datetime.fromtimestamp(issued_at, UTC),
+                expires_at=datetime.fromtimestamp(expires_at, UTC),
                 tags=dict(tags),
                 transitive_tag_keys=tuple(transitive_tag_keys),
                 policy=policy,
-                policy_arns=tuple(arns),
+                policy_arns=tuple(policy_arns),
                 source_identity=source_identity,
             )
-    raise InvalidSessionToken("the session token has another format")
+    raise InvalidSessionToken("the content of the session token does not have the expected format")

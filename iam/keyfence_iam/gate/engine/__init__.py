@@ -1,1 +1,1 @@
-"""The DynamoDB engine behind the gate: connections to it, and the gate's own reads."""
+"""Requests to the DynamoDB engine behind the gate: forwarded calls, and the gate's own reads of tables and items."""

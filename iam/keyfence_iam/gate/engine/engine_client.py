@@ -1,4 +1,4 @@
-"""`EngineClient`: a pool of HTTP/1.1 connections to the engine. `forward`: sends a request on to it."""
+"""`EngineClient`: a pool of HTTP/1.1 connections to the engine. `forward`: sends a caller's request to the engine."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from keyfence_iam.gate.http.messages import Headers, HttpRequest, HttpResponse
 HOP_BY_HOP = frozenset(
     {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"trailer", b"upgrade"}
 )
-
+"""Response headers that are only valid for one connection. The gate does not pass them to its caller."""
 
 FORWARDED_HEADERS = frozenset(
     {
@@ -34,23 +34,23 @@ FORWARDED_HEADERS = frozenset(
         b"x-amzn-trace-id",
     }
 )
-"""No other header is forwarded: an engine could act on one that no policy has decided on."""
+"""The request headers that are forwarded. The engine could act on any other header, and no policy has allowed that."""
 
 
 class EngineUnreachable(Exception):
-    """The engine did not answer. If `sent` is true, it may have executed the call."""
+    """The engine did not answer. If `may_be_executed` is true, the engine may have executed the call."""
 
-    def __init__(self, reason: str, *, sent: bool = True) -> None:
+    def __init__(self, reason: str, *, may_be_executed: bool = True) -> None:
         super().__init__(reason)
-        self.sent = sent
+        self.may_be_executed = may_be_executed
 
 
 class InvalidEngineUrl(ValueError):
-    """A URL that cannot be that of an engine."""
+    """A URL that is not of the form http://HOST:PORT or https://HOST:PORT."""
 
 
 class EngineConnection(asyncio.Protocol):
-    """One connection to the engine. After any irregularity it is closed and not used again."""
+    """One connection to the engine. After a timeout, an invalid response or a cancelled call, it is closed."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -59,13 +59,15 @@ class EngineConnection(asyncio.Protocol):
         self._start_message()
 
     @property
-    def usable(self) -> bool:
-        return self._response is None and not self._unusable and not self._transport.is_closing()
+    def is_usable(self) -> bool:
+        """Whether another request can be sent on this connection."""
+        return self._response is None and not self._must_close and not self._transport.is_closing()
 
-    async def send(self, request: Sequence[bytes], seconds: float) -> HttpResponse:
+    async def send(self, request: Sequence[bytes], timeout_seconds: float) -> HttpResponse:
+        """Sends the parts of a request and waits for the response. Raises EngineUnreachable."""
         self._response = self._loop.create_future()
         self._transport.writelines(request)
-        timer = self._loop.call_later(seconds, self._fail, f"no response within {seconds:g} seconds")
+        timer = self._loop.call_later(timeout_seconds, self._fail, f"no response within {timeout_seconds:g} seconds")
         try:
             return await self._response
         finally:
@@ -73,11 +75,11 @@ class EngineConnection(asyncio.Protocol):
             self._release()
 
     def close(self) -> None:
-        self._unusable = True
+        self._must_close = True
         self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport, self._unusable = cast("asyncio.Transport", transport), False
+        self._transport, self._must_close = cast("asyncio.Transport", transport), False
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -99,10 +101,10 @@ class EngineConnection(asyncio.Protocol):
         self._body.append(body)
 
     def on_message_complete(self) -> None:
-        """A status 1xx is informational: the response follows."""
+        """Ends a message. A message with a status below 200 is informational, and the response follows it."""
         status = self._parser.get_status_code()
         if status >= 200:
-            self._unusable = self._unusable or self._unrequested() or not self._parser.should_keep_alive()
+            self._must_close = self._must_close or self._is_unrequested() or not self._parser.should_keep_alive()
             self._set_response(status)
         self._start_message()
 
@@ -117,7 +119,8 @@ class EngineConnection(asyncio.Protocol):
         if self._response is not None and not self._response.done():
             self._response.set_result(HttpResponse(status, self._headers, body))
 
-    def _unrequested(self) -> bool:
+    def _is_unrequested(self) -> bool:
+        """Whether no caller waits for the response that arrived."""
         return self._response is None or self._response.done()
 
     def _fail(self, reason: str) -> None:
@@ -126,7 +129,11 @@ class EngineConnection(asyncio.Protocol):
             self._response.set_exception(EngineUnreachable(reason))
 
     def _release(self) -> None:
-        """If the caller was cancelled, its response may still arrive. No other caller may receive it."""
+        """Frees the connection for the next request.
+
+        If the caller was cancelled, its response may still arrive. The connection is closed, so that no other caller
+        receives that response.
+        """
         if self._response is not None and (not self._response.done() or self._response.cancelled()):
             self.close()
         self._response = None
@@ -134,11 +141,11 @@ class EngineConnection(asyncio.Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineAddress:
-    """Host and port of the engine."""
+    """The address of the engine."""
 
     host: str
     port: int
-    secure: bool = False
+    uses_tls: bool = False
 
     @classmethod
     def parse(cls, url: str) -> "EngineAddress":
@@ -148,43 +155,50 @@ class EngineAddress:
         except ValueError as error:
             raise InvalidEngineUrl(f"{url!r} is not the URL of an engine: {error}") from error
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path.strip("/") or parts.query:
-            raise InvalidEngineUrl(f"{url!r} is not the URL of an engine: http://HOST:PORT is")
-        return cls(host=parts.hostname, port=port, secure=parts.scheme == "https")
+            raise InvalidEngineUrl(f"{url!r} is not the URL of an engine; write http://HOST:PORT")
+        return cls(host=parts.hostname, port=port, uses_tls=parts.scheme == "https")
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class EngineClient:
-    """Sends each request once. A request that may have reached the engine is never repeated."""
+    """Sends requests to the engine, each of them once.
+
+    A failed request is never repeated, because the engine may have executed it.
+    """
 
     def __init__(
-        self, url: str, *, connections: int = 64, connect_seconds: float = 5.0, response_seconds: float = 60.0
+        self, url: str, *, max_connections: int = 64, connect_seconds: float = 5.0, response_seconds: float = 60.0
     ) -> None:
         self.address = EngineAddress.parse(url)
         self._connect_seconds, self._response_seconds = connect_seconds, response_seconds
-        self._free_connections = asyncio.Semaphore(connections)
-        self._idle: list[EngineConnection] = []
+        self._free_connections = asyncio.Semaphore(max_connections)
+        self._idle_connections: list[EngineConnection] = []
 
     async def post(self, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> HttpResponse:
-        """Writes its own content-length: exactly the body that was checked is sent, however the client sent it."""
-        request = (self._head(headers, len(body)), body)
+        """Sends a request and returns the response. Raises EngineUnreachable.
+
+        The header content-length is computed from `body`: the engine receives exactly the body that the gate checked.
+        """
+        request = (self._request_head(headers, len(body)), body)
         async with self._free_connections:
-            connection = self._idle_connection() or await self._connect()
+            connection = self._find_idle_connection() or await self._connect()
             response = await connection.send(request, self._response_seconds)
-            if connection.usable:
-                self._idle.append(connection)
+            if connection.is_usable:
+                self._idle_connections.append(connection)
             else:
                 connection.close()
         return response
 
     def close(self) -> None:
-        while self._idle:
-            self._idle.pop().close()
+        while self._idle_connections:
+            self._idle_connections.pop().close()
 
-    def _idle_connection(self) -> EngineConnection | None:
-        while self._idle:
-            if (connection := self._idle.pop()).usable:
+    def _find_idle_connection(self) -> EngineConnection | None:
+        while self._idle_connections:
+            connection = self._idle_connections.pop()
+            if connection.is_usable:
                 return connection
         return None
 
@@ -193,24 +207,30 @@ class EngineClient:
         try:
             async with asyncio.timeout(self._connect_seconds):
                 _, connection = await loop.create_connection(
-                    EngineConnection, address.host, address.port, ssl=address.secure or None
+                    EngineConnection, address.host, address.port, ssl=address.uses_tls or None
                 )
         except (OSError, TimeoutError) as error:
-            raise EngineUnreachable(f"{address} cannot be reached: {error or 'timed out'}", sent=False) from error
+            raise EngineUnreachable(
+                f"{address} cannot be reached: {error or 'timed out'}", may_be_executed=False
+            ) from error
         return connection
 
-    def _head(self, headers: Iterable[tuple[bytes, bytes]], length: int) -> bytes:
-        lines = [b"POST / HTTP/1.1\r\nhost: %s\r\ncontent-length: %d\r\n" % (str(self.address).encode(), length)]
+    def _request_head(self, headers: Iterable[tuple[bytes, bytes]], body_length: int) -> bytes:
+        lines = [b"POST / HTTP/1.1\r\nhost: %s\r\ncontent-length: %d\r\n" % (str(self.address).encode(), body_length)]
         lines += [b"%s: %s\r\n" % header for header in headers]
         return b"".join((*lines, b"\r\n"))
 
 
 async def forward(request: HttpRequest, engine: EngineClient) -> HttpResponse:
-    return await engine.post([header for header in request.headers if header[0] in FORWARDED_HEADERS], request.body)
+    headers = [header for header in request.headers if header[0] in FORWARDED_HEADERS]
+    return await engine.post(headers, request.body)
 
 
 def gate_headers(region: str, operation: str) -> Headers:
-    """Engines check no signature, but some of them read the region from it or require a date."""
+    """Returns the headers of a request that the gate itself makes.
+
+    Engines do not verify the signature, but some of them read the region from it or require a date.
+    """
     scope = f"keyfence-gate/20120810/{region}/dynamodb/aws4_request"
     return [
         (b"content-type", b"application/x-amz-json-1.0"),

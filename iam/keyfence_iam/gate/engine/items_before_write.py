@@ -17,28 +17,34 @@ ItemsBefore = Mapping[ItemIdentity, Item]
 
 
 class ItemReader:
-    """Reads items with strong consistency. A read that the engine rejects finds nothing: the write will fail too."""
+    """Reads items with strong consistency.
+
+    If the engine rejects the read, no items are returned: the engine will reject the write too.
+    """
 
     def __init__(self, engine: EngineClient, region: str) -> None:
         self._engine, self._headers = engine, gate_headers(region, "BatchGetItem")
 
     async def read(self, keys: Iterable[ItemKey]) -> ItemsBefore:
-        distinct, found = list({key.identity: key for key in keys}.values()), dict[ItemIdentity, Item]()
-        for start in range(0, len(distinct), MAX_BATCH_GET_KEYS):
-            batch = distinct[start : start + MAX_BATCH_GET_KEYS]
+        distinct_keys = list({key.identity: key for key in keys}.values())
+        items: dict[ItemIdentity, Item] = {}
+        for start in range(0, len(distinct_keys), MAX_BATCH_GET_KEYS):
+            batch = distinct_keys[start : start + MAX_BATCH_GET_KEYS]
             schemas = {key.table: key.schema for key in batch}
             for table, item in await self._batch_get(_request_items(batch)):
-                found[table, schemas[table].key_bytes(item)] = item
-        return found
+                items[table, schemas[table].key_bytes(item)] = item
+        return items
 
     async def _batch_get(self, request_items: Mapping[str, Any]) -> list[tuple[str, Item]]:
-        found: list[tuple[str, Item]] = []
+        """Returns the items that exist, each with the name of its table. Repeats the call for unprocessed keys."""
+        tables_and_items: list[tuple[str, Item]] = []
         while request_items:
             response = await self._engine.post(self._headers, orjson.dumps({"RequestItems": request_items}))
             content = orjson.loads(response.body) if response.status == 200 else {}
-            found += [(table, item) for table, items in (content.get("Responses") or {}).items() for item in items]
+            for table, items in (content.get("Responses") or {}).items():
+                tables_and_items += [(table, item) for item in items]
             request_items = content.get("UnprocessedKeys") or {}
-        return found
+        return tables_and_items
 
 
 def _request_items(keys: Iterable[ItemKey]) -> dict[str, Any]:

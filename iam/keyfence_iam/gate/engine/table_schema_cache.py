@@ -11,11 +11,11 @@ from keyfence_iam.dynamodb.table_schema import TableSchema
 from keyfence_iam.gate.engine.engine_client import EngineClient, EngineUnreachable, gate_headers
 
 MAX_SCHEMA_AGE_SECONDS = 30.0
-"""A table may also be changed on the engine directly, without the gate."""
+"""After this time a schema is read again, because a table can be changed on the engine without the gate."""
 
 
 class TableSchemaCache:
-    """Schemas from DescribeTable. A missing table is not cached: it is found as soon as it exists."""
+    """Caches the schemas of tables. A missing table is not cached, so that it is found as soon as it exists."""
 
     def __init__(self, engine: EngineClient, region: str, now: Callable[[], float] = time.monotonic) -> None:
         self._engine, self._headers, self._now = engine, gate_headers(region, "DescribeTable"), now
@@ -25,22 +25,30 @@ class TableSchemaCache:
 
     @property
     def cached(self) -> Mapping[str, TableSchema]:
+        """The cached schemas by table name."""
         if self._now() >= self._expires_at:
             self.clear()
         return self._schemas
 
     def clear(self) -> None:
-        """Also a response that is still on its way is not cached: it may describe the table before a change."""
+        """Empties the cache. A pending response is not cached either: it may describe a table before a change."""
         self._schemas, self._pending = {}, {}
         self._expires_at = self._now() + MAX_SCHEMA_AGE_SECONDS
 
     async def find(self, tables: Iterable[str]) -> Mapping[str, TableSchema]:
-        """Returns the schemas of those tables that exist. Raises UnsupportedRequest or EngineUnreachable."""
-        found = {table: self.cached.get(table) or await self._find_one(table) for table in tables}
-        return {table: schema for table, schema in found.items() if schema is not None}
+        """Returns the schemas of these tables, without the tables that do not exist.
+
+        Raises UnsupportedRequest for a table whose partition key is not a string, and EngineUnreachable.
+        """
+        schemas = {table: self.cached.get(table) or await self._find_one(table) for table in tables}
+        return {table: schema for table, schema in schemas.items() if schema is not None}
 
     async def _find_one(self, table: str) -> TableSchema | None:
-        """Simultaneous callers share one request, which continues if one of them is cancelled."""
+        """Reads a schema from the engine.
+
+        Callers that need the same schema at the same time share one request. The request continues if a caller is
+        cancelled.
+        """
         if table not in self._pending:
             self._pending[table] = asyncio.create_task(self._describe(table, self._schemas, self._pending))
         return await asyncio.shield(self._pending[table])
@@ -48,28 +56,31 @@ class TableSchemaCache:
     async def _describe(
         self, table: str, schemas: dict[str, TableSchema], pending: dict[str, asyncio.Task[TableSchema | None]]
     ) -> TableSchema | None:
-        """Writes into the dictionaries of the time when it began; `clear` has replaced them in the meantime."""
+        """Reads a schema and stores it in `schemas`.
+
+        If `clear` was called since, `schemas` is no longer the dictionary of the cache, and the schema is not cached.
+        """
         try:
-            schema = await self._request(table)
+            schema = await self._request_schema(table)
         finally:
             del pending[table]
         if schema is not None:
             schemas[table] = schema
         return schema
 
-    async def _request(self, table: str) -> TableSchema | None:
+    async def _request_schema(self, table: str) -> TableSchema | None:
         response = await self._engine.post(self._headers, orjson.dumps({"TableName": table}))
-        content = _content(response.body)
+        content = _json_object(response.body)
         if response.status == 200:
             return TableSchema.from_description(content.get("Table"))
         if str(content.get("__type", "")).endswith("ResourceNotFoundException"):
             return None
-        raise EngineUnreachable(f"it does not describe the table: HTTP {response.status}", sent=False)
+        raise EngineUnreachable(f"DescribeTable of {table} failed with HTTP {response.status}", may_be_executed=False)
 
 
-def _content(body: bytes) -> Mapping[str, Any]:
+def _json_object(body: bytes) -> Mapping[str, Any]:
     try:
         content = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise EngineUnreachable("its description of a table is not JSON", sent=False) from error
+        raise EngineUnreachable("the response of DescribeTable is not JSON", may_be_executed=False) from error
     return content if isinstance(content, dict) else {}

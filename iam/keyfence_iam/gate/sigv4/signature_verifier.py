@@ -57,7 +57,7 @@ class SignatureVerifier:
         )
         _reject_unsigned_headers(headers, authorization)
         session = self._session(authorization.access_key, _text(headers, b"x-amz-security-token"), service)
-        if session.expired(now):
+        if session.is_expired(now):
             raise SignatureError(EXPIRED, "The security token included in the request is expired")
         if not hmac.compare_digest(self._signature(request, headers, authorization), authorization.signature.encode()):
             raise SignatureError(BAD_SIGNATURE, MISMATCH)
@@ -85,7 +85,7 @@ class SignatureVerifier:
         return hmac.digest(key, text.encode(), "sha256").hex().encode()
 
     def _derive_signing_key(self, access_key: str, day: str, region: str, service: str) -> bytes:
-        return signing_key(self._sessions.secret_of(access_key), day, region, service)
+        return signing_key(self._sessions.secret_key_of(access_key), day, region, service)
 
 
 def signing_key(secret: str, day: str, region: str, service: str) -> bytes:

@@ -72,11 +72,11 @@ def client(service: str, gate: Gate, issued: IssuedSession | dict[str, str]) -> 
 def test_each_role_of_a_directory_has_its_policies(directory: Path) -> None:
     account = read(directory)
     assert set(account.roles) == {"shop", "customer.v1"}
-    customer = account.role("customer.v1")
+    customer = account.get_role("customer.v1")
     assert customer.arn == f"arn:aws:iam::{ACCOUNT}:role/customer.v1"
     assert (len(customer.policies), len(customer.boundary or ())) == (1, 1)
     assert customer.boundary_arn == f"arn:aws:iam::{ACCOUNT}:policy/customer.v1-boundary"
-    assert account.role("shop").boundary is None
+    assert account.get_role("shop").boundary is None
 
 
 def test_rendered_policies_make_the_same_account_as_the_definitions(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_file_that_is_no_policy_is_named(directory: Path) -> None:
 
 def test_an_unknown_role_is_named_with_those_that_exist(directory: Path) -> None:
     with pytest.raises(NoSuchRole, match=r"'custommer'; it has customer\.v1, shop"):
-        read(directory).role("custommer")
+        read(directory).get_role("custommer")
 
 
 async def test_a_gate_enforces_any_roles_before_any_table(directory: Path) -> None:
@@ -112,7 +112,7 @@ async def test_a_gate_enforces_any_roles_before_any_table(directory: Path) -> No
             shop = gate.sessions.issue_service_session("shop")
             assumed = await asyncio.to_thread(
                 client("sts", gate, shop).assume_role,
-                RoleArn=gate.account.role("customer.v1").arn,
+                RoleArn=gate.account.get_role("customer.v1").arn,
                 RoleSessionName="acme",
                 Tags=[{"Key": "customer", "Value": "acme"}],
             )

@@ -40,21 +40,21 @@ def context(session: Session) -> dict[str, object]:
 def test_the_account_has_every_role_that_is_deployed() -> None:
     account = Account.from_definitions(ROLES, Deployment(account="111122223333", role_prefix="prod-"))
     assert set(account.roles) == {f"prod-{name}" for name in ROLES}
-    assert account.role("tenant-read") is account.role("prod-tenant-read")
-    assert account.role("tenant-read").arn == "arn:aws:iam::111122223333:role/prod-tenant-read"
+    assert account.get_role("tenant-read") is account.get_role("prod-tenant-read")
+    assert account.get_role("tenant-read").arn == "arn:aws:iam::111122223333:role/prod-tenant-read"
 
 
 @pytest.mark.parametrize("name", sorted(ROLES))
 def test_a_role_has_the_policies_that_are_deployed(name: str) -> None:
     deployment, definition = Deployment(table="other"), ROLES[name]
-    role = Account.from_definitions(ROLES, deployment).role(name)
+    role = Account.from_definitions(ROLES, deployment).get_role(name)
     assert (role.policies, role.trust) == ((definition.identity(deployment),), definition.trust(deployment))
     assert role.max_session_seconds == definition.max_session_seconds
 
 
 def test_an_unknown_role_is_named_in_the_error() -> None:
     with pytest.raises(NoSuchRole, match="'tenant-raed'; it has keyfence-control-plane"):
-        Account.from_definitions(ROLES, Deployment()).role("tenant-raed")
+        Account.from_definitions(ROLES, Deployment()).get_role("tenant-raed")
 
 
 def test_role_ids_look_like_those_of_aws_and_are_stable() -> None:
@@ -102,7 +102,7 @@ def test_another_process_with_the_same_key_accepts_the_session_and_one_with_anot
     issued = of_roles(*roles).issue_service_session("porter")
     access_key, token = issued.credentials.access_key, issued.credentials.token or ""
     assert of_roles(*roles).get(access_key, token) == issued.session
-    assert of_roles(*roles).secret_of(access_key) == issued.credentials.secret_key
+    assert of_roles(*roles).secret_key_of(access_key) == issued.credentials.secret_key
     with pytest.raises(InvalidSessionToken):
         SessionIssuer(of_roles(*roles).account, b"x" * 32).get(access_key, token)
 
@@ -115,7 +115,7 @@ def test_a_new_policy_of_the_role_applies_to_live_sessions() -> None:
     one.replace_account(before.with_policy("reader", deny("*")))
     again = one.get(issued.credentials.access_key, issued.credentials.token or "")
     assert isinstance(evaluate(again.policies_for(), READ, again.principal), Denied)
-    assert len(before.role("reader").policies) == 1
+    assert len(before.get_role("reader").policies) == 1
 
 
 def test_a_recreated_role_does_not_get_the_sessions_of_the_old_one() -> None:
@@ -154,6 +154,6 @@ def test_a_service_session_lasts_as_long_as_its_role_allows() -> None:
     clock = Times()
     session = of_roles(porter(max_session_seconds=7200), clock=clock).issue_service_session("porter").session
     clock.advance(7199)
-    assert not session.expired(clock.now)
+    assert not session.is_expired(clock.now)
     clock.advance(1)
-    assert session.expired(clock.now)
+    assert session.is_expired(clock.now)

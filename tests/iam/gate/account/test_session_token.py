@@ -18,7 +18,7 @@ from keyfence_iam.gate.account.session_token import (
     TokenTooLarge,
     is_access_key,
     new_access_key,
-    secret_for,
+    secret_key_for,
 )
 
 ISSUED = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
@@ -121,9 +121,9 @@ def test_access_keys_look_like_those_of_aws_and_secrets_are_derived_from_them() 
     assert one != other
     assert is_access_key(one)
     assert len(one) == 20
-    assert secret_for(b"s" * 64, one) == secret_for(b"s" * 64, one) != secret_for(b"s" * 64, other)
-    assert secret_for(b"s" * 64, one) != secret_for(b"t" * 64, one)
-    assert len(secret_for(b"s" * 64, one)) == 40
+    assert secret_key_for(b"s" * 64, one) == secret_key_for(b"s" * 64, one) != secret_key_for(b"s" * 64, other)
+    assert secret_key_for(b"s" * 64, one) != secret_key_for(b"t" * 64, one)
+    assert len(secret_key_for(b"s" * 64, one)) == 40
 
 
 @pytest.mark.parametrize("key", [b"", b"k" * 31, b"k" * 33])

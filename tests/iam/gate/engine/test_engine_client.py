@@ -111,7 +111,7 @@ async def test_an_incomplete_response_is_an_error_and_the_request_is_not_repeate
         with pytest.raises(EngineUnreachable) as lost:
             await engine_client.post(HEADERS, BODY)
         engine_client.close()
-    assert lost.value.sent
+    assert lost.value.may_be_executed
     assert len(engine.requests) == 1
 
 
@@ -132,7 +132,7 @@ async def test_the_response_for_a_cancelled_caller_reaches_nobody_else() -> None
         engine,
         url,
     ):
-        engine_client = EngineClient(url, connections=1)
+        engine_client = EngineClient(url, max_connections=1)
         await engine_client.post(HEADERS, b"first")
         waiting = asyncio.create_task(engine_client.post(HEADERS, b"late"))
         await asyncio.sleep(0)
@@ -157,12 +157,12 @@ async def test_an_engine_that_cannot_be_reached_was_not_called() -> None:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
     with pytest.raises(EngineUnreachable, match="cannot be reached") as lost:
         await EngineClient(url).post(HEADERS, BODY)
-    assert not lost.value.sent
+    assert not lost.value.may_be_executed
 
 
 async def test_the_number_of_connections_is_bounded() -> None:
     async with scripted() as (engine, url):
-        engine_client = EngineClient(url, connections=3)
+        engine_client = EngineClient(url, max_connections=3)
         await asyncio.gather(*(engine_client.post(HEADERS, BODY) for _ in range(30)))
         engine_client.close()
     assert engine.connections <= 3
@@ -180,5 +180,5 @@ def test_an_invalid_engine_url_is_rejected(url: str) -> None:
 
 def test_the_default_ports_are_those_of_the_scheme() -> None:
     assert EngineAddress.parse("http://engine") == EngineAddress(host="engine", port=80)
-    assert EngineAddress.parse("https://engine/") == EngineAddress(host="engine", port=443, secure=True)
+    assert EngineAddress.parse("https://engine/") == EngineAddress(host="engine", port=443, uses_tls=True)
     assert str(EngineAddress.parse("http://[::1]:8000")) == "[::1]:8000"

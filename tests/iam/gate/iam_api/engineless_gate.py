@@ -32,7 +32,7 @@ def gate(**options: Any) -> Iterator[Gate]:
 
 
 def assumed_credentials(gate: Gate, role: str, by: str = "service-base", **tags: str) -> Credentials:
-    arn = gate.account.role(role).arn
+    arn = gate.account.get_role(role).arn
     assumption = AssumeRoleRequest(role_arn=arn, session_name="tester", tags=tags)
     return assume_role(assumption, gate.sessions.issue_service_session(by).session, gate.sessions).credentials
 

@@ -76,7 +76,7 @@ def test_a_missing_policy_cannot_be_deleted(fresh_gate: Gate) -> None:
 
 @pytest.mark.parametrize("name", [READ, f"{READ}-boundary", "tenant-read", ""])
 def test_the_deployed_policy_has_no_name_by_which_it_could_be_replaced_or_deleted(fresh_gate: Gate, name: str) -> None:
-    iam, before = suspender(fresh_gate), fresh_gate.account.role("tenant-read").policies
+    iam, before = suspender(fresh_gate), fresh_gate.account.get_role("tenant-read").policies
     if name:
         put(iam, name=name)
         iam.delete_role_policy(RoleName=READ, PolicyName=name)
@@ -85,7 +85,7 @@ def test_the_deployed_policy_has_no_name_by_which_it_could_be_replaced_or_delete
     else:
         with refused("ValidationError", 400, "policyName"):
             put(iam, name=name)
-    assert fresh_gate.account.role("tenant-read").policies == before
+    assert fresh_gate.account.get_role("tenant-read").policies == before
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_missing_parameters_are_reported(fresh_gate: Gate) -> None:
 
 def test_the_policies_of_a_role_have_10240_characters_together_without_white_space(fresh_gate: Gate) -> None:
     iam = suspender(fresh_gate)
-    room = MAX_INLINE_SIZE - fresh_gate.account.role("tenant-read").inline_size
+    room = MAX_INLINE_SIZE - fresh_gate.account.get_role("tenant-read").inline_size
     put(iam, name="one", document=filled(room - 1000))
     put(iam, name="two", document=filled(1000))
     with refused("LimitExceeded", 409, f"Maximum policy size of 10240 bytes exceeded for role {READ}"):
@@ -165,7 +165,9 @@ def test_a_tenant_is_denied_and_the_denial_is_logged(fresh_gate: Gate, role: str
 def test_a_role_without_its_boundary_can_be_read_but_not_changed(fresh_gate: Gate, other: str | None) -> None:
     put(suspender(fresh_gate))
     arn = other and Deployment().boundary_arn(other)
-    fresh_gate.account = fresh_gate.account.with_role(replace(fresh_gate.account.role("tenant-read"), boundary_arn=arn))
+    fresh_gate.account = fresh_gate.account.with_role(
+        replace(fresh_gate.account.get_role("tenant-read"), boundary_arn=arn)
+    )
     with refused("AccessDenied", 403):
         put(suspender(fresh_gate), document=DENY.replace("Deny", "Allow"))
     with refused("AccessDenied", 403):

@@ -120,7 +120,7 @@ def process(gate: Gate, role: str) -> Caller:
 
 def unfenced(gate: Gate) -> Caller:
     """Returns a caller that may do everything, unlike any deployed role."""
-    role = replace(gate.account.role("provisioner"), policies=(EVERYTHING,))
+    role = replace(gate.account.get_role("provisioner"), policies=(EVERYTHING,))
     gate.account = gate.account.with_role(role)
     return process(gate, "provisioner")
 
