@@ -1,4 +1,4 @@
-"""Dataclasses to DynamoDB items and back; the key and the expiry of an item."""
+"""Converts dataclasses to DynamoDB items and back; reads the key and the expiry of an item."""
 
 import time
 import types
@@ -14,22 +14,29 @@ from keyfence.errors import BadInput
 from keyfence.store.timestamps import timestamp_text
 
 AttributeValue = dict[str, Any]
+"""A value as DynamoDB's JSON has it, such as {"S": "text"}."""
 Item = dict[str, AttributeValue]
+"""The attributes of an item, by name."""
+Decoder = Callable[[AttributeValue], Any]
 M = TypeVar("M")
 
-TTL = "ttl"
+TTL_ATTRIBUTE = "ttl"
+"""The time to live: when DynamoDB may delete the item, in seconds since 1970."""
 _MIN_EXPONENT, _MAX_EXPONENT = -130, 125
-_EXACT = Context(prec=38, Emin=-999, Emax=999, traps=[InvalidOperation, Overflow, Underflow, Inexact, Rounded])
+"""The limits of DynamoDB's numbers."""
+_EXACT_CONTEXT = Context(prec=38, Emin=-999, Emax=999, traps=[InvalidOperation, Overflow, Underflow, Inexact, Rounded])
+"""Raises an error instead of rounding. 38 digits are DynamoDB's limit."""
 
 
 @cache
 def attribute_name(name: str) -> str:
-    """Returns the name of a field's attribute: `createdAt` for `created_at`."""
+    """Returns the attribute name of a field: `createdAt` for `created_at`."""
     first, *rest = name.split("_")
     return first + "".join(part.title() for part in rest)
 
 
 def encode(value: object) -> AttributeValue:  # noqa: PLR0911  (one line for each type of value)
+    """Returns a Python value as DynamoDB stores it. Raises TypeError for a type that cannot be stored."""
     match value:
         case None:
             return {"NULL": True}
@@ -38,7 +45,7 @@ def encode(value: object) -> AttributeValue:  # noqa: PLR0911  (one line for eac
         case str():
             return {"S": str(value)}
         case int() | Decimal():
-            return {"N": _number(value)}
+            return {"N": _number_text(value)}
         case datetime():
             return {"S": timestamp_text(value)}
         case date():
@@ -46,79 +53,84 @@ def encode(value: object) -> AttributeValue:  # noqa: PLR0911  (one line for eac
         case frozenset():
             return {"SS": sorted(value)}
         case tuple() | list():
-            return {"L": [encode(part) for part in value]}
+            return {"L": [encode(element) for element in value]}
         case Mapping():
-            return {"M": {str(key): encode(part) for key, part in value.items()}}
+            return {"M": {str(key): encode(element) for key, element in value.items()}}
     if is_dataclass(value):
         return {"M": encode_model(value)}
     raise TypeError(f"cannot store a {type(value).__name__}")
 
 
 def encode_model(model: object) -> Item:
-    """Returns the attributes of a dataclass, without those that are None or an empty set (which DynamoDB lacks)."""
-    kind: Any = type(model)
+    """Returns the attributes of a dataclass. Fields that are None or an empty set have no attribute: DynamoDB has no
+    empty sets."""
+    model_type: Any = type(model)
     return {
         name: encode(value)
-        for field, name in _names(kind)
+        for field, name in _attribute_names(model_type)
         if (value := getattr(model, field)) is not None and value != frozenset()
     }
 
 
 def decode_model(model: type[M], item: Mapping[str, AttributeValue]) -> M:
-    kind: Any = model
-    return model(**{field: read(item[name]) for field, name, read in _readers(kind) if name in item})
+    model_type: Any = model
+    decoders = _field_decoders(model_type)
+    return model(**{field: decode(item[name]) for field, name, decode in decoders if name in item})
 
 
 @cache
-def _names(model: Any) -> tuple[tuple[str, str], ...]:
+def _attribute_names(model: Any) -> tuple[tuple[str, str], ...]:
+    """Returns the name of each field with the name of its attribute."""
     return tuple((field.name, attribute_name(field.name)) for field in fields(model))
 
 
 @cache
-def _readers(model: Any) -> tuple[tuple[str, str, Callable[[AttributeValue], Any]], ...]:
+def _field_decoders(model: Any) -> tuple[tuple[str, str, Decoder], ...]:
+    """Returns the name of each field with the name and the decoder of its attribute."""
     hints = get_type_hints(model)
     for field in fields(model):
-        if not _survives_absence(hints[field.name], field):
-            raise TypeError(
-                f"{model.__name__}.{field.name} may be absent and so needs None or an empty set as its default"
-            )
-    return tuple((name, attribute, _reader(hints[name])) for name, attribute in _names(model))
+        if _may_be_absent(hints[field.name]) and not has_empty_default(field):
+            raise TypeError(f"{model.__name__}.{field.name} may be absent; give it the default None or an empty set")
+    return tuple((name, attribute, _decoder(hints[name])) for name, attribute in _attribute_names(model))
 
 
-def _survives_absence(hint: Any, field: Field[Any]) -> bool:
-    """Whether a value that is stored as no attribute (None or an empty set) is also the default that is read back."""
-    if type(None) not in get_args(hint) and get_origin(hint) is not frozenset:
-        return True
+def _may_be_absent(hint: Any) -> bool:
+    """Whether a value of this type can be None or an empty set, which are stored as no attribute."""
+    return type(None) in get_args(hint) or get_origin(hint) is frozenset
+
+
+def has_empty_default(field: Field[Any]) -> bool:
+    """Whether the default of a field is None or an empty set: the value that an absent attribute stands for."""
     default = field.default if field.default_factory is MISSING else field.default_factory()
     return default is None or default == frozenset()
 
 
-def _reader(hint: Any) -> Callable[[AttributeValue], Any]:
+def _decoder(hint: Any) -> Decoder:
     if isinstance(hint, NewType):
-        return _reader(hint.__supertype__)
+        return _decoder(hint.__supertype__)
     origin, args = get_origin(hint), get_args(hint)
     if origin in {Union, types.UnionType}:
-        return _reader(next(arg for arg in args if arg is not type(None)))
+        return _decoder(next(arg for arg in args if arg is not type(None)))
     if origin is frozenset:
         return lambda value: frozenset(value["SS"])
     if origin is tuple:
-        part = _reader(_never_none(args[0]))
-        return lambda value: tuple(part(element) for element in value["L"])
+        decode_element = _decoder(_checked_element_type(args[0]))
+        return lambda value: tuple(decode_element(element) for element in value["L"])
     if origin is not None and issubclass(origin, Mapping):
-        read = _reader(_never_none(args[1]))
-        return lambda value: {key: read(element) for key, element in value["M"].items()}
-    return _scalar(hint)
+        decode_element = _decoder(_checked_element_type(args[1]))
+        return lambda value: {key: decode_element(element) for key, element in value["M"].items()}
+    return _scalar_decoder(hint)
 
 
-def _never_none(hint: Any) -> Any:
+def _checked_element_type(hint: Any) -> Any:
     if type(None) in get_args(hint):
         raise TypeError(f"the elements of a list or a map cannot be None: {hint}")
     return hint
 
 
-def _scalar(hint: Any) -> Callable[[AttributeValue], Any]:
-    if hint in _SCALARS:
-        return _SCALARS[hint]
+def _scalar_decoder(hint: Any) -> Decoder:
+    if hint in _SCALAR_DECODERS:
+        return _SCALAR_DECODERS[hint]
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return lambda value: hint(value["S"])
     if isinstance(hint, type) and is_dataclass(hint):
@@ -126,23 +138,19 @@ def _scalar(hint: Any) -> Callable[[AttributeValue], Any]:
     raise TypeError(f"cannot decode a {hint}")
 
 
-def _instant(value: AttributeValue) -> datetime:
-    return datetime.fromisoformat(value["S"])
-
-
-_SCALARS: Mapping[Any, Callable[[AttributeValue], Any]] = {
+_SCALAR_DECODERS: Mapping[Any, Decoder] = {
     str: lambda value: value["S"],
     int: lambda value: int(value["N"]),
     bool: lambda value: value["BOOL"],
     Decimal: lambda value: Decimal(value["N"]),
-    datetime: _instant,
+    datetime: lambda value: datetime.fromisoformat(value["S"]),
     date: lambda value: date.fromisoformat(value["S"]),
 }
 
 
-def _number(value: int | Decimal) -> str:
+def _number_text(value: int | Decimal) -> str:
     try:
-        exact = _EXACT.create_decimal(value)
+        exact = _EXACT_CONTEXT.create_decimal(value)
     except DecimalException:
         exact = Decimal("NaN")
     if not exact.is_finite() or (exact and not _MIN_EXPONENT <= exact.adjusted() <= _MAX_EXPONENT):
@@ -151,8 +159,9 @@ def _number(value: int | Decimal) -> str:
 
 
 def amount_text(amount: Decimal) -> str:
-    """Returns an amount with two decimals, or with more if it has more. Equal amounts have equal texts, although
-    DynamoDB stores no trailing zeros and returns 10 for 10.00."""
+    """Returns an amount as text with two decimals, or more if the amount has more.
+
+    DynamoDB stores no trailing zeros and returns 10 for 10.00. Both have the text 10.00."""
     integer, _, decimals = format(amount, "f").partition(".")
     return f"{integer}.{decimals.rstrip('0'):0<2}"
 
@@ -163,4 +172,5 @@ def item_key(item: Item) -> tuple[str, str]:
 
 
 def has_expired(item: Item, clock: Callable[[], float] = time.time) -> bool:
-    return TTL in item and float(item[TTL]["N"]) <= clock()
+    """Whether the time to live of an item is over. DynamoDB deletes such an item some time later."""
+    return TTL_ATTRIBUTE in item and float(item[TTL_ATTRIBUTE]["N"]) <= clock()

@@ -1,4 +1,4 @@
-"""Key templates such as 'USER#{user_id}', the escaping of values in keys, and paths in keys."""
+"""Key templates such as 'USER#{user_id}', and how values and paths are written into keys."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,58 +11,65 @@ from keyfence.store.timestamps import timestamp_text
 from keyfence.validation import checked_line
 
 MAX_PATH_NAME_LENGTH = 200
+"""In characters, for each name of a path."""
 MAX_PATH_BYTES = 1_000
-"""A sort key has 1,024 bytes; this leaves room for the tag before the path."""
+"""For a whole path, escaped. A sort key has at most 1,024 bytes, and a tag comes before the path."""
 
-# All characters up to '%' are escaped, not only '#' and '%'. Escapes then have the order of the characters, they sort
-# before all unescaped text, and the '#' that ends a value sorts before everything that can continue the value.
-_UNSAFE = re.compile(r"[\x00-%\x7f]")
+# '#' separates values, and '%' begins an escape. All characters up to '%' are escaped, so that escaped texts sort like
+# the original texts: an escape sorts before every unescaped character, and '#' sorts before everything that can follow
+# in a longer value.
+_ESCAPED_CHARACTERS = re.compile(r"[\x00-%\x7f]")
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _FIELD = re.compile(r"(?P<tag>[a-z]?)\{(?P<name>[a-z_]+)(?::(?P<spec>[a-z0-9.]+))?\}")
 _BUCKET_LENGTHS = {"month": 7, "day": 10}
-_PATH = "path"
-_WIDTH = re.compile(r"0(?P<width>[1-9][0-9]*)(?:d|\.(?P<places>[1-9][0-9]*)f)")
+"""How many characters of a timestamp are its month or its day."""
+_PATH_SPEC = "path"
+_NUMBER_SPEC = re.compile(r"0(?P<width>[1-9][0-9]*)(?:d|\.(?P<places>[1-9][0-9]*)f)")
 
 KeyPath = tuple[str, ...]
+"""Names from a root downwards, such as the categories above a product. In a key they are joined by '#'."""
 
 
 def escape(text: str) -> str:
-    """Returns the text as it is written into keys: reversible, in the same order, and without '#'."""
+    """Returns a text as it is written into keys. Escaped texts have no '#', and sort like the original texts."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise BadInput("the text contains half a character (a lone surrogate)") from None
-    return _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", text)
+        raise BadInput("the text contains a lone surrogate, which is half of a character; remove it") from None
+    return _ESCAPED_CHARACTERS.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
 
 class BadTemplate(ValueError):
-    """A key template was declared that could render two different values to the same key."""
+    """A key template that is not well formed, or with which different values could have the same key."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyField:
-    """A field in a template. `spec` is the width of a number, the bucket of a time or 'path'; `tag` comes before it."""
+    """A field in a template, such as {price:010.2f} or v{revision:04d}."""
 
     name: str
     spec: str = ""
+    """The width of a number ('05d', '010.2f'), the time bucket of a time ('day', 'month'), 'path', or nothing."""
     tag: str = ""
+    """A letter before the value, such as the 'v' of a revision."""
 
     def render(self, value: object) -> str:
-        return self.tag + _render(self.name, self.spec, value)
+        return self.tag + _render_value(self.name, self.spec, value)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyTemplate:
-    """A parsed template: tags and fields, joined by '#'."""
+    """A parsed template: segments that are joined by '#'. A segment is a constant text, called a tag, or a field."""
 
     text: str
     segments: tuple[str | KeyField, ...]
     fields: tuple[str, ...]
+    """The names of the fields."""
 
     @classmethod
     def parse(cls, text: str) -> "KeyTemplate":
-        segments = tuple(_segment(part, text) for part in text.split("#"))
-        if any(isinstance(segment, KeyField) and segment.spec == _PATH for segment in segments[:-1]):
+        segments = tuple(_parse_segment(segment, text) for segment in text.split("#"))
+        if any(isinstance(segment, KeyField) and segment.spec == _PATH_SPEC for segment in segments[:-1]):
             raise BadTemplate(f"{text!r} continues after a path; a path must be the last field")
         return cls(text, segments, tuple(segment.name for segment in segments if isinstance(segment, KeyField)))
 
@@ -72,16 +79,18 @@ class KeyTemplate:
         )
 
 
-def _segment(part: str, template: str) -> str | KeyField:
-    if _TAG.fullmatch(part):
-        return part
-    match = _FIELD.fullmatch(part)
-    if match and (match["spec"] in {None, _PATH, *_BUCKET_LENGTHS} or _WIDTH.fullmatch(match["spec"])):
+def _parse_segment(segment: str, template: str) -> str | KeyField:
+    if _TAG.fullmatch(segment):
+        return segment
+    match = _FIELD.fullmatch(segment)
+    if match and (match["spec"] in {None, _PATH_SPEC, *_BUCKET_LENGTHS} or _NUMBER_SPEC.fullmatch(match["spec"])):
         return KeyField(match["name"], match["spec"] or "", match["tag"])
-    raise BadTemplate(f"{part!r} in {template!r} is neither a tag nor a field; write TAG, {{field}} or {{number:05d}}")
+    raise BadTemplate(
+        f"{segment!r} in {template!r} is neither a tag nor a field; write TAG, {{field}} or {{number:05d}}"
+    )
 
 
-def _render(name: str, spec: str, value: object) -> str:
+def _render_value(name: str, spec: str, value: object) -> str:
     match value:
         case bool():
             raise TypeError(f"{name}: a key cannot contain a bool")
@@ -90,28 +99,29 @@ def _render(name: str, spec: str, value: object) -> str:
         case date():
             return value.isoformat()[: _BUCKET_LENGTHS.get(spec)]
         case int() | Decimal():
-            return _number(name, spec, value)
+            return _render_number(name, spec, value)
         case str():
-            return _text(name, value)
-        case tuple() if value and spec == _PATH:
-            return "#".join(_text(name, part) for part in value)
+            return _render_text(name, value)
+        case tuple() if value and spec == _PATH_SPEC:
+            return "#".join(_render_text(name, element) for element in value)
     raise TypeError(f"{name}: a key cannot contain a {type(value).__name__}")
 
 
-def _text(name: str, value: str) -> str:
+def _render_text(name: str, value: str) -> str:
     if not value:
         raise BadInput(f"{name} must not be empty", field=name)
     return escape(value)
 
 
-def _number(name: str, spec: str, value: int | Decimal) -> str:
-    width_spec = _WIDTH.fullmatch(spec)
-    if width_spec is None:
+def _render_number(name: str, spec: str, value: int | Decimal) -> str:
+    number_spec = _NUMBER_SPEC.fullmatch(spec)
+    if number_spec is None:
         raise TypeError(f"{name}: a number in a key needs a width, as in {{{name}:010d}}")
-    places, width = int(width_spec["places"] or 0), int(width_spec["width"])
-    exact = Decimal(value)
-    text = f"{exact.copy_abs():0{width}.{places}f}" if exact.is_finite() else ""
-    if len(text) == width and Decimal(text) == exact:
+    places, width = int(number_spec["places"] or 0), int(number_spec["width"])
+    number = Decimal(value)
+    text = f"{number.copy_abs():0{width}.{places}f}" if number.is_finite() else ""
+    # A number that is negative, too large or has too many decimals does not come back from its text.
+    if len(text) == width and Decimal(text) == number:
         return text
     raise BadInput(f"{name} must be from 0 to the largest number of the form {0:0{width}.{places}f}", field=name)
 
@@ -127,4 +137,5 @@ def checked_path(names: Sequence[str], field: str) -> KeyPath:
 
 
 def is_within(path: KeyPath, root: KeyPath) -> bool:
+    """Whether a path is the root or below it."""
     return path[: len(root)] == root

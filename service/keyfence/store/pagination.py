@@ -8,14 +8,16 @@ from keyfence.errors import BadInput
 
 T = TypeVar("T")
 MAX_PAGE_SIZE = 100
+"""Bounds the cost of one request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edge(Generic[T]):
-    """An item of a page. `cursor` encrypts the cursor when it is called, because many queries do not ask for it."""
+    """An item of a page, with its cursor."""
 
     node: T
     cursor: Callable[[], str]
+    """Returns the cursor. It is a function because encryption takes time, and many queries do not ask for cursors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,12 +23,12 @@ class Parent:
     def add(self, head: EmbeddedEdges, child: str) -> None:
         """The child's own item is put in the same transaction and must not exist yet."""
         edge = self._edge()
-        if child not in self.children and self._written(head.add(child, edge), head.is_unchanged()):
+        if child not in self.children and self._written(head.add(child, edge), head.unchanged_condition()):
             self.children[child] = edge
 
     def change(self, head: EmbeddedEdges, child: str) -> None:
         edge = self._edge()
-        if child in self.children and self._written(head.change(child, edge), head.is_unchanged()):
+        if child in self.children and self._written(head.change(child, edge), head.unchanged_condition()):
             self.children[child] = edge
 
     def remove(self, child: str) -> None:

@@ -212,7 +212,7 @@ def _update_member(user_id: MemberId, change: UpdateExpression, embedded: Embedd
 
 def _is_unchanged(embedded: EmbeddedEdges) -> Condition:
     """Returns the condition that the user or group is not deleted and its embedded edges are as they were read."""
-    return absent("deletedAt") & embedded.is_unchanged()
+    return absent("deletedAt") & embedded.unchanged_condition()
 
 
 def _embedded(group: Group) -> EmbeddedEdges:
