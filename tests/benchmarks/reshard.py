@@ -164,7 +164,9 @@ async def _resharded(stack: ServiceStack, tenant: TenantId, shards: int) -> None
     await run_job(
         means,
         made[0].id,
-        ReshardJob(tenants=tenants, location=_moved, table_at=_moved, settle=settle, entities=stack.tables.entities),
+        ReshardJob(
+            tenants=tenants, location=_moved, table_at=_moved, settle_time=settle, entities=stack.tables.entities
+        ),
     )
 
 

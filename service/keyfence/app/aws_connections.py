@@ -83,7 +83,9 @@ class AwsAccess:
             ),
             publish_suspensions=IamSuspensions(sessions, self.connect_iam),
             sessions=sessions,
-            settle=timedelta(seconds=self.settings.settle_seconds),
+            settle_time=timedelta(seconds=self.settings.settle_seconds),
+            tenant_cache_seconds=self.settings.tenant_cache_seconds,
+            tenant_use_seconds=self.settings.tenant_use_seconds,
         )
 
     def open_sessions(self, role: str = SERVICE_BASE) -> SessionCache:

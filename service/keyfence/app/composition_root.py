@@ -27,7 +27,8 @@ from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.metrics import Metrics
 from keyfence.http.routes import build_app
 from keyfence.http.tenant_and_operator_apis import OperatorApi, TenantApi
-from keyfence.jobs.job_dispatcher import BackgroundJobs, ExportTarget, JobDispatcher
+from keyfence.jobs.background_jobs import BackgroundJobs, ServerJobRunner
+from keyfence.jobs.job_programs import ExportTarget
 from keyfence.jobs.move.shadow_differences import DifferenceReporter, ShadowDifferences
 from keyfence.jobs.offboard.certificate import signer
 from keyfence.jobs.reshard.start_reshard import StartReshard
@@ -162,15 +163,15 @@ class Service:
 
     def _background_jobs(self, accounts: Accounts) -> BackgroundJobs:
         migrator, settings = self.connections.migrator, self.settings
-        dispatcher = JobDispatcher(
+        runner = ServerJobRunner(
             tables=self.tables,
-            settle=timedelta(seconds=settings.settle_seconds),
+            settle_time=timedelta(seconds=settings.settle_seconds),
             units_per_second=settings.migration_units_per_second,
-            migrator=migrator and migrator.charging(accounts),
+            migrator=migrator and migrator.with_accounts(accounts),
             exports=_export_target(settings),
             on_tenant_changed=self.tenant_changed,
         )
-        return BackgroundJobs(dispatcher)
+        return BackgroundJobs(runner)
 
     def _traffic_publisher(self, observer: TrafficObserver) -> TrafficPublisher:
         """The autopilot starts a reshard as an operator would, and this server runs the job."""

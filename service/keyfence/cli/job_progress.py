@@ -14,7 +14,7 @@ from keyfence.cli.table_connection import aws_access
 from keyfence.errors import BadInput, KeyfenceError
 
 if TYPE_CHECKING:
-    from keyfence.jobs.job_dispatcher import ExportTarget
+    from keyfence.jobs.job_programs import ExportTarget
     from keyfence.jobs.job_record import Job
     from keyfence.jobs.migrator_access import MigratorAccess
     from keyfence.settings import Settings
@@ -54,7 +54,7 @@ def migrator_access(data: Path, endpoint_url: str | None) -> Iterator[tuple["Mig
 
 def export_target(settings: "Settings", data: Path, directory: Path | None) -> "ExportTarget":
     """Returns where exports are written and what signs certificates. Only a local data directory has defaults."""
-    from keyfence.jobs.job_dispatcher import ExportTarget
+    from keyfence.jobs.job_programs import ExportTarget
     from keyfence.jobs.offboard.certificate import signer
     from keyfence.local.data_directory import EXPORTS, signing_key
 
@@ -81,7 +81,7 @@ def run_job_command(
     from dataclasses import replace
 
     from keyfence.cli.interrupts import Interrupted, interruptible
-    from keyfence.jobs.job_dispatcher import program_for
+    from keyfence.jobs.job_programs import program_for
     from keyfence.jobs.job_record import JobKind
     from keyfence.jobs.job_runner import run_job
 

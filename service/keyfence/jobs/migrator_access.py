@@ -1,4 +1,6 @@
-"""Access of the migrator role: it scans all items, and writes each item with the credentials of its tenant."""
+"""`MigratorAccess`: the table handles and scans of jobs, which run as the migrator role.
+
+The migrator scans all items. It writes each item with the credentials of the tenant that owns the item."""
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -15,7 +17,7 @@ from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.placement import Placement
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.suspensions import PublishSuspensions
-from keyfence.tenancy.tenant_cache import location_of
+from keyfence.tenancy.tenant_cache import TenantCache, location_of
 from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
@@ -23,24 +25,28 @@ from keyfence_iam.tenant import TenantId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigratorAccess:
-    """Makes the table handles and scans that jobs use."""
+    """Makes the table handles and scans that jobs use, and knows how long jobs have to wait."""
 
     tables: Tables
-    """Makes handles of tenants with the sessions of the migrator for that tenant."""
+    """Makes table handles of tenants. The credentials of each handle are a session of the migrator for one tenant."""
     scan_credentials: CredentialSource
-    """The migrator's own credentials, which may scan and not write."""
+    """The migrator's own credentials. They allow Scan and no writes."""
     silos: SiloTables
     publish_suspensions: PublishSuspensions
     sessions: SessionCache
-    settle: timedelta
+    settle_time: timedelta
     """How long after a change of a tenant a server may still act on the tenant as it was before."""
+    tenant_cache_seconds: float
+    """How old a cached tenant may be when an item is processed. The settle time counts these seconds."""
+    tenant_use_seconds: float
+    """How long a cached tenant may be used after that. The settle time counts these seconds too."""
 
     def close(self) -> None:
         self.tables.client.close()
         self.sessions.close()
 
-    def charging(self, accounts: Accounts) -> "MigratorAccess":
-        """Returns the same access, whose calls are counted as usage of the tenants."""
+    def with_accounts(self, accounts: Accounts) -> "MigratorAccess":
+        """Returns the same access with calls that are counted as usage of the tenants."""
         return replace(self, tables=replace(self.tables, accounts=accounts))
 
     def job_resources(self, *, units_per_second: float) -> JobResources:
@@ -48,11 +54,12 @@ class MigratorAccess:
 
     @property
     def control(self) -> Table:
-        return _with_batch_retries(self.tables.for_control_plane(writes=True))
+        """A handle of the control plane."""
+        return _with_background_retries(self.tables.for_control_plane(writes=True))
 
     @property
     def scan(self) -> TableScan:
-        """A scan of the shared table. Its cost is charged to the control plane."""
+        """A scan of the shared table. Its usage counts for the control plane."""
         return TableScan(replace(self.control.caller, credentials=self.scan_credentials))
 
     def silo_scan(self, tenant: TenantId) -> TableScan:
@@ -60,20 +67,29 @@ class MigratorAccess:
         scan = self.scan
         return replace(scan, caller=replace(scan.caller, table=self.table_name(tenant, Placement.SILO)))
 
-    def tenant(self, tenant: TenantId) -> Table:
-        """Returns a handle of the shared table. It knows no shard counts, so it can only use keys that items have."""
+    def tenant_cache(self) -> TenantCache:
+        """Returns a new cache of tenants that forgets a tenant as soon as a server does."""
+        return TenantCache(
+            self.control,
+            max_age_seconds=self.tenant_cache_seconds,
+            max_use_seconds=self.tenant_use_seconds,
+            clock=self.tables.clock,
+        )
+
+    def table_in_pool(self, tenant: TenantId) -> Table:
+        """Returns a handle of the shared table without shard counts. It can use stored keys, but not make new ones."""
         return self.table_at(TenantLocation(tenant=tenant))
 
     def table_at(self, location: TenantLocation) -> Table:
-        return _with_batch_retries(self.tables.for_tenant(location, writes=True))
+        return _with_background_retries(self.tables.for_tenant(location, writes=True))
 
     def table_in(self, tenant: TenantId, placement: Placement) -> Table:
-        """Returns a handle of one of the two tables, wherever the tenant's items are."""
+        """Returns a handle of the shared table or of the tenant's own table, also if the tenant has no items there."""
         return self.table_at(TenantLocation(tenant=tenant, read_from=TableAccess[placement]))
 
     def table_for_both(self, tenant: TenantId) -> Table:
-        """Returns a handle that calls one table at a time, with credentials that reach both."""
-        table = self.tenant(tenant)
+        """Returns a handle that calls one table at a time, with credentials that reach both tables."""
+        table = self.table_in_pool(tenant)
         both = self.tables.credentials.for_tenant(tenant, writes=True, table_access=TableAccess.BOTH)
         return replace(table, caller=replace(table.caller, credentials=both))
 
@@ -81,7 +97,7 @@ class MigratorAccess:
         return self.tables.table_name_of(tenant, TableAccess[placement])
 
     async def location(self, tenant: TenantId) -> TenantLocation:
-        """Returns where a tenant's items are. It does not expire: only the job that holds the tenant can change it."""
+        """Returns where a tenant's items are. The location does not expire: only the running job can change it."""
         return location_of(await TenantRepository(self.control, "").get(tenant))
 
     async def tenants_in_silos(self) -> list[TenantId]:
@@ -90,6 +106,8 @@ class MigratorAccess:
         return [tenant.id async for tenant in tenants.all() if tenant.reads is Placement.SILO]
 
 
-def _with_batch_retries(table: Table) -> Table:
-    """Retries longer than for requests: an hour of work should not fail because DynamoDB throttles for a minute."""
+def _with_background_retries(table: Table) -> Table:
+    """Returns a handle that retries longer than a request does.
+
+    An hour of work should not fail because DynamoDB throttles for a minute."""
     return replace(table, caller=replace(table.caller, retry_policy=BACKGROUND_RETRIES))

@@ -6,7 +6,7 @@ import pytest
 
 from keyfence.app.domain_loading import load_domains
 from keyfence.errors import Conflict
-from keyfence.jobs.reshard.reshard_job import find_misplaced
+from keyfence.jobs.reshard.misplaced_items import find_misplaced
 from keyfence.store.shards import MoveDirection, ShardCounts, shard_of, shard_suffix
 
 DOWN = ShardCounts(read_shards=8, write_shards=2, move_direction=MoveDirection.DOWN)
@@ -27,7 +27,7 @@ def customer(slot: str, **changes: Any) -> Any:
 
 def wanted(item: Any, counts: ShardCounts, collection: str = "customers") -> list[str]:
     return [
-        one.partition
+        one.right_partition
         for one in find_misplaced(item, load_domains().entities.tenant_entities_by_type, collection, counts)
     ]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.jobs.move.start_move import enter_phase, finish_move, roll_back
+from keyfence.jobs.move.move_phases import enter_phase, finish_move, roll_back
 from keyfence.tenancy.placement import MovePhase, Placement, TableMove
 from keyfence.tenancy.tenant import Tenant
 from keyfence.tenancy.tenant_status import TenantStatus

@@ -8,7 +8,7 @@ from typing import Any
 from keyfence.app.local_development import aws_access
 from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import UserRepository
-from keyfence.jobs.job_dispatcher import program_for
+from keyfence.jobs.job_programs import program_for
 from keyfence.jobs.job_record import Job
 from keyfence.jobs.job_runner import run_job
 from keyfence.jobs.migrator_access import MigratorAccess

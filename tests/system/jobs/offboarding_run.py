@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from keyfence.app.command_connections import connect_migrator
 from keyfence.app.local_development import aws_access
-from keyfence.jobs.job_dispatcher import ExportTarget, program_for
+from keyfence.jobs.job_programs import ExportTarget, program_for
 from keyfence.jobs.job_record import Job, JobId
 from keyfence.jobs.job_runner import run_job
 from keyfence.jobs.job_store import JobStore

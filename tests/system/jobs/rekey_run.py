@@ -8,7 +8,7 @@ from typing import Any
 from keyfence.auth.principal import Role
 from keyfence.domains.users.access_patterns import users
 from keyfence.domains.users.model import User, UserId
-from keyfence.jobs.job_dispatcher import rekey_program
+from keyfence.jobs.job_programs import rekey_program
 from keyfence.jobs.job_record import Job
 from keyfence.jobs.job_runner import JobResources, run_job
 from keyfence.jobs.migrator_access import MigratorAccess

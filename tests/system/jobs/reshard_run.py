@@ -13,7 +13,8 @@ from keyfence.jobs.job_record import Job
 from keyfence.jobs.job_runner import JobResources, run_job
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.reshard.reshard_job import ReshardJob
-from keyfence.jobs.reshard.start_reshard import StartReshard, counts_of
+from keyfence.jobs.reshard.shard_count_changes import counts_of
+from keyfence.jobs.reshard.start_reshard import StartReshard
 from keyfence.settings import Settings
 from keyfence.store.codec import Item
 from keyfence.store.entity import Entity, Query, key_names
@@ -55,7 +56,7 @@ class ReshardRun:
             tenants=self.tenants,
             location=self.by.location,
             table_at=self.by.table_at,
-            settle=self.by.settle,
+            settle_time=self.by.settle_time,
             entities=self.by.tables.entities,
         )
 

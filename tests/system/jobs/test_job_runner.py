@@ -272,7 +272,7 @@ async def test_however_long_a_page_takes_nobody_takes_over(by: MigratorAccess, t
     async def nothing(_: JobRun) -> None: ...
 
     async def program(run: JobRun) -> None:
-        handle = run.lease.guard(by.tenant(tenant))
+        handle = run.lease.guard(by.table_in_pool(tenant))
         await asyncio.sleep(3 * LEASE.total_seconds())
         with pytest.raises(Conflict, match="another worker"):
             await run_job(other, migration.id, nothing)
@@ -289,7 +289,7 @@ async def test_a_worker_that_cannot_keep_its_lease_touches_nothing_more(by: Migr
     async def nothing(_: JobRun) -> None: ...
 
     async def program(run: JobRun) -> None:
-        handle = run.lease.guard(by.tenant(tenant))
+        handle = run.lease.guard(by.table_in_pool(tenant))
         await handle.find(user_by_id, id=UserId("usr_1"))
         given.store.table.caller.location.valid_until = -inf
         await asyncio.sleep(LEASE.total_seconds() * 1.5)

@@ -10,7 +10,7 @@ import pytest
 from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import Conflict
-from keyfence.jobs.job_dispatcher import program_for
+from keyfence.jobs.job_programs import program_for
 from keyfence.jobs.job_record import Job
 from keyfence.jobs.job_runner import run_job
 from keyfence.jobs.move.shadow_differences import ShadowDifferences

@@ -160,7 +160,7 @@ async def test_the_tenant_is_shut_out_before_anything_is_read(
     phases: list[tuple[OffboardingPhase, list[float]]] = []
     await watched(given, lambda job: phases.append((job.phase, list(time.slept)))).run(tenant)
     first_read = next(slept for phase, slept in phases if phase is OffboardingPhase.EXPORTING)
-    assert sum(first_read) == by.settle.total_seconds(), "it waits until every server has certainly heard of it"
+    assert sum(first_read) == by.settle_time.total_seconds(), "it waits until every server has certainly heard of it"
 
 
 async def test_items_are_purged_as_the_tenant_and_never_with_the_migrators_own_rights(
@@ -291,8 +291,8 @@ async def test_a_key_outside_the_fence_is_never_purged(
     own, other = ({"PK": {"S": f"TENANT#{one}#A"}, "SK": {"S": "B"}} for one in (tenant, f"{tenant}0"))
     put_items(stack, [own, other])
     with pytest.raises(Forbidden):
-        await delete_items(by.tenant(tenant), [own, other])
-    assert by.tenant(tenant).fence == Fence.for_tenant(tenant)
+        await delete_items(by.table_in_pool(tenant), [own, other])
+    assert by.table_in_pool(tenant).fence == Fence.for_tenant(tenant)
     assert items_of(all_items(stack), tenant) == [own]
 
 

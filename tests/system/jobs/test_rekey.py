@@ -10,7 +10,7 @@ import pytest
 
 from keyfence.domains.users.access_patterns import newest_users, user_by_id, users
 from keyfence.errors import Conflict, Forbidden
-from keyfence.jobs.job_dispatcher import rekey_program
+from keyfence.jobs.job_programs import rekey_program
 from keyfence.jobs.job_runner import run_job
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.rekey.rekey_job import new_rekey_job
@@ -147,7 +147,7 @@ async def test_keys_that_should_not_be_there_are_taken_away_and_wrong_ones_put_r
     stack: ServiceStack, by: MigratorAccess, tenant: TenantId
 ) -> None:
     alive, wrong, outside = right_items(tenant, 3)
-    gone = users.to_item(replace(user(9), deleted_at=user(9).created_at), by.tenant(tenant).fence, ShardMap())
+    gone = users.to_item(replace(user(9), deleted_at=user(9).created_at), by.table_in_pool(tenant).fence, ShardMap())
     left_over = {**gone, **{name: alive[name] for name in ("GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK")}}
     unread = {**outside, "GSI2PK": {"S": outside["GSI2PK"]["S"][:-2] + "7f"}}
     put_items(stack, [alive, {**wrong, "GSI1SK": {"S": "USERS"}, "GSI3PK": wrong["PK"]}, unread, left_over])
@@ -160,9 +160,9 @@ async def test_no_key_outside_the_fence_is_written(stack: ServiceStack, by: Migr
     put_items(stack, [item])
     for keys in ({"GSI1PK": "TENANT#other#X"}, {"GSI2PK": f"TENANT#{tenant}x#USERS#00"}):
         with pytest.raises(Forbidden):
-            await update_index_keys(by.tenant(tenant), item, keys)
+            await update_index_keys(by.table_in_pool(tenant), item, keys)
     with pytest.raises(Forbidden):
-        await update_index_keys(by.tenant(await stack.new_tenant()), item, {"GSI1PK": None})
+        await update_index_keys(by.table_in_pool(await stack.new_tenant()), item, {"GSI1PK": None})
     assert users_of(stack, tenant) == [item]
 
 
@@ -197,7 +197,7 @@ async def test_writers_meanwhile_lose_nothing(stack: ServiceStack, by: MigratorA
     made = await given.store.add(new_rekey_job(tenant, by.tables.entities, created_by=OPERATOR))
     meddled = with_client(by, Meddling(by.tables.client, stack, tenant))
     ended = await run_job(given, made.id, rekey_program(meddled))
-    fence = by.tenant(tenant).fence
+    fence = by.table_in_pool(tenant).fence
     expected = [
         users.to_item(replace(one, email=f"new-{one.email}", version=2), fence, ShardMap())
         for one in (user(number) for number in range(COUNT))

@@ -14,7 +14,7 @@ from keyfence.errors import Internal
 from keyfence.local.data_directory import DEFAULT_DIRECTORY
 
 if TYPE_CHECKING:
-    from keyfence.jobs.job_dispatcher import ExportTarget
+    from keyfence.jobs.job_programs import ExportTarget
     from keyfence.jobs.job_record import Job
     from keyfence.jobs.migrator_access import MigratorAccess
 

@@ -1,4 +1,4 @@
-"""Copies and compares pages of items between the two tables of a moving tenant."""
+"""`CopyPass`: copies and compares pages of items between the two tables of a tenant that is being moved."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -17,91 +17,102 @@ from keyfence.store.table import Table
 from keyfence_iam.dynamodb.item_size import stored_size
 
 CONCURRENT_TRANSACTIONS = 8
+"""How many transactions of one page are written at the same time."""
 ITEMS_PER_TRANSACTION = 25
-"""Each item takes two of the 100 members. A larger transaction would conflict more often with other writers."""
+"""An item takes two of the 100 actions of a transaction. More items would conflict more often with other writers."""
 MAX_TRANSACTION_BYTES = 1_000_000
-"""Far below the 4 MB that DynamoDB allows."""
+"""DynamoDB allows 4 MB. Smaller transactions conflict less often with other writers."""
 MAX_ATTEMPTS = 10
-"""How often an item that other writers change is tried before it is left to the next round."""
+"""How often the copy of an item is tried while other writers change the item. Then the next round copies it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyPass:
-    """Makes the target equal to the source. The credentials of `table` reach both tables."""
+    """Makes the target table equal to the source table."""
 
     table: Table
+    """A handle whose credentials reach both tables."""
     source: str
+    """The name of the source table."""
     target: str
+    """The name of the target table."""
 
     async def copy(self, items: Sequence[Item]) -> PassResult:
-        """Takes a page of the source, and writes to the target what it lacks or has otherwise."""
+        """Takes a page of the source. Writes the items to the target that are missing or different there."""
         return await self._write(await self._missing_in_target(items))
 
     async def clear(self, items: Sequence[Item]) -> PassResult:
-        """Takes a page of the target, and deletes what the source does not have."""
+        """Takes a page of the target. Deletes the items that the source does not have."""
         return await self._write(await self._extra_in_target(items))
 
     async def compare(self, items: Sequence[Item]) -> PassResult:
+        """Takes a page of the source. Counts the items that are missing or different in the target."""
         return await self._count_differing(items, await self._missing_in_target(items))
 
     async def compare_back(self, items: Sequence[Item]) -> PassResult:
+        """Takes a page of the target. Counts the items that are missing or different in the source."""
         return await self._count_differing(items, await self._extra_in_target(items))
 
     async def _missing_in_target(self, items: Sequence[Item]) -> list[ItemPair]:
-        found = await self._read_other(items, self.target)
-        return [ItemPair(_key(one), one, other) for one, other in found if _differs(one, other)]
+        pairs = await self._with_counterparts(items, self.target)
+        return [ItemPair(_key(source), source, target) for source, target in pairs if _differs(source, target)]
 
     async def _extra_in_target(self, items: Sequence[Item]) -> list[ItemPair]:
-        found = await self._read_other(items, self.source)
-        return [ItemPair(_key(one), other, one) for one, other in found if _differs(one, other)]
+        pairs = await self._with_counterparts(items, self.source)
+        return [ItemPair(_key(target), source, target) for target, source in pairs if _differs(target, source)]
 
-    async def _read_other(self, items: Sequence[Item], at: str) -> list[tuple[Item, Item | None]]:
+    async def _with_counterparts(self, items: Sequence[Item], other_table: str) -> list[tuple[Item, Item | None]]:
+        """Returns each item with the item that the other table has for its key, or None."""
         keys = [_key(item) for item in items]
-        found = {item_key(one): one for one in await get_many(replace(self._caller, table=at), keys, consistent=True)}
-        return [(item, found.get(item_key(item))) for item in items]
+        others = await get_many(replace(self._caller, table=other_table), keys, consistent=True)
+        other_by_key = {item_key(other): other for other in others}
+        return [(item, other_by_key.get(item_key(item))) for item in items]
 
     async def _write(self, pairs: Sequence[ItemPair]) -> PassResult:
-        before, limit = self._caller.meter.write_units, asyncio.Semaphore(CONCURRENT_TRANSACTIONS)
-        made = await asyncio.gather(*(self._write_group(some, limit) for some in _groups(pairs)))
-        units = max(float(len(pairs)), self._caller.meter.write_units - before)
+        units_before, limit = self._caller.meter.write_units, asyncio.Semaphore(CONCURRENT_TRANSACTIONS)
+        written_counts = await asyncio.gather(*(self._write_group(group, limit) for group in _groups(pairs)))
+        units = max(float(len(pairs)), self._caller.meter.write_units - units_before)
         digest = sum(item_digest(pair.source_item) for pair in pairs if pair.source_item)
-        return PassResult(changed=sum(made), digest=digest, units=units if pairs else 0.0)
+        return PassResult(changed=sum(written_counts), digest=digest, units=units if pairs else 0.0)
 
     async def _write_group(self, pairs: Sequence[ItemPair], limit: asyncio.Semaphore) -> int:
-        """Writes the pairs in one transaction, or one by one if another writer interferes. Returns their number."""
+        """Writes the pairs in one transaction, or one by one if another writer interferes.
+
+        Returns the number of written items."""
         sync = ItemSync(caller=self._caller, source=self.source, target=self.target)
         async with limit:
             try:
                 if await sync.write(pairs) is SyncOutcome.COPIED:
                     return len(pairs)
                 return sum([await _write_one(sync, pair) for pair in pairs])
-            except DynamoDbError as refusal:
-                raise refusal.as_keyfence_error() from refusal
+            except DynamoDbError as error:
+                raise error.as_keyfence_error() from error
 
     async def _count_differing(self, items: Sequence[Item], pairs: Sequence[ItemPair]) -> PassResult:
+        """Counts the pairs that still differ when both items are read at the same time."""
         wrong = [pair for pair in pairs if not await self._is_equal_now(pair.key)]
         return PassResult(wrong=len(wrong), digest=sum(map(item_digest, items)), counts={"compared": len(items)})
 
     async def _is_equal_now(self, key: Item) -> bool:
-        """Reads both in one transaction: two separate reads of an item that is often written would differ."""
-        gets = [{"Get": {"TableName": at, "Key": key}} for at in (self.source, self.target)]
+        """Reads both items in one transaction. Two separate reads of an item that is often written would differ."""
+        gets = [{"Get": {"TableName": table, "Key": key}} for table in (self.source, self.target)]
         try:
             answer = await self._caller.call("TransactGetItems", {"TransactItems": gets})
-        except DynamoDbError as refusal:
-            raise refusal.as_keyfence_error() from refusal
-        one, other = [said.get("Item") or None for said in answer["Responses"]]
-        return items_equal(one, other)
+        except DynamoDbError as error:
+            raise error.as_keyfence_error() from error
+        source, target = [response.get("Item") or None for response in answer["Responses"]]
+        return items_equal(source, target)
 
     @property
     def _caller(self) -> DynamoDbCaller:
         caller = self.table.caller
         if type(caller) is not DynamoDbCaller:
-            raise Internal("a copy needs a handle that calls one table at a time")
+            raise Internal("a copy needs a table handle that calls one table at a time, not one for dual writes")
         return caller
 
 
 async def _write_one(sync: ItemSync, pair: ItemPair) -> bool:
-    """Returns whether the item was written. An item that changes all the time is left to the next round."""
+    """Returns whether the item was written. If other writers change it all the time, the next round writes it."""
     for _ in range(MAX_ATTEMPTS):
         outcome = await sync.sync(pair.key)
         if outcome is not SyncOutcome.CONFLICT:
@@ -110,22 +121,22 @@ async def _write_one(sync: ItemSync, pair: ItemPair) -> bool:
 
 
 def _groups(pairs: Sequence[ItemPair]) -> Iterator[list[ItemPair]]:
-    """Splits pairs into groups that fit into one transaction, in their order."""
-    some, size = list[ItemPair](), 0
+    """Splits pairs into groups that fit into one transaction each, and keeps their order."""
+    group, group_bytes = list[ItemPair](), 0
     for pair in pairs:
-        weight = sum(stored_size(item) for item in (pair.source_item, pair.target_item) if item)
-        if some and (len(some) == ITEMS_PER_TRANSACTION or size + weight > MAX_TRANSACTION_BYTES):
-            yield some
-            some, size = [], 0
-        some.append(pair)
-        size += weight
-    if some:
-        yield some
+        pair_bytes = sum(stored_size(item) for item in (pair.source_item, pair.target_item) if item)
+        if group and (len(group) == ITEMS_PER_TRANSACTION or group_bytes + pair_bytes > MAX_TRANSACTION_BYTES):
+            yield group
+            group, group_bytes = [], 0
+        group.append(pair)
+        group_bytes += pair_bytes
+    if group:
+        yield group
 
 
-def _differs(one: Item, other: Item | None) -> bool:
-    """Ignores an expired item: DynamoDB may have deleted it from one table and not yet from the other."""
-    return not has_expired(one) and not items_equal(one, other)
+def _differs(item: Item, counterpart: Item | None) -> bool:
+    """Tells whether two items differ. An expired item never does: DynamoDB may have deleted it from one table only."""
+    return not has_expired(item) and not items_equal(item, counterpart)
 
 
 def _key(item: Item) -> Item:

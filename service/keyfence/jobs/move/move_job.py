@@ -1,4 +1,4 @@
-"""The program of a move: dual write, backfill, shadow reads, switch, and clearing the old copy."""
+"""`MoveJob`: moves a tenant to another table by dual write, backfill, shadow reads, a switch and a purge."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -7,14 +7,8 @@ from datetime import timedelta
 from keyfence.errors import Conflict
 from keyfence.jobs.job_runner import JobRun
 from keyfence.jobs.move.copy_pass import CopyPass
+from keyfence.jobs.move.move_phases import PHASE_EVENTS, TenantChange, enter_phase, finish_move, roll_back
 from keyfence.jobs.move.shadow_differences import ShadowDifferences
-from keyfence.jobs.move.start_move import (
-    PHASE_EVENTS,
-    TenantChange,
-    enter_phase,
-    finish_move,
-    roll_back,
-)
 from keyfence.jobs.scan_checkpoint import PassResult
 from keyfence.jobs.scan_pass import MAX_IDLE_ROUNDS, ScanPass, repeat_until_clean, run_pass
 from keyfence.store.codec import Item
@@ -30,22 +24,22 @@ from keyfence_iam.tenant import TenantId
 
 
 class MoveCancelled(Exception):
-    """An operator has cancelled the move while a phase was running."""
+    """An operator has cancelled the move while the job was in a phase."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveJob:
-    """The program. It reads the phase from the tenant, does the work of that phase, and enters the next one."""
+    """The program of a move. It reads the phase in the tenant, does the work of that phase, and enters the next one."""
 
     tenants: TenantRepository
     differences: ShadowDifferences
     silos: SiloTables
     table_name: Callable[[TenantId, Placement], str]
     table_in: Callable[[TenantId, Placement], Table]
-    """Makes a handle of one of the two tables."""
+    """Makes a handle of one of the tenant's two tables."""
     table_for_both: Callable[[TenantId], Table]
     """Makes a handle whose credentials reach both tables."""
-    settle: timedelta
+    settle_time: timedelta
     on_tenant_changed: Callable[[Tenant], None] = lambda _: None
 
     async def __call__(self, run: JobRun) -> None:
@@ -58,37 +52,38 @@ class MoveJob:
             MovePhase.CLEARING: self._clear,
         }
         while (move := await self._current_move(run)) is not None:
-            going_back = move.is_cancelled and move.phase is not MovePhase.CLEARING
+            must_roll_back = move.is_cancelled and move.phase is not MovePhase.CLEARING
             try:
-                await (self._go_back if going_back else phases[move.phase])(run, move)
+                await (self._roll_back if must_roll_back else phases[move.phase])(run, move)
             except MoveCancelled:
                 continue
 
     async def _current_move(self, run: JobRun) -> TableMove | None:
-        """Returns the tenant's move, or None if this job's move is over."""
+        """Returns the move of this job, or None if it is finished."""
         move = (await self.tenants.get(run.job.tenant)).move
         return move if move and move.job_id == run.job.id else None
 
     async def _plan(self, run: JobRun, move: TableMove) -> None:
-        """Creates the target table before any server writes to it, and counts the tenant's items."""
+        """Creates the target table, before any server writes to it, and counts the tenant's items."""
         tenant = run.job.tenant
         if move.target is Placement.SILO:
             await self.silos.create(tenant)
         run.resources.failpoint("table created")
         source = self.table_name(tenant, move.target.other)
         fence = Fence.for_tenant(tenant)
-        counted = await run_pass(run, ScanPass(name="COUNTING", process=_count, fence=fence, table=source))
-        await run.save(items_total=counted.counts.get("counted", 0))
+        result = await run_pass(run, ScanPass(name="COUNTING", process=_count, fence=fence, table=source))
+        await run.save(items_total=result.counts.get("counted", 0))
         await self._enter(run, MovePhase.DUAL)
 
     async def _start_dual_write(self, run: JobRun, _: TableMove) -> None:
+        """Waits until every server writes to both tables."""
         await self._settle(run, MovePhase.DUAL)
         await self._enter(run, MovePhase.BACKFILL)
 
     async def _backfill(self, run: JobRun, move: TableMove) -> None:
-        """Copies items that the target lacks, and deletes from the target what the source no longer has.
+        """Copies items that the target lacks, and deletes items from the target that the source no longer has.
 
-        This also corrects what servers wrote to the source only, before all of them wrote to both tables."""
+        Servers that did not yet write to both tables may have changed the source only. These items are copied too."""
         copy, forward, backward = self._passes(run, move)
         await self._check_cancelled(run)
         await repeat_until_clean(
@@ -105,34 +100,37 @@ class MoveJob:
         await self._enter(run, MovePhase.SHADOW)
 
     async def _compare_reads(self, run: JobRun, move: TableMove) -> None:
-        """Servers read from both tables and compare. Meanwhile this job compares all items once more."""
+        """Compares all items once more, while servers read from both tables and report differences."""
         await self._settle(run, MovePhase.SHADOW)
         copy, forward, backward = self._passes(run, move)
-        names = [f"SHADOW-{direction}-{run.job.round}" for direction in ("FORWARD", "BACK")]
-        found = await run_pass(run, replace(forward, name=names[0], process=copy.compare))
-        found += await run_pass(run, replace(backward, name=names[1], process=copy.compare_back))
-        if differing := found.wrong + await self.differences.count(run.job.id):
-            await self._copy_again(run, differing)
+        suffix = run.job.round
+        forward_result = await run_pass(run, replace(forward, name=f"SHADOW-FORWARD-{suffix}", process=copy.compare))
+        back_result = await run_pass(run, replace(backward, name=f"SHADOW-BACK-{suffix}", process=copy.compare_back))
+        reported = await self.differences.count(run.job.id)
+        if difference_count := forward_result.wrong + back_result.wrong + reported:
+            await self._copy_again(run, difference_count)
         else:
             await self._enter(run, MovePhase.SWITCHED)
 
-    async def _copy_again(self, run: JobRun, differing: int) -> None:
-        """Returns to BACKFILL. After several rounds an operator has to look at it first."""
+    async def _copy_again(self, run: JobRun, difference_count: int) -> None:
+        """Returns to BACKFILL. Raises Conflict after several rounds, so that an operator looks for the cause."""
         await run.save(round=run.job.round + 1)
         await self._enter(run, MovePhase.BACKFILL)
         if run.job.round % MAX_IDLE_ROUNDS == 0:
             raise Conflict(
-                f"{differing:,} items or reads differ between the two tables; look for `shadow_differs` in the logs "
-                "of the servers, then resume or cancel the move"
+                f"{difference_count:,} items or reads differ between the two tables; look for `shadow_differs` in the "
+                "logs of the servers, then resume or cancel the move"
             )
 
     async def _switch(self, run: JobRun, _: TableMove) -> None:
-        """Servers read from the target. This is the last phase in which the move can be cancelled."""
+        """Waits until every server reads from the target. Until then the move can be cancelled."""
         await self._settle(run, MovePhase.SWITCHED)
         await self._enter(run, MovePhase.CLEARING)
 
-    async def _go_back(self, run: JobRun, move: TableMove) -> None:
-        """Takes the phases in reverse order, so that no server reads a table that another has stopped writing to."""
+    async def _roll_back(self, run: JobRun, move: TableMove) -> None:
+        """Undoes one phase of a cancelled move.
+
+        The phases are undone in reverse order, so that no server reads a table that another server does not write."""
         await self._settle(run, move.phase)
         if move.phase is MovePhase.SWITCHED:
             await self._change(run, TenantEventKind.MOVE_ROLLED_BACK, enter_phase(run.job.id, MovePhase.BACKFILL))
@@ -140,22 +138,22 @@ class MoveJob:
             await self._change(run, TenantEventKind.MOVE_ROLLED_BACK, roll_back(run.job.id))
 
     async def _clear(self, run: JobRun, move: TableMove) -> None:
-        """Deletes the old copy when no server reads or writes it any more."""
+        """Waits until no server reads or writes the old copy, and deletes it."""
         await self._settle(run, MovePhase.CLEARING)
-        tenant, old = run.job.tenant, move.target.other
-        if old is Placement.SILO:
+        tenant, old_placement = run.job.tenant, move.target.other
+        if old_placement is Placement.SILO:
             run.lease.check()
             await self.silos.drop(tenant)
         else:
-            steps, table = _Purge(run.lease.guard(self.table_in(tenant, old))), self.table_name(tenant, old)
+            old_table = _OldTable(run.lease.guard(self.table_in(tenant, old_placement)))
             purge = ScanPass(
                 name="CLEARING",
-                process=steps.purge,
+                process=old_table.purge,
                 fence=Fence.for_tenant(tenant),
-                table=table,
+                table=self.table_name(tenant, old_placement),
                 single_segment=True,
             )
-            await repeat_until_clean(run, purge, replace(purge, name="VERIFYING", process=steps.count))
+            await repeat_until_clean(run, purge, replace(purge, name="VERIFYING", process=old_table.count))
         run.resources.failpoint("cleared")
         await self._change(
             run,
@@ -164,7 +162,7 @@ class MoveJob:
         )
 
     def _passes(self, run: JobRun, move: TableMove) -> tuple[CopyPass, ScanPass, ScanPass]:
-        """Returns what compares and copies pages, a pass over the source, and a pass over the target."""
+        """Returns the functions that copy and compare pages, a pass over the source, and a pass over the target."""
         tenant, fence = run.job.tenant, Fence.for_tenant(run.job.tenant)
         source, target = self.table_name(tenant, move.target.other), self.table_name(tenant, move.target)
         copy = CopyPass(table=run.lease.guard(self.table_for_both(tenant)), source=source, target=target)
@@ -173,20 +171,24 @@ class MoveJob:
         return copy, forward, backward
 
     async def _check_cancelled(self, run: JobRun) -> None:
+        """Raises MoveCancelled if an operator has cancelled the move."""
         move = await self._current_move(run)
         if move is None or move.is_cancelled:
             raise MoveCancelled
 
     async def _settle(self, run: JobRun, phase: MovePhase) -> None:
-        """Waits the whole settle time, also in a worker that takes over: it cannot trust another machine's clock."""
+        """Waits for the whole settle time, until every server acts on the tenant as it is in this phase.
+
+        A worker that takes over waits for the whole time again, since it cannot trust another machine's clock."""
         await run.save(phase=f"{phase}-SETTLING")
-        await run.wait(self.settle)
+        await run.wait(self.settle_time)
         run.resources.failpoint(f"settled {phase}")
 
     async def _enter(self, run: JobRun, phase: MovePhase) -> None:
         await self._change(run, PHASE_EVENTS[phase], enter_phase(run.job.id, phase))
 
     async def _change(self, run: JobRun, event: TenantEventKind, change: TenantChange) -> None:
+        """Changes the tenant and writes an event. Raises Throttled if the lease is lost."""
         run.resources.failpoint(f"before {event}")
         detail = {"job": run.job.id, "copied": run.job.items_changed}
 
@@ -203,8 +205,8 @@ async def _count(items: Sequence[Item]) -> PassResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Purge:
-    """Deletes pages of the old copy."""
+class _OldTable:
+    """The functions that purge and count pages of the old copy."""
 
     table: Table
 

@@ -1,4 +1,4 @@
-"""Differences that servers find when they read from both tables of a moving tenant."""
+"""How often servers found different items when they read both tables of a tenant that is being moved."""
 
 import asyncio
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShadowDifference:
+class DifferenceCount:
     """How many differences all servers together have found during one move."""
 
     job_id: str
@@ -29,34 +29,34 @@ class ShadowDifference:
     version: int = 0
 
 
-differences = entity(ShadowDifference, table=ControlKey("JOB#{job_id}", "DIFFERENCES"))
-differences_of_job = differences.get()
+difference_counts = entity(DifferenceCount, table=ControlKey("JOB#{job_id}", "DIFFERENCES"))
+differences_of_job = difference_counts.get()
 
 
 @dataclass(frozen=True, slots=True)
 class ShadowDifferences:
-    """The stored number of differences of each move."""
+    """Adds to, reads and deletes the stored number of differences of a move."""
 
     table: Table
 
     async def add(self, job_id: str) -> None:
         now: datetime = timestamps.utc_now()
-        difference = ShadowDifference(job_id=job_id, created_at=now, updated_at=now)
-        await self.table.write(increment(differences, difference, "total", 1))
+        count = DifferenceCount(job_id=job_id, created_at=now, updated_at=now)
+        await self.table.write(increment(difference_counts, count, "total", 1))
 
     async def count(self, job_id: str) -> int:
-        found = await self.table.find(differences_of_job, job_id=job_id)
-        return found.total if found else 0
+        stored = await self.table.find(differences_of_job, job_id=job_id)
+        return stored.total if stored else 0
 
     async def reset(self, job_id: str) -> None:
-        await self.table.write(delete(differences, {"job_id": job_id}))
+        await self.table.write(delete(difference_counts, {"job_id": job_id}))
 
 
 class DifferenceReporter:
-    """Stores differences in the background, so that the request which found one is answered without delay.
+    """Stores in the background that a request found a difference. The request does not wait for the write.
 
-    For each tenant one write runs at a time, and differences that are found meanwhile are stored as one. The exact
-    number does not matter: any difference makes the move copy again."""
+    For each tenant one write runs at a time. All differences that are found during a write count as one. The exact
+    number does not matter: any difference makes the move copy the items again."""
 
     def __init__(self, tenant_cache: TenantCache, differences: ShadowDifferences) -> None:
         self._tenant_cache, self._differences = tenant_cache, differences
@@ -64,6 +64,7 @@ class DifferenceReporter:
         self._unreported: set[TenantId] = set()
 
     def __call__(self, tenant: TenantId) -> None:
+        """Notes one difference."""
         self._unreported.add(tenant)
         if tenant not in self._tasks:
             self._tasks[tenant] = task = asyncio.ensure_future(self._report_all(tenant))
@@ -82,4 +83,5 @@ class DifferenceReporter:
             log.warning("shadow_difference_not_stored", tenant=tenant, reason=error.message)
 
     async def stop(self) -> None:
+        """Waits until all noted differences are stored."""
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)

@@ -47,13 +47,13 @@ class OffboardJob:
 
     tenants: TenantRepository
     suspensions: SuspensionPublisher
-    as_tenant: Callable[[TenantId, Placement], Table]
-    """Makes a table handle with the tenant's own credentials."""
+    table_in: Callable[[TenantId, Placement], Table]
+    """Makes a handle of the shared table or of the tenant's own table, with credentials for this tenant only."""
     drop_silo: Callable[[TenantId], Awaitable[None]]
     """Deletes the tenant's own table; does nothing if there is none."""
     exports: Path
     signer: CertificateSigner
-    settle: timedelta
+    settle_time: timedelta
     on_tenant_changed: Callable[[Tenant], None] = lambda _: None
 
     async def __call__(self, run: JobRun) -> None:
@@ -107,7 +107,7 @@ class _OffboardRun:
 
     def _table(self, state: OffboardingState) -> Table:
         if state.placement not in self._tables:
-            table = self.program.as_tenant(state.tenant, state.placement)
+            table = self.program.table_in(state.tenant, state.placement)
             self._tables[state.placement] = self.run.lease.guard(table)
         return self._tables[state.placement]
 
@@ -149,7 +149,7 @@ class _OffboardRun:
         return replace(located, silo=silo)
 
     async def _settle(self, state: OffboardingState) -> OffboardingState:
-        await self.run.wait(self.program.settle)
+        await self.run.wait(self.program.settle_time)
         return start_round(state)
 
     async def _drop_table(self, state: OffboardingState) -> OffboardingState:
