@@ -19,7 +19,7 @@ class Code(StrEnum):
 
 
 class KeyfenceError(Exception):
-    """An error whose message may be shown to the caller. The response has `extensions` beside `code`."""
+    """An error whose message the caller may see. The error in the response has `extensions` and `code`."""
 
     code: ClassVar[Code] = Code.INTERNAL
 
@@ -30,13 +30,13 @@ class KeyfenceError(Exception):
 
 
 class Unauthenticated(KeyfenceError):
-    """The request has no token, or one that is not accepted."""
+    """The request has no token, or its token is not accepted."""
 
     code = Code.UNAUTHENTICATED
 
 
 class Forbidden(KeyfenceError):
-    """The caller is known but may not do this."""
+    """The caller's token is valid, but its role or scope does not allow the request."""
 
     code = Code.FORBIDDEN
 
@@ -54,13 +54,13 @@ class Conflict(KeyfenceError):
 
 
 class BadInput(KeyfenceError):
-    """The caller sent an invalid value. `field` names it."""
+    """The caller sent an invalid value. The extension `field` has the name of the value."""
 
     code = Code.BAD_USER_INPUT
 
 
 class Throttled(KeyfenceError):
-    """The request exceeds a rate, or a service that it needs is busy. `retryAfterMs` says when to retry."""
+    """The request exceeds a rate, or AWS is busy. The extension `retryAfterMs` says when to retry."""
 
     code = Code.THROTTLED
 
@@ -72,6 +72,6 @@ class QuotaExceeded(KeyfenceError):
 
 
 class Internal(KeyfenceError):
-    """An error of the service itself. The message goes to the log only."""
+    """An error of the service itself. Only the log has the message."""
 
     code = Code.INTERNAL

@@ -1,4 +1,4 @@
-"""`PeriodicTask`: work that a server repeats in the background."""
+"""`PeriodicTask`: repeats a piece of work in the background of a server."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,12 +9,12 @@ log = structlog.get_logger(__name__)
 
 
 class PeriodicTask:
-    """Repeats `work` every `seconds`, and never runs it twice at the same time.
+    """Waits `interval_seconds`, runs `work`, and repeats both. It never runs the work twice at the same time.
 
-    An exception is logged, and the work is repeated all the same."""
+    An exception of the work is logged. The task then continues with the next run."""
 
-    def __init__(self, name: str, work: Callable[[], Awaitable[None]], seconds: float) -> None:
-        self._name, self._work, self._seconds = name, work, seconds
+    def __init__(self, name: str, work: Callable[[], Awaitable[None]], interval_seconds: float) -> None:
+        self._name, self._work, self._interval_seconds = name, work, interval_seconds
         self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
@@ -26,19 +26,20 @@ class PeriodicTask:
         self._task = asyncio.ensure_future(self._repeat())
 
     async def stop(self) -> None:
-        """Stop, after the end of a run that has started. Interrupted, its write could arrive after later ones."""
+        """Stops the task. A run that has started is finished first: if it were cancelled, its write could still arrive
+        after later writes."""
         async with self._lock:
             if self._task:
                 self._task.cancel()
 
     async def run_now(self) -> None:
-        """Run the work once. If it is running, wait and run it again."""
+        """Runs the work once. If a run is in progress, waits for its end and then runs the work again."""
         async with self._lock:
             await self._work()
 
     async def _repeat(self) -> None:
         while True:
-            await asyncio.sleep(self._seconds)
+            await asyncio.sleep(self._interval_seconds)
             try:
                 await self.run_now()
             except Exception:

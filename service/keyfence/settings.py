@@ -1,4 +1,4 @@
-"""Settings of the service, read from KEYFENCE_* variables."""
+"""`Settings`: the settings of the service, read from the environment variables KEYFENCE_*."""
 
 import base64
 import json
@@ -14,10 +14,11 @@ from keyfence.development_keys import DEVELOPMENT_KEY_PREFIX
 
 TENANT_CACHE_SECONDS = 5.0
 TENANT_USE_SECONDS = 10.0
+"""The defaults of `tenant_cache_seconds` and `tenant_use_seconds`, which tests and commands need too."""
 
 
 class BadSettings(ValueError):
-    """Settings that cannot be used. `problems` has one sentence for each reason."""
+    """Raised for settings that cannot be used. `problems` has one sentence for each reason."""
 
     def __init__(self, problems: tuple[str, ...]) -> None:
         super().__init__("\n".join(problems))
@@ -25,7 +26,9 @@ class BadSettings(ValueError):
 
 
 class IssuerSettings(BaseModel):
-    """An identity provider whose tokens are accepted: for one tenant, or for all if `tenant` is not set."""
+    """An identity provider whose tokens are accepted. If `tenant` is set, only for this tenant.
+
+    `jwks_uri` is the URL of its keys; `jwks` contains the keys themselves. One of the two is set."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -36,7 +39,7 @@ class IssuerSettings(BaseModel):
 
 
 class PriceSettings(BaseModel):
-    """Prices in US dollars for a million capacity units in a region, and the day of the price list."""
+    """Prices in US dollars for a million capacity units in a region. `as_of` is the day of the price list."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -62,10 +65,10 @@ class Settings(BaseSettings):
     role_arn_prefix: str | None = None
     """Required. The first part of all role ARNs, such as `arn:aws:iam::123456789012:role/keyfence-`."""
     session_seconds: int = Field(default=900, ge=900, le=3600)
-    """How long a tenant's session is valid. It is renewed when half of the time is over. STS gives at most one hour to
-    a caller that uses a role's session itself."""
+    """How long a tenant's session is valid. It is renewed when about half of the time is over. STS issues a session of
+    at most one hour to a process that runs with a role itself."""
     max_sessions: int = Field(default=10_000, ge=1)
-    """How many tenants' sessions one process caches. The least recently used one is dropped first."""
+    """How many sessions of tenants one process caches. The least recently used session is dropped first."""
     sts_endpoint_url: str | None = None
     """An STS endpoint other than the region's."""
     iam_endpoint_url: str | None = None
@@ -77,11 +80,11 @@ class Settings(BaseSettings):
     `[{"issuer": "https://id.example.com", "jwks_uri": "https://id.example.com/keys"}]`; `jwks` gives the keys
     themselves, and `tenant` limits an issuer to one tenant."""
     admin_issuers: Annotated[tuple[IssuerSettings, ...], NoDecode] = ()
-    """The same for operators. Without one, nobody can use the operators' API."""
+    """The identity providers of operators, in the same format. Without one, nobody can use the operators' API."""
     audience: str = "keyfence"
     """The `aud` claim of tenants' tokens."""
     admin_audience: str = "keyfence-admin"
-    """The `aud` claim of operators' tokens. It has to differ from the tenants'."""
+    """The `aud` claim of operators' tokens. It has to differ from that of tenants' tokens."""
     cursor_keys: Annotated[tuple[SecretStr, ...], NoDecode] = ()
     """Required. Keys of pagination cursors, separated by commas, each 32 bytes in URL-safe base64. The first key
     encrypts; all keys decrypt, so put a new key first and remove the old one a week later."""
@@ -106,7 +109,7 @@ class Settings(BaseSettings):
     """How often one process may look up an unknown issuer, or fetch keys for an unknown `kid`."""
 
     revocation_seconds: float = Field(default=0.0, ge=0, le=300)
-    """How long a process caches that a token is not revoked. With 0 every request checks."""
+    """How long a process caches that a token is not revoked. With 0, every request checks its token."""
 
     host: str = "127.0.0.1"
     """The address to listen on."""
@@ -119,23 +122,24 @@ class Settings(BaseSettings):
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
     """Addresses or networks of proxies whose `X-Forwarded-*` headers are used, separated by commas."""
     data_threads: int = Field(default=32, ge=1, le=512)
-    """How many DynamoDB calls one process makes at the same time. It sets threads and pooled connections."""
+    """How many DynamoDB calls one process makes at the same time, each with a thread and a connection."""
     servers: int | None = Field(default=None, ge=1)
-    """How many processes serve the table, on all machines together. Each allows its part of every quota. Default: the
-    number of workers."""
+    """How many processes serve the table, on all machines together. Each process allows its share of every quota.
+    Default: the number of workers."""
     usage_seconds: float = Field(default=10.0, gt=0)
-    """How often a process writes the usage of tenants. A crash loses at most this much."""
+    """How often a process writes the usage of tenants. A crash loses at most the usage of this time."""
     traffic_seconds: float = Field(default=10.0, gt=0, le=30)
-    """How often a process publishes its hot partitions and reads those of the others."""
+    """How often a process publishes its hot partitions and reads those of the other processes."""
     autopilot: Literal["off", "dry-run", "on"] = "dry-run"
-    """Whether collections get more shards without an operator. `dry-run` only writes an event to the tenant."""
+    """Whether collections get more shards without an operator. `dry-run` only writes an event
+    to the tenant's list of events."""
     prices: Annotated[PriceSettings | None, NoDecode] = None
     """Prices in US dollars for a million capacity units, as JSON:
-    `{"region": "us-east-1", "as_of": "2024-11-01", "read": 0.125, "write": 0.625}`. Default: those of us-east-1."""
-    connect_timeout: float = Field(default=1.0, gt=0)
-    """Seconds to connect to DynamoDB."""
-    read_timeout: float = Field(default=3.0, gt=0)
-    """Seconds without an answer after which a DynamoDB call fails."""
+    `{"region": "us-east-1", "as_of": "2024-11-01", "read": 0.125, "write": 0.625}`. Default: prices of us-east-1."""
+    connect_timeout_seconds: float = Field(default=1.0, gt=0)
+    """How long connecting to DynamoDB may take."""
+    read_timeout_seconds: float = Field(default=3.0, gt=0)
+    """How long a DynamoDB call may wait for an answer before it fails."""
     introspection: bool = False
     """Whether every caller may use GraphQL introspection. Otherwise the token needs the scope `introspect`."""
     graphiql: bool = False
@@ -145,7 +149,7 @@ class Settings(BaseSettings):
 
     @field_validator("issuers", "admin_issuers", "prices", mode="before")
     @classmethod
-    def _parse(cls, value: object) -> object:
+    def _parse_json(cls, value: object) -> object:
         try:
             return json.loads(value) if isinstance(value, str) else value
         except json.JSONDecodeError as error:
@@ -153,7 +157,7 @@ class Settings(BaseSettings):
 
     @field_validator("cursor_keys", "domains", "trusted_proxies", mode="before")
     @classmethod
-    def _split(cls, value: object) -> object:
+    def _split_at_commas(cls, value: object) -> object:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
     @property
@@ -162,12 +166,17 @@ class Settings(BaseSettings):
 
     @property
     def settle_seconds(self) -> float:
-        """How long after a change of a tenant a server may still act on the tenant as it was before.
+        """How long a server may still act on the old state after a tenant was changed.
 
-        Jobs wait this long between two steps that servers must not mix up. The time is computed and cannot be set, so
-        that it is never too short: the age of a cached tenant, the time that a request may use it, and one call to
-        DynamoDB that starts at the last moment."""
-        return self.tenant_cache_seconds + self.tenant_use_seconds + self.connect_timeout + self.read_timeout
+        Jobs wait this long between two steps: at the second step, no server acts on the state before the first step.
+        The time is computed and cannot be set, so that it is never too short. It is the sum of the age of a cached
+        tenant, the time that a request may use it, and one call to DynamoDB that starts at the last moment."""
+        return (
+            self.tenant_cache_seconds
+            + self.tenant_use_seconds
+            + self.connect_timeout_seconds
+            + self.read_timeout_seconds
+        )
 
     @property
     def cursor_secrets(self) -> tuple[bytes, ...]:
@@ -178,7 +187,7 @@ class Settings(BaseSettings):
 
 
 def load_settings(**overrides: Any) -> Settings:
-    """Return the settings of the environment, with these overrides. Raises BadSettings."""
+    """Returns the settings of the environment, with these overrides. Raises BadSettings if a value cannot be read."""
     try:
         return Settings(**overrides)
     except ValidationError as error:
@@ -186,11 +195,11 @@ def load_settings(**overrides: Any) -> Settings:
 
 
 def unreadable_values(error: ValidationError) -> tuple[str, ...]:
-    """Return pydantic's messages, without the values, which may be secrets."""
-    return tuple(f"{_variable(details['loc'])}: {details['msg']}" for details in error.errors())
+    """Returns pydantic's messages without the values, which may be secrets."""
+    return tuple(f"{_variable_name(details['loc'])}: {details['msg']}" for details in error.errors())
 
 
-def _variable(location: tuple[int | str, ...]) -> str:
+def _variable_name(location: tuple[int | str, ...]) -> str:
     name, *path = location
     return f"KEYFENCE_{str(name).upper()}" + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path)
 

@@ -1,4 +1,4 @@
-"""Checks of text that comes from outside: lines, free text, email addresses, URLs."""
+"""Checks text of callers and settings: single lines, free text, email addresses and URLs."""
 
 import ipaddress
 import re
@@ -6,16 +6,18 @@ from urllib.parse import urlsplit
 
 from keyfence.errors import BadInput
 
-EMAIL_LENGTH = 254
+MAX_EMAIL_LENGTH = 254
+"""The longest address that SMTP can deliver to (RFC 5321)."""
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_NOT_IN_A_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+"""Half of a character, which JSON can contain and UTF-8 cannot encode."""
 
 
 def checked_line(text: str, field: str, max_length: int) -> str:
-    """Return the text if it is one line that is not blank. Raises BadInput."""
-    if not text.strip() or len(text) > max_length or _CONTROL.search(text):
+    """Returns the text. Raises BadInput if it is blank, too long or more than one line."""
+    if not text.strip() or len(text) > max_length or _NOT_IN_A_LINE.search(text):
         raise BadInput(
             f"{field} must be 1 to {max_length} characters, not all blank, without control characters", field=field
         )
@@ -23,15 +25,17 @@ def checked_line(text: str, field: str, max_length: int) -> str:
 
 
 def checked_text(text: str, field: str, max_length: int) -> str:
-    """Return the text if it is not too long and has no half of a surrogate pair. Raises BadInput."""
+    """Returns the text. Raises BadInput if it is too long or has half of a surrogate pair."""
     if len(text) > max_length or _SURROGATE.search(text):
         raise BadInput(f"{field} must be at most {max_length} whole characters", field=field)
     return text
 
 
 def checked_email(email: str, field: str = "email") -> str:
-    if len(email) > EMAIL_LENGTH or not _EMAIL.fullmatch(email):
-        raise BadInput(f"{field} must be an address like name@host, of at most {EMAIL_LENGTH} characters", field=field)
+    if len(email) > MAX_EMAIL_LENGTH or not _EMAIL.fullmatch(email):
+        raise BadInput(
+            f"{field} must be an address like name@host, of at most {MAX_EMAIL_LENGTH} characters", field=field
+        )
     return email
 
 
@@ -40,7 +44,7 @@ def is_http_url(url: str) -> bool:
 
 
 def is_https_or_loopback_url(url: str) -> bool:
-    """Whether what the URL returns cannot be changed on the way: it is https, or the host is this machine."""
+    """Whether the URL is https or its host is this machine, so that nobody can change the response on the way."""
     parts = _scheme_and_host(url)
     return parts is not None and (parts[0] == "https" or is_loopback_host(parts[1]))
 

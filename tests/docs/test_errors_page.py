@@ -17,7 +17,7 @@ from keyfence.http.response import STATUS_BY_CODE
 from keyfence.store.cursor import LIFETIME_HOURS
 from keyfence.store.key_template import MAX_PATH_BYTES, MAX_PATH_NAME_LENGTH
 from keyfence.store.pagination import MAX_PAGE_SIZE
-from keyfence.validation import EMAIL_LENGTH
+from keyfence.validation import MAX_EMAIL_LENGTH
 from tests.docs.pages import DOCS, blocks, prose, table
 
 PAGE = DOCS / "reference" / "errors.md"
@@ -55,7 +55,7 @@ def test_the_longest_values_are_there() -> None:
     assert PRODUCT_NAME_LENGTH == MAX_PATH_NAME_LENGTH
     assert table(PAGE, "value") == [
         ("name of a user or a group", f"{NAME_LENGTH} characters"),
-        ("email", f"{EMAIL_LENGTH} characters"),
+        ("email", f"{MAX_EMAIL_LENGTH} characters"),
         ("description of a group", f"{DESCRIPTION_LENGTH:,} characters"),
         ("settings of a user", str(MAX_SETTINGS)),
         ("name of a setting", f"{SETTING_NAME_LENGTH} characters"),

@@ -1,1 +1,1 @@
-"""The composition root: the only folder that knows all others."""
+"""Puts the application together from all other packages. Only the commands import this package."""

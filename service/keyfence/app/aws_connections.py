@@ -1,4 +1,4 @@
-"""`Connections`: the open connections of a process to DynamoDB, STS and IAM. `AwsAccess` opens them."""
+"""`AwsAccess` opens the connections of a process to DynamoDB, STS and IAM. `Connections` contains them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -22,14 +22,14 @@ from keyfence_iam.suspension import TenantSuspension
 from keyfence_iam.token_bucket import call_budget
 
 SCAN_TIMEOUT_SECONDS = 60.0
-"""Read timeout of the migrator. A page of a Scan takes longer than a request may wait."""
+"""The read timeout of the migrator. A page of a Scan can take longer than a request may wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connections:
-    """The table, the session cache, and the access to IAM of one process.
+    """The open connections of one process.
 
-    `migrator` is set where the process may also run jobs as the migrator, as `keyfence dev` does."""
+    `migrator` is set if the process may also run jobs as the migrator, as `keyfence dev` does."""
 
     settings: Settings
     tables: Tables
@@ -60,7 +60,7 @@ class AwsAccess:
     connect_iam: Callable[[Credentials], TenantSuspension]
 
     def connect(self) -> Connections:
-        """Open the connections of a server, or of a command that does what a server does."""
+        """Opens the connections of a server, or of a command with the permissions of a server."""
         sessions = self.open_sessions()
         return Connections(
             settings=self.settings,
@@ -70,17 +70,16 @@ class AwsAccess:
         )
 
     def connect_migrator(self) -> MigratorAccess:
-        """Open the connections of a process that runs as the migrator."""
-        sessions, own = self.open_sessions(MIGRATOR), self.process_credentials(MIGRATOR)
+        """Opens the connections of a process that runs as the migrator."""
+        sessions, migrator_credentials = self.open_sessions(MIGRATOR), self.process_credentials(MIGRATOR)
         dynamodb = replace(
             self.dynamodb, read_timeout_seconds=max(self.dynamodb.read_timeout_seconds, SCAN_TIMEOUT_SECONDS)
         )
+        projections = load_domains(self.settings.domains).entities.projections
         return MigratorAccess(
             tables=self._tables(dynamodb, MigratorCredentials(sessions)),
-            scan_credentials=own,
-            silos=SiloTables(
-                dynamodb, self.settings.table, load_domains(self.settings.domains).entities.projections, own
-            ),
+            scan_credentials=migrator_credentials,
+            silos=SiloTables(dynamodb, self.settings.table, projections, migrator_credentials),
             publish_suspensions=IamSuspensions(sessions, self.connect_iam),
             sessions=sessions,
             settle_time=timedelta(seconds=self.settings.settle_seconds),
@@ -89,7 +88,7 @@ class AwsAccess:
         )
 
     def open_sessions(self, role: str = SERVICE_BASE) -> SessionCache:
-        """Make the cache of STS sessions that a process with this role takes on."""
+        """Returns the cache of the sessions of tenants' roles, which a process with this role assumes."""
         settings = self.settings
         return SessionCache(
             self.connect_sts(role),

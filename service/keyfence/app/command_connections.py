@@ -1,4 +1,4 @@
-"""The table, the operator's context and the migrator, for commands."""
+"""Opens the connections of one command: to the table, as an operator, or as the migrator."""
 
 import sys
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from keyfence.jobs.migrator_access import MigratorAccess
 
 @contextmanager
 def connect(aws: AwsAccess) -> Iterator[Connections]:
-    """Open the connections for one command and close them at its end."""
+    """Opens the connections of one command, and closes them at its end. Logs to stderr."""
     log.configure(as_json=False, file=sys.stderr)
     connections = aws.connect()
     try:
@@ -24,7 +24,7 @@ def connect(aws: AwsAccess) -> Iterator[Connections]:
 
 @contextmanager
 def operator_context(aws: AwsAccess, operator: str, *, writes: bool) -> Iterator[AdminContext]:
-    """Give a command the same context as an operator's request. No token proves who the operator is."""
+    """Yields the same context as for an operator's request. `operator` is a name that no token proves."""
     with connect(aws) as connections:
         factory = AdminContextFactory(
             settings=connections.settings,
@@ -36,7 +36,7 @@ def operator_context(aws: AwsAccess, operator: str, *, writes: bool) -> Iterator
 
 @contextmanager
 def connect_migrator(aws: AwsAccess) -> Iterator[MigratorAccess]:
-    """Open the connections for one command that runs as the migrator."""
+    """Opens the connections of one command that runs as the migrator, and closes them at its end. Logs to stderr."""
     log.configure(as_json=False, file=sys.stderr)
     migrator = aws.connect_migrator()
     try:

@@ -1,4 +1,4 @@
-"""`Service`: builds both endpoints and the background tasks, and starts and stops them."""
+"""`Service`: puts the application together from its endpoints and background tasks, and starts and stops the tasks."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -45,9 +45,9 @@ from keyfence_iam.token_bucket import call_budget
 
 
 class Service:
-    """The ASGI application in `app`, and the tasks beside it. The application's lifespan calls `start` and `stop`.
+    """The ASGI application `app` and its background tasks. The lifespan of the application calls `start` and `stop`.
 
-    Tests may give their own `jwks` and `admission`."""
+    Tests may replace `jwks` and `admission`."""
 
     def __init__(
         self, connections: Connections, *, jwks: JwksFetcher | None = None, admission: Admission | None = None
@@ -68,15 +68,15 @@ class Service:
         )
         control = self.tables.for_control_plane(writes=True)
         self._jwks = jwks or JwksFetcher()
-        self._tenants = self._tenant_cache()
-        self._issuers = self._tenant_issuers()
-        self._usage = UsageFlusher(ledger, UsageRepository(control), self.settings.usage_seconds)
-        self._differences = DifferenceReporter(self._tenants, ShadowDifferences(control))
-        self._jobs = self._background_jobs(ledger.accounts)
-        self._traffic = self._traffic_publisher(observer)
-        self._refresh = RefreshThread(connections.sessions.refresh_due)
+        self._tenants = self._make_tenant_cache()
+        self._issuers = self._make_tenant_issuers()
+        self._usage_flusher = UsageFlusher(ledger, UsageRepository(control), self.settings.usage_seconds)
+        self._difference_reporter = DifferenceReporter(self._tenants, ShadowDifferences(control))
+        self._jobs = self._make_background_jobs(ledger.accounts)
+        self._traffic_publisher = self._make_traffic_publisher(observer)
+        self._refresh_thread = RefreshThread(connections.sessions.refresh_due)
         self.app = build_app(
-            endpoints={"/graphql": self._tenant_endpoint(), "/admin/graphql": self._operator_endpoint()},
+            endpoints={"/graphql": self._make_tenant_endpoint(), "/admin/graphql": self._make_operator_endpoint()},
             check_ready=self._tenants.check_readable,
             metrics=self.metrics,
             file_routes=graphiql_routes() if self.settings.graphiql else (),
@@ -84,30 +84,30 @@ class Service:
         )
 
     def start(self) -> None:
-        """Start the background tasks. Needs a running event loop."""
-        self._refresh.start()
-        self._usage.start()
-        self._traffic.start()
+        """Starts the background tasks. Needs a running event loop."""
+        self._refresh_thread.start()
+        self._usage_flusher.start()
+        self._traffic_publisher.start()
 
     async def stop(self) -> None:
-        """Stop the tasks, write what they still hold, and close all connections."""
-        await self._traffic.stop()
+        """Stops the tasks after they have written the data that they hold, and closes all connections."""
+        await self._traffic_publisher.stop()
         await self._jobs.stop()
-        await self._differences.stop()
-        await self._usage.stop()
-        self._refresh.stop()
+        await self._difference_reporter.stop()
+        await self._usage_flusher.stop()
+        self._refresh_thread.stop()
         self._jwks.close()
         self.connections.close()
 
     def tenant_changed(self, tenant: Tenant) -> None:
-        """Use the changed tenant in this process immediately, instead of when the cached one expires."""
+        """Makes this process use the changed tenant at once. Other processes use it when their cached copy expires."""
         self._tenants.invalidate_with(tenant)
         self._issuers.invalidate(tenant.issuer)
 
-    def reads_differ(self, tenant: TenantId, operation: str) -> None:
-        """Count a read for which the two tables of a tenant that is being moved gave different answers."""
+    def count_read_difference(self, tenant: TenantId, operation: str) -> None:
+        """Counts a read for which the two tables of a tenant that is being moved gave different answers."""
         self.metrics.count_read_difference(operation)
-        self._differences(tenant)
+        self._difference_reporter(tenant)
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -115,13 +115,13 @@ class Service:
         yield
         await self.stop()
 
-    def _tenant_endpoint(self) -> GraphQLEndpoint:
+    def _make_tenant_endpoint(self) -> GraphQLEndpoint:
         settings, domains = self.settings, load_domains(self.settings.domains)
         api = TenantApi(
             verifier=tenant_verifier(settings, tenant_issuers=self._issuers),
             tenants=self._tenants,
             admission=self.admission,
-            tables=replace(self.tables, on_difference=self.reads_differ),
+            tables=replace(self.tables, on_difference=self.count_read_difference),
             new_activity_log=domains.new_activity_log,
             revocations=RevocationCheck(settings.revocation_seconds),
             prices=price_table(settings),
@@ -130,7 +130,7 @@ class Service:
         page = graphiql_page("/graphql") if settings.graphiql else None
         return GraphQLEndpoint(api, GraphQLExecutor(domains.schema), self.metrics, graphiql=page)
 
-    def _operator_endpoint(self) -> GraphQLEndpoint:
+    def _make_operator_endpoint(self) -> GraphQLEndpoint:
         settings = self.settings
         contexts = AdminContextFactory(
             settings=settings,
@@ -145,7 +145,7 @@ class Service:
         page = graphiql_page("/admin/graphql") if settings.graphiql else None
         return GraphQLEndpoint(api, GraphQLExecutor(admin_schema), self.metrics, graphiql=page)
 
-    def _tenant_cache(self) -> TenantCache:
+    def _make_tenant_cache(self) -> TenantCache:
         return TenantCache(
             self.tables.for_control_plane(writes=False),
             max_age_seconds=self.settings.tenant_cache_seconds,
@@ -153,7 +153,7 @@ class Service:
             on_inactive=self.connections.sessions.forget,
         )
 
-    def _tenant_issuers(self) -> TenantIssuerCache:
+    def _make_tenant_issuers(self) -> TenantIssuerCache:
         return TenantIssuerCache(
             TenantRepository(self.tables.for_control_plane(writes=False), "").find_issuer,
             self._jwks.key_set,
@@ -161,7 +161,7 @@ class Service:
             max_age_seconds=self.settings.tenant_cache_seconds,
         )
 
-    def _background_jobs(self, accounts: Accounts) -> BackgroundJobs:
+    def _make_background_jobs(self, accounts: Accounts) -> BackgroundJobs:
         migrator, settings = self.connections.migrator, self.settings
         runner = ServerJobRunner(
             tables=self.tables,
@@ -173,16 +173,18 @@ class Service:
         )
         return BackgroundJobs(runner)
 
-    def _traffic_publisher(self, observer: TrafficObserver) -> TrafficPublisher:
-        """The autopilot starts a reshard as an operator would, and this server runs the job."""
+    def _make_traffic_publisher(self, observer: TrafficObserver) -> TrafficPublisher:
+        """Returns the task that publishes traffic. Its autopilot starts a reshard as a job of this server."""
         settings, control = self.settings, self.tables.for_control_plane(writes=True)
         repository = TenantRepository(control, AUTHOR)
         finder = HotPartitionFinder(
             observer.window, CollectionMatcher.from_entities(self.tables.entities), settings.server_count
         )
         collections = self.tables.entities.collections
-        grow = StartReshard(repository, collections, self.tenant_changed, self._jobs)
-        autopilot = Autopilot(tenants=repository, collections=collections, mode=settings.autopilot, start_growth=grow)
+        start_reshard = StartReshard(repository, collections, self.tenant_changed, self._jobs)
+        autopilot = Autopilot(
+            tenants=repository, collections=collections, mode=settings.autopilot, start_growth=start_reshard
+        )
         return TrafficPublisher(finder, FleetTraffic(control), autopilot, settings.traffic_seconds)
 
 

@@ -1,6 +1,5 @@
-"""The built-in domains, and those that KEYFENCE_DOMAINS adds or leaves out."""
+"""Loads the domains: the built-in ones, changed as KEYFENCE_DOMAINS says."""
 
-from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 
@@ -23,7 +22,7 @@ from keyfence.tenancy import access_patterns as tenancy
 from keyfence.tenancy import suspensions
 from keyfence.usage import hourly_usage
 
-BUILT_IN = (
+BUILT_IN_DOMAINS = (
     USERS,
     GROUPS,
     CUSTOMERS,
@@ -36,9 +35,10 @@ BUILT_IN = (
     COUNTERS,
     ACTIVITY,
 )
-REQUIRED = frozenset({USERS.name, GROUPS.name, SESSIONS.name, ACTIVITY.name})
-"""Domains that the service itself uses: the first user of a tenant, revoked tokens and the activity log."""
-CONTROL_PLANE = (
+REQUIRED_DOMAINS = frozenset({USERS.name, GROUPS.name, SESSIONS.name, ACTIVITY.name})
+"""The names of domains that cannot be left out. The service uses them for the first user of a tenant, for revoked
+tokens and for the activity log."""
+CONTROL_PLANE_MODULES = (
     tenancy,
     suspensions,
     job_record,
@@ -48,7 +48,7 @@ CONTROL_PLANE = (
     fleet_traffic,
     autopilot,
 )
-"""Modules that declare the entities of the control plane."""
+"""The modules that declare the entities of the control plane."""
 
 
 @cache
@@ -57,25 +57,24 @@ def load_domains(selection: tuple[str, ...] = ()) -> Domains:
 
     `-name` leaves out a built-in domain; `package.module:NAME` adds the `Domain` of that name.
     Raises BadDomains if an entry cannot be used, or if the domains do not fit together."""
-    left_out = frozenset(entry.removeprefix("-") for entry in selection if entry.startswith("-"))
-    if unknown := left_out - {domain.name for domain in BUILT_IN}:
-        raise BadDomains(f"there is no built-in domain {', '.join(sorted(unknown))} to leave out")
-    if kept := left_out & REQUIRED:
-        raise BadDomains(f"the service itself needs the domain {', '.join(sorted(kept))}; do not leave it out")
-    added = [_import(entry) for entry in selection if not entry.startswith("-")]
-    return Domains((*_without(left_out), *added), CONTROL_PLANE)
+    left_out_names = frozenset(entry.removeprefix("-") for entry in selection if entry.startswith("-"))
+    if unknown_names := left_out_names - {domain.name for domain in BUILT_IN_DOMAINS}:
+        raise BadDomains(f"there is no built-in domain {', '.join(sorted(unknown_names))} to leave out")
+    if required_names := left_out_names & REQUIRED_DOMAINS:
+        raise BadDomains(
+            f"the service itself needs the domain {', '.join(sorted(required_names))}; do not leave it out"
+        )
+    kept_domains = [domain for domain in BUILT_IN_DOMAINS if domain.name not in left_out_names]
+    added_domains = [_import_domain(entry) for entry in selection if not entry.startswith("-")]
+    return Domains((*kept_domains, *added_domains), CONTROL_PLANE_MODULES)
 
 
-def _without(left_out: frozenset[str]) -> Iterable[Domain]:
-    return (domain for domain in BUILT_IN if domain.name not in left_out)
-
-
-def _import(entry: str) -> Domain:
+def _import_domain(entry: str) -> Domain:
     module, _, name = entry.partition(":")
     try:
-        found = getattr(import_module(module), name)
+        domain = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise BadDomains(f"cannot import the domain {entry!r} ({error}); write package.module:NAME") from error
-    if not isinstance(found, Domain):
+    if not isinstance(domain, Domain):
         raise BadDomains(f"{entry!r} is not a keyfence.domain.Domain")
-    return found
+    return domain

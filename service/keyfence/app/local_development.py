@@ -1,4 +1,4 @@
-"""The service on a laptop: its connections to the local gate, its table, and the demo tenants."""
+"""Builds the application of `keyfence dev` on one machine: with the local gate, its table and the demo tenants."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,18 +24,18 @@ from keyfence_iam.sts.sts_client import StsClient
 from keyfence_iam.suspension import TenantSuspension
 
 TIMEOUT_SECONDS = 60.0
-"""A laptop can be busy. Calls to the gate wait longer than calls to AWS."""
+"""The read timeout of calls to the gate. It is longer than for AWS, because a developer's machine can be busy."""
 
 
 def application(settings: Settings, issuer: SessionIssuer) -> Starlette:
-    """Make the ASGI application of `keyfence dev`, which also runs jobs as the migrator."""
+    """Returns the ASGI application of `keyfence dev`, which also runs jobs as the migrator."""
     log.configure(as_json=settings.log_json)
     aws = aws_access(settings, issuer)
     return Service(replace(aws.connect(), migrator=aws.connect_migrator())).app
 
 
 def aws_access(settings: Settings, issuer: SessionIssuer) -> AwsAccess:
-    """The local gate, which accepts the sessions of this issuer."""
+    """Returns access to the local gate, which accepts the sessions of this issuer."""
     account = issuer.account
     return AwsAccess(
         settings=settings,
@@ -60,7 +60,7 @@ def aws_access(settings: Settings, issuer: SessionIssuer) -> AwsAccess:
 
 
 async def prepare_table(settings: Settings, issuer: SessionIssuer, on_progress: Callable[[str], None]) -> None:
-    """Create the table and the demo tenants, as far as they do not exist."""
+    """Creates the table and the demo tenants, unless they exist."""
     on_progress("creating the table")
     await asyncio.to_thread(create_table, settings, issuer)
     connections = aws_access(settings, issuer).connect()
@@ -69,7 +69,7 @@ async def prepare_table(settings: Settings, issuer: SessionIssuer, on_progress: 
 
 
 def create_table(settings: Settings, issuer: SessionIssuer) -> None:
-    """Create the table as the provisioner. Raises TableDiffers if there is one with another definition."""
+    """Creates the table as the provisioner. Raises TableDiffers if it exists with another definition."""
     credentials = issuer.issue_service_session(PROVISIONER).credentials
     projections = load_domains(settings.domains).entities.projections
     admin = TableAdmin.connect(connection_options(settings), settings.table, projections, credentials)

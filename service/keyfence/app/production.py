@@ -1,4 +1,4 @@
-"""The service on AWS: its connections, the checks before it starts, and the factory that `keyfence serve` runs."""
+"""Builds the application of `keyfence serve` on AWS, after the checks before its start."""
 
 import gc
 import sys
@@ -23,13 +23,13 @@ from keyfence_iam.sts.session_refresh import RefreshSchedule
 from keyfence_iam.sts.sts_client import StsClient
 from keyfence_iam.suspension import TenantSuspension
 
-SWITCH_SECONDS = 0.001
-"""How long a thread may run Python code before another thread gets its turn. Python's default is 5 ms. The event loop
-waits that long for each answer that a thread decodes, several times in one request."""
+THREAD_SWITCH_SECONDS = 0.001
+"""How long a thread may run Python code before another thread may run. Python's default is 0.005. The event loop waits
+that long for each answer of DynamoDB that a thread decodes, several times in one request."""
 
 
 def application() -> Starlette:
-    """Make the ASGI application of `keyfence serve`. Raises BadSettings if the settings are not fit for production."""
+    """Returns the application of `keyfence serve`. Raises BadSettings if the settings are not fit for production."""
     settings = load_settings()
     if problems := production_problems(settings) or startup_problems(settings):
         raise BadSettings(tuple(problems))
@@ -40,7 +40,7 @@ def application() -> Starlette:
 
 
 def aws_access(settings: Settings) -> AwsAccess:
-    """AWS, with the credentials that boto3 finds in the environment."""
+    """Returns access to AWS with the credentials that boto3 finds in the environment."""
     region = settings.region or find_default_region()
     return AwsAccess(
         settings=settings,
@@ -58,27 +58,27 @@ def aws_access(settings: Settings) -> AwsAccess:
 
 
 def startup_problems(settings: Settings) -> list[str]:
-    """Try what a server does at its start, and return one line for each step that fails."""
-    found = []
-    for name, attempt in _attempts(settings):
+    """Tries the steps of a server's start. Returns one line for each step that fails."""
+    problems = []
+    for name, run_step in _startup_steps(settings):
         try:
-            attempt()
+            run_step()
         except (ValueError, BadDomains, *AWS_ERRORS) as error:
-            found.append(f"{name}: {error}")
-    return found
+            problems.append(f"{name}: {error}")
+    return problems
 
 
 def tune_process() -> None:
-    """Shorten the pauses that one request causes for all others. Call it once, when everything is loaded.
+    """Shortens the pauses that one request causes for all others. Call it once, when all modules are loaded.
 
-    Objects made until now live as long as the process. Frozen, they are left out of garbage collections, each of
-    which would otherwise stop all requests for about 0.1 s."""
+    The objects that exist now live as long as the process. `gc.freeze` exempts them from garbage collection. A full
+    collection with them would stop all requests for about 0.1 s."""
     gc.collect()
     gc.freeze()
-    sys.setswitchinterval(SWITCH_SECONDS)
+    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
 
 
-def _attempts(settings: Settings) -> Iterator[tuple[str, Callable[[], object]]]:
+def _startup_steps(settings: Settings) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "KEYFENCE_DOMAINS", lambda: load_domains(settings.domains)
     yield "KEYFENCE_ISSUERS", lambda: tenant_verifier(settings)
     yield "KEYFENCE_ADMIN_ISSUERS", lambda: operator_verifier(settings)
@@ -91,8 +91,8 @@ def _connection_options(settings: Settings) -> ConnectionOptions:
         region=settings.region or find_default_region(),
         endpoint_url=settings.endpoint_url,
         connections=settings.data_threads,
-        connect_timeout_seconds=settings.connect_timeout,
-        read_timeout_seconds=settings.read_timeout,
+        connect_timeout_seconds=settings.connect_timeout_seconds,
+        read_timeout_seconds=settings.read_timeout_seconds,
     )
 
 

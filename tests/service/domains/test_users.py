@@ -24,7 +24,7 @@ from keyfence.errors import BadInput
 from keyfence.store.ids import new_id
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
-from keyfence.validation import EMAIL_LENGTH, checked_email
+from keyfence.validation import MAX_EMAIL_LENGTH, checked_email
 from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import OPENING
 
@@ -88,7 +88,7 @@ def test_any_text_is_a_valid_email_or_bad_input(text: str) -> None:
 
 @pytest.mark.parametrize("character", WIDE)
 def test_every_accepted_email_fits_its_keys(character: str) -> None:
-    email = checked_email(character * (EMAIL_LENGTH - 2) + "@b")
+    email = checked_email(character * (MAX_EMAIL_LENGTH - 2) + "@b")
     claim = EmailClaim(email=email, user_id=UserId("usr_1"), created_at=OPENING, updated_at=OPENING)
     assert users.to_item(user(email), ACME, UNSHARDED)["GSI1PK"]["S"].startswith("TENANT#acme#EMAIL#")
     assert email_claims.to_item(claim, ACME, UNSHARDED)["PK"]["S"].startswith("TENANT#acme#USEREMAIL#")

@@ -6,7 +6,7 @@ import pytest
 
 from keyfence.settings import Settings, load_settings
 
-PARTS = ("tenant_cache_seconds", "tenant_use_seconds", "connect_timeout", "read_timeout")
+PARTS = ("tenant_cache_seconds", "tenant_use_seconds", "connect_timeout_seconds", "read_timeout_seconds")
 
 
 def test_no_setting_sets_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ def production(stack: ServiceStack, monkeypatch: pytest.MonkeyPatch) -> Starlett
         "KEYFENCE_ROLE_ARN_PREFIX": stack.gate.account.role_arn_prefix,
         "KEYFENCE_ISSUERS": json.dumps([{"issuer": ISSUER, "jwks": json.loads(jwks)}]),
         "KEYFENCE_CURSOR_KEYS": secrets.token_urlsafe(32),
-        "KEYFENCE_READ_TIMEOUT": "60",
+        "KEYFENCE_READ_TIMEOUT_SECONDS": "60",
     }
     for name, value in given.items():
         monkeypatch.setenv(name, value)

@@ -71,7 +71,7 @@ def become(gate: Gate, role: str, monkeypatch: pytest.MonkeyPatch) -> None:
         "KEYFENCE_STS_ENDPOINT_URL": gate.url,
         "KEYFENCE_IAM_ENDPOINT_URL": gate.url,
         "KEYFENCE_ROLE_ARN_PREFIX": gate.account.role_arn_prefix,
-        "KEYFENCE_READ_TIMEOUT": "60",
+        "KEYFENCE_READ_TIMEOUT_SECONDS": "60",
     }
     for name, value in given.items():
         monkeypatch.setenv(name, value)

@@ -150,7 +150,7 @@ def test_on_aws_it_is_the_migrator_who_does_it_and_the_service_cannot(
 ) -> None:
     fill(stack, tenant, 5)
     typed.become(gate, MIGRATOR, monkeypatch)
-    monkeypatch.setenv("KEYFENCE_READ_TIMEOUT", "1")
+    monkeypatch.setenv("KEYFENCE_READ_TIMEOUT_SECONDS", "1")
     command = ("offboard", tenant, "--confirm", tenant, "--data", "nowhere")
     assert "--exports DIR" in run(*command)[2]
     monkeypatch.setenv("KEYFENCE_EXPORTS", str(tmp_path / "kept"))

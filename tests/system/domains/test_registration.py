@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import keyfence
-from keyfence.app.domain_loading import BUILT_IN, REQUIRED, load_domains
+from keyfence.app.domain_loading import BUILT_IN_DOMAINS, REQUIRED_DOMAINS, load_domains
 from keyfence.domain import BadDomains, Domains
 from keyfence.settings import Settings
 from tests.system.domains.invoices.access_patterns import invoices
@@ -48,7 +48,7 @@ def test_an_added_domain_is_part_of_everything_that_is_derived_from_the_domains(
 
 def test_the_domains_of_the_shop_can_be_left_out_together() -> None:
     domains = load_domains(WITHOUT_SHOP)
-    assert {domain.name for domain in domains.domains} == REQUIRED
+    assert {domain.name for domain in domains.domains} == REQUIRED_DOMAINS
     schema = domains.schema.as_str()
     assert [name for name in ("Order", "Customer", "Product", "Category", "Store") if f"type {name} " in schema] == []
     assert "type User implements Node" in schema
@@ -56,11 +56,11 @@ def test_the_domains_of_the_shop_can_be_left_out_together() -> None:
     assert set(domains.entities.collections.shardings) == {"users", "groups", "group_members", "activity"}
 
 
-@pytest.mark.parametrize("name", [domain.name for domain in BUILT_IN])
+@pytest.mark.parametrize("name", [domain.name for domain in BUILT_IN_DOMAINS])
 def test_a_domain_says_which_others_it_needs(name: str) -> None:
     """Every import from another domain has its name in `needs`, at least through other domains."""
     needed, waiting = set[str](), [name]
-    by_name = {domain.name: domain for domain in BUILT_IN}
+    by_name = {domain.name: domain for domain in BUILT_IN_DOMAINS}
     while waiting:
         for other in by_name[waiting.pop()].depends_on:
             if other not in needed:
@@ -103,7 +103,7 @@ def test_two_domains_cannot_declare_the_same_id_prefix_type_collection_or_record
 def test_only_required_domains_are_imported_outside_their_folder() -> None:
     """A new domain therefore needs no change elsewhere. `local/demo` has demo data of all domains, and
     `app/domain_loading.py` has the list of the built-in domains."""
-    allowed = {f"keyfence.domains.{name}" for name in REQUIRED}
+    allowed = {f"keyfence.domains.{name}" for name in REQUIRED_DOMAINS}
     modules = [path for path in ROOT.rglob("*.py") if not path.is_relative_to(ROOT / "domains")]
     exempt = {ROOT / "app" / "domain_loading.py", *(ROOT / "local" / "demo").glob("*.py")}
     found = {
@@ -117,7 +117,7 @@ def test_only_required_domains_are_imported_outside_their_folder() -> None:
 
 
 def test_no_other_module_has_a_stored_type_a_collection_or_a_record_kind_in_a_string() -> None:
-    domains = [domain for domain in BUILT_IN if domain.name not in REQUIRED]
+    domains = [domain for domain in BUILT_IN_DOMAINS if domain.name not in REQUIRED_DOMAINS]
     entities = Domains([replace(domain, depends_on=()) for domain in domains]).entities
     names = {
         *(entity.type for entity in entities),
