@@ -125,8 +125,8 @@ class ApiClient:
 SHORT_SETTLE = {
     "tenant_cache_seconds": 0.05,
     "tenant_use_seconds": 0.5,
-    "connect_timeout": 0.05,
-    "read_timeout": 0.05,
+    "connect_timeout_seconds": 0.05,
+    "read_timeout_seconds": 0.05,
 }
 """Settings that give a short settle time. Clients of the local gate have longer timeouts of their own."""
 

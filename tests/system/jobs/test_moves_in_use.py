@@ -20,7 +20,7 @@ async def test_nothing_is_lost_repeated_or_missed_while_a_busy_tenant_moves_ther
     bustle = ConcurrentLoad.over(stack, tenant)
     bustle.acknowledged = set(await bustle.final())
     bustle.numbers = itertools.count(100)
-    settings = {"tenant_cache_seconds": max(AGES), "tenant_use_seconds": GRACE, "read_timeout": LONGEST_CALL}
+    settings = {"tenant_cache_seconds": max(AGES), "tenant_use_seconds": GRACE, "read_timeout_seconds": LONGEST_CALL}
     with moving_in(stack, **settings) as mover:
         async with bustle.going_on():
             for to in (Placement.SILO, Placement.POOL):

@@ -37,7 +37,7 @@ SEEN = ActivityNote("thing.seen")
 
 @pytest.fixture(scope="module")
 def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    settings = {"tenant_cache_seconds": MAX_AGE, "tenant_use_seconds": GRACE, "read_timeout": LONGEST_CALL}
+    settings = {"tenant_cache_seconds": MAX_AGE, "tenant_use_seconds": GRACE, "read_timeout_seconds": LONGEST_CALL}
     with migrator(stack, **settings) as made:
         yield made
 
