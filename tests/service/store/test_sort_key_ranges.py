@@ -77,7 +77,7 @@ async def test_a_cursor_of_one_range_is_refused_in_another() -> None:
     after = page.edges[0].cursor()
     assert (await handle.page(numbered_chapters, first=1, after=after, between=span, book_id="b1")).items[0].number == 2
     for other in (None, ValueRange(low=2), ValueRange(low=1, high=3)):
-        with pytest.raises(BadInput, match="not one of this list"):
+        with pytest.raises(BadInput, match="does not belong to this list"):
             await handle.page(numbered_chapters, first=1, after=after, between=other, book_id="b1")
 
 

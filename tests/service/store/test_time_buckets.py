@@ -99,7 +99,7 @@ async def test_a_cursor_is_bound_to_its_range_and_its_arguments() -> None:
     page = await shown(table(dynamodb), visits_of, 1, visitor="ann")
     after = page.edges[0].cursor()
     for span, visitor in ((ValueRange(low=OPENING), "ann"), (ALWAYS, "bob")):
-        with pytest.raises(BadInput, match="not one of this list"):
+        with pytest.raises(BadInput, match="does not belong to this list"):
             await shown(table(dynamodb), visits_of, 1, after, span, visitor=visitor)
 
 
