@@ -55,7 +55,7 @@ def tenants(limit: int) -> Iterator[Tenant]:
             status=TenantStatus.ACTIVE,
             issuer=f"https://id.{id}.example",
             owner_id="usr_01KA5Y5X9GZ5T4J5B4J5B4J5B4",
-            request="0" * 64,
+            onboarding_digest="0" * 64,
             created_at=NOW,
             updated_at=NOW,
         )
@@ -64,8 +64,8 @@ def tenants(limit: int) -> Iterator[Tenant]:
 def registered() -> Filled:
     kept = tenant_cache.TenantCache(cast("Any", None))
     for tenant in tenants(tenant_cache.MAX_TENANTS):
-        kept.invalidate_with(tenant)
-    return Filled("tenants", tenant_cache.MAX_TENANTS, kept, len(kept._known))
+        kept.invalidate(tenant)
+    return Filled("tenants", tenant_cache.MAX_TENANTS, kept, len(kept._cached))
 
 
 def allowed() -> Filled:

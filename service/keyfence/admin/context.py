@@ -17,7 +17,8 @@ from keyfence.jobs.offboard.start_offboarding import StartOffboarding
 from keyfence.jobs.reshard.start_reshard import StartReshard
 from keyfence.settings import Settings
 from keyfence.store.table_handles import Tables
-from keyfence.tenancy.administration import IssuerKeyRotation, TenantAdministration
+from keyfence.tenancy.administration import TenantAdministration
+from keyfence.tenancy.issuer_key_rotation import IssuerKeyRotation
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.suspensions import PublishSuspensions, SuspensionPublisher
 from keyfence.tenancy.tenant import Tenant

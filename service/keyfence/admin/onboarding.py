@@ -16,7 +16,7 @@ from keyfence.store import timestamps
 from keyfence.store.ids import new_id
 from keyfence.tenancy.issuer_registration import TenantIssuer, new_tenant_issuer
 from keyfence.tenancy.repository import TenantRepository
-from keyfence.tenancy.tenant import NAME_LENGTH, Tenant, checked_name
+from keyfence.tenancy.tenant import MAX_NAME_LENGTH, Tenant, checked_name
 from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence.tenancy.tier_quotas import Tier
@@ -42,7 +42,7 @@ class OnboardingRequest:
     ) -> TenantIssuer:
         """Nothing is claimed for an application with which something is wrong."""
         checked_name(self.name)
-        checked_line(self.owner_name, "ownerName", NAME_LENGTH)
+        checked_line(self.owner_name, "ownerName", MAX_NAME_LENGTH)
         checked_email(self.owner_email, "ownerEmail")
         return new_tenant_issuer(
             self.id,
@@ -50,7 +50,7 @@ class OnboardingRequest:
             self.jwks,
             self.jwks_uri,
             now,
-            reserved=reserved,
+            reserved_issuers=reserved,
             allow_development_keys=allow_development_keys,
         )
 
@@ -102,7 +102,7 @@ class Onboarding:
             return _same(known, wanted), False
         fresh = self._fresh(wanted)
         try:
-            await self.tenants.claim(fresh, identity, {"tier": wanted.tier, "issuer": wanted.issuer})
+            await self.tenants.add_with_issuer(fresh, identity, {"tier": wanted.tier, "issuer": wanted.issuer})
         except Conflict:
             if known := await self.tenants.find(wanted.id):
                 return _same(known, wanted), False
@@ -118,7 +118,7 @@ class Onboarding:
             status=TenantStatus.PROVISIONING,
             issuer=wanted.issuer,
             owner_id=new_id("usr"),
-            request=wanted.digest(),
+            onboarding_digest=wanted.digest(),
             created_at=now,
             updated_at=now,
         )
@@ -139,7 +139,7 @@ class Onboarding:
 
 
 def _same(known: Tenant, wanted: OnboardingRequest) -> Tenant:
-    if known.request != wanted.digest() or known.status in GONE:
+    if known.onboarding_digest != wanted.digest() or known.status in GONE:
         raise TAKEN()
     return known
 

@@ -4,7 +4,7 @@ import strawberry
 from strawberry.schema.config import StrawberryConfig
 
 from keyfence.admin.jobs import JobQueries, MoveMutations, OffboardingMutations, ShardMutations
-from keyfence.admin.tenant_mutations import IdentityMutations, OnboardingMutations, TenantMutations
+from keyfence.admin.tenant_mutations import IssuerMutations, OnboardingMutations, TenantMutations
 from keyfence.admin.tenants import TenantQueries
 from keyfence.admin.usage import HotPartitionQueries, UsageQueries
 from keyfence.graphql.executor import FastScalarExecutor
@@ -18,7 +18,7 @@ class Query(TenantQueries, UsageQueries, JobQueries, HotPartitionQueries):
 
 @strawberry.type
 class Mutation(
-    OnboardingMutations, IdentityMutations, TenantMutations, ShardMutations, MoveMutations, OffboardingMutations
+    OnboardingMutations, IssuerMutations, TenantMutations, ShardMutations, MoveMutations, OffboardingMutations
 ):
     """The mutations of operators."""
 

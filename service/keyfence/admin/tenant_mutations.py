@@ -60,13 +60,13 @@ class TenantMutations:
 
 
 @strawberry.type
-class IdentityMutations:
+class IssuerMutations:
     """Whose tokens open a tenant."""
 
     @strawberry.mutation(
         description="Other keys for the tenant's issuer: exactly one of `jwks`, which holds all of them, and `jwksUri`."
     )
-    async def set_identity(
+    async def set_issuer_keys(
         self, info: Info, id: strawberry.ID, jwks: JSON | None = None, jwks_uri: str | None = None
     ) -> Tenant:
         return Tenant.of(await info.context.rotation(parse_tenant_id(id), jwks, jwks_uri))

@@ -74,7 +74,7 @@ class TenantMove:
     @classmethod
     def of(cls, under_way: placement.TableMove) -> "TenantMove":
         return cls(
-            to=under_way.goal,
+            to=under_way.final_placement,
             phase=under_way.phase,
             job=strawberry.ID(under_way.job_id),
             is_cancelled=under_way.is_cancelled,

@@ -101,7 +101,7 @@ class Service:
 
     def tenant_changed(self, tenant: Tenant) -> None:
         """Makes this process use the changed tenant at once. Other processes use it when their cached copy expires."""
-        self._tenants.invalidate_with(tenant)
+        self._tenants.invalidate(tenant)
         self._issuers.invalidate(tenant.issuer)
 
     def count_read_difference(self, tenant: TenantId, operation: str) -> None:

@@ -37,7 +37,7 @@ def tenant_json(tenant: "Tenant") -> dict[str, Any]:
 
 
 def _move_json(move: "TableMove") -> dict[str, Any]:
-    return {"to": move.goal, "phase": move.phase, "job": move.job_id, "isCancelled": move.is_cancelled}
+    return {"to": move.final_placement, "phase": move.phase, "job": move.job_id, "isCancelled": move.is_cancelled}
 
 
 def shards_json(shard_counts: "Mapping[str, ShardCounts]") -> list[dict[str, Any]]:

@@ -103,7 +103,7 @@ class MigratorAccess:
     async def tenants_in_silos(self) -> list[TenantId]:
         """Returns the tenants whose items are in tables of their own, the newest first."""
         tenants = TenantRepository(self.control, "")
-        return [tenant.id async for tenant in tenants.all() if tenant.reads is Placement.SILO]
+        return [tenant.id async for tenant in tenants.all() if tenant.read_placement is Placement.SILO]
 
 
 def _with_background_retries(table: Table) -> Table:

@@ -50,7 +50,7 @@ class StorageTotals:
         elif item.get("type") == {"S": tenants.type}:
             tenant: Tenant = tenants.from_item(item)
             self.saved_bytes[tenant.id] = tenant.stored_bytes
-            if tenant.reads is Placement.SILO:
+            if tenant.read_placement is Placement.SILO:
                 self.tenants_in_silos.add(tenant.id)
 
     def replace_tenant(self, tenant: TenantId, other: "StorageTotals") -> None:

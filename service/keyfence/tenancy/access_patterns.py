@@ -1,4 +1,4 @@
-"""Keys and access patterns of tenants, of the issuers that they own, and of their events."""
+"""Keys and access patterns of tenants, of their own issuers, and of their events."""
 
 from keyfence.store.entity import entity
 from keyfence.store.keys import ControlKey

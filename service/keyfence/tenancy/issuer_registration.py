@@ -1,4 +1,4 @@
-"""The issuer that one tenant owns, and the checks of its URL and keys."""
+"""`TenantIssuer`: an issuer that a tenant registers, and the checks of its URL and keys."""
 
 import hashlib
 from collections.abc import Container
@@ -15,16 +15,19 @@ from keyfence.errors import BadInput
 from keyfence_iam.tenant import TenantId
 
 MAX_KEYS = 16
-MAX_JWKS = 32 * 1024
-PUBLISHED = frozenset({"kty", "kid", "use", "alg", "crv", "x", "y", "n", "e"})
-"""The members of a key that are stored. All others are dropped, so that no private key is stored."""
+"""Keys of one issuer. The issuer is one item of the table, and is read when a token is verified."""
+
+MAX_JWKS_BYTES = 32 * 1024
+STORED_MEMBERS = frozenset({"kty", "kid", "use", "alg", "crv", "x", "y", "n", "e"})
+"""The members of a key that are stored. All other members are dropped, so that no private key is stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantIssuer:
-    """The claim of one tenant on an issuer. It has either `jwks`, which is JSON text, or `jwks_uri`."""
+    """An issuer that one tenant has registered. Exactly one of `jwks` (JSON text) and `jwks_uri` is set."""
 
     digest: str
+    """The digest of the issuer's URL. It is the key of the item, so a URL can be registered only once."""
     issuer: str
     tenant: TenantId
     created_at: datetime
@@ -36,7 +39,7 @@ class TenantIssuer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuerKeys:
-    """The keys of an issuer, or the address that they are fetched from."""
+    """The keys of an issuer (`jwks`, as JSON text), or the URI that they are fetched from. One of them is None."""
 
     jwks: str | None = None
     jwks_uri: str | None = None
@@ -49,35 +52,35 @@ def new_tenant_issuer(
     jwks_uri: str | None,
     now: datetime,
     *,
-    reserved: Container[str] = (),
+    reserved_issuers: Container[str] = (),
     allow_development_keys: bool = False,
 ) -> TenantIssuer:
-    """Checks the issuer and its keys. Raises BadInput for an issuer in `reserved`, which no tenant may own."""
-    place = checked_keys(jwks, jwks_uri, allow_development_keys=allow_development_keys)
+    """Raises BadInput if the issuer's URL or its keys are not valid, or if the URL is one of `reserved_issuers`."""
+    keys = checked_keys(jwks, jwks_uri, allow_development_keys=allow_development_keys)
     return TenantIssuer(
         digest=issuer_digest(issuer),
-        issuer=checked_issuer(issuer, reserved),
+        issuer=checked_issuer(issuer, reserved_issuers),
         tenant=tenant,
-        jwks=place.jwks,
-        jwks_uri=place.jwks_uri,
+        jwks=keys.jwks,
+        jwks_uri=keys.jwks_uri,
         created_at=now,
         updated_at=now,
     )
 
 
 def issuer_digest(issuer: str) -> str:
-    """Returns a text of fixed length for the key of the item, since issuers may be long."""
+    """Returns a text of fixed length for the key of the item, since the URL of an issuer can be long."""
     return hashlib.sha256(issuer.encode(errors="surrogatepass")).hexdigest()
 
 
-def checked_issuer(issuer: str, reserved: Container[str] = ()) -> str:
+def checked_issuer(issuer: str, reserved_issuers: Container[str] = ()) -> str:
     if not is_issuer_url(issuer):
         raise BadInput(
             f"issuer must be an https:// URL of at most {MAX_ISSUER_LENGTH} characters, without a query or fragment,"
             " exactly as in the tokens",
             field="issuer",
         )
-    if issuer == DEVELOPMENT_ISSUER or issuer in reserved:
+    if issuer == DEVELOPMENT_ISSUER or issuer in reserved_issuers:
         raise BadInput("issuer is one that the service itself accepts, which no tenant can own", field="issuer")
     return issuer
 
@@ -103,9 +106,11 @@ def _checked_uri(uri: str) -> str:
 
 
 def _checked_jwks(jwks: object, *, allow_development_keys: bool) -> str:
-    """As it is kept: what is public of it and nothing else, in one spelling."""
-    if not isinstance(jwks, dict) or _size(jwks) > MAX_JWKS:
-        raise BadInput(f'jwks must be a JSON object like {{"keys": [...]}} of at most {MAX_JWKS:,} bytes', field="jwks")
+    """Returns the JSON text that is stored: the public members of each key, always written in the same order."""
+    if not isinstance(jwks, dict) or _json_bytes(jwks) > MAX_JWKS_BYTES:
+        raise BadInput(
+            f'jwks must be a JSON object like {{"keys": [...]}} of at most {MAX_JWKS_BYTES:,} bytes', field="jwks"
+        )
     try:
         keys = parse_jwks_strictly(jwks)
     except (MalformedJwks, UnusableKey) as error:
@@ -119,13 +124,13 @@ def _checked_jwks(jwks: object, *, allow_development_keys: bool) -> str:
             " own identity provider",
             field="jwks",
         )
-    kept = [{name: value for name, value in key.items() if name in PUBLISHED} for key in jwks["keys"]]
-    return orjson.dumps({"keys": kept}, option=orjson.OPT_SORT_KEYS).decode()
+    stored_keys = [{name: value for name, value in key.items() if name in STORED_MEMBERS} for key in jwks["keys"]]
+    return orjson.dumps({"keys": stored_keys}, option=orjson.OPT_SORT_KEYS).decode()
 
 
-def _size(jwks: object) -> int:
-    """Returns the size as JSON, or more than the limit for a value that cannot be written as JSON."""
+def _json_bytes(jwks: object) -> int:
+    """Returns the size of the value as JSON. A value that cannot be written as JSON counts as larger than the limit."""
     try:
         return len(orjson.dumps(jwks))
     except TypeError:
-        return MAX_JWKS + 1
+        return MAX_JWKS_BYTES + 1

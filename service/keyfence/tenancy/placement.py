@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class Placement(StrEnum):
-    """Which table has a tenant's items: the shared one (POOL), or one of its own (SILO)."""
+    """Which table has a tenant's items: the table that tenants share (POOL), or a table of its own (SILO)."""
 
     POOL = "POOL"
     SILO = "SILO"
@@ -16,36 +16,48 @@ class Placement(StrEnum):
 
 
 class MovePhase(StrEnum):
-    """The phases of a move. Servers that still use one phase and servers that use the next work together correctly."""
+    """The phases of a move, in their order. Servers learn of a new phase at different times. A server that still works
+    in one phase and a server that already works in the next phase never contradict each other."""
 
     PLAN = "PLAN"
+    """Nothing has changed for servers yet."""
     DUAL = "DUAL"
+    """Servers write to both tables, and read the old one."""
     BACKFILL = "BACKFILL"
+    """The job copies the older items, while servers continue as in DUAL."""
     SHADOW = "SHADOW"
+    """Servers read both tables and compare the items. They answer with the items of the old table."""
     SWITCHED = "SWITCHED"
+    """Servers read the new table, and still write to both."""
     CLEARING = "CLEARING"
+    """Servers use only the new table. The job deletes the items of the old one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableMove:
-    """A move from the other placement to `target`, which the job `job_id` runs."""
+    """A move to the placement `target` from the other placement. The job `job_id` executes it."""
 
     target: Placement
     phase: MovePhase
     job_id: str
     is_cancelled: bool = False
-    """The copies are deleted, and the tenant stays where it was."""
+    """The job deletes the copies in the target, and the tenant stays in its former placement."""
 
     @property
-    def reads(self) -> Placement:
-        arrived = self.phase in {MovePhase.SWITCHED, MovePhase.CLEARING}
-        return self.target if arrived else self.target.other
+    def read_placement(self) -> Placement:
+        has_switched = self.phase in {MovePhase.SWITCHED, MovePhase.CLEARING}
+        return self.target if has_switched else self.target.other
 
     @property
-    def writes_both(self) -> bool:
+    def writes_both_tables(self) -> bool:
         return self.phase not in {MovePhase.PLAN, MovePhase.CLEARING}
 
     @property
-    def goal(self) -> Placement:
-        """The placement after the move. A cancelled move has its former source as target once it is CLEARING."""
-        return self.target.other if self.is_cancelled and self.phase is not MovePhase.CLEARING else self.target
+    def final_placement(self) -> Placement:
+        """The placement of the tenant when the move has ended.
+
+        A cancelled move ends in the placement where it began. In the phase CLEARING that placement is already the
+        `target`, because the job then clears the abandoned copies like the old table of any other move."""
+        if self.is_cancelled and self.phase is not MovePhase.CLEARING:
+            return self.target.other
+        return self.target

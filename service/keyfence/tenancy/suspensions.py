@@ -1,4 +1,4 @@
-"""The list of suspended tenants and its publication to IAM."""
+"""`SuspensionList`: the suspended tenants, stored in the table. `SuspensionPublisher` copies the list to IAM."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -21,41 +21,45 @@ from keyfence_iam.suspension.deny_policies import InvalidSuspension, deny_tenant
 from keyfence_iam.tenant import TenantId
 
 RETRY_AFTER_MS = 1_000
-SESSION = timedelta(seconds=3_900)
-"""Longer than any session lives. A tenant that was suspended before that has no session, and gets none."""
+
+MAX_SESSION_AGE = timedelta(seconds=3_900)
+"""Longer than any STS session lives (one hour). A tenant that was suspended longer ago has no session left, and gets no
+new one, so IAM does not need to deny it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuspensionList:
-    """The tenants whose sessions IAM denies, and since when."""
+    """The tenants whose sessions IAM denies."""
 
     since: Mapping[str, datetime] = field(default_factory=dict)
+    """The time of the suspension, by the id of the tenant."""
     created_at: datetime
     updated_at: datetime
     version: int = 1
 
     @property
     def tenants(self) -> list[TenantId]:
-        return [TenantId(name) for name in sorted(self.since)]
+        return [TenantId(id) for id in sorted(self.since)]
 
 
 def drop_oldest_to_fit(since: Mapping[str, datetime], now: datetime) -> dict[str, datetime]:
-    """Drops the tenants that were suspended longest until the policy fits into IAM's size limit.
+    """Drops tenants, the longest suspended first, until the policy that denies them fits into IAM's size limit.
 
-    Raises Throttled rather than drop a tenant that may still have a session."""
-    newest_first = sorted(since, key=lambda name: since[name], reverse=True)
-    while not _fits(newest_first):
+    Raises Throttled if that would drop a tenant that may still have a session."""
+    newest_first = sorted(since, key=lambda id: since[id], reverse=True)
+    while not _fit_into_policy(newest_first):
         oldest = newest_first.pop()
-        if (age := now - since[oldest]) < SESSION:
-            wait = int((SESSION - age).total_seconds() * 1000)
+        age = now - since[oldest]
+        if age < MAX_SESSION_AGE:
+            retry_ms = int((MAX_SESSION_AGE - age).total_seconds() * 1000)
             raise Throttled(
                 "IAM has no room for more suspensions within the hour; retry later, or revoke the roles' sessions",
-                retryAfterMs=wait,
+                retryAfterMs=retry_ms,
             )
-    return {name: since[name] for name in newest_first}
+    return {id: since[id] for id in newest_first}
 
 
-def _fits(tenants: Sequence[str]) -> bool:
+def _fit_into_policy(tenants: Sequence[str]) -> bool:
     try:
         deny_tenants_policy(map(TenantId, tenants))
     except InvalidSuspension:
@@ -68,7 +72,7 @@ suspended_tenants = suspensions.get()
 
 
 PublishSuspensions = Callable[[Sequence[TenantId]], Awaitable[None]]
-"""Makes IAM deny the sessions of these tenants and of no others."""
+"""Makes IAM deny the sessions of the given tenants, and allow the sessions of all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ class IamSuspensions:
     connect: Callable[[Credentials], TenantSuspension]
 
     async def __call__(self, tenants: Sequence[TenantId]) -> None:
-        """Raises Throttled if STS or IAM does not accept it. To repeat the change is safe."""
+        """Raises Throttled if STS or IAM fails. The caller can safely send the same list again."""
         try:
             credentials = await self.sessions.credentials(suspender_session())
             await asyncio.to_thread(self._publish, credentials, tenants)
@@ -95,28 +99,30 @@ class IamSuspensions:
 
 @dataclass(frozen=True, slots=True)
 class SuspensionPublisher:
-    """Changes the list in the transaction that suspends or resumes a tenant, and publishes it after that."""
+    """Changes the suspension list, and publishes it to IAM.
+
+    The list is changed in the transaction that suspends or resumes a tenant, and is published after the transaction."""
 
     table: Table
     publish_to_iam: PublishSuspensions
     now: Callable[[], datetime] = timestamps.utc_now
 
-    async def adding(self, tenant: TenantId) -> Sequence[Write[Any]]:
-        return await self._changed(lambda since: drop_oldest_to_fit({tenant: self.now(), **since}, self.now()))
+    async def writes_to_add(self, tenant: TenantId) -> Sequence[Write[Any]]:
+        """Returns the writes that add a tenant to the list. A tenant that is in the list keeps its time."""
+        return await self._writes(lambda since: drop_oldest_to_fit({tenant: self.now(), **since}, self.now()))
 
-    async def removing(self, tenant: TenantId) -> Sequence[Write[Any]]:
-        return await self._changed(lambda since: {name: at for name, at in since.items() if name != tenant})
+    async def writes_to_remove(self, tenant: TenantId) -> Sequence[Write[Any]]:
+        return await self._writes(lambda since: {id: time for id, time in since.items() if id != tenant})
 
     async def publish(self) -> None:
-        """Publishes until the stored list did not change meanwhile, so that two concurrent publishers lose nothing."""
+        """Publishes the stored list. If the list has changed meanwhile, it is published again: otherwise, of two
+        concurrent publishers, the one with the older list could win."""
         published = None
-        while (listed := await self.table.find(suspended_tenants)) != published:
-            await self.publish_to_iam(listed.tenants if listed else [])
-            published = listed
+        while (stored := await self.table.find(suspended_tenants)) != published:
+            await self.publish_to_iam(stored.tenants if stored else [])
+            published = stored
 
-    async def _changed(
-        self, change: Callable[[Mapping[str, datetime]], Mapping[str, datetime]]
-    ) -> Sequence[Write[Any]]:
+    async def _writes(self, change: Callable[[Mapping[str, datetime]], Mapping[str, datetime]]) -> Sequence[Write[Any]]:
         before, now = await self.table.find(suspended_tenants), self.now()
         since = change(before.since if before else {})
         if before is None:

@@ -1,4 +1,4 @@
-"""`Tenant`: a customer with its status, tier, placement and shard counts."""
+"""`Tenant`: a customer with its status, tier, quotas, placement and shard counts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,15 +11,13 @@ from keyfence.tenancy.tier_quotas import NO_OVERRIDES, QuotaOverrides, Quotas, T
 from keyfence.validation import checked_line
 from keyfence_iam.tenant import TenantId
 
-NAME_LENGTH = 200
-REASON_LENGTH = 500
+MAX_NAME_LENGTH = 200
+MAX_REASON_LENGTH = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tenant:
-    """A customer, whose users share one fence.
-
-    `request` is the digest of the onboarding request, by which a repeated request is recognized."""
+    """A customer of the service. All items of a tenant have keys with the prefix of the tenant."""
 
     id: TenantId
     name: str
@@ -30,32 +28,36 @@ class Tenant:
     version: int = 1
     placement: Placement = Placement.POOL
     move: TableMove | None = None
-    """Not None while the tenant's items are moved to another table."""
+    """The move of the tenant's items to another table. None if the items are not being moved."""
     issuer: str = ""
+    """The URL of the tenant's own issuer. Empty if its tokens come from an issuer of the settings."""
     owner_id: str = ""
-    request: str = ""
+    """The id of the user that the onboarding created."""
+    onboarding_digest: str = ""
+    """The digest of the onboarding request. The same request sent again has the same digest."""
     overrides: QuotaOverrides = NO_OVERRIDES
     shards: Mapping[str, ShardCounts] = field(default_factory=dict)
+    """Shard counts by the name of the collection. A collection that is missing here has one shard."""
     reason: str | None = None
     """Why the tenant is suspended."""
     offboarding_job_id: str | None = None
     """The job that offboards the tenant, or has offboarded it."""
     stored_bytes: int = 0
-    """How much the tenant stored when it was last measured."""
+    """The size of all items of the tenant when they were last measured."""
 
     @property
     def quotas(self) -> Quotas:
         return quotas_of(self.tier, self.overrides)
 
     @property
-    def reads(self) -> Placement:
-        """The table that has all of the tenant's items, also during a move."""
-        return self.move.reads if self.move else self.placement
+    def read_placement(self) -> Placement:
+        """The placement that servers read from. Its table has all of the tenant's items, also during a move."""
+        return self.move.read_placement if self.move else self.placement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantSummary:
-    """The attributes of a tenant that the indexes contain."""
+    """The attributes of a tenant that the indexes of the table contain."""
 
     id: TenantId
     status: TenantStatus
@@ -65,8 +67,8 @@ class TenantSummary:
 
 
 def checked_name(name: str) -> str:
-    return checked_line(name, "name", NAME_LENGTH)
+    return checked_line(name, "name", MAX_NAME_LENGTH)
 
 
 def checked_reason(reason: str) -> str:
-    return checked_line(reason, "reason", REASON_LENGTH)
+    return checked_line(reason, "reason", MAX_REASON_LENGTH)

@@ -68,6 +68,7 @@ class TenantEvent:
     tenant: TenantId
     kind: TenantEventKind
     by: str
+    """The subject of the operator who caused the event, or `keyfence` for the service itself."""
     detail: str
     created_at: datetime
     updated_at: datetime

@@ -1,4 +1,4 @@
-"""`TenantStatus`, and which status can follow which."""
+"""`TenantStatus`: the life cycle of a tenant, and the allowed transitions from one status to another."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -7,13 +7,16 @@ from keyfence.errors import Conflict
 
 
 class TenantStatus(StrEnum):
-    """The life cycle of a tenant. Only an ACTIVE tenant is served."""
+    """The life cycle of a tenant. Only requests of an ACTIVE tenant are served."""
 
     PROVISIONING = "PROVISIONING"
+    """The id and the issuer are reserved. The owner is not stored yet."""
     ACTIVE = "ACTIVE"
     SUSPENDED = "SUSPENDED"
     OFFBOARDING = "OFFBOARDING"
+    """A job exports the tenant's items and deletes them."""
     OFFBOARDED = "OFFBOARDED"
+    """All items are deleted. The id is never used again."""
 
 
 TRANSITIONS: Mapping[TenantStatus, frozenset[TenantStatus]] = {
@@ -23,10 +26,12 @@ TRANSITIONS: Mapping[TenantStatus, frozenset[TenantStatus]] = {
     TenantStatus.OFFBOARDING: frozenset({TenantStatus.OFFBOARDED}),
     TenantStatus.OFFBOARDED: frozenset(),
 }
+"""The statuses that may follow each status."""
 
 
 def check_transition(before: TenantStatus, after: TenantStatus) -> None:
+    """Raises Conflict if a tenant must not change from the status `before` to the status `after`."""
     if after not in TRANSITIONS[before]:
         allowed = sorted(TRANSITIONS[before])
-        ways = f"it can become {' or '.join(allowed)}" if allowed else "that is the end"
-        raise Conflict(f"the tenant is {before} and cannot become {after}: {ways}", allowed=allowed)
+        possible = f"it can become {' or '.join(allowed)}" if allowed else "this status is final"
+        raise Conflict(f"the tenant is {before} and cannot become {after}: {possible}", allowed=allowed)

@@ -1,4 +1,4 @@
-"""Quotas of tenants: those of the tier, and overrides for single tenants."""
+"""The quotas of each tier, and quotas that were set for a single tenant."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -7,11 +7,12 @@ from enum import StrEnum
 from keyfence.errors import BadInput
 from keyfence.store.codec import attribute_name
 
-LARGEST = 1_000_000_000
+MAX_QUOTA = 1_000_000_000
+"""The largest value of any quota. It fits into the 32-bit integers of GraphQL."""
 
 
 class Tier(StrEnum):
-    """The plan of a tenant, which sets its default quotas."""
+    """The service plan of a tenant. It determines the tenant's quotas."""
 
     FREE = "FREE"
     STANDARD = "STANDARD"
@@ -21,7 +22,7 @@ class Tier(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quotas:
-    """Bounds of one tenant; no two tenants ever share any of it."""
+    """How much one tenant may use. Rates are for all servers together. No quota is shared between tenants."""
 
     requests_per_second: int
     read_units_per_second: int
@@ -32,7 +33,9 @@ class Quotas:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaOverrides:
-    """Quotas of one tenant that replace those of its tier. They stay when the tier changes."""
+    """Quotas of one tenant that replace the quotas of its tier. None: the quota of the tier applies.
+
+    Overrides stay when the tier changes."""
 
     requests_per_second: int | None = None
     read_units_per_second: int | None = None
@@ -68,17 +71,15 @@ TIER_QUOTAS: Mapping[Tier, Quotas] = {
 
 
 def quotas_of(tier: Tier, overrides: QuotaOverrides) -> Quotas:
-    return replace(TIER_QUOTAS[tier], **_given(overrides))
+    values = {field.name: getattr(overrides, field.name) for field in fields(overrides)}
+    return replace(TIER_QUOTAS[tier], **{name: value for name, value in values.items() if value is not None})
 
 
 def with_overrides(overrides: QuotaOverrides, changes: Mapping[str, int]) -> QuotaOverrides:
-    """`changes` by the names of the fields; each has to be a number that a tenant can live with."""
+    """Returns the overrides with the changes, which are new values by the name of the field.
+
+    Raises BadInput if a value is not from 1 to `MAX_QUOTA`."""
     for name, value in changes.items():
-        if not 1 <= value <= LARGEST:
-            raise BadInput(f"{attribute_name(name)} must be from 1 to {LARGEST:,}", field=attribute_name(name))
+        if not 1 <= value <= MAX_QUOTA:
+            raise BadInput(f"{attribute_name(name)} must be from 1 to {MAX_QUOTA:,}", field=attribute_name(name))
     return replace(overrides, **changes)
-
-
-def _given(overrides: QuotaOverrides) -> dict[str, int]:
-    values = {one.name: getattr(overrides, one.name) for one in fields(overrides)}
-    return {name: value for name, value in values.items() if value is not None}

@@ -30,7 +30,7 @@ def tenant(status: TenantStatus) -> Tenant:
         name=WANTED.name,
         tier=WANTED.tier,
         status=status,
-        request=WANTED.digest(),
+        onboarding_digest=WANTED.digest(),
         created_at=NOW,
         updated_at=NOW,
     )

@@ -11,7 +11,13 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 from keyfence.auth.issuer import MAX_ISSUER_LENGTH
 from keyfence.development_keys import DEVELOPMENT_ISSUER
 from keyfence.errors import BadInput
-from keyfence.tenancy.issuer_registration import MAX_JWKS, MAX_KEYS, TenantIssuer, issuer_digest, new_tenant_issuer
+from keyfence.tenancy.issuer_registration import (
+    MAX_JWKS_BYTES,
+    MAX_KEYS,
+    TenantIssuer,
+    issuer_digest,
+    new_tenant_issuer,
+)
 from keyfence_iam.tenant import TenantId
 
 Json = dict[str, Any]
@@ -93,7 +99,7 @@ def test_what_no_token_should_be_issued_by_is_refused_by_name(issuer: str) -> No
 def test_an_issuer_of_ours_cannot_be_claimed() -> None:
     assert refused(issuer=DEVELOPMENT_ISSUER) == "issuer"
     with pytest.raises(BadInput) as refusal:
-        new_tenant_issuer(ACME, ISSUER, JWKS, None, NOW, reserved={ISSUER})
+        new_tenant_issuer(ACME, ISSUER, JWKS, None, NOW, reserved_issuers={ISSUER})
     assert refusal.value.extensions == {"field": "issuer"}
 
 
@@ -132,7 +138,7 @@ HOSTILE: dict[str, object] = {
     "no kid": {"keys": [{name: value for name, value in KEY.items() if name != "kid"}]},
     "a key for something else": {"keys": [KEY | {"use": "enc"}]},
     "too many keys": {"keys": [KEY | {"kid": f"k{number}"} for number in range(MAX_KEYS + 1)]},
-    "too much": JWKS | {"more": "x" * MAX_JWKS},
+    "too much": JWKS | {"more": "x" * MAX_JWKS_BYTES},
     "a number that is too large": JWKS | {"more": 10**100},
 }
 

@@ -49,7 +49,7 @@ def tenant(placement: Placement = POOL, phase: MovePhase | None = None, **given:
 def test_a_home_says_which_table_is_read_and_which_is_written_too(
     known: Tenant, reads: TableAccess, also: TableAccess | None, shadow: bool, session: TableAccess
 ) -> None:
-    home = location_of(known, until=7.0)
+    home = location_of(known, valid_until=7.0)
     assert (home.read_from, home.also_write_to, home.compare_reads, home.table_access, home.valid_until) == (
         reads,
         also,
@@ -80,7 +80,7 @@ class Source:
         return self.known
 
     def location(self, tenant: Tenant) -> TenantLocation:
-        return location_of(tenant, until=float(self.reads))
+        return location_of(tenant, valid_until=float(self.reads))
 
     async def know(self, known: Tenant) -> None:
         """And be asked for it, twice to be sure that the first answer was taken."""

@@ -86,7 +86,7 @@ async def test_what_was_learned_while_an_older_read_was_under_way_is_not_forgott
     registry = shelf.registry()
     reading = asyncio.ensure_future(registry.get_active(ACME))
     await asyncio.sleep(0)
-    registry.invalidate_with(tenant(status=TenantStatus.SUSPENDED, version=2))
+    registry.invalidate(tenant(status=TenantStatus.SUSPENDED, version=2))
     assert shelf.gate
     shelf.gate.set()
     with pytest.raises(Forbidden):
@@ -100,7 +100,7 @@ async def test_what_was_learned_is_no_fresher_than_what_is_read_next() -> None:
     registry = shelf.registry(max_age_seconds=5.0)
     await registry.get_active(ACME)
     shelf.now, shelf.kept[ACME] = 4.0, tenant(version=4)
-    registry.invalidate_with(tenant(version=2))
+    registry.invalidate(tenant(version=2))
     assert (await registry.get_active(ACME)).version == 4
 
 
@@ -149,7 +149,7 @@ async def test_a_tenant_that_is_not_there_is_asked_for_every_time_and_remembered
     for _ in range(3):
         with pytest.raises(Unauthenticated):
             await registry.get_active(ACME)
-    assert (shelf.reads, registry._known, registry._reads) == (3, {}, {})
+    assert (shelf.reads, registry._cached, registry._running_reads) == (3, {}, {})
 
 
 async def test_no_more_tenants_are_remembered_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,4 +158,4 @@ async def test_no_more_tenants_are_remembered_than_there_is_room_for(monkeypatch
     registry = Shelf({name: tenant(name) for name in names}).registry()
     for name in names:
         await registry.get_active(name)
-    assert list(registry._known) == names[-10:]
+    assert list(registry._cached) == names[-10:]

@@ -21,7 +21,7 @@ from tests.stack import ApiClient, ServiceStack
 
 VIEWER = "{ viewer { subject tenant { id } } }"
 SET = """mutation($id: ID!, $jwks: JSON, $jwksUri: String) {
-  setIdentity(id: $id, jwks: $jwks, jwksUri: $jwksUri) { issuer } }"""
+  setIssuerKeys(id: $id, jwks: $jwks, jwksUri: $jwksUri) { issuer } }"""
 BOUND = 0.2
 
 
@@ -127,7 +127,7 @@ async def test_setting_keys_leaves_an_event_and_the_issuer_as_it_is(stack: Servi
     newcomer = TenantApplicant.named()
     await newcomer.onboard(stack)
     answer = await stack.operator_client().data(SET, id=newcomer.id, jwks=rotated(newcomer.provider).jwks())
-    assert answer["setIdentity"]["issuer"] == newcomer.provider.issuer
+    assert answer["setIssuerKeys"]["issuer"] == newcomer.provider.issuer
     assert await event_kinds(stack, newcomer.id) == [
         "tenant.registered",
         "tenant.onboarded",

@@ -317,7 +317,7 @@ async def test_what_is_left_of_it_is_that_it_was(
     job = await offboard(given, wanted.id)
     tenant = await given.tenants.get(wanted.id)
     assert (tenant.status, tenant.name, tenant.issuer, tenant.owner_id) == (TenantStatus.OFFBOARDED, "leaver", "", "")
-    assert (tenant.request, tenant.reason, tenant.shards, tenant.stored_bytes) == ("", None, {}, 0)
+    assert (tenant.onboarding_digest, tenant.reason, tenant.shards, tenant.stored_bytes) == ("", None, {}, 0)
     assert await given.tenants.find_issuer(ISSUER) is None
     happened = [one async for one in given.tenants.table.iterate_shards(events_of_tenant, tenant=wanted.id)]
     assert [one.kind for one in happened][:2] == ["tenant.offboarded", "tenant.offboarding"]
@@ -339,7 +339,7 @@ async def test_an_issuer_that_another_tenant_claimed_since_is_not_freed(
     given, issuer = offboarder(by, tmp_path, time), "https://id.somebody.example"
     owner = await stack.new_tenant()
     identity = new_tenant_issuer(owner, issuer, TenantIdentityProvider(issuer=issuer).jwks(), None, time.datetime())
-    await given.tenants.claim(
+    await given.tenants.add_with_issuer(
         replace(await given.tenants.get(tenant), id=TenantId("claimer"), issuer=issuer), identity, {}
     )
     await given.tenants.change(

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from functools import partial
 
 import pytest
+from keyfence.tenancy.issuer_key_rotation import IssuerKeyRotation
 
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store.writes import delete, put
 from keyfence.tenancy.access_patterns import issuers
-from keyfence.tenancy.administration import IssuerKeyRotation
 from keyfence.tenancy.issuer_registration import TenantIssuer, issuer_digest, new_tenant_issuer
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
@@ -62,7 +62,9 @@ async def claimed(
         created_at=now,
         updated_at=now,
     )
-    await register_of(stack).claim(tenant, new_tenant_issuer(name, provider.issuer, provider.jwks(), None, now), {})
+    await register_of(stack).add_with_issuer(
+        tenant, new_tenant_issuer(name, provider.issuer, provider.jwks(), None, now), {}
+    )
     return name, provider
 
 
@@ -180,7 +182,7 @@ async def test_a_tenant_that_begins_to_leave_meanwhile_gets_no_keys(stack: Servi
             id, TenantEventKind.OFFBOARDING, partial(replace, status=TenantStatus.OFFBOARDING), detail={}
         )
 
-    hurried = Overtaken(tenants.table, tenants.by, meanwhile=[leave])
+    hurried = Overtaken(tenants.table, tenants.actor, meanwhile=[leave])
     with pytest.raises(Conflict, match="OFFBOARDING"):
         await IssuerKeyRotation(hurried)(id, None, "https://id.example/jwks")
     assert (await kept(stack, provider.issuer)).version == 1

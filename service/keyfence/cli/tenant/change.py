@@ -12,7 +12,7 @@ from keyfence.cli.table_connection import DataOption, EndpointUrlOption, JsonOpt
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import DEFAULT_DIRECTORY
 from keyfence.store.codec import attribute_name
-from keyfence.tenancy.tier_quotas import LARGEST, Tier
+from keyfence.tenancy.tier_quotas import MAX_QUOTA, Tier
 from keyfence_iam.tenant import TenantId
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def tier(
 
 
 def _quota_option(description: str) -> Any:
-    return typer.Option(min=1, max=LARGEST, metavar="N", show_default=False, help=description)
+    return typer.Option(min=1, max=MAX_QUOTA, metavar="N", show_default=False, help=description)
 
 
 RequestsQuotaOption = Annotated[int | None, _quota_option("GraphQL requests in a second.")]

@@ -158,7 +158,7 @@ def _attribute_rows(tenant: "Tenant") -> Iterator[tuple[str, str]]:
     yield "Placement", tenant.placement
     if tenant.move is not None:
         direction = "cancelled, back to" if tenant.move.is_cancelled else "to"
-        yield "Moving", f"{direction} {tenant.move.goal}, {tenant.move.phase}, by {tenant.move.job_id}"
+        yield "Moving", f"{direction} {tenant.move.final_placement}, {tenant.move.phase}, by {tenant.move.job_id}"
     yield "Issuer", escape_markup(tenant.issuer) or "none of its own"
     stored = f"{tenant.stored_bytes:,} bytes at the last measurement" if tenant.stored_bytes else "not measured yet"
     yield "Stored", stored

@@ -33,7 +33,7 @@ class StartMove:
         tenant = await self.tenants.get(id)
         if tenant.move is None:
             return await self._start(tenant, target)
-        if target is not tenant.move.goal:
+        if target is not tenant.move.final_placement:
             tenant = await self.tenants.change(id, TenantEventKind.MOVE_CANCELLED, cancel_move, detail={"to": target})
             self.on_tenant_changed(tenant)
         return await self._resume(tenant)
@@ -44,7 +44,7 @@ class StartMove:
         job = new_job(
             JobKind.MOVE,
             before.id,
-            created_by=self.tenants.by,
+            created_by=self.tenants.actor,
             created_at=self.tenants.now(),
             segments=self.segments,
             parameters={"to": target},

@@ -49,15 +49,15 @@ class StartOffboarding:
             raise BadInput("confirm must be the id of the tenant to offboard", field="confirm")
         job = self._new_job(id)
 
-        async def also() -> Sequence[Write[Any]]:
-            return *await self.suspensions.adding(id), put(jobs, job, when=absent())
+        async def more_writes() -> Sequence[Write[Any]]:
+            return *await self.suspensions.writes_to_add(id), put(jobs, job, when=absent())
 
         tenant = await self.tenants.change(
             id,
             TenantEventKind.OFFBOARDING,
             lambda tenant: mark_offboarding(tenant, job.id),
             detail={"job": job.id},
-            also=also,
+            more_writes=more_writes,
         )
         self.on_tenant_changed(tenant)
         if tenant.status is TenantStatus.OFFBOARDING:
@@ -80,7 +80,7 @@ class StartOffboarding:
         return new_job(
             JobKind.OFFBOARD,
             id,
-            created_by=self.tenants.by,
+            created_by=self.tenants.actor,
             created_at=self.now(),
             phase=state.phase,
             parameters={"export": export},

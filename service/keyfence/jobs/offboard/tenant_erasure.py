@@ -37,10 +37,12 @@ class TenantErasure:
     async def finish(self, id: TenantId, detail: dict[str, object]) -> Tenant:
         """Marks the tenant OFFBOARDED. From then on another tenant may use its issuer; its id is never used again."""
 
-        async def also() -> Sequence[Write[Any]]:
+        async def more_writes() -> Sequence[Write[Any]]:
             return await self._issuer_deletion(await self.tenants.get(id))
 
-        return await self.tenants.change(id, TenantEventKind.OFFBOARDED, tombstone, detail=detail, also=also)
+        return await self.tenants.change(
+            id, TenantEventKind.OFFBOARDED, tombstone, detail=detail, more_writes=more_writes
+        )
 
     async def _issuer_deletion(self, tenant: Tenant) -> Sequence[Write[Any]]:
         issuer = await self.tenants.find_issuer(tenant.issuer) if tenant.issuer else None
@@ -59,7 +61,7 @@ def tombstone(tenant: Tenant) -> Tenant:
         status=TenantStatus.OFFBOARDED,
         issuer="",
         owner_id="",
-        request="",
+        onboarding_digest="",
         placement=Placement.POOL,
         overrides=NO_OVERRIDES,
         shards={},

@@ -88,7 +88,7 @@ class StartReshard:
         job = new_job(
             JobKind.RESHARD,
             id,
-            created_by=self.tenants.by,
+            created_by=self.tenants.actor,
             created_at=self.tenants.now(),
             segments=self.segments,
             parameters=parameters,
