@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from functools import partial
 
 import pytest
-from keyfence.tenancy.issuer_key_rotation import IssuerKeyRotation
 
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store.writes import delete, put
 from keyfence.tenancy.access_patterns import issuers
+from keyfence.tenancy.issuer_key_rotation import IssuerKeyRotation
 from keyfence.tenancy.issuer_registration import TenantIssuer, issuer_digest, new_tenant_issuer
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant

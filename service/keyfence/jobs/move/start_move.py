@@ -60,7 +60,7 @@ class StartMove:
 
         detail = {"to": target, "job": job.id}
         planned = await self.tenants.change(
-            before.id, TenantEventKind.MOVE_PLANNED, plan, detail=detail, also=job_write
+            before.id, TenantEventKind.MOVE_PLANNED, plan, detail=detail, more_writes=job_write
         )
         self.on_tenant_changed(planned)
         self.run_in_background(job)

@@ -103,7 +103,7 @@ class StartReshard:
             return (put(jobs, job, when=absent()),)
 
         detail = {**parameters, "from": before.write_shards, "job": job.id}
-        tenant = await self.tenants.change(id, STARTED_EVENTS[kind], start, detail=detail, also=job_write)
+        tenant = await self.tenants.change(id, STARTED_EVENTS[kind], start, detail=detail, more_writes=job_write)
         self.on_tenant_changed(tenant)
         self.run_in_background(job)
         return counts_of(tenant, request.collection)
