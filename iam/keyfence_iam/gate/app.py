@@ -139,10 +139,10 @@ def _requested_service(request: HttpRequest) -> str:
 
 
 def _requested_operation(request: HttpRequest) -> str:
-    if not CONTENT_TYPE.fullmatch(request.header(b"content-type") or b""):
+    if not CONTENT_TYPE.fullmatch(request.find_header(b"content-type") or b""):
         raise ResponseError(dynamodb_error("UnknownOperationException", status=404))
-    operation = operation_of_target(request.header(b"x-amz-target") or b"")
-    if operation is None or request.header(b"content-encoding") is not None:
+    operation = operation_of_target(request.find_header(b"x-amz-target") or b"")
+    if operation is None or request.find_header(b"content-encoding") is not None:
         raise ResponseError(dynamodb_error("UnknownOperationException"))
     return operation
 

@@ -86,7 +86,7 @@ class DynamoDBApi:
         context = session.context(
             issuer.clock(),
             source_ip=request.source_ip,
-            secure_transport=request.secure,
+            secure_transport=request.uses_tls,
             region=self._arns.region,
         )
         if denied := first_denied(call.authorizations, context, session, issuer.account):

@@ -26,7 +26,7 @@ from keyfence_iam.gate.http.query_protocol import (
     xml_response,
 )
 from keyfence_iam.gate.settings import GateSettings
-from keyfence_iam.gate.sigv4.signature_verifier import GLOBAL_REGION
+from keyfence_iam.gate.sigv4.signature_verifier import SIGNING_REGION_OF_GLOBAL_SERVICES
 from keyfence_iam.policy import InvalidPolicy, parse_policy_text
 from keyfence_iam.policy.document import MAX_INLINE_SIZE
 
@@ -99,8 +99,8 @@ class RolePolicyApi:
         caller_context = caller.context(
             now,
             source_ip=http_request.source_ip,
-            secure_transport=http_request.secure,
-            region=GLOBAL_REGION[SERVICE],
+            secure_transport=http_request.uses_tls,
+            region=SIGNING_REGION_OF_GLOBAL_SERVICES[SERVICE],
         )
         arn = role.arn if role else account.role_arn(request.role)
         authorization = AuthorizationRequest(f"iam:{request.operation}", arn, _role_context(request, role))
@@ -137,7 +137,7 @@ def parse_request(form: QueryForm) -> RolePolicyRequest:
         [
             *parameter_validation.ROLE_NAME.violations(role, "roleName"),
             *parameter_validation.POLICY_NAME.violations(policy_name, "policyName"),
-            *(parameter_validation.DOCUMENT.violations(document, "policyDocument") if operation == PUT else ()),
+            *(parameter_validation.INLINE_POLICY.violations(document, "policyDocument") if operation == PUT else ()),
         ]
     )
     return RolePolicyRequest(

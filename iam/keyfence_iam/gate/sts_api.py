@@ -62,8 +62,8 @@ def parse_assume_role(form: QueryForm) -> AssumeRoleRequest:
     The error lists all parameters that violate a constraint. Parameters that contradict each other are checked next,
     and there the first contradiction is reported.
     """
-    duration = parameter_validation.whole_number(form.find("DurationSeconds"))
-    token_size = parameter_validation.whole_number(form.find("MinimumSessionTokenSize"))
+    duration = parameter_validation.parse_integer(form.find("DurationSeconds"))
+    token_size = parameter_validation.parse_integer(form.find("MinimumSessionTokenSize"))
     tags, transitive_tag_keys = form.members("Tags"), form.texts("TransitiveTagKeys")
     policy_arns = tuple(member.get("arn", "") for member in form.members("PolicyArns"))
     parameter_validation.raise_violations(
@@ -97,12 +97,12 @@ def parse_assume_role(form: QueryForm) -> AssumeRoleRequest:
 def _text_violations(form: QueryForm) -> list[str]:
     required = [
         *parameter_validation.ARN.violations(form.find("RoleArn"), "roleArn"),
-        *parameter_validation.NAME.violations(form.find("RoleSessionName"), "roleSessionName"),
+        *parameter_validation.SESSION_NAME.violations(form.find("RoleSessionName"), "roleSessionName"),
     ]
     optional_parameters = (
-        (parameter_validation.POLICY, "Policy", "policy"),
+        (parameter_validation.SESSION_POLICY, "Policy", "policy"),
         (parameter_validation.EXTERNAL_ID, "ExternalId", "externalId"),
-        (parameter_validation.NAME, "SourceIdentity", "sourceIdentity"),
+        (parameter_validation.SESSION_NAME, "SourceIdentity", "sourceIdentity"),
     )
     violations = required
     for constraint, name, path in optional_parameters:
@@ -112,7 +112,7 @@ def _text_violations(form: QueryForm) -> list[str]:
 
 
 def _tag_violations(tags: tuple[Mapping[str, str], ...]) -> list[str]:
-    violations = parameter_validation.too_many(len(tags), "tags", MAX_TAGS)
+    violations = parameter_validation.length_violations(len(tags), "tags", MAX_TAGS)
     for number, tag in enumerate(tags, 1):
         violations += parameter_validation.TAG_KEY.violations(tag.get("Key"), f"tags.{number}.member.key")
         violations += parameter_validation.TAG_VALUE.violations(tag.get("Value"), f"tags.{number}.member.value")
@@ -120,14 +120,14 @@ def _tag_violations(tags: tuple[Mapping[str, str], ...]) -> list[str]:
 
 
 def _transitive_key_violations(transitive_tag_keys: tuple[str, ...]) -> list[str]:
-    violations = parameter_validation.too_many(len(transitive_tag_keys), "transitiveTagKeys", MAX_TAGS)
+    violations = parameter_validation.length_violations(len(transitive_tag_keys), "transitiveTagKeys", MAX_TAGS)
     for number, key in enumerate(transitive_tag_keys, 1):
         violations += parameter_validation.TAG_KEY.violations(key, f"transitiveTagKeys.{number}.member")
     return violations
 
 
 def _policy_arn_violations(arns: tuple[str, ...]) -> list[str]:
-    violations = parameter_validation.too_many(len(arns), "policyArns", MAX_POLICY_ARNS)
+    violations = parameter_validation.length_violations(len(arns), "policyArns", MAX_POLICY_ARNS)
     for number, arn in enumerate(arns, 1):
         violations += parameter_validation.ARN.violations(arn, f"policyArns.{number}.member.arn")
     return violations
@@ -179,7 +179,7 @@ def _assume_role(request: HttpRequest, form: QueryForm, caller: Session, session
         caller,
         sessions,
         source_ip=request.source_ip,
-        secure_transport=request.secure,
+        secure_transport=request.uses_tls,
     )
     return xml_response("AssumeRole", _assume_role_result(issued))
 

@@ -1,1 +1,1 @@
-"""AWS's wire formats: JSON for DynamoDB; forms and XML (the query protocol) for STS and IAM."""
+"""The wire formats of AWS: JSON for DynamoDB, and the query protocol (forms and XML) for STS and IAM."""

@@ -1,4 +1,4 @@
-"""HTTP requests and responses as values; DynamoDB's JSON errors."""
+"""`HttpRequest` and `HttpResponse`, and the error responses of DynamoDB."""
 
 import json
 import uuid
@@ -12,9 +12,11 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 MAX_BODY_BYTES = 16 * 1024 * 1024
+"""The largest request of DynamoDB, a BatchWriteItem, has 16 MB."""
 CORAL_NAMESPACE = "com.amazon.coral.service#"
 DYNAMODB_NAMESPACE = "com.amazonaws.dynamodb.v20120810#"
 AVAILABILITY_NAMESPACE = "com.amazon.coral.availability#"
+"""The three prefixes of `__type` in errors. Coral is the framework that AWS builds its services with."""
 DYNAMODB_CODES = frozenset(
     {
         "ConditionalCheckFailedException",
@@ -29,6 +31,7 @@ DYNAMODB_CODES = frozenset(
         "TransactionInProgressException",
     }
 )
+"""The error codes that DynamoDB itself defines. All other codes come from the common layer of AWS services."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class HttpResponse:
 
 
 class ResponseError(Exception):
-    """Ends a call with a response that does not come from the engine."""
+    """Ends a call. The gate sends `response` to the caller."""
 
     def __init__(self, response: HttpResponse) -> None:
         super().__init__(response.status, response.body)
@@ -49,7 +52,10 @@ class ResponseError(Exception):
 
 
 def dynamodb_error(code: str, message: str | None = None, status: int = 400) -> HttpResponse:
-    """DynamoDB's own errors have a member `message`; those of AWS's common layer have `Message`."""
+    """Returns an error response.
+
+    Errors of DynamoDB itself have a member `message`, errors of the common layer of AWS services have `Message`.
+    """
     error_type = _error_type(code)
     member = "message" if error_type.startswith(DYNAMODB_NAMESPACE) else "Message"
     return json_response({"__type": error_type, **({} if message is None else {member: message})}, status)
@@ -57,10 +63,10 @@ def dynamodb_error(code: str, message: str | None = None, status: int = 400) -> 
 
 def json_response(content: Mapping[str, Any], status: int) -> HttpResponse:
     body = json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
-    return HttpResponse(status, _headers(body), body)
+    return HttpResponse(status, _response_headers(body), body)
 
 
-def _headers(body: bytes) -> Headers:
+def _response_headers(body: bytes) -> Headers:
     return [
         (b"content-type", b"application/x-amz-json-1.0"),
         (b"content-length", b"%d" % len(body)),
@@ -76,7 +82,7 @@ def _error_type(code: str) -> str:
 
 
 class BodyTooLarge(Exception):
-    """A body that is larger than DynamoDB accepts."""
+    """A request body that is larger than MAX_BODY_BYTES."""
 
 
 class ClientDisconnected(Exception):
@@ -85,7 +91,10 @@ class ClientDisconnected(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpRequest:
-    """A complete HTTP request. Header names are in lower case; order and repetitions are those of the client."""
+    """A complete HTTP request.
+
+    Header names are in lower case. The headers have the order of the client, and a header may be repeated.
+    """
 
     method: str
     path: bytes
@@ -93,28 +102,33 @@ class HttpRequest:
     headers: Headers
     body: bytes
     source_ip: str
-    secure: bool = False
+    uses_tls: bool = False
 
-    def header(self, name: bytes) -> bytes | None:
-        """Returns the value of a header that occurs exactly once. Of two, the engine could read the other one."""
-        found = [value for key, value in self.headers if key == name]
-        return found[0] if len(found) == 1 else None
+    def find_header(self, name: bytes) -> bytes | None:
+        """Returns the value of a header, or None if the header is missing or repeated.
+
+        A repeated header is ignored, because the engine could read another of its values than the gate.
+        """
+        values = [value for key, value in self.headers if key == name]
+        return values[0] if len(values) == 1 else None
 
 
 async def read_request(scope: Scope, receive: Receive) -> HttpRequest:
+    """Reads a request from an ASGI server. Raises BodyTooLarge or ClientDisconnected."""
     client = scope.get("client")
     return HttpRequest(
         method=scope["method"],
         path=scope["raw_path"],
         query=scope["query_string"],
         headers=scope["headers"],
-        body=await _body(receive),
+        body=await _read_body(receive),
         source_ip=client[0] if client else "127.0.0.1",
-        secure=scope.get("scheme") == "https",
+        uses_tls=scope.get("scheme") == "https",
     )
 
 
-async def _body(receive: Receive) -> bytes:
+async def _read_body(receive: Receive) -> bytes:
+    """Raises BodyTooLarge or ClientDisconnected."""
     message = await receive()
     if message["type"] == "http.request" and not message.get("more_body"):
         return bytes(message["body"])

@@ -1,4 +1,4 @@
-"""Constraints on the parameters of STS and IAM requests, with AWS's messages for violations."""
+"""Constraints on the parameters of STS and IAM requests, and the messages of AWS for violations."""
 
 import re
 import unicodedata
@@ -12,23 +12,27 @@ _TAG_CHARACTERS = frozenset("_.:/=+-@")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StringConstraint:
-    """Lengths are in characters. `pattern` is printed in the message, `matches` is the check."""
+    """A constraint on a string. Lengths are in characters."""
 
     min_length: int
     max_length: int | None
     pattern: str
+    """The regular expression in the message of AWS. Python cannot compile some of them."""
     matches: Callable[[str], object]
+    """Checks a value that is not empty. Returns a false value if the value violates the constraint."""
 
     def violations(self, value: str | None, path: str) -> list[str]:
+        """Returns a message for each violation. `path` is the name of the parameter in the messages."""
         if value is None:
             return [f"Value null at '{path}' failed to satisfy constraint: Member must not be null"]
         return [
-            f"Value '{value}' at '{path}' failed to satisfy constraint: {broken}"
-            for broken in self._broken_constraints(value)
+            f"Value '{value}' at '{path}' failed to satisfy constraint: {requirement}"
+            for requirement in self._violated_requirements(value)
         ]
 
-    def _broken_constraints(self, value: str) -> Iterable[str]:
-        if (value and not self.matches(value)) or (not value and self.pattern.endswith("+")):
+    def _violated_requirements(self, value: str) -> Iterable[str]:
+        is_invalid = not self.matches(value) if value else self.pattern.endswith("+")
+        if is_invalid:
             yield f"Member must satisfy regular expression pattern: {self.pattern}"
         if len(value) < self.min_length:
             yield f"Member must have length greater than or equal to {self.min_length}"
@@ -40,10 +44,10 @@ def _is_tag_text(value: str) -> bool:
     return all(char in _TAG_CHARACTERS or unicodedata.category(char)[0] in "LZN" for char in value)
 
 
-_NAME = re.compile(r"[\w+=,.@-]*", re.ASCII).fullmatch
-_NONEMPTY_NAME = re.compile(r"[\w+=,.@-]+", re.ASCII).fullmatch
+_is_name = re.compile(r"[\w+=,.@-]*", re.ASCII).fullmatch
+_is_nonempty_name = re.compile(r"[\w+=,.@-]+", re.ASCII).fullmatch
 
-NAME = StringConstraint(min_length=2, max_length=64, pattern=r"[\w+=,.@-]*", matches=_NAME)
+SESSION_NAME = StringConstraint(min_length=2, max_length=64, pattern=r"[\w+=,.@-]*", matches=_is_name)
 EXTERNAL_ID = StringConstraint(
     min_length=2, max_length=1224, pattern=r"[\w+=,.@:\/-]*", matches=re.compile(r"[\w+=,.@:/-]*", re.ASCII).fullmatch
 )
@@ -51,24 +55,26 @@ ARN = StringConstraint(
     min_length=20,
     max_length=2048,
     pattern=r"[\u0009\u000A\u000D\u0020-\u007E\u0085\u00A0-\uD7FF\uE000-\uFFFD\u10000-\u10FFFF]+",
-    # AWS does not interpret the last range of its own pattern as intended: it accepts nothing above U+FFFD.
+    # The last range is a mistake of AWS, because \u takes four digits. AWS accepts no character above U+FFFD.
     matches=re.compile("[\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd]+").fullmatch,
 )
-POLICY = StringConstraint(
+SESSION_POLICY = StringConstraint(
     min_length=1,
     max_length=2048,
     pattern=r"[\u0009\u000A\u000D\u0020-\u00FF]+",
     matches=re.compile("[\t\n\r\x20-\xff]+").fullmatch,
 )
-ROLE_NAME = StringConstraint(min_length=1, max_length=64, pattern=r"[\w+=,.@-]+", matches=_NONEMPTY_NAME)
-POLICY_NAME = StringConstraint(min_length=1, max_length=128, pattern=r"[\w+=,.@-]+", matches=_NONEMPTY_NAME)
-DOCUMENT = StringConstraint(min_length=1, max_length=131_072, pattern=POLICY.pattern, matches=POLICY.matches)
+ROLE_NAME = StringConstraint(min_length=1, max_length=64, pattern=r"[\w+=,.@-]+", matches=_is_nonempty_name)
+POLICY_NAME = StringConstraint(min_length=1, max_length=128, pattern=r"[\w+=,.@-]+", matches=_is_nonempty_name)
+INLINE_POLICY = StringConstraint(
+    min_length=1, max_length=131_072, pattern=SESSION_POLICY.pattern, matches=SESSION_POLICY.matches
+)
 TAG_KEY = StringConstraint(min_length=1, max_length=128, pattern=r"[\p{L}\p{Z}\p{N}_.:/=+\-@]+", matches=_is_tag_text)
 TAG_VALUE = StringConstraint(min_length=0, max_length=256, pattern=r"[\p{L}\p{Z}\p{N}_.:/=+\-@]*", matches=_is_tag_text)
 
 
-def whole_number(text: str | None) -> int | None:
-    """Parses a 32-bit integer as AWS does: a plus sign and leading zeros are allowed, a decimal point is not."""
+def parse_integer(text: str | None) -> int | None:
+    """Parses a 32-bit integer as AWS does. Raises QueryError. A plus sign and leading zeros are allowed."""
     if text is None:
         return None
     if not text:
@@ -85,13 +91,14 @@ def range_violations(number: int | None, path: str, minimum: int, maximum: int) 
     return [f"Value '{number}' at '{path}' failed to satisfy constraint: Member must have value {bound}"]
 
 
-def too_many(members: int, path: str, maximum: int) -> list[str]:
-    if members <= maximum:
+def length_violations(length: int, path: str, maximum: int) -> list[str]:
+    if length <= maximum:
         return []
     return [f"Value at '{path}' failed to satisfy constraint: Member must have length less than or equal to {maximum}"]
 
 
 def raise_violations(violations: list[str]) -> None:
+    """Raises QueryError with these messages, unless there are none."""
     if violations:
         plural = "s" if len(violations) > 1 else ""
         raise validation_error(f"{len(violations)} validation error{plural} detected: {'; '.join(violations)}")

@@ -1,4 +1,4 @@
-"""AWS's query protocol, which STS and IAM use: forms in, XML out, and the operations of both services."""
+"""The query protocol of AWS, which STS and IAM use: requests are forms, and responses are XML."""
 
 import re
 import uuid
@@ -9,25 +9,28 @@ from xml.sax.saxutils import escape
 from keyfence_iam.gate.http.messages import HttpResponse
 
 MAX_FIELDS = 1000
+"""The number of fields that a form may have. The largest valid form, AssumeRole with 50 tags, has less than 200."""
 STS_NAMESPACE = "https://sts.amazonaws.com/doc/2011-06-15/"
 IAM_NAMESPACE = "https://iam.amazonaws.com/doc/2010-05-08/"
 FAULT_NAMESPACE = "http://webservices.amazon.com/AWSFault/2005-15-09"
+"""The XML namespace of the error for an unknown operation, which belongs to no service."""
 PUT, GET, DELETE = "PutRolePolicy", "GetRolePolicy", "DeleteRolePolicy"
 IAM_OPERATIONS = frozenset({PUT, GET, DELETE})
 STS_OPERATIONS = frozenset({"AssumeRole", "GetCallerIdentity", "GetSessionToken", "GetFederationToken"})
+"""The operations that the gate answers."""
 
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_INVALID_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 Content = str | Mapping[str, "Content"]
 """The content of an XML element: text, or child elements by name."""
 
 
 class InvalidForm(ValueError):
-    """A body that is not a form, or has more fields than any operation."""
+    """A body that is not a form, or a form with more than MAX_FIELDS fields."""
 
 
 class QueryForm:
-    """The fields of a form. If a field occurs twice, the first is used. Unknown fields are ignored."""
+    """The fields of a form. If a field is repeated, its first value is used. Unknown fields are ignored."""
 
     def __init__(self, body: bytes) -> None:
         try:
@@ -38,7 +41,7 @@ class QueryForm:
 
     @classmethod
     def find_version(cls, body: bytes) -> str | None:
-        """Returns the API version in a form, which is different for each service. Returns None if there is none."""
+        """Returns the API version that a form names, or None if it names none. Each service has another API version."""
         try:
             return cls(body).find("Version")
         except InvalidForm:
@@ -48,20 +51,23 @@ class QueryForm:
         return self._fields.get(name)
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Returns a list of strings: the fields `<name>.member.<number>`."""
+        """Returns the values of a list of strings: the fields `<name>.member.<number>`."""
         return tuple(member.get("", "") for member in self.members(name))
 
     def members(self, name: str) -> tuple[Mapping[str, str], ...]:
-        """Returns a list of structures in the order of their numbers: the fields `<name>.member.<number>.<field>`."""
-        numbered: dict[int, dict[str, str]] = {}
+        """Returns the elements of a list of structures: the fields `<name>.member.<number>.<field>`.
+
+        The elements are in the order of their numbers. Each element maps the names of its fields to their values.
+        """
+        members_by_number: dict[int, dict[str, str]] = {}
         for field, value in self._fields.items():
             if match := re.fullmatch(rf"{name}\.member\.([1-9][0-9]{{0,4}})(?:\.([A-Za-z]+))?", field, re.ASCII):
-                numbered.setdefault(int(match[1]), {})[match[2] or ""] = value
-        return tuple(numbered[number] for number in sorted(numbered))
+                members_by_number.setdefault(int(match[1]), {})[match[2] or ""] = value
+        return tuple(members_by_number[number] for number in sorted(members_by_number))
 
 
 class QueryError(Exception):
-    """An error response of STS or IAM."""
+    """An error that STS or IAM reports to the caller."""
 
     def __init__(self, code: str, message: str, status: int = 400, *, namespace: str | None = None) -> None:
         super().__init__(f"{code}: {message}")
@@ -84,28 +90,32 @@ def access_denied(caller: str, action: str, resource: str, reason: str = "") -> 
 def xml_response(
     operation: str, result: Mapping[str, Content] | None, *, namespace: str = STS_NAMESPACE
 ) -> HttpResponse:
+    """Returns the response of an operation. `result` is None if the operation returns nothing."""
     request_id = str(uuid.uuid4())
     content: Mapping[str, Content] = {} if result is None else {f"{operation}Result": result}
-    elements = _elements({**content, "ResponseMetadata": {"RequestId": request_id}})
-    return _response(200, f'<{operation}Response xmlns="{namespace}">{elements}</{operation}Response>', request_id)
+    xml = _elements_xml({**content, "ResponseMetadata": {"RequestId": request_id}})
+    return _xml_response(200, f'<{operation}Response xmlns="{namespace}">{xml}</{operation}Response>', request_id)
 
 
 def xml_error(code: str, message: str, status: int = 400, *, namespace: str = STS_NAMESPACE) -> HttpResponse:
     request_id = str(uuid.uuid4())
-    elements = _elements({"Error": {"Type": "Sender", "Code": code, "Message": message}, "RequestId": request_id})
-    return _response(status, f'<ErrorResponse xmlns="{namespace}">{elements}</ErrorResponse>', request_id)
+    xml = _elements_xml({"Error": {"Type": "Sender", "Code": code, "Message": message}, "RequestId": request_id})
+    return _xml_response(status, f'<ErrorResponse xmlns="{namespace}">{xml}</ErrorResponse>', request_id)
 
 
-def _elements(content: Mapping[str, Content]) -> str:
-    return "".join(f"<{name}>{_text(value)}</{name}>" for name, value in content.items())
+def _elements_xml(content: Mapping[str, Content]) -> str:
+    return "".join(f"<{name}>{_content_xml(value)}</{name}>" for name, value in content.items())
 
 
-def _text(content: Content) -> str:
-    """Replaces characters that XML cannot contain: messages repeat what callers sent."""
-    return escape(_NOT_XML.sub("\ufffd", content)) if isinstance(content, str) else _elements(content)
+def _content_xml(content: Content) -> str:
+    """Returns content as XML.
+
+    Messages quote values that callers sent. Characters that are not allowed in XML are replaced by U+FFFD.
+    """
+    return escape(_INVALID_IN_XML.sub("\ufffd", content)) if isinstance(content, str) else _elements_xml(content)
 
 
-def _response(status: int, xml: str, request_id: str) -> HttpResponse:
+def _xml_response(status: int, xml: str, request_id: str) -> HttpResponse:
     body = xml.encode()
     headers = [
         (b"content-type", b"text/xml"),

@@ -1,4 +1,4 @@
-"""`AuthorizationHeader`: the parsed Authorization header. `SignatureError`: AWS's errors for an invalid one."""
+"""Parses the Authorization header of Signature Version 4. `SignatureError` has the error codes of AWS."""
 
 import re
 from dataclasses import dataclass
@@ -10,17 +10,19 @@ from keyfence_iam.gate.http.query_protocol import IAM_NAMESPACE, STS_NAMESPACE, 
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 TERMINATOR = "aws4_request"
+"""The last element of a credential scope."""
 MAX_CLOCK_SKEW = timedelta(minutes=15)
-NAMESPACES = {"sts": STS_NAMESPACE, "iam": IAM_NAMESPACE}
+"""How far the time of a request may be from the gate's time, as on AWS."""
+XML_NAMESPACES = {"sts": STS_NAMESPACE, "iam": IAM_NAMESPACE}
 
-_BASIC_FORMAT = re.compile(r"[0-9]{8}T[0-9]{6}Z")
+_ISO_BASIC_DATE = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 _PARAMETER = re.compile(r"([A-Za-z]+)=([^,\s]*)")
-_TIME = "%Y%m%dT%H%M%SZ"
+_TIME_FORMAT = "%Y%m%dT%H%M%SZ"
 
 
 @dataclass(frozen=True, slots=True)
 class SignatureErrorCode:
-    """The name of an error in DynamoDB's protocol, where the status is always 400, and in the query protocol."""
+    """The codes of an error: of DynamoDB, whose status is always 400, and of the query protocol of STS and IAM."""
 
     dynamodb: str
     query: str
@@ -43,22 +45,24 @@ class SignatureError(Exception):
         self.message = message
 
     def response(self, service: str) -> HttpResponse:
-        if namespace := NAMESPACES.get(service):
+        if namespace := XML_NAMESPACES.get(service):
             return xml_error(self.code.query, self.message, self.code.query_status, namespace=namespace)
         return dynamodb_error(self.code.dynamodb, self.message)
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationHeader:
-    """The parsed Authorization header: access key, scope of the signing key, signed headers, signature and time."""
+    """The parsed Authorization header, and the time of the request."""
 
     access_key: str
     day: str
+    """The date in the scope of the signing key: YYYYMMDD."""
     region: str
     service: str
     signed_headers: tuple[bytes, ...]
     signature: str
     timestamp: str
+    """The time of the request in ISO 8601 basic format, which is part of the signed text."""
 
     @property
     def scope(self) -> str:
@@ -68,14 +72,17 @@ class AuthorizationHeader:
 def parse_authorization(
     header: str | None, date: str | None, *, region: str, service: str, now: datetime
 ) -> AuthorizationHeader:
-    """Parses the header and checks all that needs no secret key, in the order in which AWS reports errors."""
+    """Parses the Authorization header. Raises SignatureError for each check that needs no secret key.
+
+    The checks have the order of AWS, so that a request with several errors gets the same error as on AWS.
+    """
     if header is None or not header.startswith("AWS4-"):
         raise SignatureError(MISSING, "Request is missing Authentication Token")
-    algorithm, _, rest = header.partition(" ")
-    parameters = dict(_PARAMETER.findall(rest))
+    algorithm, _, parameter_list = header.partition(" ")
+    parameters = dict(_PARAMETER.findall(parameter_list))
     _check_complete(parameters, date, header)
     time, timestamp = _parse_date(date or "")
-    _check_time(time, now)
+    _check_clock_skew(time, now)
     signed_headers = tuple(parameters["SignedHeaders"].lower().encode("latin-1").split(b";"))
     _check_host_is_signed(signed_headers)
     _check_algorithm(algorithm)
@@ -98,9 +105,12 @@ def _check_complete(parameters: dict[str, str], date: str | None, header: str) -
 
 
 def _parse_date(date: str) -> tuple[datetime, str]:
-    """Returns the time, and its text in ISO 8601 basic format, which is signed. `Date` may have HTTP's format."""
+    """Returns the time of a request, as a datetime and in ISO 8601 basic format.
+
+    The header `Date` may have the date format of HTTP instead.
+    """
     try:
-        return (datetime.fromisoformat(date), date) if _BASIC_FORMAT.fullmatch(date) else _parse_http_date(date)
+        return (datetime.fromisoformat(date), date) if _ISO_BASIC_DATE.fullmatch(date) else _parse_http_date(date)
     except (ValueError, TypeError, OverflowError):
         message = f"Date must be in ISO-8601 'basic format'. Got '{date}'. See http://en.wikipedia.org/wiki/ISO_8601"
         raise SignatureError(INCOMPLETE, message) from None
@@ -109,16 +119,16 @@ def _parse_date(date: str) -> tuple[datetime, str]:
 def _parse_http_date(date: str) -> tuple[datetime, str]:
     time = parsedate_to_datetime(date)
     time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-    return time, time.strftime(_TIME)
+    return time, time.strftime(_TIME_FORMAT)
 
 
-def _check_time(time: datetime, now: datetime) -> None:
-    if time < (bound := now - MAX_CLOCK_SKEW):
-        message = f"Signature expired: {time:{_TIME}} is now earlier than {bound:{_TIME}} ({now:{_TIME}} - 15 min.)"
-        raise SignatureError(BAD_SIGNATURE, message)
-    if time > (bound := now + MAX_CLOCK_SKEW):
-        message = f"Signature not yet current: {time:{_TIME}} is still later than {bound:{_TIME}}"
-        raise SignatureError(BAD_SIGNATURE, f"{message} ({now:{_TIME}} + 15 min.)")
+def _check_clock_skew(time: datetime, now: datetime) -> None:
+    if time < (earliest := now - MAX_CLOCK_SKEW):
+        message = f"Signature expired: {time:{_TIME_FORMAT}} is now earlier than {earliest:{_TIME_FORMAT}}"
+        raise SignatureError(BAD_SIGNATURE, f"{message} ({now:{_TIME_FORMAT}} - 15 min.)")
+    if time > (latest := now + MAX_CLOCK_SKEW):
+        message = f"Signature not yet current: {time:{_TIME_FORMAT}} is still later than {latest:{_TIME_FORMAT}}"
+        raise SignatureError(BAD_SIGNATURE, f"{message} ({now:{_TIME_FORMAT}} + 15 min.)")
 
 
 def _check_host_is_signed(signed_headers: tuple[bytes, ...]) -> None:

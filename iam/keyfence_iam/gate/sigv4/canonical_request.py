@@ -1,4 +1,4 @@
-"""The canonical request of Signature Version 4: the text that both sides build from a request."""
+"""The canonical request of Signature Version 4: the text that the signer and the verifier build from a request."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -10,7 +10,10 @@ from keyfence_iam.gate.http.messages import Headers
 def canonical_request(
     method: str, path: bytes, query: bytes, headers: Mapping[bytes, bytes], signed_headers: Sequence[bytes], body: bytes
 ) -> bytes:
-    """Hashes the received body itself and ignores the hash in the header x-amz-content-sha256."""
+    """Returns the canonical request.
+
+    The hash of the body is computed here. The hash in the header x-amz-content-sha256 could be that of another body.
+    """
     lines = [
         method.encode(),
         canonical_path(path),
@@ -24,7 +27,10 @@ def canonical_request(
 
 
 def canonical_headers(headers: Headers) -> dict[bytes, bytes]:
-    """Joins repeated headers by commas in their order, and replaces white space in values by single blanks."""
+    """Returns the value of each header.
+
+    Values of repeated headers are joined with commas. White space inside a value is replaced by single blanks.
+    """
     values: dict[bytes, bytes] = {}
     for name, value in headers:
         trimmed = b" ".join(value.split())
@@ -33,7 +39,10 @@ def canonical_headers(headers: Headers) -> dict[bytes, bytes]:
 
 
 def canonical_path(path: bytes) -> bytes:
-    """Removes dot segments and double slashes, and URL-encodes the segments once more."""
+    """Returns the path without dot segments and double slashes.
+
+    Each segment is URL-encoded once more, although the path of a request is already URL-encoded.
+    """
     if path in {b"/", b""}:
         return b"/"
     segments: list[bytes] = []
@@ -49,14 +58,14 @@ def canonical_path(path: bytes) -> bytes:
 def canonical_query(query: bytes) -> bytes:
     if not query:
         return b""
-    pairs = sorted(_encoded_pair(part) for part in query.split(b"&") if part)
+    pairs = sorted(_url_encoded_pair(part) for part in query.split(b"&") if part)
     return b"&".join(b"%s=%s" % pair for pair in pairs)
 
 
-def _encoded_pair(part: bytes) -> tuple[bytes, bytes]:
+def _url_encoded_pair(part: bytes) -> tuple[bytes, bytes]:
     name, _, value = part.partition(b"=")
-    return _encoded(name), _encoded(value)
+    return _url_encoded(name), _url_encoded(value)
 
 
-def _encoded(text: bytes) -> bytes:
+def _url_encoded(text: bytes) -> bytes:
     return quote(unquote_to_bytes(text), safe="-_.~").encode()

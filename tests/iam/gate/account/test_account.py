@@ -102,7 +102,7 @@ def test_a_file_that_is_no_policy_is_named(directory: Path) -> None:
 
 
 def test_an_unknown_role_is_named_with_those_that_exist(directory: Path) -> None:
-    with pytest.raises(NoSuchRole, match=r"'custommer'; it has customer\.v1, shop"):
+    with pytest.raises(NoSuchRole, match=r"'custommer'; its roles are customer\.v1, shop"):
         read(directory).get_role("custommer")
 
 

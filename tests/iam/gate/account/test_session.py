@@ -53,7 +53,7 @@ def test_a_role_has_the_policies_that_are_deployed(name: str) -> None:
 
 
 def test_an_unknown_role_is_named_in_the_error() -> None:
-    with pytest.raises(NoSuchRole, match="'tenant-raed'; it has keyfence-control-plane"):
+    with pytest.raises(NoSuchRole, match="'tenant-raed'; its roles are keyfence-control-plane"):
         Account.from_definitions(ROLES, Deployment()).get_role("tenant-raed")
 
 

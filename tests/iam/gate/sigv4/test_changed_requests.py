@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.gate.http.messages import HttpRequest
 from keyfence_iam.gate.sigv4 import SignatureVerifier
-from keyfence_iam.gate.sigv4.signature_verifier import MISMATCH
+from keyfence_iam.gate.sigv4.signature_verifier import MISMATCH_MESSAGE
 from tests.iam.gate.sigv4.signed_requests import (
     TARGET,
     refusal,
@@ -29,7 +29,7 @@ def test_a_changed_body_is_rejected(signed_body: bytes, sent: bytes) -> None:
     if sent == signed_body:
         VERIFIER.verify(request, "dynamodb")
     else:
-        assert refusal(VERIFIER, request) == ("InvalidSignatureException", MISMATCH)
+        assert refusal(VERIFIER, request) == ("InvalidSignatureException", MISMATCH_MESSAGE)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_no_signed_part_can_be_changed(
 ) -> None:
     request = signed(credentials)
     verifier.verify(request, "dynamodb")
-    assert refusal(verifier, change(request)) == ("InvalidSignatureException", MISMATCH)
+    assert refusal(verifier, change(request)) == ("InvalidSignatureException", MISMATCH_MESSAGE)
 
 
 @pytest.mark.parametrize("content_hash", ["UNSIGNED-PAYLOAD", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "0" * 64])
@@ -62,7 +62,7 @@ def test_the_content_hash_header_is_not_trusted(
     verifier: SignatureVerifier, credentials: Credentials, content_hash: str
 ) -> None:
     request = signed(credentials, headers={**TARGET, "X-Amz-Content-SHA256": content_hash})
-    assert refusal(verifier, request) == ("InvalidSignatureException", MISMATCH)
+    assert refusal(verifier, request) == ("InvalidSignatureException", MISMATCH_MESSAGE)
 
 
 def test_a_body_that_matches_a_forged_content_hash_is_rejected(
@@ -72,7 +72,7 @@ def test_a_body_that_matches_a_forged_content_hash_is_rejected(
     content_hash = {**TARGET, "X-Amz-Content-SHA256": sha256(b"first").hexdigest()}
     request = signed(credentials, body=b"first", headers=content_hash)
     verifier.verify(request, "dynamodb")
-    assert refusal(verifier, replace(request, body=b"second"))[1] == MISMATCH
+    assert refusal(verifier, replace(request, body=b"second"))[1] == MISMATCH_MESSAGE
 
 
 def test_host_must_be_signed(verifier: SignatureVerifier, credentials: Credentials) -> None:

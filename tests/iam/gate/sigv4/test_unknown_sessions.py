@@ -7,7 +7,7 @@ import pytest
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.gate.sigv4 import SignatureVerifier
-from keyfence_iam.gate.sigv4.signature_verifier import MISMATCH
+from keyfence_iam.gate.sigv4.signature_verifier import MISMATCH_MESSAGE
 from tests.iam.gate.sigv4.signed_requests import Times, account, refusal, sessions, signed
 
 INVALID = "The security token included in the request is invalid"
@@ -41,7 +41,7 @@ def test_sts_has_its_own_message_for_the_token_of_another_session(
 
 def test_a_signature_with_a_wrong_secret_is_rejected(verifier: SignatureVerifier, credentials: Credentials) -> None:
     request = signed(replace(credentials, secret_key="0" * 40))
-    assert refusal(verifier, request) == ("InvalidSignatureException", MISMATCH)
+    assert refusal(verifier, request) == ("InvalidSignatureException", MISMATCH_MESSAGE)
 
 
 def test_sessions_of_another_gate_are_rejected(verifier: SignatureVerifier) -> None:
