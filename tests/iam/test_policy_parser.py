@@ -154,14 +154,14 @@ def problem_of(candidate: object, kind: DocumentKind) -> str:
     ],
 )
 def test_a_pattern_is_split_into_parts(text: str, atoms: tuple[object, ...]) -> None:
-    assert parse_pattern(text, variables=True) == atoms
+    assert parse_pattern(text, has_variables=True) == atoms
 
 
 @pytest.mark.parametrize("text", ["${", "${}", "${ x:a}", "${x:a }", "${x:a,'b'}", "${x:a, b}", "${x:a, 'b}", "${*a}"])
 def test_a_malformed_variable_is_rejected(text: str) -> None:
     with pytest.raises(InvalidPattern):
-        parse_pattern(text, variables=True)
-    assert parse_pattern(text.replace("*", ""), variables=False) == (text.replace("*", ""),)
+        parse_pattern(text, has_variables=True)
+    assert parse_pattern(text.replace("*", ""), has_variables=False) == (text.replace("*", ""),)
 
 
 def test_policies_can_be_keys_of_a_dictionary() -> None:

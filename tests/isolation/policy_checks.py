@@ -91,7 +91,7 @@ def denies_calls_without_keys_by_its_deny_statements(policy: Policy) -> bool:
 
 def denies_table_wide_calls_by_its_deny_statements(policy: Policy) -> bool:
     """Checks that the Deny statements refuse each call, also if another policy allows everything."""
-    return all(isinstance(decided, Denied) and decided.explicit for decided in _table_wide(policy))
+    return all(isinstance(decided, Denied) and decided.is_explicit for decided in _table_wide(policy))
 
 
 def denies_sessions_without_a_tenant(policy: Policy) -> bool:

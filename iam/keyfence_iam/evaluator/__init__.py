@@ -1,4 +1,4 @@
-"""IAM's decision on an authorization request, and the reason for it."""
+"""Evaluates IAM policies: the decision on an authorization request, and the reason for the decision."""
 
 from keyfence_iam.evaluator.decision import POLICY_TYPE_NAMES, Allowed, Decision, Denied, access_denied_message
 from keyfence_iam.evaluator.evaluation_logic import Policies, evaluate, evaluate_trust

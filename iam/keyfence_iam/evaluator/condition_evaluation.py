@@ -1,4 +1,4 @@
-"""Compiled conditions: comparisons with their quantifiers, and `Null`."""
+"""Evaluates conditions: comparisons with `ForAllValues`, `ForAnyValue` and `IfExists`, and `Null`."""
 
 import operator as python_operators
 from collections.abc import Callable, Mapping
@@ -19,8 +19,7 @@ from keyfence_iam.evaluator.wildcard_matching import (
     string_matcher,
     substitute,
 )
-from keyfence_iam.policy import Condition
-from keyfence_iam.policy import condition_values as value_parsers
+from keyfence_iam.policy import Condition, condition_values
 from keyfence_iam.policy.condition_operators import ConditionOperator, OperatorType, Relation, parse_operator
 from keyfence_iam.policy.pattern import Pattern, PatternPart, Variable, parse_pattern
 
@@ -35,7 +34,7 @@ _RELATIONS: Mapping[Relation, Callable[[Any, Any], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Compares the policy's values with the request's value of one key."""
+    """A condition that compares the policy's values with the request's value of one key."""
 
     condition: Condition
     operator: ConditionOperator
@@ -44,9 +43,9 @@ class Comparison:
 
     def holds(self, context: ConditionValues) -> bool:
         value = context.get(self.key)
-        return self._holds_without_value() if value is None else self._holds_for(value, self._matchers(context))
+        return self._holds_for_absent_key() if value is None else self._holds_for(value, self._matchers(context))
 
-    def _holds_without_value(self) -> bool:
+    def _holds_for_absent_key(self) -> bool:
         if self.operator.quantifier == "ForAllValues":
             return True
         if self.operator.quantifier == "ForAnyValue":
@@ -54,7 +53,10 @@ class Comparison:
         return self.operator.if_exists or self.operator.negated
 
     def _holds_for(self, value: ContextValue, matchers: list[Matcher]) -> bool:
-        """An operator without a quantifier matches no multivalued key. A quantifier treats one value as a list."""
+        """Returns whether the request's value satisfies the condition.
+
+        Without a quantifier, a multivalued key never does. With a quantifier, a single value counts as a list of one.
+        """
         if not self.operator.quantifier:
             return isinstance(value, str) and self._matches(value, matchers)
         values = (value,) if isinstance(value, str) else value
@@ -62,20 +64,22 @@ class Comparison:
         return all(matches) if self.operator.quantifier == "ForAllValues" else any(matches)
 
     def _matches(self, value: str, matchers: list[Matcher]) -> bool:
+        """Returns whether one of the policy's values matches or, for a negated operator, whether none does."""
         return any(matches(value) for matches in matchers) != self.operator.negated
 
     def _matchers(self, context: ConditionValues) -> list[Matcher]:
-        """Returns matchers of the policy's values. A value with a variable that has no value matches nothing."""
+        """Returns the matchers of the policy's values. A value with a variable that has no value is left out."""
         return [matcher for value in self.values if (matcher := value(context)) is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class NullCheck:
-    """`Null`: compares whether the key is absent. A quantifier changes nothing."""
+    """The operator `Null`: "true" holds if the key is absent, "false" if it is present. A quantifier has no effect."""
 
     condition: Condition
     key: str
     accepted_absence: frozenset[bool]
+    """The policy's values: True accepts an absent key, False accepts a key that is present."""
 
     def holds(self, context: ConditionValues) -> bool:
         return (self.key not in context) in self.accepted_absence
@@ -85,26 +89,26 @@ CompiledCondition = Comparison | NullCheck
 
 
 def compile_condition(condition: Condition, *, replace_variables: bool) -> CompiledCondition:
+    """Parses the operator and the values of a condition once, so that `holds` is fast for each request."""
     operator = parse_operator(condition.operator)
     if operator is None:
         raise ValueError(f"{condition.operator!r} is not an operator")
     key = condition.key.lower()
     if operator.type == "null":
-        return NullCheck(condition, key, frozenset(value_parsers.boolean(value) for value in condition.values))
-    compile_value = _COMPILERS[operator.type]
-    variables = replace_variables and operator.takes_variables
-    return Comparison(
-        condition, operator, key, tuple(compile_value(value, operator, variables) for value in condition.values)
-    )
+        return NullCheck(condition, key, frozenset(condition_values.parse_boolean(value) for value in condition.values))
+    compile_value = _VALUE_COMPILERS[operator.type]
+    has_variables = replace_variables and operator.takes_variables
+    values = tuple(compile_value(value, operator, has_variables) for value in condition.values)
+    return Comparison(condition, operator, key, values)
 
 
-def _string(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
-    pattern = parse_pattern(value, variables=variables, wildcards=False)
+def _compile_string(value: str, _: ConditionOperator, has_variables: bool) -> CompiledValue:
+    pattern = parse_pattern(value, has_variables=has_variables, has_wildcards=False)
     return compile_pattern(pattern, lambda parts: pattern_text(parts).__eq__)
 
 
-def _string_ignore_case(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
-    return compile_pattern(parse_pattern(value, variables=variables, wildcards=False), _ignore_case_matcher)
+def _compile_string_ignore_case(value: str, _: ConditionOperator, has_variables: bool) -> CompiledValue:
+    return compile_pattern(parse_pattern(value, has_variables=has_variables, has_wildcards=False), _ignore_case_matcher)
 
 
 def _ignore_case_matcher(parts: ResolvedPattern) -> Matcher:
@@ -112,12 +116,12 @@ def _ignore_case_matcher(parts: ResolvedPattern) -> Matcher:
     return lambda actual: actual.lower() == expected
 
 
-def _string_like(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
-    return compile_pattern(parse_pattern(value, variables=variables), string_matcher)
+def _compile_string_like(value: str, _: ConditionOperator, has_variables: bool) -> CompiledValue:
+    return compile_pattern(parse_pattern(value, has_variables=has_variables), string_matcher)
 
 
-def _arn(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
-    segments = _arn_segments(parse_pattern(value, variables=variables))
+def _compile_arn(value: str, _: ConditionOperator, has_variables: bool) -> CompiledValue:
+    segments = _arn_segments(parse_pattern(value, has_variables=has_variables))
     if not any(isinstance(part, Variable) for segment in segments for part in segment):
         matcher = arn_matcher([parts for segment in segments if (parts := substitute(segment, {})) is not None])
         return lambda _: matcher
@@ -130,7 +134,7 @@ def _arn(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
 
 
 def _arn_segments(pattern: Pattern) -> list[list[PatternPart]]:
-    """Splits at the first five colons of the policy's own text. Colons in variables and their values do not count."""
+    """Splits a pattern at its first five colons. Colons inside of variables and their values do not count."""
     segments: list[list[PatternPart]] = [[]]
     for part in pattern:
         if not isinstance(part, str):
@@ -142,45 +146,49 @@ def _arn_segments(pattern: Pattern) -> list[list[PatternPart]]:
     return segments
 
 
-def _bool(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
-    return compile_pattern(parse_pattern(value, variables=variables, wildcards=False), _bool_matcher)
+def _compile_bool(value: str, _: ConditionOperator, has_variables: bool) -> CompiledValue:
+    return compile_pattern(parse_pattern(value, has_variables=has_variables, has_wildcards=False), _bool_matcher)
 
 
 def _bool_matcher(parts: ResolvedPattern) -> Matcher:
     expected = pattern_text(parts).lower()
-    return lambda actual: ("true" if value_parsers.boolean(actual) else "false") == expected
+    return lambda actual: ("true" if condition_values.parse_boolean(actual) else "false") == expected
 
 
-def _ordered(parse: Callable[[str], Decimal]) -> Callable[[str, ConditionOperator, bool], CompiledValue]:
+def _ordered_value_compiler(parse: Callable[[str], Decimal]) -> Callable[[str, ConditionOperator, bool], CompiledValue]:
+    """Returns a compiler of values that `==`, `<`, `<=`, `>` and `>=` compare, such as numbers and dates."""
+
     def compile_value(value: str, operator: ConditionOperator, _: bool) -> CompiledValue:
         relation, expected = _RELATIONS[operator.relation], parse(value)
-        return _without_variables(lambda actual: relation(parse(actual), expected))
+        return _constant_matcher(lambda actual: relation(parse(actual), expected))
 
     return compile_value
 
 
-def _binary(value: str, _: ConditionOperator, __: bool) -> CompiledValue:
-    expected = value_parsers.binary(value)
-    return _without_variables(lambda actual: value_parsers.binary(actual) == expected)
+def _compile_binary(value: str, _: ConditionOperator, __: bool) -> CompiledValue:
+    expected = condition_values.parse_binary(value)
+    return _constant_matcher(lambda actual: condition_values.parse_binary(actual) == expected)
 
 
-def _ip_address(value: str, _: ConditionOperator, __: bool) -> CompiledValue:
-    network = value_parsers.network(value)
-    return _without_variables(lambda actual: value_parsers.address(actual) in network)
+def _compile_ip_address(value: str, _: ConditionOperator, __: bool) -> CompiledValue:
+    network = condition_values.parse_network(value)
+    return _constant_matcher(lambda actual: condition_values.parse_address(actual) in network)
 
 
-def _without_variables(matcher: Matcher) -> CompiledValue:
+def _constant_matcher(matcher: Matcher) -> CompiledValue:
+    """Returns the compiled form of a value without variables: its matcher is the same for each request."""
     return lambda _: matcher
 
 
-_COMPILERS: Mapping[OperatorType, Callable[[str, ConditionOperator, bool], CompiledValue]] = {
-    "string": _string,
-    "string_ignore_case": _string_ignore_case,
-    "string_like": _string_like,
-    "arn": _arn,
-    "bool": _bool,
-    "numeric": _ordered(value_parsers.number),
-    "date": _ordered(value_parsers.date),
-    "binary": _binary,
-    "ip_address": _ip_address,
+_VALUE_COMPILERS: Mapping[OperatorType, Callable[[str, ConditionOperator, bool], CompiledValue]] = {
+    "string": _compile_string,
+    "string_ignore_case": _compile_string_ignore_case,
+    "string_like": _compile_string_like,
+    "arn": _compile_arn,
+    "bool": _compile_bool,
+    "numeric": _ordered_value_compiler(condition_values.parse_number),
+    "date": _ordered_value_compiler(condition_values.parse_date),
+    "binary": _compile_binary,
+    "ip_address": _compile_ip_address,
 }
+"""By type of operator: compiles a value of the policy, given the operator and whether the value can have variables."""

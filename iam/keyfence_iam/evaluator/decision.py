@@ -1,4 +1,4 @@
-"""Decisions: allowed or denied, by which statement, and the message of an AccessDeniedException."""
+"""`Allowed` and `Denied`, with the statement that decided, and the message of an AccessDeniedException."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -18,50 +18,52 @@ _ARTICLES: dict[PolicyType, str] = {"identity": "an", "boundary": "a", "session"
 
 @dataclass(frozen=True, slots=True)
 class StatementId:
-    """A statement by the type of its policy, and the positions of the policy and of the statement."""
+    """Identifies a statement by its policy and its position in the policy. Positions begin at 0."""
 
     policy_type: PolicyType
-    policy: int
-    statement: int
+    policy_position: int
+    """The position of the policy among the policies of its type."""
+    statement_position: int
     sid: str | None = None
 
     def __str__(self) -> str:
         sid = f" ({self.sid})" if self.sid else ""
-        return f"{self.policy_type}[{self.policy}].Statement[{self.statement}]{sid}"
+        return f"{self.policy_type}[{self.policy_position}].Statement[{self.statement_position}]{sid}"
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The statement `by` allows the request, and no policy limits it."""
+    """A statement allows the request, and no policy denies it."""
 
-    by: StatementId
+    statement_id: StatementId
     needs_identity_policy: bool = False
-    """Whether a trust policy trusts the whole account of the caller: then an identity policy must allow it too."""
+    """Set for a trust policy that trusts the whole account of the caller. Then an identity policy must allow it too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The statement `by` denies the request or, if `by` is None, no policy of this type allows it."""
+    """A Deny statement applies to the request or, if `statement_id` is None, no policy of this type allows it."""
 
     policy_type: PolicyType
-    by: StatementId | None = None
+    statement_id: StatementId | None = None
 
     @property
-    def explicit(self) -> bool:
-        return self.by is not None
+    def is_explicit(self) -> bool:
+        return self.statement_id is not None
 
 
 Decision = Allowed | Denied
 
 
 def access_denied_message(decision: Denied, request: AuthorizationRequest, session_arn: str) -> str:
-    """Returns AWS's message for a denied request. Like AWS's, it never names the condition that failed."""
-    denied = f"User: {session_arn} is not authorized to perform: {request.action} on resource: {request.resource}"
-    return f"{denied} {denial_reason(decision, request.action)}"
+    """Returns the error message of AWS for a denied request. It never names the condition that failed."""
+    fact = f"User: {session_arn} is not authorized to perform: {request.action} on resource: {request.resource}"
+    return f"{fact} {denial_reason(decision, request.action)}"
 
 
 def denial_reason(decision: Denied, action: str) -> str:
+    """Returns the second half of the message: which type of policy denies the action, or does not allow it."""
     name = POLICY_TYPE_NAMES[decision.policy_type]
-    if decision.explicit:
+    if decision.is_explicit:
         return f"with an explicit deny in {_ARTICLES[decision.policy_type]} {name}"
     return f"because no {name} allows the {action} action"

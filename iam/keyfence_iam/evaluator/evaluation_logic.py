@@ -1,4 +1,4 @@
-"""IAM's decision on an authorization request: explicit denials first, then the policies that must allow it."""
+"""The policy evaluation logic of IAM: an explicit deny wins, then each type of policy must allow the request."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -12,31 +12,38 @@ from keyfence_iam.policy import Policy
 logger = logging.getLogger(__name__)
 
 _LIMITING_TYPES: tuple[PolicyType, ...] = ("boundary", "session")
+"""Policies that grant nothing themselves: what they do not allow is denied."""
 _ACCOUNT_SEGMENT = 4
+"""The position of the account in the segments of an ARN."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """All policies that apply to a caller. None means that there is no such policy; an empty tuple allows nothing."""
+    """All policies that apply to a request.
+
+    A boundary or session of None limits nothing. A boundary or session that is an empty tuple allows nothing.
+    """
 
     identity: tuple[Policy, ...]
     boundary: tuple[Policy, ...] | None = None
     session: tuple[Policy, ...] | None = None
     resource: tuple[Policy, ...] = ()
     deny_statements: tuple[CompiledStatement, ...] = field(init=False, repr=False, compare=False)
+    """The Deny statements of all policies."""
     allow_statements: dict[PolicyType, tuple[CompiledStatement, ...]] = field(init=False, repr=False, compare=False)
+    """The Allow statements by type of policy, for each type that is not None."""
 
     def __post_init__(self) -> None:
         statements = tuple(self.compiled_statements())
         allow: dict[PolicyType, tuple[CompiledStatement, ...]] = {
-            policy_type: tuple(one for one in statements if one.id.policy_type == policy_type and not one.denies)
-            for policy_type, policies in self.by_type()
+            policy_type: tuple(one for one in statements if one.id.policy_type == policy_type and not one.is_deny)
+            for policy_type, policies in self.policies_by_type()
             if policies is not None
         }
-        object.__setattr__(self, "deny_statements", tuple(one for one in statements if one.denies))
+        object.__setattr__(self, "deny_statements", tuple(one for one in statements if one.is_deny))
         object.__setattr__(self, "allow_statements", allow)
 
-    def by_type(self) -> tuple[tuple[PolicyType, tuple[Policy, ...] | None], ...]:
+    def policies_by_type(self) -> tuple[tuple[PolicyType, tuple[Policy, ...] | None], ...]:
         return (
             ("identity", self.identity),
             ("boundary", self.boundary),
@@ -45,40 +52,45 @@ class Policies:
         )
 
     def compiled_statements(self) -> Iterator[CompiledStatement]:
-        for policy_type, policies in self.by_type():
+        for policy_type, policies in self.policies_by_type():
             for position, policy in enumerate(policies or ()):
                 yield from compile_policy(policy, policy_type, position)
 
 
 def evaluate(policies: Policies, request: AuthorizationRequest, principal: Principal | None = None) -> Decision:
-    """Decides a request. A request that cannot be evaluated is denied."""
+    """Returns the decision on a request. A request that cannot be evaluated is denied."""
     try:
         return _decide(policies, RequestContext.of(request, principal))
     except Exception:
-        logger.exception("an authorization request could not be evaluated, and is denied")
+        logger.exception("an authorization request was denied because it could not be evaluated")
         return Denied("identity")
 
 
 def evaluate_trust(trust: Policy, principal: Principal, request: AuthorizationRequest) -> Decision:
-    """Decides by the trust policy of a role: whether the caller may assume the role, or tag the session."""
+    """Returns whether the trust policy of a role allows the caller to assume the role or to tag the session."""
     try:
-        return _decide_trust(compile_policy(trust, "resource", anywhere=True), RequestContext.of(request, principal))
+        return _decide_trust(
+            compile_policy(trust, "resource", match_every_resource=True), RequestContext.of(request, principal)
+        )
     except Exception:
-        logger.exception("a trust policy could not be evaluated, and denies")
+        logger.exception("a role was not assumed because its trust policy could not be evaluated")
         return Denied("resource")
 
 
 def _decide(policies: Policies, request: RequestContext) -> Decision:
-    """Checks policy types in AWS's order. The order decides which of several reasons is given, not the decision."""
-    denying = next((statement for statement in policies.deny_statements if _applies_to(statement, request)), None)
-    if denying is not None:
-        return Denied(denying.id.policy_type, denying.id)
-    cross_account = _is_cross_account(request)
-    match, resource_grant = _most_direct_grant(policies.allow_statements["resource"], request)
-    if resource_grant is not None and match is PrincipalMatch.DIRECT and not cross_account:
+    """Returns the decision. The types of policies are checked in the order of AWS.
+
+    The order does not change the decision. It only changes which of several reasons for a denial is returned.
+    """
+    explicit_deny = next((one for one in policies.deny_statements if _applies_to_caller(one, request)), None)
+    if explicit_deny is not None:
+        return Denied(explicit_deny.id.policy_type, explicit_deny.id)
+    is_cross_account = _is_cross_account(request)
+    principal_match, resource_grant = _most_direct_grant(policies.allow_statements["resource"], request)
+    if resource_grant is not None and principal_match is PrincipalMatch.DIRECT and not is_cross_account:
         return Allowed(resource_grant.id)
     grant = _first_applying(policies.allow_statements["identity"], request)
-    if grant is None and match is PrincipalMatch.ROLE and not cross_account:
+    if grant is None and principal_match is PrincipalMatch.ROLE and not is_cross_account:
         grant = resource_grant
     if grant is None:
         return Denied("identity")
@@ -86,20 +98,21 @@ def _decide(policies: Policies, request: RequestContext) -> Decision:
         statements = policies.allow_statements.get(policy_type)
         if statements is not None and _first_applying(statements, request) is None:
             return Denied(policy_type)
-    return Denied("resource") if cross_account and resource_grant is None else Allowed(grant.id)
+    return Denied("resource") if is_cross_account and resource_grant is None else Allowed(grant.id)
 
 
 def _decide_trust(trust: tuple[CompiledStatement, ...], request: RequestContext) -> Decision:
-    denying = next((one for one in trust if one.denies and _applies_to(one, request)), None)
-    if denying is not None:
-        return Denied("resource", denying.id)
-    match, grant = _most_direct_grant([one for one in trust if not one.denies], request)
+    explicit_deny = next((one for one in trust if one.is_deny and _applies_to_caller(one, request)), None)
+    if explicit_deny is not None:
+        return Denied("resource", explicit_deny.id)
+    principal_match, grant = _most_direct_grant([one for one in trust if not one.is_deny], request)
     if grant is None:
         return Denied("resource")
-    return Allowed(grant.id, needs_identity_policy=match is PrincipalMatch.ACCOUNT)
+    return Allowed(grant.id, needs_identity_policy=principal_match is PrincipalMatch.ACCOUNT)
 
 
-def _applies_to(statement: CompiledStatement, request: RequestContext) -> bool:
+def _applies_to_caller(statement: CompiledStatement, request: RequestContext) -> bool:
+    """Returns whether the statement applies. Only statements of resource and trust policies name a principal."""
     if not statement.applies(request):
         return False
     return statement.id.policy_type != "resource" or statement.principal_match(request) is not None
@@ -112,7 +125,7 @@ def _first_applying(statements: Iterable[CompiledStatement], request: RequestCon
 def _most_direct_grant(
     statements: Iterable[CompiledStatement], request: RequestContext
 ) -> tuple[PrincipalMatch | None, CompiledStatement | None]:
-    """Returns the applying statement that names the caller most directly, and how it names the caller."""
+    """Returns the statement that applies and names the caller most directly, and how it names the caller."""
     best: tuple[PrincipalMatch | None, CompiledStatement | None] = (None, None)
     for statement in statements:
         match = statement.principal_match(request)
@@ -122,7 +135,7 @@ def _most_direct_grant(
 
 
 def _is_cross_account(request: RequestContext) -> bool:
-    """Returns whether the resource is in another account. Then both accounts must allow the request."""
+    """Returns whether the resource belongs to another account. Then both accounts must allow the request."""
     segments = request.resource.split(":", 5)
-    owner = segments[_ACCOUNT_SEGMENT] if len(segments) > _ACCOUNT_SEGMENT else ""
-    return bool(owner and request.principal.account and owner != request.principal.account)
+    owner_account = segments[_ACCOUNT_SEGMENT] if len(segments) > _ACCOUNT_SEGMENT else ""
+    return bool(owner_account and request.principal.account and owner_account != request.principal.account)

@@ -1,4 +1,4 @@
-"""The reason for a decision: of each statement, which elements match the request."""
+"""Explains a decision: for each statement, which of its elements match the request."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ from keyfence_iam.policy.pattern import parse_pattern
 
 @dataclass(frozen=True, slots=True)
 class ElementMatch:
-    """One element of a statement, compared with the request."""
+    """One element of a statement, and whether it matches the request."""
 
     element: str
     """Principal, Action, Resource, or the operator and key of a condition."""
@@ -34,7 +34,7 @@ class ElementMatch:
 
 @dataclass(frozen=True, slots=True)
 class StatementExplanation:
-    """One statement. It applies if all its elements match."""
+    """The elements of one statement. The statement applies if all of them match."""
 
     id: StatementId
     effect: Effect
@@ -44,13 +44,14 @@ class StatementExplanation:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The decision, and every statement of the policies."""
+    """The decision, and an explanation of every statement in the policies."""
 
     decision: Decision
     statements: tuple[StatementExplanation, ...]
 
 
 def explain(policies: Policies, request: AuthorizationRequest, principal: Principal | None = None) -> Explanation:
+    """Returns the decision of `evaluate`, with the explanation of every statement."""
     context = RequestContext.of(request, principal)
     statements = tuple(_explain_statement(one, request, context) for one in policies.compiled_statements())
     return Explanation(evaluate(policies, request, principal), statements)
@@ -72,36 +73,36 @@ def _explain_statement(
 def _principal(statement: CompiledStatement, context: RequestContext) -> tuple[ElementMatch, ...]:
     if statement.id.policy_type != "resource":
         return ()
-    source = statement.statement
-    negated = source.not_principals is not None
-    by_type = (source.not_principals if negated else source.principals) or {}
-    expected = tuple(name for names in by_type.values() for name in names)
+    document = statement.statement
+    is_negated = document.not_principals is not None
+    names_by_type = (document.not_principals if is_negated else document.principals) or {}
+    expected = tuple(name for names in names_by_type.values() for name in names)
     actual = context.principal.session_arn or context.principal.service
     matched = statement.principal_match(context) is not None
-    return (ElementMatch("NotPrincipal" if negated else "Principal", matched, expected, actual),)
+    return (ElementMatch("NotPrincipal" if is_negated else "Principal", matched, expected, actual),)
 
 
 def _action(statement: CompiledStatement, request: AuthorizationRequest, context: RequestContext) -> ElementMatch:
-    source = statement.statement
-    expected = source.actions or source.not_actions
+    document = statement.statement
+    expected = document.actions or document.not_actions
     matched = statement.matches_action(context.action)
-    return ElementMatch("Action" if source.actions else "NotAction", matched, expected, request.action)
+    return ElementMatch("Action" if document.actions else "NotAction", matched, expected, request.action)
 
 
 def _resource(statement: CompiledStatement, context: RequestContext) -> ElementMatch:
-    source, values = statement.statement, context.condition_values
-    patterns = source.resources or source.not_resources
-    expected = tuple(_replaced(one, values, variables=statement.replaces_variables) for one in patterns)
+    document, values = statement.statement, context.condition_values
+    patterns = document.resources or document.not_resources
+    expected = tuple(_replace_variables(one, values, enabled=statement.replaces_variables) for one in patterns)
     matched = statement.matches_resource(context.resource, values)
-    return ElementMatch("Resource" if source.resources else "NotResource", matched, expected, context.resource)
+    return ElementMatch("Resource" if document.resources else "NotResource", matched, expected, context.resource)
 
 
 def _condition(compiled: CompiledCondition, statement: CompiledStatement, values: ConditionValues) -> ElementMatch:
-    source = compiled.condition
-    variables = statement.replaces_variables and _takes_variables(source)
-    expected = tuple(_replaced(value, values, variables=variables) for value in source.values)
+    condition = compiled.condition
+    enabled = statement.replaces_variables and _takes_variables(condition)
+    expected = tuple(_replace_variables(value, values, enabled=enabled) for value in condition.values)
     matched = statement.condition_holds(compiled, values)
-    return ElementMatch(f"{source.operator} {source.key}", matched, expected, values.get(compiled.key))
+    return ElementMatch(f"{condition.operator} {condition.key}", matched, expected, values.get(compiled.key))
 
 
 def _takes_variables(condition: Condition) -> bool:
@@ -109,6 +110,7 @@ def _takes_variables(condition: Condition) -> bool:
     return operator is not None and operator.takes_variables
 
 
-def _replaced(text: str, values: ConditionValues, *, variables: bool) -> str | None:
-    parts = substitute(parse_pattern(text, variables=variables), values)
+def _replace_variables(text: str, values: ConditionValues, *, enabled: bool) -> str | None:
+    """Returns the text with variables replaced, or None if a variable has no value."""
+    parts = substitute(parse_pattern(text, has_variables=enabled), values)
     return None if parts is None else pattern_text(parts)

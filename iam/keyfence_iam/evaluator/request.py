@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 from keyfence_iam.evaluator.undocumented_evaluation_rules import EMPTY_LIST_IS_NO_VALUE
 
 ContextValue = str | tuple[str, ...]
-"""A multivalued key has a tuple, also if it has one value or none."""
+"""The value of a condition key. A multivalued key has a tuple, even if the tuple has only one value or none."""
 
 ConditionValues = Mapping[str, ContextValue]
-"""Values by condition key in lower case. Keys without a value are left out."""
+"""Values by condition key, with the key in lower case. Keys without a value are not included."""
 
 
 class AmbiguousContextKey(ValueError):
-    """The context has one condition key twice, in different case."""
+    """The context has the same condition key twice, in different case."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationRequest:
-    """One action on one resource. A DynamoDB call can need several; all of them must be allowed."""
+    """One action on one resource. A DynamoDB call can need several of them, and all must be allowed."""
 
     action: str
     resource: str
@@ -27,17 +27,18 @@ class AuthorizationRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """The session of a role. An AWS service that assumes a role has only `service`."""
+    """The caller: the session of a role, or an AWS service, which has only `service`."""
 
     account: str = ""
     role_arn: str = ""
     session_arn: str = ""
     service: str = ""
+    """The name of an AWS service, such as `ecs-tasks.amazonaws.com`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """An authorization request in the form that statements are compared with: action and keys in lower case."""
+    """An authorization request with its action and condition keys in lower case, since IAM ignores their case."""
 
     action: str
     resource: str
@@ -46,14 +47,14 @@ class RequestContext:
 
     @classmethod
     def of(cls, request: AuthorizationRequest, principal: Principal | None) -> "RequestContext":
-        return cls(request.action.lower(), request.resource, fold_keys(request.context), principal or Principal())
+        return cls(request.action.lower(), request.resource, lowercase_keys(request.context), principal or Principal())
 
 
-def fold_keys(context: Mapping[str, ContextValue]) -> ConditionValues:
-    """Returns the context with keys in lower case. Raises AmbiguousContextKey."""
-    folded = {key.lower(): value for key, value in context.items()}
-    if len(folded) < len(context):
+def lowercase_keys(context: Mapping[str, ContextValue]) -> ConditionValues:
+    """Returns the context with keys in lower case. Raises AmbiguousContextKey if two keys differ only in case."""
+    lowercase = {key.lower(): value for key, value in context.items()}
+    if len(lowercase) < len(context):
         raise AmbiguousContextKey("a condition key occurs twice, in different case")
-    if EMPTY_LIST_IS_NO_VALUE and () in folded.values():
-        return {key: value for key, value in folded.items() if value != ()}
-    return folded
+    if EMPTY_LIST_IS_NO_VALUE and () in lowercase.values():
+        return {key: value for key, value in lowercase.items() if value != ()}
+    return lowercase

@@ -1,4 +1,4 @@
-"""Parses one line of JSON into policies and an authorization request."""
+"""Parses one line of JSON that has policies and an authorization request."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ import orjson
 
 from keyfence_iam import strict_json
 from keyfence_iam.evaluator.evaluation_logic import Policies
-from keyfence_iam.evaluator.request import AmbiguousContextKey, AuthorizationRequest, ContextValue, fold_keys
+from keyfence_iam.evaluator.request import AmbiguousContextKey, AuthorizationRequest, ContextValue, lowercase_keys
 from keyfence_iam.policy import InvalidPolicy, Policy, parse_policy, parse_policy_text
 from keyfence_iam.policy.condition_operators import value_text
 
@@ -20,13 +20,13 @@ _RESOURCE = re.compile(r"\*|arn:(?:[^:]*:){4}.+", re.DOTALL)
 
 
 class InvalidRequestLine(ValueError):
-    """The line is not an evaluation request. The message begins with the name of the field."""
+    """The line does not have the form that `parse_request_line` expects. The message begins with the wrong field."""
 
 
 def parse_request_line(line: bytes) -> tuple[Policies, AuthorizationRequest]:
     """Parses a line such as {"identity": [policy], "action": "dynamodb:GetItem", "resource": "*"}.
 
-    Raises InvalidRequestLine.
+    Optional fields are "boundary", "session" and "context". Raises InvalidRequestLine.
     """
     fields = _fields(line)
     try:
@@ -52,15 +52,15 @@ def _fields(line: bytes) -> Mapping[str, Any]:
 
 
 def _policies(fields: Mapping[str, Any]) -> Policies:
-    """An absent, null or empty boundary or session limits nothing: only a policy that was passed does."""
+    """Returns the policies. A boundary or session that is absent, null or an empty list limits nothing."""
     return Policies(
         identity=_policy_list(fields["identity"], "identity"),
-        boundary=_limit(fields, "boundary"),
-        session=_limit(fields, "session"),
+        boundary=_limiting_policies(fields, "boundary"),
+        session=_limiting_policies(fields, "session"),
     )
 
 
-def _limit(fields: Mapping[str, Any], name: str) -> tuple[Policy, ...] | None:
+def _limiting_policies(fields: Mapping[str, Any], name: str) -> tuple[Policy, ...] | None:
     value = fields.get(name)
     return None if value is None else _policy_list(value, name) or None
 
@@ -72,12 +72,12 @@ def _policy_list(value: object, path: str) -> tuple[Policy, ...]:
 
 
 def _policy(document: object, path: str) -> Policy:
-    """A policy is an object, or a string that contains one."""
+    """Parses a policy, which is an object or a string that contains the JSON of an object."""
     if isinstance(document, str):
         return _parse_text(document, path)
     try:
         return _parse_bytes(orjson.dumps(document), path)
-    except orjson.JSONEncodeError:
+    except orjson.JSONEncodeError:  # such as an integer of more than 64 bits
         return parse_policy(document, path=path)
 
 
@@ -88,6 +88,7 @@ def _parse_text(document: str, path: str) -> Policy:
 
 @lru_cache(maxsize=1024)
 def _parse_bytes(document: bytes, path: str) -> Policy:
+    """Parses a policy. It takes bytes because the cache needs an argument that can be hashed."""
     return parse_policy(orjson.loads(document), path=path)
 
 
@@ -101,17 +102,17 @@ def _request(fields: Mapping[str, Any]) -> AuthorizationRequest:
 
 
 def _context(value: object) -> Mapping[str, ContextValue]:
-    """Returns values by condition key. A key with null counts as absent."""
+    """Returns the values by condition key. A key with the value null counts as absent."""
     if value is None:
         return {}
     if not isinstance(value, dict):
         raise InvalidRequestLine("context: must be an object")
-    context = {key: _value(given, key) for key, given in value.items() if given is not None}
-    fold_keys(context)
+    context = {key: _context_value(one, key) for key, one in value.items() if one is not None}
+    lowercase_keys(context)  # raises AmbiguousContextKey
     return context
 
 
-def _value(value: object, key: str) -> ContextValue:
+def _context_value(value: object, key: str) -> ContextValue:
     if isinstance(value, list):
         return tuple(_single_value(one, key) for one in value)
     return _single_value(value, key)

@@ -1,4 +1,4 @@
-"""Compiled statements, and how a statement names the principal."""
+"""Compares a statement with a request: its action, resource, conditions and principal."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from keyfence_iam.policy.parser import ANY_PRINCIPAL
 from keyfence_iam.policy.pattern import parse_pattern
 
 PrincipalNames = Mapping[str, tuple[str, ...]]
-"""The names in a Principal element, by type: AWS, Service, ..."""
+"""The names in a Principal element, by the type of principal: AWS, Service, ..."""
 
 _NO_NAMES: PrincipalNames = {}
 
@@ -38,13 +38,16 @@ class PrincipalMatch(IntEnum):
     """How a statement names the caller, from the least to the most direct."""
 
     ACCOUNT = 1
+    """By the account of the caller."""
     ROLE = 2
+    """By the role of the caller's session."""
     DIRECT = 3
+    """By the session itself, or by the AWS service."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledStatement:
-    """A statement, ready to be compared with many requests."""
+    """A statement whose patterns are parsed once, and then compared with many requests."""
 
     id: StatementId
     statement: Statement
@@ -54,11 +57,11 @@ class CompiledStatement:
     replaces_variables: bool = True
 
     @property
-    def denies(self) -> bool:
+    def is_deny(self) -> bool:
         return self.statement.effect == "Deny"
 
     def applies(self, request: RequestContext) -> bool:
-        """Returns whether action, resource and conditions match. `principal_match` compares the principal."""
+        """Returns whether the action, the resource and all conditions match. The principal is not compared."""
         return (
             self.matches_action(request.action)
             and self.matches_resource(request.resource, request.condition_values)
@@ -66,13 +69,14 @@ class CompiledStatement:
         )
 
     def condition_holds(self, condition: CompiledCondition, values: ConditionValues) -> bool:
+        """Returns whether the condition holds for these values of the request."""
         try:
             return condition.holds(values)
         except InvalidValue:
-            return self.denies and UNREADABLE_VALUE_DENIES
+            return self.is_deny and UNREADABLE_VALUE_DENIES
 
     def principal_match(self, request: RequestContext) -> PrincipalMatch | None:
-        """Returns how the statement names the caller, or None. NotPrincipal names everybody whom it does not list."""
+        """Returns how the statement names the caller, or None. NotPrincipal names everybody who is not in its list."""
         if self.statement.not_principals is not None:
             listed = match_principal(self.statement.not_principals, request.principal)
             return PrincipalMatch.DIRECT if listed is None else None
@@ -81,28 +85,30 @@ class CompiledStatement:
 
 @lru_cache(maxsize=2048)
 def compile_policy(
-    policy: Policy, policy_type: PolicyType, position: int = 0, *, anywhere: bool = False
+    policy: Policy, policy_type: PolicyType, position: int = 0, *, match_every_resource: bool = False
 ) -> tuple[CompiledStatement, ...]:
-    """Compiles the statements of a policy.
+    """Compiles the statements of a policy. `position` is the position of the policy among those of its type.
 
-    With `anywhere` they match every resource: a trust policy has no resources, and applies to its own role.
+    `match_every_resource` is for trust policies: they name no resource, since they apply to their own role.
     """
-    variables = policy.version == "2012-10-17"
+    replace_variables = policy.version == "2012-10-17"
     return tuple(
         CompiledStatement(
             StatementId(policy_type, position, index, statement.sid),
             statement,
             action_matcher(statement),
-            _match_every_resource if anywhere else _resource_matcher(statement, variables=variables),
-            tuple(compile_condition(condition, replace_variables=variables) for condition in statement.conditions),
-            variables,
+            _matches_every_resource
+            if match_every_resource
+            else _resource_matcher(statement, replace_variables=replace_variables),
+            tuple(compile_condition(one, replace_variables=replace_variables) for one in statement.conditions),
+            replace_variables,
         )
         for index, statement in enumerate(policy.statements)
     )
 
 
 def match_principal(names: PrincipalNames, principal: Principal) -> PrincipalMatch | None:
-    """Returns the most direct way in which the names include the caller, or None."""
+    """Returns the most direct match of the caller with the names, or None if no name matches."""
     matches = [_match_aws_principal(name, principal) for name in names.get("AWS", ())]
     if principal.service and principal.service in names.get("Service", ()):
         matches.append(PrincipalMatch.DIRECT)
@@ -110,12 +116,12 @@ def match_principal(names: PrincipalNames, principal: Principal) -> PrincipalMat
 
 
 def action_matcher(statement: Statement) -> Matcher:
-    """Returns a matcher of the statement's actions. It expects an action in lower case."""
+    """Returns a function that matches the statement's actions with an action in lower case."""
     if statement.actions:
-        return _any_action(statement.actions)
+        return _any_action_matcher(statement.actions)
     if statement.not_actions:
-        listed = _any_action(statement.not_actions)
-        return lambda action: not listed(action)
+        is_listed = _any_action_matcher(statement.not_actions)
+        return lambda action: not is_listed(action)
     return lambda _: False
 
 
@@ -128,56 +134,60 @@ def _match_aws_principal(name: str, principal: Principal) -> PrincipalMatch | No
         return PrincipalMatch.DIRECT
     if name == principal.role_arn:
         return PrincipalMatch.ROLE
-    return PrincipalMatch.ACCOUNT if _account(name) == principal.account else None
+    return PrincipalMatch.ACCOUNT if _account_id(name) == principal.account else None
 
 
-def _account(name: str) -> str:
-    """Returns the account that a name stands for: its number, or the ARN of its root. Empty for other ARNs."""
+def _account_id(name: str) -> str:
+    """Returns the id of an account that is named by its id or by the ARN of its root. Returns "" for other ARNs."""
     segments = name.split(":", ARN_SEGMENTS - 1)
     if len(segments) < ARN_SEGMENTS:
         return name
     return segments[4] if segments[5] == "root" else ""
 
 
-def _any_action(actions: tuple[str, ...]) -> Matcher:
+def _any_action_matcher(actions: tuple[str, ...]) -> Matcher:
     names = [action.lower() for action in actions]
     exact = frozenset(name for name in names if not {"*", "?"} & set(name))
     globs = [compile_glob(parse_wildcards(name)) for name in names if name not in exact]
     return lambda action: action in exact or any(glob.matches(action) for glob in globs)
 
 
-def _resource_matcher(statement: Statement, *, variables: bool) -> Callable[[str, ConditionValues], bool]:
-    patterns = [_compile_arn(one, variables=variables) for one in statement.resources or statement.not_resources]
+def _resource_matcher(statement: Statement, *, replace_variables: bool) -> Callable[[str, ConditionValues], bool]:
+    resources = statement.resources or statement.not_resources
+    patterns = [_compile_arn(one, replace_variables=replace_variables) for one in resources]
 
-    def matches(resource: str, values: ConditionValues) -> bool:
+    def matches_any(resource: str, values: ConditionValues) -> bool:
         return any((matcher := pattern(values)) is not None and matcher(resource) for pattern in patterns)
 
     def matches_none(resource: str, values: ConditionValues) -> bool:
         if not UNRESOLVED_NOT_RESOURCE_APPLIES and any(pattern(values) is None for pattern in patterns):
             return False
-        return not matches(resource, values)
+        return not matches_any(resource, values)
 
-    return matches_none if statement.not_resources else matches
+    return matches_none if statement.not_resources else matches_any
 
 
-def _compile_arn(resource: str, *, variables: bool) -> CompiledValue:
-    """Compiles an ARN pattern. Only the last segment has variables; in the others `${` is plain text."""
+def _compile_arn(resource: str, *, replace_variables: bool) -> CompiledValue:
+    """Compiles an ARN pattern. Only the last segment can have variables. In the others `${` is plain text."""
     if resource == "*":
-        return lambda _: _match_everything
-    *head, tail = _segments(resource)
-    fixed = [parse_wildcards(segment) for segment in head]
-    return compile_pattern(parse_pattern(tail, variables=variables), lambda parts: arn_matcher([*fixed, parts]))
+        return lambda _: _matches_everything
+    *first_segments, last_segment = _arn_segments(resource)
+    first_patterns = [parse_wildcards(segment) for segment in first_segments]
+    last_pattern = parse_pattern(last_segment, has_variables=replace_variables)
+    return compile_pattern(last_pattern, lambda last: arn_matcher([*first_patterns, last]))
 
 
-def _segments(resource: str) -> list[str]:
+def _arn_segments(resource: str) -> list[str]:
+    """Returns the segments of an ARN pattern. A pattern that ends in `*` gets `*` for each missing segment."""
     segments = resource.split(":", ARN_SEGMENTS - 1)
-    completed = SHORT_ARN_IS_COMPLETED and resource.endswith("*")
-    return [*segments, *("*" * (ARN_SEGMENTS - len(segments)))] if completed else segments
+    if SHORT_ARN_IS_COMPLETED and resource.endswith("*"):
+        return [*segments, *("*" * (ARN_SEGMENTS - len(segments)))]
+    return segments
 
 
-def _match_every_resource(_: str, __: ConditionValues) -> bool:
+def _matches_every_resource(_: str, __: ConditionValues) -> bool:
     return True
 
 
-def _match_everything(_: str) -> bool:
+def _matches_everything(_: str) -> bool:
     return True

@@ -1,4 +1,4 @@
-"""Matches wildcards, ARNs and variables against the values of a request."""
+"""Matches patterns with wildcards, also in ARNs, and replaces policy variables by values of the request."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -8,11 +8,13 @@ from keyfence_iam.evaluator.request import ConditionValues
 from keyfence_iam.policy.pattern import Pattern, PatternPart, Variable, Wildcard, parse_pattern
 
 ARN_SEGMENTS = 6
+"""The segments of an ARN are separated by colons. Only the last one can contain colons itself."""
 
 Matcher = Callable[[str], bool]
+"""Returns whether a text matches."""
 
 CompiledValue = Callable[[ConditionValues], Matcher | None]
-"""A value of a policy: returns its matcher for a request, or None if a variable in it has no value."""
+"""A value of a policy. Given the values of a request, it returns a matcher, or None if a variable has no value."""
 
 ResolvedPattern = list[str | Wildcard]
 """A pattern with its variables replaced."""
@@ -20,7 +22,7 @@ ResolvedPattern = list[str | Wildcard]
 
 @dataclass(frozen=True, slots=True)
 class FixedText:
-    """A part of a glob in which each character matches itself."""
+    """A part of a glob without `?`: each character matches itself."""
 
     text: str
     width: int
@@ -29,14 +31,14 @@ class FixedText:
         return text.startswith(self.text, position)
 
     def find_end(self, text: str, position: int, end: int) -> int:
-        """Returns where the first occurrence ends, or -1."""
-        found = text.find(self.text, position, end)
-        return found if found < 0 else found + self.width
+        """Returns the position after the first occurrence between `position` and `end`, or -1."""
+        start = text.find(self.text, position, end)
+        return start if start < 0 else start + self.width
 
 
 @dataclass(frozen=True, slots=True)
-class TextWithGaps:
-    """A part of a glob with `?`: some of its characters match any character."""
+class TextWithQuestionMarks:
+    """A part of a glob with `?`, which matches any single character."""
 
     expression: re.Pattern[str]
     width: int
@@ -45,35 +47,39 @@ class TextWithGaps:
         return self.expression.match(text, position) is not None
 
     def find_end(self, text: str, position: int, end: int) -> int:
-        found = self.expression.search(text, position, end)
-        return -1 if found is None else found.end()
+        match = self.expression.search(text, position, end)
+        return -1 if match is None else match.end()
 
 
-GlobPart = FixedText | TextWithGaps
+GlobPart = FixedText | TextWithQuestionMarks
 
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """Parts with `*` between them. `last` is None if there is no `*`."""
+    """A pattern with `*` and `?`, split at each `*`. `last` is None if the pattern has no `*`."""
 
     first: GlobPart
-    between: tuple[GlobPart, ...] = ()
+    middle: tuple[GlobPart, ...] = ()
     last: GlobPart | None = None
 
     @property
-    def exact(self) -> str | None:
-        """The only text that matches, or None if several do."""
+    def only_match(self) -> str | None:
+        """The only text that matches, or None if the pattern has a wildcard."""
         return self.first.text if self.last is None and isinstance(self.first, FixedText) else None
 
     def matches(self, text: str) -> bool:
-        """Matches each part at its leftmost position. This leaves most text for the next part: no backtracking."""
+        """Returns whether the whole text matches.
+
+        Each middle part is matched at its leftmost position. This leaves the most text for the next part. Therefore
+        the search never has to go back, and its time is linear.
+        """
         position, last = self.first.width, self.last
         if last is None:
             return len(text) == position and self.first.matches_at(text, 0)
         end = len(text) - last.width
         if position > end or not self.first.matches_at(text, 0) or not last.matches_at(text, end):
             return False
-        for part in self.between:
+        for part in self.middle:
             position = part.find_end(text, position, end)
             if position < 0:
                 return False
@@ -82,7 +88,7 @@ class Glob:
 
 @dataclass(frozen=True, slots=True)
 class ArnPattern:
-    """One glob for each of the six segments of an ARN. Only the last one can match a colon."""
+    """One glob for each of the six segments of an ARN."""
 
     segments: tuple[Glob, ...]
 
@@ -94,34 +100,35 @@ class ArnPattern:
 
 
 def compile_glob(parts: Iterable[str | Wildcard]) -> Glob:
-    between_stars: list[list[str | Wildcard]] = [[]]
+    parts_between_stars: list[list[str | Wildcard]] = [[]]
     for part in parts:
         if part is Wildcard.ANY_TEXT:
-            between_stars.append([])
+            parts_between_stars.append([])
         else:
-            between_stars[-1].append(part)
-    first, *rest = (_glob_part(part) for part in between_stars)
+            parts_between_stars[-1].append(part)
+    first, *rest = (_glob_part(part) for part in parts_between_stars)
     return Glob(first, tuple(rest[:-1]), rest[-1]) if rest else Glob(first)
 
 
 def string_matcher(parts: ResolvedPattern) -> Matcher:
-    pattern = compile_glob(parts)
-    return pattern.matches if pattern.exact is None else pattern.exact.__eq__
+    glob = compile_glob(parts)
+    return glob.matches if glob.only_match is None else glob.only_match.__eq__
 
 
 def arn_matcher(segments: Sequence[ResolvedPattern]) -> Matcher:
-    """Returns a matcher of ARNs. A pattern with fewer than six segments matches none."""
+    """Returns a matcher of ARNs. A pattern with fewer than six segments matches nothing."""
     if len(segments) < ARN_SEGMENTS:
         return _matches_nothing
-    *head, _ = patterns = tuple(compile_glob(segment) for segment in segments)
-    exact = [pattern.exact for pattern in head if pattern.exact is not None and ":" not in pattern.exact]
-    if len(exact) < len(head):
-        return ArnPattern(patterns).matches
-    return _prefix_matcher("".join(f"{text}:" for text in exact), string_matcher(segments[-1]))
+    globs = tuple(compile_glob(segment) for segment in segments)
+    fixed_segments = [glob.only_match for glob in globs[:-1]]
+    plain_segments = [text for text in fixed_segments if text is not None and ":" not in text]
+    if len(plain_segments) < len(fixed_segments):
+        return ArnPattern(globs).matches
+    return _prefix_matcher("".join(f"{text}:" for text in plain_segments), string_matcher(segments[-1]))
 
 
 def compile_pattern(parts: Pattern, make_matcher: Callable[[ResolvedPattern], Matcher]) -> CompiledValue:
-    """Compiles a value of a policy. The matcher of a value without variables is made only once."""
+    """Compiles a value of a policy. If the value has no variables, its matcher is made only once."""
     if not any(isinstance(part, Variable) for part in parts):
         matcher = make_matcher([part for part in parts if not isinstance(part, Variable)])
         return lambda _: matcher
@@ -134,9 +141,9 @@ def compile_pattern(parts: Pattern, make_matcher: Callable[[ResolvedPattern], Ma
 
 
 def substitute(parts: Iterable[PatternPart], values: ConditionValues) -> ResolvedPattern | None:
-    """Replaces variables by their values, as plain text. Returns None if a variable has no value.
+    """Replaces variables by their values, which become plain text. Returns None if a variable has no value.
 
-    A multivalued key has no single value, and counts as none.
+    A variable that names a multivalued key has no value.
     """
     resolved: ResolvedPattern = []
     for part in parts:
@@ -148,8 +155,8 @@ def substitute(parts: Iterable[PatternPart], values: ConditionValues) -> Resolve
 
 
 def parse_wildcards(text: str) -> ResolvedPattern:
-    """Parses a text that has wildcards but no variables."""
-    return [part for part in parse_pattern(text, variables=False) if not isinstance(part, Variable)]
+    """Parses a text with wildcards. `${` is plain text in it."""
+    return [part for part in parse_pattern(text, has_variables=False) if not isinstance(part, Variable)]
 
 
 def pattern_text(parts: Iterable[str | Wildcard]) -> str:
@@ -169,12 +176,12 @@ def _glob_part(parts: list[str | Wildcard]) -> GlobPart:
         return FixedText(text, len(text))
     expression = "".join(re.escape(part) if isinstance(part, str) else "." for part in parts)
     width = sum(len(part) if isinstance(part, str) else 1 for part in parts)
-    return TextWithGaps(re.compile(expression, re.DOTALL), width)
+    return TextWithQuestionMarks(re.compile(expression, re.DOTALL), width)
 
 
-def _prefix_matcher(prefix: str, rest: Matcher) -> Matcher:
-    """The same as an ArnPattern whose first five segments have no wildcards, in a third of the time."""
-    return lambda arn: arn.startswith(prefix) and rest(arn[len(prefix) :])
+def _prefix_matcher(prefix: str, matches_rest: Matcher) -> Matcher:
+    """Returns a matcher that is three times as fast as ArnPattern, for five first segments without wildcards."""
+    return lambda arn: arn.startswith(prefix) and matches_rest(arn[len(prefix) :])
 
 
 def _matches_nothing(_: str) -> bool:

@@ -12,7 +12,7 @@ from keyfence_iam.gate.account.session import IssuedSession, Session, SessionIss
 from keyfence_iam.gate.account.session_token import SessionClaims, TokenTooLarge
 from keyfence_iam.gate.http.query_protocol import QueryError, access_denied, validation_error
 from keyfence_iam.policy import Policy
-from keyfence_iam.policy.role import MAX_CHAINED_SESSION
+from keyfence_iam.policy.role import MAX_CHAINED_SESSION_SECONDS
 
 MIN_DURATION, MAX_DURATION, DEFAULT_DURATION = 900, 43_200, 3_600
 """The limits and the default of DurationSeconds on AWS, in seconds."""
@@ -145,13 +145,13 @@ def _trust_as_resource_policy(role: Role) -> Policy:
 
 def _denial_reason(denied: Denied, action: str) -> str:
     """Returns the end of the error message. STS gives a reason only for an explicit Deny."""
-    return f" {denial_reason(denied, action)}" if denied.explicit else ""
+    return f" {denial_reason(denied, action)}" if denied.is_explicit else ""
 
 
 def _check_duration(seconds: int, role: Role) -> None:
     if seconds > role.max_session_seconds:
         raise validation_error("The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
-    if seconds > MAX_CHAINED_SESSION:
+    if seconds > MAX_CHAINED_SESSION_SECONDS:
         message = "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining."
         raise validation_error(message)
 

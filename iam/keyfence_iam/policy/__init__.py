@@ -1,4 +1,4 @@
-"""IAM policy documents: values, their JSON, and a strict parser."""
+"""IAM policy documents: their classes, their JSON, and a strict parser."""
 
 from keyfence_iam.policy.document import Condition, Effect, Policy, Statement, Version
 from keyfence_iam.policy.json_reader import InvalidPolicy

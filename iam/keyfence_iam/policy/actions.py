@@ -1,7 +1,7 @@
-"""IAM actions of DynamoDB and STS, in the groups in which policies allow or deny them, and `dynamodb:LeadingKeys`."""
+"""IAM actions of DynamoDB and STS, in the groups in which policies allow or deny them."""
 
 LEADING_KEYS = "dynamodb:LeadingKeys"
-"""The condition key that has the partition keys of a request."""
+"""The condition key whose values are the partition keys of a request."""
 
 READS = ("dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
 WRITES = (
@@ -27,7 +27,7 @@ TABLE_COPY_ACTIONS = (
     "dynamodb:UpdateKinesisStreamingDestination",
     "dynamodb:StartBulkPutItems",
 )
-"""Actions that copy items of the whole table, in or out."""
+"""Actions that copy the items of the whole table into or out of it."""
 
 KEYED_ITEM_ACTIONS = (*READS, *WRITES)
 """Item actions for which DynamoDB sends the partition keys to IAM, as dynamodb:LeadingKeys."""
@@ -44,7 +44,7 @@ TABLE_SETUP_ACTIONS = (
     "dynamodb:DescribeContinuousBackups",
     "dynamodb:UpdateContinuousBackups",
 )
-"""Actions that create a table and bring it to its definition."""
+"""Actions that create a table, and change an existing one until it has the settings of its definition."""
 
 TABLE_ADMIN_ACTIONS = (
     "dynamodb:CreateTable",

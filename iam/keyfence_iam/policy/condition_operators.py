@@ -1,4 +1,4 @@
-"""Condition operators with their quantifiers and `IfExists`, and the parser of condition blocks."""
+"""Parses condition operators such as `ForAllValues:StringLikeIfExists`, and the condition block of a statement."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,10 @@ Quantifier = Literal["", "ForAllValues", "ForAnyValue"]
 
 IF_EXISTS = "IfExists"
 TYPES_WITH_VARIABLES = frozenset[OperatorType]({"string", "string_like", "string_ignore_case", "arn", "bool"})
-"""Types whose values may have policy variables. AWS documents Bool only on the page of the operators."""
+"""Types of operators whose values can have policy variables.
+
+For Bool, AWS says so only on its page about operators, not on its page about variables.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +30,7 @@ class ConditionOperator:
 
     type: OperatorType
     negated: bool = False
+    """Whether the name has `Not`."""
     relation: Relation = "=="
     quantifier: Quantifier = ""
     if_exists: bool = False
@@ -77,11 +81,11 @@ OPERATORS = {
 
 
 def parse_operator(name: str) -> ConditionOperator | None:
-    """Returns the operator of this name, or None. Names are case-sensitive, and Null has no IfExists."""
+    """Returns the operator of this name, or None if IAM has none. Names are case-sensitive."""
     quantifier, base_name = _split_quantifier(name)
     if_exists = base_name.endswith(IF_EXISTS)
     base = OPERATORS.get(base_name.removesuffix(IF_EXISTS))
-    if base is None or quantifier is None or (if_exists and base.type == "null"):
+    if base is None or quantifier is None or (if_exists and base.type == "null"):  # NullIfExists does not exist
         return None
     return ConditionOperator(
         type=base.type,
@@ -93,6 +97,7 @@ def parse_operator(name: str) -> ConditionOperator | None:
 
 
 def _split_quantifier(name: str) -> tuple[Quantifier | None, str]:
+    """Returns the quantifier and the rest of the name. The quantifier is None if IAM does not have it."""
     head, colon, rest = name.partition(":")
     if not colon:
         return "", name
@@ -101,58 +106,61 @@ def _split_quantifier(name: str) -> tuple[Quantifier | None, str]:
     return ("ForAnyValue" if head == "ForAnyValue" else None), rest
 
 
-VALUE_PARSERS: Mapping[OperatorType, Callable[[str], object]] = {
-    "numeric": condition_values.number,
-    "date": condition_values.date,
-    "bool": condition_values.boolean,
-    "binary": condition_values.binary,
-    "ip_address": condition_values.network,
-    "null": condition_values.boolean,
+_VALUE_PARSERS: Mapping[OperatorType, Callable[[str], object]] = {
+    "numeric": condition_values.parse_number,
+    "date": condition_values.parse_date,
+    "bool": condition_values.parse_boolean,
+    "binary": condition_values.parse_binary,
+    "ip_address": condition_values.parse_network,
+    "null": condition_values.parse_boolean,
 }
-"""Parsers of a policy's values, by the type of the operator. Strings and ARNs need none."""
+"""Checks the values of a policy, by type of operator. Strings and ARNs can have any text."""
 
 
-def parse_condition_block(value: object, path: str, *, variables: bool) -> tuple[Condition, ...]:
+def parse_condition_block(value: object, path: str, *, has_variables: bool) -> tuple[Condition, ...]:
+    """Parses the JSON of a Condition element. Raises InvalidPolicy with the JSON path of the wrong part."""
     block = mapping(value, path)
     return tuple(
         condition
         for name, keys in block.items()
-        for condition in _conditions(name, keys, f"{path}.{printable(name)}", variables=variables)
+        for condition in _conditions(name, keys, f"{path}.{printable(name)}", has_variables=has_variables)
     )
 
 
-def _conditions(name: str, value: object, path: str, *, variables: bool) -> list[Condition]:
+def _conditions(name: str, value: object, path: str, *, has_variables: bool) -> list[Condition]:
     operator = parse_operator(name)
     if operator is None:
         fail(path, "unknown operator")
     keys = mapping(value, path)
     if len({key.lower() for key in keys}) < len(keys):
         fail(path, "a key occurs twice, in different case")
-    return [_condition(name, operator, key, keys[key], path, variables=variables) for key in keys]
+    return [_condition(name, operator, key, keys[key], path, has_variables=has_variables) for key in keys]
 
 
 def _condition(
-    name: str, operator: ConditionOperator, key: str, value: Any, path: str, *, variables: bool
+    name: str, operator: ConditionOperator, key: str, value: Any, path: str, *, has_variables: bool
 ) -> Condition:
     if not string(key, path).strip():
         fail(path, "a key is empty")
     values = items_with_path(value, f"{path}.{printable(key)}", allow_empty=True)
-    return Condition(name, key, tuple(_value(item, operator, at, variables=variables) for item, at in values))
+    texts = (_value(item, operator, item_path, has_variables=has_variables) for item, item_path in values)
+    return Condition(name, key, tuple(texts))
 
 
-def _value(item: object, operator: ConditionOperator, path: str, *, variables: bool) -> str:
-    """Returns the value as a string. IAM accepts numbers and booleans without quotation marks too."""
+def _value(item: object, operator: ConditionOperator, path: str, *, has_variables: bool) -> str:
+    """Returns the value as a string. IAM also accepts numbers and booleans without quotation marks."""
     if item is None or isinstance(item, list | tuple | Mapping):
         fail(path, f"must be a string, a number or a boolean, not {json_type(item)}")
     text = string(value_text(item), path)
     try:
-        _check(text, operator, variables=variables and operator.takes_variables)
+        _check_value(text, operator, has_variables=has_variables and operator.takes_variables)
     except (InvalidPattern, condition_values.InvalidValue) as error:
         fail(path, str(error))
     return text
 
 
 def value_text(item: object) -> str:
+    """Returns a JSON value as the text that IAM compares. A float without a fraction is written as an integer."""
     if isinstance(item, bool):
         return "true" if item else "false"
     if isinstance(item, float) and isfinite(item) and item.is_integer() and abs(item) < 1e15:
@@ -160,8 +168,8 @@ def value_text(item: object) -> str:
     return str(item)
 
 
-def _check(text: str, operator: ConditionOperator, *, variables: bool) -> None:
-    parts = parse_pattern(text, variables=variables)
-    parse = VALUE_PARSERS.get(operator.type)
+def _check_value(text: str, operator: ConditionOperator, *, has_variables: bool) -> None:
+    parts = parse_pattern(text, has_variables=has_variables)
+    parse = _VALUE_PARSERS.get(operator.type)
     if parse is not None and not any(isinstance(part, Variable) for part in parts):
         parse(text)

@@ -11,7 +11,7 @@ Version = Literal["2012-10-17", "2008-10-17"]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One operator and key of a condition block. `operator` has its quantifier and IfExists, as in the JSON."""
+    """One operator and key of a condition block. `operator` is a full name such as `ForAllValues:StringLike`."""
 
     operator: str
     key: str
@@ -20,7 +20,11 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One statement. It has `x` or `not_x`, never both. Only trust and resource policies have principals."""
+    """One statement of a policy.
+
+    It never has both an element and its negation, such as `actions` and `not_actions`. Only statements of trust and
+    resource policies have principals.
+    """
 
     effect: Effect
     sid: str | None = None
@@ -29,7 +33,7 @@ class Statement:
     resources: tuple[str, ...] = ()
     not_resources: tuple[str, ...] = ()
     principals: Mapping[str, tuple[str, ...]] | None = field(default=None, hash=False)
-    """By type: AWS, Service, Federated. {"AWS": ("*",)} is everybody."""
+    """Names by type of principal: AWS, Service, Federated. {"AWS": ("*",)} is everybody."""
     not_principals: Mapping[str, tuple[str, ...]] | None = field(default=None, hash=False)
     conditions: tuple[Condition, ...] = ()
 
@@ -37,8 +41,8 @@ class Statement:
         elements = {
             "Sid": self.sid,
             "Effect": self.effect,
-            "Principal": _listed(self.principals),
-            "NotPrincipal": _listed(self.not_principals),
+            "Principal": _with_lists(self.principals),
+            "NotPrincipal": _with_lists(self.not_principals),
             "Action": None if self.not_actions else list(self.actions),
             "NotAction": list(self.not_actions) or None,
             "Resource": self._resources(),
@@ -48,7 +52,7 @@ class Statement:
         return {name: value for name, value in elements.items() if value is not None}
 
     def _resources(self) -> list[str] | None:
-        """Returns the resources, as an empty list if an identity policy has none. A trust policy has no Resource."""
+        """Returns the element Resource. A trust policy has none. An identity policy has one, even if it is empty."""
         has_principals = self.principals is not None or self.not_principals is not None
         return None if self.not_resources or (has_principals and not self.resources) else list(self.resources)
 
@@ -68,12 +72,12 @@ class Policy:
     id: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        identified = {"Id": self.id} if self.id else {}
+        optional_id = {"Id": self.id} if self.id else {}
         statements = [statement.as_json() for statement in self.statements]
-        return {"Version": self.version, **identified, "Statement": statements}
+        return {"Version": self.version, **optional_id, "Statement": statements}
 
 
-def _listed(principals: Mapping[str, tuple[str, ...]] | None) -> dict[str, list[str]] | None:
+def _with_lists(principals: Mapping[str, tuple[str, ...]] | None) -> dict[str, list[str]] | None:
     return None if principals is None else {kind: list(names) for kind, names in principals.items()}
 
 
@@ -82,13 +86,13 @@ def _one_or_list(values: tuple[str, ...]) -> str | list[str]:
 
 
 MAX_INLINE_SIZE = 10_240
-"""Maximum of all inline policies of a role together, in characters without white space."""
+"""IAM's quota for all inline policies of a role together, in characters without white space."""
 MAX_MANAGED_SIZE = 6_144
-"""Maximum of a managed policy in characters. A permissions boundary is a managed policy."""
+"""IAM's quota for a managed policy, in characters without white space. A permissions boundary is one."""
 MAX_TRUST_SIZE = 2_048
-"""Default quota of a trust policy in characters."""
+"""IAM's default quota for a trust policy, in characters without white space."""
 
 
 def policy_size(policy: Policy) -> int:
-    """Returns the characters of a policy as IAM counts them, without white space."""
+    """Returns the number of characters of a policy as IAM counts them: without white space."""
     return len(json.dumps(policy.as_json(), separators=(",", ":")))

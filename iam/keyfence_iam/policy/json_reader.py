@@ -1,27 +1,27 @@
-"""Typed reads of a JSON value. Each error names the JSON path of the value."""
+"""Typed access to the JSON of a policy. Each error message begins with the JSON path of the wrong value."""
 
 import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-_CHARACTERS = re.compile(r"[\t\n\r\x20-\xff]*")
+_ALLOWED_CHARACTERS = re.compile(r"[\t\n\r\x20-\xff]*")
 
 
 class InvalidPolicy(ValueError):
-    """IAM does not accept the document. The message begins with a JSON path."""
+    """IAM would not accept the policy. The message begins with the JSON path of the wrong value."""
 
 
 def fail(path: str, problem: str) -> NoReturn:
     raise InvalidPolicy(f"{path}: {problem}")
 
 
-def known_members(value: object, path: str, known: frozenset[str]) -> Mapping[str, Any]:
-    """Returns an object. Fails if it has a member that is not known."""
-    found = mapping(value, path)
-    for name in found:
-        if name not in known:
+def known_members(value: object, path: str, known_names: frozenset[str]) -> Mapping[str, Any]:
+    """Returns a JSON object. Raises InvalidPolicy if it has a member whose name is not known."""
+    members = mapping(value, path)
+    for name in members:
+        if name not in known_names:
             fail(f"{path}.{printable(name)}", "unknown element")
-    return found
+    return members
 
 
 def mapping(value: object, path: str) -> Mapping[str, Any]:
@@ -43,19 +43,19 @@ def items_with_path(value: object, path: str, *, allow_empty: bool = False) -> l
 
 
 def strings(elements: Mapping[str, Any], name: str, path: str, *, allow_empty: bool = False) -> list[tuple[str, str]]:
-    """Returns the strings of an element with their paths, or none if the element is missing."""
+    """Returns the strings of an element with their paths, or an empty list if the element is missing."""
     if name not in elements:
         return []
     return [
-        (string(item, place), place)
-        for item, place in items_with_path(elements[name], f"{path}.{name}", allow_empty=allow_empty)
+        (string(item, item_path), item_path)
+        for item, item_path in items_with_path(elements[name], f"{path}.{name}", allow_empty=allow_empty)
     ]
 
 
 def string(value: object, path: str) -> str:
     if not isinstance(value, str):
         fail(path, f"must be a string, not {json_type(value)}")
-    if not _CHARACTERS.fullmatch(value):
+    if not _ALLOWED_CHARACTERS.fullmatch(value):
         fail(path, "has characters other than tab, line ends and U+0020 to U+00FF")
     return value
 

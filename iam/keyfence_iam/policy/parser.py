@@ -1,4 +1,4 @@
-"""Parses JSON into a `Policy`, as strictly as IAM. Each error names the JSON path of the element."""
+"""Parses JSON into a `Policy`, as strictly as IAM. Each error begins with the JSON path of the wrong element."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from keyfence_iam.policy.json_reader import InvalidPolicy, fail, items_with_path
 from keyfence_iam.policy.pattern import InvalidPattern, parse_pattern
 
 DocumentKind = Literal["identity", "trust", "resource"]
-"""Permissions boundaries and session policies have the form of identity policies."""
+"""Permissions boundaries and session policies are parsed as identity policies."""
 
 ANY_PRINCIPAL = "*"
 VERSIONS: tuple[Version, ...] = ("2012-10-17", "2008-10-17")
@@ -40,14 +40,14 @@ _SID = re.compile(r"[A-Za-z0-9]*")
 def parse_policy(document: object, *, path: str = "policy", kind: DocumentKind = "identity") -> Policy:
     """Returns the policy of a JSON value. A document without a version has version 2008-10-17.
 
-    Raises InvalidPolicy. `path` is the beginning of the paths in error messages.
+    Raises InvalidPolicy. Each JSON path in an error message begins with `path`.
     """
     policy = known_members(document, path, _POLICY_ELEMENTS)
     version = _version(policy.get("Version", "2008-10-17"), f"{path}.Version")
     return Policy(
         version=version,
         id=string(policy["Id"], f"{path}.Id") or None if "Id" in policy else None,
-        statements=_statements(policy, path, kind, variables=version == "2012-10-17"),
+        statements=_statements(policy, path, kind, has_variables=version == "2012-10-17"),
     )
 
 
@@ -63,12 +63,12 @@ def parse_policy_text(document: str | bytes, *, path: str = "policy", kind: Docu
 def document_kind(document: object) -> DocumentKind:
     """Returns the kind of a policy document in JSON, which need not be valid.
 
-    A document without principals is an identity policy. With principals it is a trust policy if all its actions are
-    those of STS, else a resource policy. The parser then says what does not fit: a Resource in a trust policy, or
-    none in a resource policy.
+    A document without principals is an identity policy. A document with principals is a trust policy if all its
+    actions are actions of STS, and otherwise a resource policy.
     """
-    listed = document.get("Statement") if isinstance(document, Mapping) else None
-    statements = [one for one in (listed if isinstance(listed, list) else [listed]) if isinstance(one, Mapping)]
+    element = document.get("Statement") if isinstance(document, Mapping) else None
+    elements = element if isinstance(element, list) else [element]
+    statements = [one for one in elements if isinstance(one, Mapping)]
     if not any(name in one for one in statements for name in ("Principal", "NotPrincipal")):
         return "identity"
     actions = [
@@ -87,18 +87,22 @@ def _version(value: object, path: str) -> Version:
     return version
 
 
-def _statements(policy: Mapping[str, Any], path: str, kind: DocumentKind, *, variables: bool) -> tuple[Statement, ...]:
+def _statements(
+    policy: Mapping[str, Any], path: str, kind: DocumentKind, *, has_variables: bool
+) -> tuple[Statement, ...]:
     if "Statement" not in policy:
         fail(path, "Statement is missing")
-    listed = items_with_path(policy["Statement"], f"{path}.Statement")
-    statements = tuple(_statement(value, at, kind, variables=variables) for value, at in listed)
+    elements = items_with_path(policy["Statement"], f"{path}.Statement")
+    statements = tuple(
+        _statement(element, element_path, kind, has_variables=has_variables) for element, element_path in elements
+    )
     sids = [statement.sid for statement in statements if statement.sid is not None]
     if len(set(sids)) < len(sids):
         fail(f"{path}.Statement", f"the Sid {max(sids, key=sids.count)!r} occurs twice")
     return statements
 
 
-def _statement(value: object, path: str, kind: DocumentKind, *, variables: bool) -> Statement:
+def _statement(value: object, path: str, kind: DocumentKind, *, has_variables: bool) -> Statement:
     elements = known_members(value, path, _STATEMENT_ELEMENTS)
     _check_element(elements, "Action", path, kind, required=True)
     _check_element(elements, "Resource", path, kind, required=kind != "trust")
@@ -108,16 +112,18 @@ def _statement(value: object, path: str, kind: DocumentKind, *, variables: bool)
         sid=_sid(elements.get("Sid", ""), f"{path}.Sid", kind),
         actions=_actions(elements, "Action", path),
         not_actions=_actions(elements, "NotAction", path),
-        resources=_resources(elements, "Resource", path, variables=variables),
-        not_resources=_resources(elements, "NotResource", path, variables=variables),
+        resources=_resources(elements, "Resource", path, has_variables=has_variables),
+        not_resources=_resources(elements, "NotResource", path, has_variables=has_variables),
         principals=_principals(elements, "Principal", path),
         not_principals=_principals(elements, "NotPrincipal", path),
-        conditions=parse_condition_block(elements.get("Condition", {}), f"{path}.Condition", variables=variables),
+        conditions=parse_condition_block(
+            elements.get("Condition", {}), f"{path}.Condition", has_variables=has_variables
+        ),
     )
 
 
 def _check_element(elements: Mapping[str, Any], name: str, path: str, kind: DocumentKind, *, required: bool) -> None:
-    """Checks that a statement has the element or its `Not` form exactly once, or not at all unless required."""
+    """Checks that a statement has either the element or its `Not` form if it is required, and else none of them."""
     present = [element for element in (name, f"Not{name}") if element in elements]
     if len(present) > 1:
         fail(path, f"{name} and Not{name} exclude each other")
@@ -144,46 +150,55 @@ def _sid(value: object, path: str, kind: DocumentKind) -> str | None:
 
 def _actions(elements: Mapping[str, Any], name: str, path: str) -> tuple[str, ...]:
     actions = strings(elements, name, path, allow_empty=name == "Action")
-    for action, at in actions:
+    for action, action_path in actions:
         if not _ACTION.fullmatch(action):
-            fail(at, f"{action!r} is neither '*' nor of the form service:action")
+            fail(action_path, f"{action!r} is neither '*' nor of the form service:action")
     return tuple(action for action, _ in actions)
 
 
-def _resources(elements: Mapping[str, Any], name: str, path: str, *, variables: bool) -> tuple[str, ...]:
+def _resources(elements: Mapping[str, Any], name: str, path: str, *, has_variables: bool) -> tuple[str, ...]:
     resources = strings(elements, name, path, allow_empty=name == "Resource")
-    for resource, at in resources:
-        _check_resource(resource, at, variables=variables)
+    for resource, resource_path in resources:
+        _check_resource(resource, resource_path, has_variables=has_variables)
     return tuple(resource for resource, _ in resources)
 
 
-def _check_resource(resource: str, path: str, *, variables: bool) -> None:
-    """Checks an ARN pattern. It may have fewer than six segments if it ends in `*`; only the sixth has variables."""
+def _check_resource(resource: str, path: str, *, has_variables: bool) -> None:
+    """Checks an ARN pattern. It may have fewer than six segments if it ends in `*`. The sixth can have variables."""
     segments = resource.split(":", 5)
-    short = len(segments) < 6
-    if resource != "*" and (segments[0] != "arn" or (short and not resource.endswith("*"))):
+    is_short = len(segments) < 6
+    if resource != "*" and (segments[0] != "arn" or (is_short and not resource.endswith("*"))):
         fail(path, f"{resource!r} is neither '*' nor an ARN")
     try:
-        parse_pattern(segments[-1], variables=variables and not short)
+        parse_pattern(segments[-1], has_variables=has_variables and not is_short)
     except InvalidPattern as error:
         fail(path, str(error))
 
 
 def _principals(elements: Mapping[str, Any], name: str, path: str) -> Mapping[str, tuple[str, ...]] | None:
-    """Returns principals by type. A lone "*" means every AWS principal."""
+    """Returns the names of principals by type. The text "*" in place of an object means every AWS principal."""
     if name not in elements:
         return None
     if elements[name] == ANY_PRINCIPAL:
         return {"AWS": (ANY_PRINCIPAL,)}
-    types = known_members(elements[name], f"{path}.{name}", _PRINCIPAL_TYPES)
-    if not types:
+    names_by_type = known_members(elements[name], f"{path}.{name}", _PRINCIPAL_TYPES)
+    if not names_by_type:
         fail(f"{path}.{name}", "names nobody")
-    return {principal_type: _principal_names(types, principal_type, f"{path}.{name}") for principal_type in types}
+    return {
+        principal_type: _principal_names(names_by_type, principal_type, f"{path}.{name}")
+        for principal_type in names_by_type
+    }
 
 
-def _principal_names(types: Mapping[str, Any], principal_type: str, path: str) -> tuple[str, ...]:
-    names = strings(types, principal_type, path)
-    for name, at in names:
-        if not (_AWS_PRINCIPAL.fullmatch(name) if principal_type == "AWS" else name and not {"*", "?"} & set(name)):
-            fail(at, f"{name!r} is not the full name of a principal")
+def _principal_names(names_by_type: Mapping[str, Any], principal_type: str, path: str) -> tuple[str, ...]:
+    names = strings(names_by_type, principal_type, path)
+    for name, name_path in names:
+        if not _is_principal_name(name, principal_type):
+            fail(name_path, f"{name!r} is not the full name of a principal")
     return tuple(name for name, _ in names)
+
+
+def _is_principal_name(name: str, principal_type: str) -> bool:
+    if principal_type == "AWS":
+        return _AWS_PRINCIPAL.fullmatch(name) is not None
+    return name != "" and not {"*", "?"} & set(name)

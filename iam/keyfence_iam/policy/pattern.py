@@ -1,4 +1,4 @@
-"""Policy strings, split into plain text, wildcards and `${variables}`."""
+"""Splits the strings of a policy into plain text, wildcards and `${variables}`."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ class InvalidPattern(ValueError):
 
 
 class Wildcard(Enum):
-    """`*` matches any text, also none. `?` matches any one character."""
+    """`*` matches any text, also an empty one. `?` matches any single character."""
 
     ANY_TEXT = "*"
     ANY_CHARACTER = "?"
@@ -19,9 +19,10 @@ class Wildcard(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A condition key whose value replaces the variable when a request is evaluated."""
+    """A policy variable such as `${aws:PrincipalTag/tenant, 'none'}`. The request's value of `key` replaces it."""
 
     key: str
+    """The condition key in lower case."""
     default: str | None = None
 
 
@@ -30,7 +31,7 @@ Pattern = tuple[PatternPart, ...]
 
 _VARIABLE = re.compile(
     r"""\$\{ (?:
-        (?P<literal> [*?$] )
+        (?P<escaped> [*?$] )
       | (?P<key> [^{}$*?',\s] (?: [^{}$*?',]* [^{}$*?',\s] )? )  (?: ,[ ] ' (?P<default> [^'{}]* ) ' )?
     ) \}""",
     re.VERBOSE,
@@ -39,48 +40,49 @@ _OPENING = "${"
 
 
 @lru_cache(maxsize=4096)
-def parse_pattern(text: str, *, variables: bool, wildcards: bool = True) -> Pattern:
+def parse_pattern(text: str, *, has_variables: bool, has_wildcards: bool = True) -> Pattern:
     """Splits a policy string. Raises InvalidPattern.
 
-    Only documents of version 2012-10-17 have variables. In others `${` is plain text.
+    Without `has_variables`, `${` is plain text: only policies of version 2012-10-17 have variables.
+    Without `has_wildcards`, `*` and `?` are plain text.
     """
     parts: list[PatternPart] = []
-    for plain, variable in _pieces(text) if variables else [(text, None)]:
-        parts.extend(_with_wildcards(plain) if wildcards else [plain])
+    for plain, variable in _pieces(text) if has_variables else [(text, None)]:
+        parts.extend(_split_wildcards(plain) if has_wildcards else [plain])
         if variable is not None:
             parts.append(variable)
-    return _joined(parts)
+    return _join_texts(parts)
 
 
 def find_variables(text: str) -> list[re.Match[str]]:
-    """Returns a match for each policy variable, with the groups `key` and `default` as they are written."""
-    return [found for found in _VARIABLE.finditer(text) if found["key"]]
+    """Returns a match for each policy variable. Its groups `key` and `default` are not changed to lower case."""
+    return [match for match in _VARIABLE.finditer(text) if match["key"]]
 
 
 def _pieces(text: str) -> list[tuple[str, PatternPart | None]]:
-    """Returns the texts between variables, each with the variable or the escaped character that follows it."""
+    """Returns each text before a variable, with the variable. An escape such as `${*}` counts as a variable."""
     pieces: list[tuple[str, PatternPart | None]] = []
     position = 0
     while (opening := text.find(_OPENING, position)) >= 0:
-        found = _VARIABLE.match(text, opening)
-        if found is None:
+        match = _VARIABLE.match(text, opening)
+        if match is None:
             raise InvalidPattern(f"{text[opening : opening + 40]!r} is not a policy variable")
-        pieces.append((text[position:opening], _variable(found)))
-        position = found.end()
+        pieces.append((text[position:opening], _variable_or_character(match)))
+        position = match.end()
     pieces.append((text[position:], None))
     return pieces
 
 
-def _variable(found: re.Match[str]) -> PatternPart:
-    return found["literal"] or Variable(found["key"].lower(), found["default"])
+def _variable_or_character(match: re.Match[str]) -> PatternPart:
+    return match["escaped"] or Variable(match["key"].lower(), match["default"])
 
 
-def _with_wildcards(text: str) -> list[PatternPart]:
+def _split_wildcards(text: str) -> list[PatternPart]:
     return [Wildcard(part) if part in {"*", "?"} else part for part in re.split(r"([*?])", text)]
 
 
-def _joined(parts: list[PatternPart]) -> Pattern:
-    """Joins adjacent texts, and drop empty ones."""
+def _join_texts(parts: list[PatternPart]) -> Pattern:
+    """Joins adjacent texts, and drops empty ones."""
     joined: list[PatternPart] = []
     for part in parts:
         last = joined[-1] if joined else None

@@ -1,4 +1,4 @@
-"""A role: its policies and the longest duration of its sessions."""
+"""`RoleDefinition`: the policies of a role and the longest duration of its sessions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.policy import Policy
 
-MAX_CHAINED_SESSION = 3600
-"""AWS's maximum for role chaining: a session that assumes another role."""
+MAX_CHAINED_SESSION_SECONDS = 3600
+"""AWS's maximum for a session that was assumed by another session of a role (role chaining)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,5 +17,5 @@ class RoleDefinition:
     identity: Callable[[Deployment], Policy]
     trust: Callable[[Deployment], Policy]
     boundary: Callable[[Deployment], Policy] | None = None
-    """The permissions boundary, or None."""
-    max_session_seconds: int = MAX_CHAINED_SESSION
+    """The permissions boundary, or None for a role without one."""
+    max_session_seconds: int = MAX_CHAINED_SESSION_SECONDS

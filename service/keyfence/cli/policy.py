@@ -121,9 +121,9 @@ def decision_json(decision: "Decision") -> dict[str, str]:
     from keyfence_iam.evaluator import POLICY_TYPE_NAMES, Allowed
 
     if isinstance(decision, Allowed):
-        return {"decision": "allowed", "by": str(decision.by)}
-    if decision.by is not None:
-        return {"decision": "explicit_deny", "by": str(decision.by)}
+        return {"decision": "allowed", "by": str(decision.statement_id)}
+    if decision.statement_id is not None:
+        return {"decision": "explicit_deny", "by": str(decision.statement_id)}
     return {"decision": "implicit_deny", "by": f"no {POLICY_TYPE_NAMES[decision.policy_type]} allows it"}
 
 

@@ -107,7 +107,7 @@ class CallExplanation:
             "resource": request.resource,
             "context": dict(request.context),
             "decision": "allowed" if isinstance(found.decision, Allowed) else "denied",
-            "by": asdict(found.decision.by) if found.decision.by else None,
+            "by": asdict(found.decision.statement_id) if found.decision.statement_id else None,
             "message": self._message(request, found),
             "statements": [asdict(statement) for statement in found.statements],
         }
@@ -158,7 +158,7 @@ def _explain(session: ExplainedSession, request: AuthorizationRequest) -> tuple[
 
 
 def _statement_lines(statement: StatementExplanation) -> Iterator[str]:
-    sid = statement.id.sid or f"Statement[{statement.id.statement}]"
+    sid = statement.id.sid or f"Statement[{statement.id.statement_position}]"
     applies = f"{_YES} applies" if statement.applies else f"{_NO} does not apply"
     yield f"  {statement.effect} {escape(sid)}: {applies}"
     yield from (_element_line(element) for element in statement.elements)

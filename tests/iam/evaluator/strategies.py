@@ -36,21 +36,22 @@ OPERATORS = tuple(
 EFFECTS: tuple[Effect, ...] = ("Allow", "Deny")
 
 
-def condition(die: Random, *, variables: bool) -> Condition:
+def condition(die: Random, *, has_variables: bool) -> Condition:
     name = die.choice(OPERATORS)
     operator = parse_operator(name)
     assert operator is not None
     plain = TYPED.get(operator.type, PATTERNS)
-    values = (*plain, *WITH_VARIABLES) if variables and operator.type not in TYPED else plain
+    values = (*plain, *WITH_VARIABLES) if has_variables and operator.type not in TYPED else plain
     return Condition(name, die.choice(KEYS), tuple(die.choices(values, k=die.randint(1, 3))))
 
 
-def statement(die: Random, *, effect: Effect | None, variables: bool) -> Statement:
+def statement(die: Random, *, effect: Effect | None, has_variables: bool) -> Statement:
     actions = tuple(die.choices((*ACTIONS, "*", "dynamodb:*Item"), k=die.randint(1, 3)))
-    listed = (*RESOURCES, "*", ANY_A, OWN) if variables else (*RESOURCES, "*", ANY_A)
+    listed = (*RESOURCES, "*", ANY_A, OWN) if has_variables else (*RESOURCES, "*", ANY_A)
     resources = tuple(die.choices(listed, k=die.randint(1, 2)))
     held = {
-        (one.operator, one.key): one for one in (condition(die, variables=variables) for _ in range(die.randint(0, 2)))
+        (one.operator, one.key): one
+        for one in (condition(die, has_variables=has_variables) for _ in range(die.randint(0, 2)))
     }
     excluding = die.random() < 0.3
     return Statement(
@@ -63,12 +64,12 @@ def statement(die: Random, *, effect: Effect | None, variables: bool) -> Stateme
     )
 
 
-def policies(*, effect: Effect | None = None, variables: bool = True) -> st.SearchStrategy[Policy]:
+def policies(*, effect: Effect | None = None, has_variables: bool = True) -> st.SearchStrategy[Policy]:
     """Each is thrown by one number: drawn word by word they would take most of the tests' time."""
 
     def thrown(seed: int) -> Policy:
         die = Random(seed)
-        said = tuple(statement(die, effect=effect, variables=variables) for _ in range(die.randint(1, 3)))
+        said = tuple(statement(die, effect=effect, has_variables=has_variables) for _ in range(die.randint(1, 3)))
         return Policy(statements=said, version=die.choice(("2012-10-17", "2012-10-17", "2008-10-17")))
 
     return st.integers(0, 2**32).map(thrown)

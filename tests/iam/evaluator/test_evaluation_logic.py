@@ -91,5 +91,5 @@ def test_explicit_and_implicit_denials_differ() -> None:
         Denied("identity", StatementId("identity", 0, 0)): "explicit",
     }
     assert found[Denied("identity")] == "implicit"
-    assert Denied("identity", StatementId("identity", 0, 0)).explicit
-    assert not Denied("identity").explicit
+    assert Denied("identity", StatementId("identity", 0, 0)).is_explicit
+    assert not Denied("identity").is_explicit

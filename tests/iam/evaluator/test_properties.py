@@ -62,7 +62,7 @@ def test_the_order_of_policies_does_not_decide(identity: tuple[Policy, ...], ask
 
 @MANY
 @given(
-    policies(variables=False).filter(lambda one: not names_a_tag(one)),
+    policies(has_variables=False).filter(lambda one: not names_a_tag(one)),
     st.sampled_from(ACTIONS),
     st.sampled_from(RESOURCES),
     st.sampled_from(["a", "a1", "*", ""]),
@@ -111,7 +111,7 @@ def test_an_explanation_agrees_with_the_decision(identity: tuple[Policy, ...], a
     applied = [said for said in explanation.statements if said.applies]
     denied = [said for said in applied if said.effect == "Deny"]
     assert allowed(explanation.decision) == (bool(applied) and not denied)
-    assert (isinstance(explanation.decision, Denied) and explanation.decision.explicit) == bool(denied)
+    assert (isinstance(explanation.decision, Denied) and explanation.decision.is_explicit) == bool(denied)
 
 
 @MANY

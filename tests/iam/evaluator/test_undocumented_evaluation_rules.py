@@ -107,7 +107,7 @@ def test_a_value_that_cannot_be_parsed_allows_nothing_and_is_denied() -> None:
     assert decided(allow, x_n="many") == Denied("identity")
     answer = decided(everything, deny, x_n="many")
     assert isinstance(answer, Denied)
-    assert answer.explicit
+    assert answer.is_explicit
 
 
 def test_any_principal_is_a_direct_match() -> None:

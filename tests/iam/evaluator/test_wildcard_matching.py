@@ -68,7 +68,7 @@ def test_a_document_of_version_2008_has_no_variables(text: str) -> None:
     assert (
         "".join(
             atom if isinstance(atom, str) else getattr(atom, "value", "!")
-            for atom in parse_pattern(text, variables=False)
+            for atom in parse_pattern(text, has_variables=False)
         )
         == text
     )

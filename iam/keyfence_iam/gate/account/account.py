@@ -11,7 +11,7 @@ from keyfence_iam import arns
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.policy import DocumentKind, Policy, parse_policy_text
 from keyfence_iam.policy.document import policy_size
-from keyfence_iam.policy.role import MAX_CHAINED_SESSION, RoleDefinition
+from keyfence_iam.policy.role import MAX_CHAINED_SESSION_SECONDS, RoleDefinition
 
 _POLICY_FILE = re.compile(r"(?P<role>.+?)(\.trust|\.boundary)?\.json")
 """The name of a policy file, with the name of the role that the policy belongs to."""
@@ -50,7 +50,7 @@ class Role:
     """The permissions boundary; None if the role has no boundary."""
     boundary_arn: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
-    max_session_seconds: int = MAX_CHAINED_SESSION
+    max_session_seconds: int = MAX_CHAINED_SESSION_SECONDS
 
     @property
     def identity_policies(self) -> tuple[Policy, ...]:
