@@ -97,7 +97,7 @@ def _entry(number: int) -> Activity:
     now = datetime.now(UTC)
     return Activity(
         id=ActivityId(new_id("act")),
-        by=f"somebody-{number % 64}",
+        actor=f"somebody-{number % 64}",
         kind="benchmark.write",
         detail="x" * (KILOBYTES * 1024),
         ttl=int(now.timestamp()) + 86_400,

@@ -69,7 +69,7 @@ class CategoryTree:
     async def check(self) -> None:
         """Asserts that no move is under way, and that counts, ids, SKUs and categories of all products agree."""
         for category in await read_tree(self.table):
-            assert category.moving is None
+            assert category.move_state is None
             assert category.depth == 1 or await self.table.find(category_by_path, path=category.path[:-1])
         counts = {category.path: category.product_count for category in await read_tree(self.table)}
         seen, products = await self.listed_products(), ProductRepository(self.table, "visitor")

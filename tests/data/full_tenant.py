@@ -24,7 +24,7 @@ from keyfence.domains.orders.recycle_bin import RecycleBin
 from keyfence.domains.orders.repository import OrderRepository
 from keyfence.domains.orders.review_queue import ReviewQueue
 from keyfence.domains.products.repository import ProductRepository, checked_product_id
-from keyfence.domains.sales.monthly_sales import SalesRepository, sales_deltas
+from keyfence.domains.sales.monthly_sales import SalesRepository, sales_changes
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId
 from tests.data import bulk_lines as samples
@@ -71,7 +71,7 @@ class FullTenant:
     async def _sold(self, before: Order, after: Order) -> list[Any]:
         found = await self.orders.find_with_items(before.id)
         assert found
-        return await SalesRepository(self.table).writes(sales_deltas(before, after, found[1]))
+        return await SalesRepository(self.table).writes(sales_changes(before, after, found[1]))
 
     async def fill(self) -> None:
         ann = await CustomerRepository(self.table).create(name="Ann", email="ann@x.example")

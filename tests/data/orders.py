@@ -87,9 +87,9 @@ class Shop:
         """Returns the ids of orders in each list that can contain them."""
         pages: dict[str, Page[Any]] = {
             "customer": await self.orders.of_customer(self.customer, first=100, after=None),
-            "open": await self.orders.still_open(first=100, after=None),
+            "open": await self.orders.open_orders(first=100, after=None),
             "region": await self.orders.of_region("north", first=100, after=None),
-            "review": await self.reviews.queue(first=100, after=None),
+            "review": await self.reviews.oldest(first=100, after=None),
             "bin": await self.bin.newest(first=100, after=None),
         }
         return {name: [order.id for order in page.items] for name, page in pages.items()}

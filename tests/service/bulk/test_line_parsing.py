@@ -37,7 +37,7 @@ def test_missing_fields_get_the_same_defaults_every_time(kind: str) -> None:
 
 def test_a_product_without_revisions_has_one() -> None:
     whole = record(LINES["product"])
-    assert [(one.revision, one.name, one.price, one.by) for one in whole.revisions] == [
+    assert [(one.revision, one.name, one.price, one.actor) for one in whole.revisions] == [
         (1, "Pen", whole.product.price, "import")
     ]
     assert (whole.product.revision, whole.product.version) == (1, 1)

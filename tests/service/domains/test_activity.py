@@ -24,7 +24,7 @@ def test_an_entry_expires_after_ninety_days() -> None:
 
 def test_an_entry_has_actor_kind_and_target() -> None:
     made = entry_of(ActivityNote("user.created", "usr_1", {"after": {"price": Decimal("1.5"), "at": NOW}}))
-    assert (made.by, made.kind, made.target) == ("ann", "user.created", "usr_1")
+    assert (made.actor, made.kind, made.target) == ("ann", "user.created", "usr_1")
     assert orjson.loads(made.detail) == {"after": {"price": "1.50", "at": "2026-11-16T08:30:00+00:00"}}
 
 

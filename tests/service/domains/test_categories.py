@@ -41,24 +41,26 @@ def test_a_category_can_be_moved_anywhere_but_into_itself(source: tuple[str, ...
 def test_subcategories_stay_below_a_moved_category(
     source: tuple[str, ...], target: tuple[str, ...], below: tuple[str, ...]
 ) -> None:
-    assert move(source, target).destination(source + below) == target + below
+    assert move(source, target).new_path(source + below) == target + below
 
 
 def test_a_new_path_that_is_too_long_is_bad_input() -> None:
     with pytest.raises(BadInput) as refusal:
-        move(("a",), ("x" * 200,)).destination(("a", *("y" * 190 for _ in range(5))))
+        move(("a",), ("x" * 200,)).new_path(("a", *("y" * 190 for _ in range(5))))
     assert refusal.value.extensions == {"field": "to"}
 
 
 def test_a_cancelled_move_is_bad_input_and_a_finished_one_has_a_count() -> None:
-    assert moved_count(move(("a",), ("b",), moved=3, finished_at=OPENING)) == 3
-    with pytest.raises(BadInput, match="do not fit"):
+    assert moved_count(move(("a",), ("b",), category_count=3, finished_at=OPENING)) == 3
+    with pytest.raises(BadInput, match="too long under the new path"):
         moved_count(move(("a",), ("b",), finished_at=OPENING))
 
 
-@pytest.mark.parametrize(("moving", "shown"), [(None, True), (MoveState.LEAVING, True), (MoveState.ARRIVING, False)])
-def test_a_category_that_is_moved_is_visible_once(moving: MoveState | None, shown: bool) -> None:
-    assert is_visible(Category(path=("a",), created_at=OPENING, updated_at=OPENING, moving=moving)) is shown
+@pytest.mark.parametrize(
+    ("move_state", "visible"), [(None, True), (MoveState.LEAVING, True), (MoveState.ARRIVING, False)]
+)
+def test_a_category_that_is_moved_is_visible_once(move_state: MoveState | None, visible: bool) -> None:
+    assert is_visible(Category(path=("a",), created_at=OPENING, updated_at=OPENING, move_state=move_state)) is visible
 
 
 def test_the_name_of_a_category_is_the_last_part_of_its_path() -> None:

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from keyfence.domains.stores.geohash import (
     ALPHABET,
-    CELLS,
-    EARTH_KM,
+    EARTH_RADIUS_KM,
     LENGTH,
+    MAX_CELLS,
     MAX_RADIUS_KM,
     Circle,
     Range,
@@ -72,7 +72,7 @@ def test_a_point_at_any_bearing_up_to_the_radius_is_in_the_covering_ranges(
 
 def destination(circle: Circle, bearing: float, part: float) -> tuple[float, float]:
     """Where one comes to from the centre, going this part of the radius."""
-    here, far = radians(circle.latitude), part * circle.radius_km / EARTH_KM
+    here, far = radians(circle.latitude), part * circle.radius_km / EARTH_RADIUS_KM
     height = sin(here) * cos(far) + cos(here) * sin(far) * cos(bearing)
     aside = sin(bearing) * sin(far) * cos(here), cos(far) - sin(here) * height
     longitude = circle.longitude + degrees(atan2(*aside))
@@ -83,7 +83,7 @@ def destination(circle: Circle, bearing: float, part: float) -> tuple[float, flo
 @given(CIRCLES)
 def test_covering_ranges_are_few_sorted_and_disjoint(circle: Circle) -> None:
     ranges = covering_ranges(circle.box())
-    assert 1 <= len(ranges) <= CELLS
+    assert 1 <= len(ranges) <= MAX_CELLS
     ends = [end for range_ in ranges for end in range_]
     assert ends == sorted(ends)
 

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.domains.orders.idempotency_key import RETENTION, checked_key, fingerprint, is_expired, new_idempotency_key
+from keyfence.domains.orders.idempotency_key import (
+    RETENTION,
+    checked_key,
+    is_expired,
+    new_idempotency_key,
+    request_fingerprint,
+)
 from keyfence.domains.orders.line_items import (
     MAX_LINES,
     MAX_QUANTITY,
@@ -17,8 +23,8 @@ from keyfence.domains.orders.line_items import (
     ProductId,
     RequestedLine,
     checked_lines,
-    checked_prices,
-    make_line_items,
+    checked_products,
+    new_line_items,
     order_total,
 )
 from keyfence.domains.orders.model import CustomerId, OrderId
@@ -43,7 +49,7 @@ class Ware:
 def test_a_total_is_exact(lines: list[tuple[Decimal, int]]) -> None:
     requested = [RequestedLine(PEN, quantity) for _, quantity in lines]
     wares = [Ware(price) for price, _ in lines]
-    items = make_line_items(ID, requested, wares, OPENING)
+    items = new_line_items(ID, requested, wares, OPENING)
     bill = order_total(items, "EUR")
     assert Fraction(bill.total) == sum(Fraction(price) * quantity for price, quantity in lines)
     assert bill.item_count == len(lines)
@@ -52,7 +58,7 @@ def test_a_total_is_exact(lines: list[tuple[Decimal, int]]) -> None:
 
 def test_prices_with_the_most_digits_are_added_exactly() -> None:
     fine, coarse = Decimal("1E-18"), Decimal(10**19)
-    items = make_line_items(
+    items = new_line_items(
         ID, [RequestedLine(PEN, 1), RequestedLine(PEN, MAX_QUANTITY)], [Ware(fine), Ware(coarse)], OPENING
     )
     assert Fraction(order_total(items, "EUR").total) == Fraction(fine) + Fraction(coarse) * MAX_QUANTITY
@@ -75,13 +81,13 @@ def test_a_quantity_is_from_one_to_ten_thousand(quantity: int) -> None:
 
 def test_products_must_exist_and_have_one_currency() -> None:
     euro, yen = Ware(Decimal(1)), Ware(Decimal(1), "JPY")
-    assert checked_prices([euro, euro]) == [euro, euro]
+    assert checked_products([euro, euro]) == [euro, euro]
     missing: list[PricedProduct | None] = [euro, None]
     with pytest.raises(BadInput) as refusal:
-        checked_prices(missing)
+        checked_products(missing)
     assert refusal.value.extensions == {"field": "productId", "position": 2}
     with pytest.raises(BadInput, match="EUR, JPY"):
-        checked_prices([yen, euro])
+        checked_products([yen, euro])
 
 
 requests = st.tuples(
@@ -96,7 +102,7 @@ def test_only_equal_requests_have_equal_fingerprints(
     one: tuple[str, str, list[tuple[str, int]]], other: tuple[str, str, list[tuple[str, int]]]
 ) -> None:
     prints = [
-        fingerprint(
+        request_fingerprint(
             CustomerId(customer), region, [RequestedLine(ProductId(product), quantity) for product, quantity in lines]
         )
         for customer, region, lines in (one, other)

@@ -16,7 +16,7 @@ from keyfence.domains.sales.monthly_sales import (
     ProductMonth,
     checked_month,
     monthly_sales,
-    sales_deltas,
+    sales_changes,
     start_of_month,
 )
 from keyfence.errors import BadInput
@@ -53,7 +53,7 @@ def test_after_any_transitions_an_order_counts_once_or_not_at_all(steps: list[Or
     states = [None, *(Placed(status) for status in steps)]
     added: Counter[ProductMonth] = Counter()
     for before, after in itertools.pairwise(states):
-        added.update(sales_deltas(before, after, lines))
+        added.update(sales_changes(before, after, lines))
     expected: Counter[ProductMonth] = Counter()
     for line in lines:
         expected[ProductMonth(NOVEMBER, line.product_id)] += line.quantity if steps[-1] in SOLD_STATUSES else 0
@@ -64,30 +64,30 @@ def test_after_any_transitions_an_order_counts_once_or_not_at_all(steps: list[Or
 @given(STATES, LINES)
 def test_a_reversed_change_subtracts_what_it_added(status: OrderStatus, lines: list[Line]) -> None:
     order = Placed(status)
-    added, taken = sales_deltas(None, order, lines), sales_deltas(order, None, lines)
+    added, taken = sales_changes(None, order, lines), sales_changes(order, None, lines)
     assert {sold: -number for sold, number in added.items()} == dict(taken)
 
 
 def test_confirmation_adds_sales_and_cancellation_subtracts_them() -> None:
     pending, confirmed, cancelled = Placed("PENDING"), Placed("CONFIRMED"), Placed("CANCELLED")
     lines = [Line("pen", 2), Line("ink", 1), Line("pen", 3)]
-    assert sales_deltas(None, pending, lines) == {}
-    assert sales_deltas(pending, confirmed, lines) == {
+    assert sales_changes(None, pending, lines) == {}
+    assert sales_changes(pending, confirmed, lines) == {
         ProductMonth(NOVEMBER, "pen"): 5,
         ProductMonth(NOVEMBER, "ink"): 1,
     }
-    assert sales_deltas(confirmed, Placed("SHIPPED"), lines) == {}
-    assert sales_deltas(confirmed, cancelled, lines) == {
+    assert sales_changes(confirmed, Placed("SHIPPED"), lines) == {}
+    assert sales_changes(confirmed, cancelled, lines) == {
         ProductMonth(NOVEMBER, "pen"): -5,
         ProductMonth(NOVEMBER, "ink"): -1,
     }
-    assert sales_deltas(pending, cancelled, lines) == {}
-    assert sales_deltas(None, None, lines) == {}
+    assert sales_changes(pending, cancelled, lines) == {}
+    assert sales_changes(None, None, lines) == {}
 
 
 def test_the_month_is_that_of_the_order_in_utc() -> None:
     elsewhere = replace(Placed("CONFIRMED"), created_at=PLACED.astimezone(timezone(timedelta(hours=5))))
-    assert list(sales_deltas(None, elsewhere, [Line("pen", 1)])) == [ProductMonth(NOVEMBER, "pen")]
+    assert list(sales_changes(None, elsewhere, [Line("pen", 1)])) == [ProductMonth(NOVEMBER, "pen")]
     assert start_of_month(PLACED + timedelta(minutes=30)) == datetime(2026, 12, 1, tzinfo=UTC)
 
 

@@ -108,7 +108,7 @@ class Life(RuleBasedStateMachine):
         self.saved: tuple[Order, set[str]] | None = None
 
     def became(self, after: Order) -> None:
-        happened = new_order_event(self.order, after, "x", by="me", at=self.now, note=None)
+        happened = new_order_event(self.order, after, "x", actor="me", now=self.now, note=None)
         moved = self.order.status != after.status
         assert (happened.from_status, happened.to_status) == (
             (self.order.status, after.status) if moved else (None, None)
@@ -173,7 +173,7 @@ TestLife.settings = examples(60, stateful_step_count=20)
 
 
 def happened(before: Order, after: Order) -> list[Write[Any]]:
-    return update_writes(before, after, new_order_event(before, after, "x", by="me", at=OPENING, note=None))
+    return update_writes(before, after, new_order_event(before, after, "x", actor="me", now=OPENING, note=None))
 
 
 STEPS_OF_A_ROW: dict[str, tuple[Callable[[], tuple[Order, Order]], str]] = {

@@ -77,7 +77,7 @@ def test_a_product_its_sku_claim_and_its_revisions_have_documented_keys() -> Non
     assert sku_claims.key_pair("table", sku_claim(pen), ACME, UNSHARDED) == ("TENANT#acme#SKU#A-1", "PRODUCT")
     revision = revision_of(pen, "ann")
     assert product_revisions.key_pair("table", revision, ACME, UNSHARDED) == ("TENANT#acme#PRODUCT#prd_1", "v0012")
-    assert (revision.name, revision.price, revision.by, revision.created_at) == (
+    assert (revision.name, revision.price, revision.actor, revision.created_at) == (
         "Pen",
         pen.price,
         "ann",

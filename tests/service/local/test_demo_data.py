@@ -69,12 +69,12 @@ def test_events_are_in_order_and_in_the_past(name: str) -> None:
 @pytest.mark.parametrize("name", SHOPS)
 def test_the_activity_log_has_the_newest_events_of_the_orders(name: str) -> None:
     events = {
-        (event.created_at, f"order.{event.kind}", event.order_id, event.by)
+        (event.created_at, f"order.{event.kind}", event.order_id, event.actor)
         for record in SHOPS[name].orders()
         for event in record.events
     }
     activities = SHOPS[name].activities()
-    assert {(one.created_at, one.kind, one.target, one.by) for one in activities} == set(sorted(events)[-50:])
+    assert {(one.created_at, one.kind, one.target, one.actor) for one in activities} == set(sorted(events)[-50:])
     assert len({one.id for one in activities}) == 50
     assert all(one.ttl == int((one.created_at + timedelta(days=90)).timestamp()) for one in activities)
     assert activities == ShopData(TENANTS[name], NOW).activities()

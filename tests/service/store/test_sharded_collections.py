@@ -59,7 +59,7 @@ def test_an_index_has_the_attributes_that_the_queries_on_it_need() -> None:
     order = {"customerId", "status", "region", "totals", "flaggedAt"}
     person = {"id", "version", "createdAt", "updatedAt", "name", "email", "role"}
     assert {index: set(names) for index, names in ENTITIES.projections.items()} == {
-        "gsi1": {*person, *order, "userId", "groupId", "by", "kind", "target", "detail", "ttl", "tenant"},
+        "gsi1": {*person, *order, "userId", "groupId", "actor", "kind", "target", "detail", "ttl", "tenant"},
         "gsi2": {*person, *order, "description", "memberCount", "tenant"},
         "gsi3": {*(person - {"email", "role"}), *order, "latitude", "longitude", "geohash", "sku", "price", "currency"}
         | {"category", "revision", "total", "deletedAt"},

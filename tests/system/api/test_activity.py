@@ -112,7 +112,7 @@ async def test_a_tenant_without_activity_costs_one_query_for_each_month(stack: S
 
 def happened(at: datetime, by: str = "somebody") -> Activity:
     return Activity(
-        id=ActivityId(new_id("act")), by=by, kind="thing.done", detail="{}", ttl=9**11, created_at=at, updated_at=at
+        id=ActivityId(new_id("act")), actor=by, kind="thing.done", detail="{}", ttl=9**11, created_at=at, updated_at=at
     )
 
 

@@ -30,7 +30,7 @@ async def moving(stack: ServiceStack, owner: ApiClient) -> FaultyChange:
 def shown(kept: Snapshot) -> int:
     """Returns how many categories clients can see."""
     categories = [item for item in kept.items if item["type"]["S"] == "Category"]
-    return sum(item.get("moving") != {"S": "ARRIVING"} for item in categories)
+    return sum(item.get("moveState") != {"S": "ARRIVING"} for item in categories)
 
 
 def counted(kept: Snapshot) -> int:

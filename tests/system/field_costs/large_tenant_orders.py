@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from keyfence.domains.orders.access_patterns import order_events, order_items, order_rows, orders
-from keyfence.domains.orders.line_items import LineItem, ProductId, RequestedLine, make_line_items, order_total
+from keyfence.domains.orders.line_items import LineItem, ProductId, RequestedLine, new_line_items, order_total
 from keyfence.domains.orders.model import (
     CustomerId,
     Order,
@@ -58,7 +58,7 @@ def orders_of_product(customer: str, product: Product, now: datetime) -> Iterato
 
 def _placed_order(customer: str, product: Product, now: datetime) -> OrderWithDetails:
     id = OrderId(new_id("ord"))
-    items = make_line_items(id, [RequestedLine(ProductId(product.id), 2)], [product], now)
+    items = new_line_items(id, [RequestedLine(ProductId(product.id), 2)], [product], now)
     order = Order(
         id=id,
         customer_id=CustomerId(customer),
@@ -68,9 +68,11 @@ def _placed_order(customer: str, product: Product, now: datetime) -> OrderWithDe
         created_at=now,
         updated_at=now,
     )
-    return OrderWithDetails(order, items, [new_order_event(None, order, "placed", by="somebody", at=now, note=None)])
+    return OrderWithDetails(
+        order, items, [new_order_event(None, order, "placed", actor="somebody", now=now, note=None)]
+    )
 
 
 def _with_change(placed: OrderWithDetails, after: Order, kind: str) -> OrderWithDetails:
-    event = new_order_event(placed.order, after, kind, by="somebody", at=after.updated_at, note=None)
+    event = new_order_event(placed.order, after, kind, actor="somebody", now=after.updated_at, note=None)
     return OrderWithDetails(after, placed.items, [*placed.events, event])

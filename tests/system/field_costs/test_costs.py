@@ -9,7 +9,7 @@ import pytest
 
 from keyfence.access_patterns.report import FieldCost, load_field_costs
 from keyfence.app.domain_loading import load_domains
-from keyfence.domains.stores.geohash import CELLS
+from keyfence.domains.stores.geohash import MAX_CELLS
 from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.store.entity import ItemCollection
 from tests.system.field_costs.__main__ import SMALL_SIZE
@@ -22,7 +22,7 @@ LARGE_SIZE = 300
 """Objects of each kind in the large tenant, which then has more than 10,000 items."""
 FIELDS = ("viewer", *QUERIES, *MUTATIONS)
 PATTERNS = load_domains().patterns
-MAX_QUERIES = {"stores_by_geohash": CELLS}
+MAX_QUERIES = {"stores_by_geohash": MAX_CELLS}
 """The only access pattern that makes several Queries: at most one for each range of geohashes that covers a circle."""
 READ_WITH_PARENT = {id(named.pattern.children) for named in PATTERNS if isinstance(named.pattern, ItemCollection)}
 """Queries of item collections. A field need not make such a Query without the parent."""

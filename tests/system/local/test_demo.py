@@ -17,7 +17,7 @@ from keyfence.domains.orders.access_patterns import deleted_orders, open_orders,
 from keyfence.domains.orders.model import is_alive, is_open
 from keyfence.domains.products.access_patterns import products_in_category
 from keyfence.domains.products.repository import ProductRepository
-from keyfence.domains.sales.monthly_sales import ProductMonth, SalesRepository, sales_deltas
+from keyfence.domains.sales.monthly_sales import ProductMonth, SalesRepository, sales_changes
 from keyfence.domains.stores.geohash import Circle
 from keyfence.domains.stores.repository import StoreRepository
 from keyfence.domains.users.access_patterns import user_counts
@@ -109,7 +109,7 @@ async def test_product_counts_and_sales_are_correct_sums(loaded: ServiceStack, n
         assert len(inside) == category.product_count
     sold: Counter[ProductMonth] = Counter()
     for one in shop.orders():
-        sold.update(sales_deltas(None, one.order, one.items))
+        sold.update(sales_changes(None, one.order, one.items))
     for month in {moment for moment, _ in sold}:
         top = await SalesRepository(table).top(f"{month:%Y-%m}", first=100)
         assert {ProductMonth(month, one.id): one.total for one in top} == {
@@ -145,5 +145,5 @@ async def test_the_activity_log_is_listed_newest_first(stack: ServiceStack, tena
     written = sorted(shop.activities(), key=lambda activity: activity.created_at, reverse=True)
     assert written
     assert [(node["id"], node["kind"], node["target"], node["by"]) for node in listed] == [
-        (activity.id, activity.kind, activity.target, activity.by) for activity in written
+        (activity.id, activity.kind, activity.target, activity.actor) for activity in written
     ]

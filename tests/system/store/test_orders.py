@@ -45,7 +45,7 @@ async def test_an_order_is_placed_in_one_transaction_and_comes_back_in_one_query
         (3, "PEN", 2, Decimal("1.10")),
     ]
     (event,) = await shop.parts.history(order.id)
-    assert (event.kind, event.by, event.from_status, event.to_status) == ("placed", "clerk", None, order.status)
+    assert (event.kind, event.actor, event.from_status, event.to_status) == ("placed", "clerk", None, order.status)
 
 
 async def test_the_largest_order_fits_its_transaction_with_a_key(shop: Shop) -> None:
@@ -233,7 +233,7 @@ async def test_every_list_of_orders_pages_to_the_end(shop: Shop, size: int) -> N
         "status": lambda after: shop.orders.of_customer(
             shop.customer, status=OrderStatus.PENDING, first=size, after=after
         ),
-        "open": lambda after: shop.orders.still_open(first=size, after=after),
+        "open": lambda after: shop.orders.open_orders(first=size, after=after),
         "region": lambda after: shop.orders.of_region("north", first=size, after=after),
     }
     for name, page_after in lists.items():

@@ -27,7 +27,7 @@ async def flagged(shop: Shop, count: int) -> list[Order]:
 
 async def test_flags_are_queued_and_claimed_oldest_first(shop: Shop) -> None:
     older, newer = await flagged(shop, 2)
-    assert [order.id for order in (await shop.reviews.queue(first=9, after=None)).items] == [older.id, newer.id]
+    assert [order.id for order in (await shop.reviews.oldest(first=9, after=None)).items] == [older.id, newer.id]
     first, second, none = [await shop.reviews.claim() for _ in range(3)]
     assert (first and first.id, second and second.id, none) == (older.id, newer.id, None)
     assert first
@@ -42,7 +42,7 @@ async def test_a_flag_shows_in_every_list_and_goes_with_the_claim(shop: Shop) ->
         for page in (
             await shop.orders.of_customer(shop.customer, first=9, after=None),
             await shop.orders.of_customer(shop.customer, status=OrderStatus.PENDING, first=9, after=None),
-            await shop.orders.still_open(first=9, after=None),
+            await shop.orders.open_orders(first=9, after=None),
             await shop.orders.of_region("north", first=9, after=None),
         ):
             assert [row.flagged_at for row in page.items] == [expected]
@@ -69,7 +69,7 @@ async def test_a_flag_needs_an_order_and_a_reason(shop: Shop) -> None:
 async def test_a_flagged_order_moves_on_and_keeps_its_place(shop: Shop) -> None:
     older, newer = await flagged(shop, 2)
     await shop.orders.transition(older.id, OrderStatus.CONFIRMED)
-    queue = (await shop.reviews.queue(first=9, after=None)).items
+    queue = (await shop.reviews.oldest(first=9, after=None)).items
     assert [(order.id, order.status) for order in queue] == [(older.id, "CONFIRMED"), (newer.id, "PENDING")]
 
 
@@ -132,7 +132,7 @@ async def test_an_order_that_never_rests_holds_nobody_up(shop: Shop, monkeypatch
     claimed = await ReviewQueue(Restless(shop.table, "clerk")).claim()
     assert claimed
     assert claimed.id == newer.id
-    assert [order.id for order in (await shop.reviews.queue(first=9, after=None)).items] == [older.id]
+    assert [order.id for order in (await shop.reviews.oldest(first=9, after=None)).items] == [older.id]
 
 
 async def test_claims_against_flags_and_steps_lose_nothing(shop: Shop) -> None:

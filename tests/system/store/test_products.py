@@ -71,7 +71,11 @@ async def test_products_of_a_category_come_by_price_between_bounds_that_are_incl
 
     async def prices(low: str | None = None, high: str | None = None) -> list[str]:
         page = await shop.in_category(
-            PENS, lowest=Decimal(low) if low else None, highest=Decimal(high) if high else None, first=10, after=None
+            PENS,
+            min_price=Decimal(low) if low else None,
+            max_price=Decimal(high) if high else None,
+            first=10,
+            after=None,
         )
         return [format(product.price.normalize(), "f") for product in page.items]
 
@@ -88,7 +92,7 @@ async def test_products_of_a_category_come_by_price_between_bounds_that_are_incl
 async def test_a_price_range_is_one_query(shop: ProductRepository, stack: ServiceStack) -> None:
     await made(shop)
     stack.take_calls()
-    await shop.in_category(PENS, lowest=Decimal(1), highest=Decimal(2), first=10, after=None)
+    await shop.in_category(PENS, min_price=Decimal(1), max_price=Decimal(2), first=10, after=None)
     await shop.find_by_sku("A-1")
     assert [call.operation for call in stack.take_calls()] == ["Query", "GetItem"]
 
@@ -129,11 +133,11 @@ async def test_every_revision_is_kept_newest_first_and_nothing_else_is_among_the
             break
         after = page.edges[-1].cursor()
     assert [one.revision for one in found] == list(range(12, 0, -1))
-    assert [(one.name, one.price, one.by) for one in found[:2]] == [
+    assert [(one.name, one.price, one.actor) for one in found[:2]] == [
         ("Pen 12", Decimal(12), "by12"),
         ("Pen 11", Decimal(11), "by11"),
     ]
-    assert (found[-1].name, found[-1].by) == ("Pen", "clerk")
+    assert (found[-1].name, found[-1].actor) == ("Pen", "clerk")
     latest = await shop.get(pen.id)
     assert (latest.revision, latest.version, latest.created_at) == (12, 12, pen.created_at)
     assert await shop.find_by_sku(pen.sku) == sku_claim(latest)

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from keyfence.domains.stores import repository
-from keyfence.domains.stores.geohash import CELLS, Circle
+from keyfence.domains.stores.geohash import MAX_CELLS, Circle
 from keyfence.domains.stores.repository import StoreRepository
 from keyfence.errors import BadInput
 from keyfence_iam.tenant import TenantId
@@ -56,7 +56,7 @@ async def test_a_search_costs_a_query_for_each_stretch(stack: ServiceStack, tena
     await stores.near(Circle(latitude=52.52, longitude=13.405, radius_km=25), first=20)
     calls = stack.take_calls()
     assert {call.operation for call in calls} == {"Query"}
-    assert 1 <= len(calls) <= CELLS
+    assert 1 <= len(calls) <= MAX_CELLS
 
 
 async def test_beyond_its_candidates_a_search_asks_for_a_smaller_circle(

@@ -1,4 +1,4 @@
-"""`Activity`: an entry of the activity log; its keys, its repository, and `activity_log`, which writes entries."""
+"""`Activity`: an entry of the activity log, with its keys, its writer (`new_activity_log`) and its repository."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,15 +22,16 @@ from keyfence.store.writes import ActivityLog, ActivityNote, Write, put
 ActivityId = NewType("ActivityId", str)
 
 ACTIVITY_RETENTION = timedelta(days=90)
-DETAIL_BYTES = 8_192
+MAX_DETAIL_BYTES = 8_192
+"""Keeps an entry small. A longer detail is replaced by the names of the changed fields."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """An action of a user. `detail` is JSON. `ttl` is the time at which DynamoDB may delete the entry."""
+    """An action of a user. `detail` is JSON. DynamoDB may delete the entry after `ttl`, in seconds since 1970."""
 
     id: ActivityId
-    by: str
+    actor: str
     kind: str
     detail: str
     ttl: int
@@ -40,33 +41,30 @@ class Activity:
     version: int = 1
 
 
-def new_activity(id: ActivityId, note: ActivityNote, by: str, now: datetime) -> Activity:
+def new_activity(id: ActivityId, note: ActivityNote, actor: str, now: datetime) -> Activity:
     return Activity(
         id=id,
-        by=by,
+        actor=actor,
         kind=note.kind,
         target=note.target,
-        detail=_detail(note),
+        detail=_detail_json(note),
         ttl=int((now + ACTIVITY_RETENTION).timestamp()),
         created_at=now,
         updated_at=now,
     )
 
 
-def _detail(note: ActivityNote) -> str:
-    """Returns the detail as JSON. If it is too large, returns only the names of the changed fields."""
-    text = orjson.dumps(note.detail, default=_text)
-    if len(text) > DETAIL_BYTES:
-        text = orjson.dumps({"changed": sorted({name for part in note.detail.values() for name in _names(part)})})
-    return text.decode()
+def _detail_json(note: ActivityNote) -> str:
+    """Returns the detail as JSON. If the detail is too large, the JSON has only the names of the changed fields."""
+    json = orjson.dumps(note.detail, default=_value_text)
+    if len(json) > MAX_DETAIL_BYTES:
+        parts = (part for part in note.detail.values() if isinstance(part, dict))
+        json = orjson.dumps({"changed": sorted({name for part in parts for name in part})})
+    return json.decode()
 
 
-def _text(value: object) -> str:
+def _value_text(value: object) -> str:
     return amount_text(value) if isinstance(value, Decimal) else str(value)
-
-
-def _names(part: object) -> list[str]:
-    return list(part) if isinstance(part, dict) else []
 
 
 activities = entity(
@@ -74,7 +72,7 @@ activities = entity(
     table=TenantKey(
         "ACTIVITY#{created_at:month}", "{created_at}#{id}", sharding=Sharding("activity", hashed_field="id")
     ),
-    gsi1=TenantKey("USERACT#{by}#{created_at:month}", "{created_at}#{id}"),
+    gsi1=TenantKey("USERACT#{actor}#{created_at:month}", "{created_at}#{id}"),
     index_fields=("target",),
 )
 
@@ -82,11 +80,11 @@ latest_activity = activities.query("table", newest_first=True, range_field="crea
 activity_of_user = activities.query("gsi1", newest_first=True, range_field="created_at")
 
 
-def new_activity_log(by: str, now: Callable[[], datetime] = timestamps.utc_now) -> ActivityLog:
-    """Returns the function that turns activity notes of one actor into writes."""
+def new_activity_log(actor: str, now: Callable[[], datetime] = timestamps.utc_now) -> ActivityLog:
+    """Returns a function that turns the activity notes of one actor into writes."""
 
     def to_write(note: ActivityNote) -> Write[Any]:
-        return put(activities, new_activity(ActivityId(new_id("act")), note, by, now()))
+        return put(activities, new_activity(ActivityId(new_id("act")), note, actor, now()))
 
     return to_write
 
@@ -101,18 +99,18 @@ class ActivityRepository:
     async def latest(
         self, *, first: int, after: str | None, since: datetime | None = None, until: datetime | None = None
     ) -> Page[Activity]:
-        now, span = self.now(), ValueRange(low=since, high=until)
+        now = self.now()
         return await page_over_time_buckets(
             self.table,
             latest_activity,
-            between=span,
+            between=ValueRange(low=since, high=until),
             oldest=now - ACTIVITY_RETENTION,
             newest=now,
             first=first,
             after=after,
         )
 
-    async def of_user(self, by: str, *, first: int, after: str | None) -> Page[Activity]:
+    async def of_user(self, user_id: str, *, first: int, after: str | None) -> Page[Activity]:
         now = self.now()
         return await page_over_time_buckets(
             self.table,
@@ -122,5 +120,5 @@ class ActivityRepository:
             newest=now,
             first=first,
             after=after,
-            by=by,
+            actor=user_id,
         )

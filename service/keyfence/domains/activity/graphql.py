@@ -32,7 +32,7 @@ class Activity:
         return cls(
             id=strawberry.ID(activity.id),
             at=activity.created_at,
-            by=activity.by,
+            by=activity.actor,
             kind=activity.kind,
             target=None if activity.target is None else strawberry.ID(activity.target),
             source=activity,

@@ -1,4 +1,4 @@
-"""Keys and access patterns of categories, and of the move that is under way."""
+"""Keys and access patterns of categories, and of the latest move of a category."""
 
 from keyfence.domains.categories.model import Category, CategoryMove
 from keyfence.store.entity import entity

@@ -51,22 +51,24 @@ async def write(writer: RecordWriter, category: Category) -> None:
         raise await parent_error(writer.table, category.path, "path") from None
 
 
-def _parent(category: Category) -> Iterator[tuple[str, KeyPath]]:
+def _parent_reference(category: Category) -> Iterator[tuple[str, KeyPath]]:
     if category.depth > 1:
         yield "category", category.path[:-1]
 
 
 @asynccontextmanager
-async def _no_move(table: Table) -> AsyncIterator[None]:
-    before = await _finished_move(table)
+async def _require_no_move(table: Table) -> AsyncIterator[None]:
+    """Raises Conflict if a category is moved during the export, which would miss the category or export it twice."""
+    move_before = await _finished_move(table)
     yield
-    if await _finished_move(table) != before:
+    if await _finished_move(table) != move_before:
         raise Conflict("a category was moved during the export; export again")
 
 
 async def _finished_move(table: Table) -> CategoryMove | None:
+    """Returns the latest move. Raises Conflict if it is still under way."""
     move = await table.find(last_move)
-    if move and move.under_way:
+    if move and move.is_under_way:
         raise Conflict("a category is being moved; export again when the move has finished")
     return move
 
@@ -81,6 +83,6 @@ RECORD_KIND = RecordKind(
     load_all=load_all,
     write=write,
     lock_keys=lambda _: ["the tree"],  # a child is written after its parent, so categories are written one by one
-    references=_parent,
-    export_guard=_no_move,
+    references=_parent_reference,
+    export_guard=_require_no_move,
 )

@@ -1,11 +1,13 @@
 """`CategoryMover`: moves a category with its subcategories and products, in steps that can be resumed.
 
-1. All categories of the tree are marked as LEAVING, so that nothing can be added to them.
-2. Their copies are created under the new path, marked as ARRIVING, so that queries do not return them yet.
+1. The category and its subcategories are marked as LEAVING, so that nothing can be added to them.
+2. Their copies are created under the new path, marked as ARRIVING, so that queries do not return the copies yet.
 3. The products are moved to the copies.
-4. Each category is deleted by the transaction that makes its copy visible. The root is the last, and ends the move.
+4. Each old category is deleted in the same transaction that makes its copy visible. The moved category itself is the
+   last one, and its transaction ends the move.
 
-Every transaction requires that the move has not ended, so that a late worker cannot repeat a step."""
+Several workers may run the same move. Every transaction requires that the move has not ended, so that a slow worker
+cannot repeat a step."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -32,26 +34,26 @@ from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
 from keyfence.store.writes import ActivityNote, StaleWrite, Write, check, delete, put, retry_if_stale, update_attributes
 
 MoveProducts = Callable[[KeyPath, KeyPath, Write[Any]], Awaitable[None]]
-"""Moves the products of one category to another, in transactions that contain the given condition check."""
+"""Moves the products of one category (first path) to another (second path). Each transaction contains the write."""
 
 MOVE_BATCH = (MAX_SPLIT_TRANSACTION_WRITES - 1) // 2
+"""Categories of one transaction: at most two writes each, beside the check that the move has not ended."""
 
 
 class MoveEnded(Conflict):
-    """Raised when another worker has ended the move."""
+    """Raised if another worker has ended the move."""
 
     def __init__(self) -> None:
         super().__init__("the move has ended")
 
 
-def leaving(category: Category) -> Write[Any]:
-    return update_attributes(
-        categories, {"path": category.path}, UpdateExpression(sets={("moving",): MoveState.LEAVING})
-    )
+def mark_leaving(category: Category) -> Write[Any]:
+    mark = UpdateExpression(sets={("moveState",): MoveState.LEAVING})
+    return update_attributes(categories, {"path": category.path}, mark)
 
 
-def arriving(category: Category, path: KeyPath, now: datetime) -> Category:
-    return Category(path=path, created_at=category.created_at, updated_at=now, moving=MoveState.ARRIVING)
+def arriving_copy(category: Category, path: KeyPath, now: datetime) -> Category:
+    return Category(path=path, created_at=category.created_at, updated_at=now, move_state=MoveState.ARRIVING)
 
 
 def path_change(before: KeyPath, after: KeyPath) -> dict[str, object]:
@@ -61,7 +63,7 @@ def path_change(before: KeyPath, after: KeyPath) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class MoveRun:
-    """Runs one move from its current state to its end."""
+    """Runs one move from its stored state to its end. Can be repeated after a failure."""
 
     table: Table
     move: CategoryMove
@@ -70,81 +72,86 @@ class MoveRun:
 
     async def run(self) -> int:
         """Returns how many categories were moved. If a new path is too long, cancels the move and raises BadInput."""
-        leaving = await self._mark_leaving()
+        leaving = await self._mark_all_leaving()
         try:
-            routes = [(category, self.move.destination(category.path)) for category in leaving]
+            routes = [(category, self.move.new_path(category.path)) for category in leaving]
         except BadInput:
             await self._cancel(leaving)
             raise
-        moved = await self._store_count(len(leaving))
+        category_count = await self._store_count(len(leaving))
         await self._create_copies(routes)
         for category, target in routes:
             if category.product_count:
-                await self.move_products(category.path, target, self._check())
-        await self._switch(routes)
-        return moved
+                await self.move_products(category.path, target, self._check_under_way())
+        await self._replace_by_copies(routes)
+        return category_count
 
-    async def _mark_leaving(self) -> list[Category]:
-        """Marks all categories of the tree as LEAVING, and returns them once a read finds none that is not marked."""
+    async def _mark_all_leaving(self) -> list[Category]:
+        """Marks the category and its subcategories as LEAVING, and returns all of them.
+
+        Reads them again after each round, because a subcategory can be added until its parent is marked."""
         while True:
             found = await read_tree(self.table, self.move.source)
             if not found:
                 raise MoveEnded()
-            unmarked = [[leaving(category)] for category in found if category.moving is None]
+            unmarked = [category for category in found if category.move_state is None]
             if not unmarked:
                 return found
-            await self._write(unmarked)
+            await self._write_in_batches([[mark_leaving(category)] for category in unmarked])
 
-    async def _store_count(self, number: int) -> int:
-        if self.move.moved is not None:
-            return self.move.moved
-        store_count = UpdateExpression(sets={("moved",): number})
-        await self.table.write(update_attributes(moves, {}, store_count, when=self._under_way() & absent("moved")))
-        return number
+    async def _store_count(self, category_count: int) -> int:
+        """Returns the stored number if an earlier run has stored it: some categories may have moved since."""
+        if self.move.category_count is not None:
+            return self.move.category_count
+        store_count = UpdateExpression(sets={("categoryCount",): category_count})
+        condition = self._is_under_way() & absent("categoryCount")
+        await self.table.write(update_attributes(moves, {}, store_count, when=condition))
+        return category_count
 
     async def _create_copies(self, routes: Sequence[tuple[Category, KeyPath]]) -> None:
         existing = {category.path for category in await read_tree(self.table, self.move.target)}
-        missing = [arriving(category, path, self.now()) for category, path in routes if path not in existing]
-        await self._write([[put(categories, category, when=absent())] for category in missing])
+        missing = [arriving_copy(category, path, self.now()) for category, path in routes if path not in existing]
+        await self._write_in_batches([[put(categories, copy, when=absent())] for copy in missing])
 
-    async def _switch(self, routes: Sequence[tuple[Category, KeyPath]]) -> None:
-        """Deletes the old categories and shows their copies, from the leaves to the root."""
-        root, *below = [self._switch_writes(category, path) for category, path in routes]
-        await self._write(below[::-1])
-        await self.table.write(self._end(), *root)
+    async def _replace_by_copies(self, routes: Sequence[tuple[Category, KeyPath]]) -> None:
+        """Deletes each old category and makes its copy visible. Children come before their parents."""
+        root_writes, *other_writes = [self._replacement(category, path) for category, path in routes]
+        await self._write_in_batches(other_writes[::-1])
+        await self.table.write(self._end_move(), *root_writes)
 
-    def _switch_writes(self, category: Category, path: KeyPath) -> list[Write[Any]]:
+    def _replacement(self, category: Category, path: KeyPath) -> list[Write[Any]]:
         is_empty = equals("productCount", 0)
         return [delete(categories, {"path": category.path}, when=is_empty), _unmark(path)]
 
     async def _cancel(self, leaving: Sequence[Category]) -> None:
-        root, *below = [_unmark(category.path) for category in leaving]
-        await self._write([[write] for write in below])
+        unmark_root, *other_unmarks = [_unmark(category.path) for category in leaving]
+        await self._write_in_batches([[unmark] for unmark in other_unmarks])
         delete_copy = delete(categories, {"path": self.move.target})
-        await self.table.write(self._end(), root, delete_copy, note=self._cancelled_note())
+        await self.table.write(self._end_move(), unmark_root, delete_copy, note=self._cancelled_note())
 
     def _cancelled_note(self) -> ActivityNote:
-        """Returns an activity note that reverses the one of the start of the move."""
+        """Returns the activity note of a cancelled move. It reverses the note from the start of the move."""
         return ActivityNote("category.move_cancelled", None, path_change(self.move.target, self.move.source))
 
-    def _end(self) -> Write[Any]:
+    def _end_move(self) -> Write[Any]:
         finish = UpdateExpression(sets={("finishedAt",): self.now()})
-        return update_attributes(moves, {}, finish, when=self._under_way(), on_failure=MoveEnded)
+        return update_attributes(moves, {}, finish, when=self._is_under_way(), on_failure=MoveEnded)
 
-    def _check(self) -> Write[Any]:
-        return check(moves, {}, when=self._under_way(), on_failure=MoveEnded)
+    def _check_under_way(self) -> Write[Any]:
+        return check(moves, {}, when=self._is_under_way(), on_failure=MoveEnded)
 
-    def _under_way(self) -> Condition:
+    def _is_under_way(self) -> Condition:
         return equals("id", self.move.id) & absent("finishedAt")
 
-    async def _write(self, steps: Sequence[Sequence[Write[Any]]]) -> None:
-        for start in range(0, len(steps), MOVE_BATCH):
-            writes = [write for step in steps[start : start + MOVE_BATCH] for write in step]
-            await self.table.write(self._check(), *writes)
+    async def _write_in_batches(self, writes_of_each: Sequence[Sequence[Write[Any]]]) -> None:
+        """Writes transactions that each change several categories. The writes of one category stay together."""
+        for start in range(0, len(writes_of_each), MOVE_BATCH):
+            batch = [write for writes in writes_of_each[start : start + MOVE_BATCH] for write in writes]
+            await self.table.write(self._check_under_way(), *batch)
 
 
 def _unmark(path: KeyPath) -> Write[Any]:
-    return update_attributes(categories, {"path": path}, UpdateExpression(removes=(("moving",),)))
+    return update_attributes(categories, {"path": path}, UpdateExpression(removes=(("moveState",),)))
 
 
 CATEGORY_NOT_FOUND = partial(NotFound, "no such category")
@@ -152,37 +159,37 @@ CATEGORY_NOT_FOUND = partial(NotFound, "no such category")
 
 @dataclass(frozen=True, slots=True)
 class CategoryMover:
-    """Moves categories. `move_products` moves the products of one category."""
+    """Moves categories of the tenant that the table belongs to."""
 
     table: Table
     move_products: MoveProducts
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def move(self, path: Sequence[str], to: Sequence[str]) -> int:
-        """Returns how many categories were moved. The next call of any move finishes one that was interrupted."""
+        """Returns how many categories were moved. If an earlier move was interrupted, finishes that move first."""
         source, target = checked_path(path, "path"), checked_path(to, "to")
         check_route(source, target)
         return await retry_if_stale(lambda: self._move(source, target))
 
     async def _move(self, source: KeyPath, target: KeyPath) -> int:
         last = await self.table.find(last_move)
-        if last is None or not last.under_way:
+        if last is None or not last.is_under_way:
             last = await self._begin(source, target, last)
         elif not last.has_route(source, target):
             with suppress(BadInput, NotFound):
                 await self._finish(last)
-            raise StaleWrite()
+            raise StaleWrite()  # so that `move` tries again, now that no move is under way
         return await self._finish(last)
 
     async def _begin(self, source: KeyPath, target: KeyPath, last: CategoryMove | None) -> CategoryMove:
-        root = await self._root(source)
+        root = await self._get_category(source)
         now = self.now()
         move = CategoryMove(id=MoveId(new_id("mov")), source=source, target=target, created_at=now, updated_at=now)
         try:
             await self.table.write(
                 put(moves, move, when=equals("id", last.id) if last else absent()),
-                leaving(root),
-                put(categories, arriving(root, target, now), when=absent(), on_failure=CATEGORY_EXISTS),
+                mark_leaving(root),
+                put(categories, arriving_copy(root, target, now), when=absent(), on_failure=CATEGORY_EXISTS),
                 *require_parent(target),
                 note=ActivityNote("category.moved", None, path_change(source, target)),
             )
@@ -190,20 +197,20 @@ class CategoryMover:
             raise await parent_error(self.table, target, "to") from None
         return move
 
-    async def _root(self, path: KeyPath) -> Category:
-        if (root := await self.table.find(category_by_path, path=path)) is None:
+    async def _get_category(self, path: KeyPath) -> Category:
+        if (category := await self.table.find(category_by_path, path=path)) is None:
             raise CATEGORY_NOT_FOUND()
-        return root
+        return category
 
     async def _finish(self, move: CategoryMove) -> int:
         return await retry_if_stale(lambda: self._continue(move.id))
 
     async def _continue(self, id: MoveId) -> int:
-        """Another worker may run the same move at the same time, and end it."""
+        """Runs the move from its stored state. Returns the result at once if another worker has finished the move."""
         move = await self.table.find(last_move)
         if move is None or move.id != id:
             raise CATEGORY_NOT_FOUND()
-        if not move.under_way:
+        if not move.is_under_way:
             return moved_count(move)
         try:
             return await MoveRun(self.table, move, self.move_products, self.now).run()

@@ -21,7 +21,7 @@ def category_mover(context: Context) -> CategoryMover:
 
 @strawberry.type(description="A category of products, in a tree of categories.")
 class Category:
-    """A category with its path from the top of the tree."""
+    """A category. `path` has the names from the top of the tree to the category."""
 
     path: list[str]
     name: str

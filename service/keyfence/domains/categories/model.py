@@ -12,7 +12,9 @@ MoveId = NewType("MoveId", str)
 
 
 class MoveState(StrEnum):
-    """The part of a category in a move: LEAVING is emptied and then deleted, ARRIVING is filled and then shown."""
+    """The state of a category during a move. A LEAVING category is emptied and then deleted.
+
+    An ARRIVING category is its copy at the new path, which is filled and then becomes visible."""
 
     LEAVING = "LEAVING"
     ARRIVING = "ARRIVING"
@@ -20,13 +22,15 @@ class MoveState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Category:
-    """A category, with the number of products in it, without subcategories. Nothing can be added while it is moving."""
+    """A category of products. `product_count` does not contain the products of subcategories.
+
+    While `move_state` is set, nothing can be added to the category."""
 
     path: KeyPath
     created_at: datetime
     updated_at: datetime
     product_count: int = 0
-    moving: MoveState | None = None
+    move_state: MoveState | None = None
     version: int = 1
 
     @property
@@ -40,41 +44,46 @@ class Category:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryMove:
-    """The latest move of a category in this tenant. `moved` is set when nothing can be added any more."""
+    """The latest move of a category in this tenant.
+
+    `category_count` is the number of categories that move. It is None until nothing can be added to them any more."""
 
     id: MoveId
     source: KeyPath
     target: KeyPath
     created_at: datetime
     updated_at: datetime
-    moved: int | None = None
+    category_count: int | None = None
     finished_at: datetime | None = None
     version: int = 1
 
     @property
-    def under_way(self) -> bool:
+    def is_under_way(self) -> bool:
         return self.finished_at is None
 
     def has_route(self, source: KeyPath, target: KeyPath) -> bool:
         return (self.source, self.target) == (source, target)
 
-    def destination(self, path: KeyPath) -> KeyPath:
-        """Returns the new path of a category of the moved tree. Raises BadInput if it is too long."""
+    def new_path(self, path: KeyPath) -> KeyPath:
+        """Returns the new path of a category that moves. Raises BadInput if the new path is too long."""
         return checked_path(self.target + path[len(self.source) :], "to")
 
 
 def check_route(source: KeyPath, target: KeyPath) -> None:
+    """Raises BadInput if the target is the source, or below it."""
     if is_within(target, source):
         raise BadInput("a category cannot be moved into itself", field="to")
 
 
 def moved_count(move: CategoryMove) -> int:
-    """Returns how many categories a finished move has moved. Raises BadInput if the move was cancelled."""
-    if move.moved is None:
-        raise BadInput("the subcategories do not fit under the new path", field="to")
-    return move.moved
+    """Returns how many categories a finished move has moved. Raises BadInput if the move was cancelled.
+
+    A move is cancelled only if the new path of a subcategory would be too long."""
+    if move.category_count is None:
+        raise BadInput("the path of a subcategory would be too long under the new path", field="to")
+    return move.category_count
 
 
 def is_visible(category: Category) -> bool:
-    """Whether queries return the category. During a move they return it at its old path, so never twice."""
-    return category.moving is not MoveState.ARRIVING
+    """Whether queries return the category. During a move they return only the old path, so no category twice."""
+    return category.move_state is not MoveState.ARRIVING

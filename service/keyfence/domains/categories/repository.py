@@ -18,7 +18,7 @@ from keyfence.store.writes import ActivityNote, StaleWrite, Write, check, put, r
 
 
 async def read_tree(table: Table, root: KeyPath | None = None) -> list[Category]:
-    """Returns a category and all below it, or the complete tree, parents before their children."""
+    """Returns a category and everything below it, or the complete tree. Parents come before their children."""
     subtree = None if root is None else ValueRange(low=root, high=root)
     return [category async for category in table.iterate(category_tree, between=subtree)]
 
@@ -27,24 +27,25 @@ CATEGORY_EXISTS = partial(Conflict, "the category exists already")
 
 
 class ParentUnavailable(Conflict):
-    """Raised when a category cannot be added to its parent: the parent does not exist, or is being moved."""
+    """Raised if no category can be added to a parent category, because it does not exist or is being moved."""
 
     def __init__(self) -> None:
         super().__init__("no category can be added to the parent category now")
 
 
 def require_parent(path: KeyPath) -> Iterator[Write[Any]]:
-    """Yields the condition that the parent of this path exists and is not being moved. A top category has no parent."""
+    """Yields the check that the parent exists and is not being moved. Yields nothing for a category at the top."""
     if len(path) > 1:
-        accepts_children = present() & absent("moving")
+        accepts_children = present() & absent("moveState")
         yield check(categories, {"path": path[:-1]}, when=accepts_children, on_failure=ParentUnavailable)
 
 
 async def parent_error(table: Table, path: KeyPath, field: str) -> KeyfenceError:
+    """Returns the error that says why the parent of this path was unavailable. `field` is the GraphQL argument."""
     parent = await table.find(category_by_path, path=path[:-1])
     if parent is None:
         return BadInput("the parent category does not exist; create it first", field=field)
-    if parent.moving:
+    if parent.move_state:
         return Conflict("the parent category is being moved; retry when the move has finished", field=field)
     return StaleWrite()
 
@@ -57,7 +58,7 @@ class CategoryRepository:
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def under(self, path: Sequence[str] | None = None) -> list[Category]:
-        """Returns a category and everything below it, or the complete tree. The list is empty if there is none."""
+        """Returns a category and everything below it, or the complete tree. Returns an empty list if nothing exists."""
         root = None if path is None else checked_path(path, "under")
         return [category for category in await read_tree(self.table, root) if is_visible(category)]
 

@@ -1,4 +1,4 @@
-"""Registers sharded counters, which have no GraphQL fields of their own."""
+"""Registers sharded counters. They have no GraphQL fields; other domains show their totals."""
 
 from keyfence.domain import Domain
 from keyfence.domains.counters import sharded_counter

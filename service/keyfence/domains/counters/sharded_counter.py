@@ -1,4 +1,4 @@
-"""`Counter`: a number that is the sum of parts in several shards."""
+"""A counter whose value is the sum of parts in several shards, so that many writers can add to it."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -13,12 +13,12 @@ from keyfence.store.table import Table
 from keyfence.store.writes import ActivityNote, increment
 
 MAX_SHARDS = 100
-"""All parts of a counter are read in one transaction while they move, and a transaction takes 100 items."""
+"""A reshard reads all parts of a counter in one transaction, which can contain at most 100 items."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counter:
-    """One part of a counter. `part` is random text that selects the shard and has no other meaning."""
+    """One part of a counter. `part` is random text, from which the shard is computed."""
 
     name: str
     part: str
@@ -29,7 +29,7 @@ class Counter:
 
 
 def random_part(name: str, now: datetime) -> Counter:
-    """Returns a part in a random shard, so that concurrent writers rarely write to the same item."""
+    """Returns an empty part in a random shard, so that concurrent writers rarely write to the same item."""
     return Counter(name=name, part=secrets.token_hex(4), created_at=now, updated_at=now)
 
 
@@ -47,15 +47,16 @@ counter_by_name = counters.get()
 
 @dataclass(frozen=True, slots=True)
 class CounterRepository:
-    """The counters of the tenant that the table belongs to. Each call adds exactly once, even if it is retried."""
+    """The counters of the tenant that the table belongs to."""
 
     table: Table
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def add(self, name: str, note: ActivityNote, number: int = 1) -> None:
+        """Adds exactly once, even if the write is retried."""
         await self.table.write(increment(counters, random_part(name, self.now()), "total", number), note=note)
 
     async def totals(self, names: Sequence[str]) -> list[int]:
-        """Returns the total of each counter, which is 0 if nothing was added. Reads all of them in batches."""
-        found = await self.table.find_in_all_shards(counter_by_name, [{"name": name} for name in names])
-        return [sum(part.total for part in parts) for parts in found]
+        """Returns the total of each counter: 0 if nothing was added. Reads the parts of all counters in batches."""
+        parts_of_each = await self.table.find_in_all_shards(counter_by_name, [{"name": name} for name in names])
+        return [sum(part.total for part in parts) for parts in parts_of_each]

@@ -38,7 +38,7 @@ async def load_customer(context: Context, id: str) -> Node | None:
 
 @dataclass(frozen=True, slots=True)
 class PrefetchedOrders:
-    """The newest orders of a customer, read by the same Query as the customer."""
+    """The first page of a customer's orders, which the Query of the customer has read too. `first` is the page size."""
 
     first: int
     page: Page[OrderRow]
@@ -46,7 +46,7 @@ class PrefetchedOrders:
 
 @strawberry.type(description="A customer, who places orders.")
 class Customer(Node):
-    """`prefetched` has the orders that were read together with the customer, if there are any."""
+    """A customer. `prefetched` is the page of orders that was read together with the customer, if there is one."""
 
     name: str
     email: str | None
@@ -69,7 +69,7 @@ class Customer(Node):
             prefetched=prefetched,
         )
 
-    @strawberry.field(description="The customer's orders, newest first; with a status, only those that have it.")
+    @strawberry.field(description="The orders of the customer, newest first. A status selects the orders that have it.")
     async def orders(
         self, info: Info, status: OrderStatus | None = None, first: int | None = 20, after: str | None = None
     ) -> Connection[Order]:
@@ -105,9 +105,9 @@ class CustomerQueries:
 
     @strawberry.field
     async def customer(self, info: Info, id: strawberry.ID) -> Customer | None:
-        checked_id, first = checked_customer_id(id), _requested_orders(info)
-        if first is not None:
-            return await _with_orders(info.context, checked_id, first)
+        checked_id, order_count = checked_customer_id(id), _orders_to_prefetch(info)
+        if order_count is not None:
+            return await _find_with_orders(info.context, checked_id, order_count)
         found = await info.context.loader(customer_loader).load(checked_id)
         return Customer.of(found) if found else None
 
@@ -137,21 +137,23 @@ class CustomerMutations:
         return Customer.of(updated)
 
 
-def _requested_orders(info: Info) -> int | None:
-    """Returns how many of the newest orders the request selects, or None if one Query cannot read them too."""
-    selections = [
+def _orders_to_prefetch(info: Info) -> int | None:
+    """Returns how many of the newest orders to read together with the customer, or None to read none.
+
+    Orders with a status or after a cursor need a Query of their own."""
+    first_pages = [
         arguments
         for arguments in requested_subfields(info, "orders")
         if arguments.get("status") is arguments.get("after") is None
     ]
-    sizes = [int(arguments.get("first") or DEFAULT_PAGE_SIZE) for arguments in selections]
-    return next((first for first in sizes if 1 <= first <= MAX_PAGE_SIZE), None)
+    sizes = [int(arguments.get("first") or DEFAULT_PAGE_SIZE) for arguments in first_pages]
+    return next((size for size in sizes if 1 <= size <= MAX_PAGE_SIZE), None)
 
 
-async def _with_orders(context: Context, id: model.CustomerId, first: int) -> Customer | None:
+async def _find_with_orders(context: Context, id: model.CustomerId, order_count: int) -> Customer | None:
     """Reads the customer and its newest orders by one Query."""
-    found, page = await context.table.item_collection(customer_with_orders, first=first, id=id, customer_id=id)
+    found, page = await context.table.item_collection(customer_with_orders, first=order_count, id=id, customer_id=id)
     if found is None:
         return None
     context.loader(customer_loader).prime(id, found)
-    return Customer.of(found, PrefetchedOrders(first, page))
+    return Customer.of(found, PrefetchedOrders(order_count, page))

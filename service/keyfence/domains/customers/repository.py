@@ -17,7 +17,7 @@ from keyfence.store.table import Table
 from keyfence.store.writes import ActivityNote, changed_fields, put, require_version, retry_if_stale, update_model
 
 CUSTOMER_NOT_FOUND = partial(NotFound, "no such customer")
-_CHECKS: dict[str, Callable[[Any], Any]] = {"name": checked_name, "email": checked_email}
+_CHECKS_BY_FIELD: dict[str, Callable[[Any], Any]] = {"name": checked_name, "email": checked_email}
 
 
 def checked_customer_id(text: str, field: str = "id") -> CustomerId:
@@ -61,15 +61,16 @@ class CustomerRepository:
     async def update(self, id: CustomerId, *, expected_version: int | None = None, **changes: Any) -> Customer:
         return await retry_if_stale(lambda: self._update(id, expected_version, changes))
 
-    async def _update(self, id: CustomerId, expected: int | None, changes: dict[str, Any]) -> Customer:
+    async def _update(self, id: CustomerId, expected_version: int | None, changes: dict[str, Any]) -> Customer:
         before = await self.get(id)
-        require_version(before, expected, "customer")
-        after = self._changed(before, changes)
+        require_version(before, expected_version, "customer")
+        after = self._with_changes(before, changes)
         if after != before:
             note = ActivityNote("customer.updated", id, changed_fields(before, after, "name", "email"))
             await self.table.write(update_model(customers, before, after), note=note)
         return after
 
-    def _changed(self, before: Customer, changes: dict[str, Any]) -> Customer:
-        after = replace(before, **{name: _CHECKS[name](value) for name, value in changes.items()})
+    def _with_changes(self, before: Customer, changes: dict[str, Any]) -> Customer:
+        """Returns the customer with the new values and the next version, or unchanged if all values are the same."""
+        after = replace(before, **{name: _CHECKS_BY_FIELD[name](value) for name, value in changes.items()})
         return after if after == before else replace(after, version=before.version + 1, updated_at=self.now())

@@ -1,4 +1,6 @@
-"""Keys and access patterns of orders. Each order is stored twice: as `Order`, and as `OrderRow` beside its customer."""
+"""Keys and access patterns of orders.
+
+Each order is stored twice: as `Order`, and as `OrderRow` in its customer's partition. A deleted order has no row."""
 
 from keyfence.domains.orders.idempotency_key import IdempotencyKey
 from keyfence.domains.orders.line_items import LineItem

@@ -21,7 +21,7 @@ from keyfence.domains.orders.model import OrderId, is_alive, is_purged, order_ro
 from keyfence.domains.orders.order_placement import CUSTOMER_NOT_FOUND, created_note
 from keyfence.domains.orders.repository import OrderDetails
 from keyfence.domains.products.access_patterns import product_by_id
-from keyfence.domains.sales.monthly_sales import SalesDeltas, SalesRepository, sales_deltas
+from keyfence.domains.sales.monthly_sales import SalesChanges, SalesRepository, sales_changes
 from keyfence.errors import BadInput
 from keyfence.store.expressions import present
 from keyfence.store.table import Table
@@ -29,25 +29,27 @@ from keyfence.store.writes import Write, check, retry_if_stale
 
 
 async def load(table: Table, ids: Sequence[OrderId]) -> list[OrderRecord | None]:
-    """Returns orders in the recycle bin too, each with the events up to the version that was read."""
-    loaded = await table.find_many(order_by_id, [{"id": id} for id in ids])
-    found = [order for order in loaded if order]
+    """Returns each order with its items and the events up to the version that was read. Includes deleted orders."""
+    orders_or_none = await table.find_many(order_by_id, [{"id": id} for id in ids])
+    found = [order for order in orders_or_none if order]
     details = OrderDetails(table)
-    lines, histories = await details.items_of(found), await details.histories_of(found)
+    items_of_each, histories = await details.items_of(found), await details.histories_of(found)
     records = {
-        order.id: OrderRecord(order, tuple(order_lines), tuple(history[: order.version]))
-        for order, order_lines, history in zip(found, lines, histories, strict=True)
+        order.id: OrderRecord(order, tuple(items), tuple(history[: order.version]))
+        for order, items, history in zip(found, items_of_each, histories, strict=True)
     }
     return [records.get(id) for id in ids]
 
 
 def load_all(table: Table) -> AsyncIterator[OrderRecord]:
-    return load_in_batches(_ids(table), partial(load, table))
+    return load_in_batches(_order_ids(table), partial(load, table))
 
 
-async def _ids(table: Table) -> AsyncIterator[OrderId]:
-    """Reads the recycle bin before and after the customers' lists, so that it also finds orders that are deleted or
-    restored during the export."""
+async def _order_ids(table: Table) -> AsyncIterator[OrderId]:
+    """Yields the ids of all orders, some of them twice.
+
+    Reads the recycle bin before and after the lists of the customers, to find orders that are deleted or restored
+    during the export."""
     deleted_before = [order.id async for order in table.iterate(deleted_orders)]
     async for customer in table.iterate(newest_customers):
         async for row in table.iterate(orders_of_customer, customer_id=customer.id):
@@ -58,14 +60,16 @@ async def _ids(table: Table) -> AsyncIterator[OrderId]:
 
 
 async def write(writer: RecordWriter, record: OrderRecord) -> None:
-    """Writes the order and adds to the sales of its products, which other writers may change at the same time."""
+    """Writes the order and adds its items to the monthly sales.
+
+    Retries if another request changes the sales of the same products at the same time."""
     await _require_products(writer, record)
-    writes, sold = _order_writes(record), _sold(record)
-    details = await writer.write_overflow(_detail_writes(record), len(writes) + len(sold))
+    writes, sales = _order_writes(record), _sales(record)
+    detail_writes = await writer.write_overflow(_detail_writes(record), len(writes) + len(sales))
 
     async def attempt() -> None:
-        sales = await SalesRepository(writer.table).writes(sold)
-        await writer.write(*writes, *sales, *details, note=created_note("imported", record.order))
+        sales_writes = await SalesRepository(writer.table).writes(sales)
+        await writer.write(*writes, *sales_writes, *detail_writes, note=created_note("imported", record.order))
 
     await retry_if_stale(attempt)
 
@@ -81,9 +85,9 @@ async def _require_products(writer: RecordWriter, record: OrderRecord) -> None:
 
 def _order_writes(record: OrderRecord) -> list[Write[Any]]:
     order = record.order
-    customer = check(customer_refs, {"id": order.customer_id}, when=present(), on_failure=CUSTOMER_NOT_FOUND)
-    row = [put_new(order_rows, order_row(order))] if is_alive(order) else []
-    return [put_new(orders, order), customer, *row]
+    check_customer = check(customer_refs, {"id": order.customer_id}, when=present(), on_failure=CUSTOMER_NOT_FOUND)
+    row_writes = [put_new(order_rows, order_row(order))] if is_alive(order) else []
+    return [put_new(orders, order), check_customer, *row_writes]
 
 
 def _detail_writes(record: OrderRecord) -> list[Write[Any]]:
@@ -93,12 +97,12 @@ def _detail_writes(record: OrderRecord) -> list[Write[Any]]:
     ]
 
 
-def _sold(record: OrderRecord) -> SalesDeltas:
-    return sales_deltas(None, record.order, record.items)
+def _sales(record: OrderRecord) -> SalesChanges:
+    return sales_changes(None, record.order, record.items)
 
 
 def _lock_keys(record: OrderRecord) -> Iterable[Hashable]:
-    return record.order.id, *_sold(record)
+    return record.order.id, *_sales(record)
 
 
 def _references(record: OrderRecord) -> Iterator[tuple[str, str]]:

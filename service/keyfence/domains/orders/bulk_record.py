@@ -1,4 +1,4 @@
-"""`OrderRecord`: an order with its items and events, parsed from a line of JSON and formatted as one."""
+"""`OrderRecord`: an order with its items and events. Parses it from a line of JSON, and formats it as a line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -44,15 +44,15 @@ from keyfence.store.timestamps import timestamp_text
 from keyfence.validation import checked_line
 
 KIND_LENGTH = 64
-GIVEN_TOGETHER = (("flaggedAt", "flagReason"), ("claimedAt", "claimedBy"))
-"""Pairs of fields of which a line has both or none."""
+FIELD_PAIRS = (("flaggedAt", "flagReason"), ("claimedAt", "claimedBy"))
+"""A line has both fields of a pair, or none."""
 
-order_status = enum_parser(OrderStatus)
+parse_status = enum_parser(OrderStatus)
 
 
 @dataclass(frozen=True, slots=True)
 class OrderRecord:
-    """An order with all its items and events, items by position and events oldest first."""
+    """An order with all its items and events. Items are sorted by position, events by revision."""
 
     order: Order
     items: tuple[LineItem, ...]
@@ -66,7 +66,7 @@ def from_fields(fields: Fields) -> OrderRecord:
     )  # fmt: skip
     id = fields.required("id", lambda value: checked_order_id(parse_text(value)))
     created_at = fields.required("createdAt", parse_timestamp)
-    items, status = _items(fields, id, created_at), fields.required("status", order_status)
+    items, status = _items(fields, id, created_at), fields.required("status", parse_status)
     events = _events(fields, id, status, created_at)
     if fields.optional("version", parse_positive_integer, len(events)) != len(events):
         raise fields.error("version", f"must be {len(events)}, the number of events")
@@ -80,7 +80,7 @@ def from_fields(fields: Fields) -> OrderRecord:
         updated_at=fields.optional("updatedAt", parse_timestamp, created_at),
         version=len(events),
         deleted_at=fields.optional("deletedAt", parse_timestamp, None),
-        **_review(fields),
+        **_review_fields(fields),
     )
     return with_ttl(OrderRecord(order, items, events))
 
@@ -103,13 +103,13 @@ def to_line(record: OrderRecord) -> Line:
         claimedAt=_optional_timestamp(order.claimed_at),
         claimedBy=order.claimed_by,
         deletedAt=_optional_timestamp(order.deleted_at),
-        items=[_item_to_line(item) for item in record.items],
-        events=[_event_to_line(event) for event in record.events],
+        items=[_item_object(item) for item in record.items],
+        events=[_event_object(event) for event in record.events],
     )
 
 
 def with_ttl(record: OrderRecord) -> OrderRecord:
-    """Returns the record with the time to live that a deleted order, its items and its events have in the table."""
+    """Sets the time to live of a deleted order, its items and its events, as in the table."""
     if record.order.deleted_at is None:
         return record
     ttl = int((record.order.deleted_at + BIN_RETENTION).timestamp())
@@ -153,11 +153,13 @@ def _total(fields: Fields, items: Sequence[LineItem]) -> OrderTotal:
 
 
 def _events(fields: Fields, order: OrderId, status: OrderStatus, created_at: datetime) -> tuple[OrderEvent, ...]:
-    """Parses the events. A line without events gets one for the import, whose id is the same in every import."""
+    """Parses the events. A line without events gets one event for the import.
+
+    The id of that event is made from the order's id, so that a repeated import makes the same event."""
     objects = fields.objects("events")
     if not objects:
         return (_import_event(order, status, created_at),)
-    events = tuple(_event(one, order, revision) for revision, one in enumerate(objects, start=1))
+    events = tuple(_event(event, order, revision) for revision, event in enumerate(objects, start=1))
     fields.required("events", lambda _: _check_transitions(events, status))
     return events
 
@@ -168,7 +170,7 @@ def _import_event(order: OrderId, status: OrderStatus, created_at: datetime) -> 
         order_id=order,
         revision=1,
         kind="imported",
-        by=IMPORTER,
+        actor=IMPORTER,
         created_at=created_at,
         updated_at=created_at,
         to_status=status,
@@ -183,17 +185,18 @@ def _event(fields: Fields, order: OrderId, revision: int) -> OrderEvent:
         order_id=order,
         revision=revision,
         kind=fields.required("kind", lambda value: checked_line(parse_text(value), "kind", KIND_LENGTH)),
-        by=fields.required("by", parse_actor),
+        actor=fields.required("by", parse_actor),
         created_at=created_at,
         updated_at=created_at,
-        from_status=fields.optional("from", order_status, None),
-        to_status=fields.optional("to", order_status, None),
+        from_status=fields.optional("from", parse_status, None),
+        to_status=fields.optional("to", parse_status, None),
         note=fields.optional("note", lambda value: checked_note(parse_text(value)), None),
     )
 
 
 def _check_transitions(events: Sequence[OrderEvent], status: OrderStatus) -> None:
-    """The first event sets a status, each later one follows from the status before, and the last has the order's."""
+    """Checks that the first event sets a status, that each later status can follow the one before, and that the last
+    one is the status of the order."""
     changes = [event for event in events if event.from_status or event.to_status]
     if not changes or changes[0] is not events[0] or changes[0].from_status is not None:
         raise BadInput("must begin with an event that has `to` and no `from`")
@@ -206,10 +209,11 @@ def _check_transitions(events: Sequence[OrderEvent], status: OrderStatus) -> Non
         raise BadInput(f"must end in the order's status, which is {status}")
 
 
-def _review(fields: Fields) -> dict[str, Any]:
-    for one, other in GIVEN_TOGETHER:
-        if (fields.values.get(one) is None) != (fields.values.get(other) is None):
-            raise fields.error(one, f"must be given together with {other}")
+def _review_fields(fields: Fields) -> dict[str, Any]:
+    """Parses the fields of the review queue: by whom and why an order was flagged or claimed, and when."""
+    for first, second in FIELD_PAIRS:
+        if (fields.values.get(first) is None) != (fields.values.get(second) is None):
+            raise fields.error(first, f"must be given together with {second}")
     return {
         "flagged_at": fields.optional("flaggedAt", parse_timestamp, None),
         "flag_reason": fields.optional("flagReason", lambda value: checked_reason(parse_text(value)), None),
@@ -218,16 +222,16 @@ def _review(fields: Fields) -> dict[str, Any]:
     }
 
 
-def _item_to_line(item: LineItem) -> Line:
+def _item_object(item: LineItem) -> Line:
     price = amount_text(item.unit_price)
     return without_nulls(productId=item.product_id, sku=item.sku, quantity=item.quantity, unitPrice=price)
 
 
-def _event_to_line(event: OrderEvent) -> Line:
+def _event_object(event: OrderEvent) -> Line:
     statuses = {"from": event.from_status, "to": event.to_status}
     created_at = timestamp_text(event.created_at)
-    return without_nulls(id=event.id, kind=event.kind, by=event.by, at=created_at, **statuses, note=event.note)
+    return without_nulls(id=event.id, kind=event.kind, by=event.actor, at=created_at, **statuses, note=event.note)
 
 
-def _optional_timestamp(moment: datetime | None) -> str | None:
-    return None if moment is None else timestamp_text(moment)
+def _optional_timestamp(value: datetime | None) -> str | None:
+    return None if value is None else timestamp_text(value)

@@ -104,7 +104,7 @@ class OrderEvent:
             id=strawberry.ID(event.id),
             at=event.created_at,
             kind=event.kind,
-            by=event.by,
+            by=event.actor,
             from_status=event.from_status,
             to_status=event.to_status,
             note=event.note,
@@ -178,7 +178,7 @@ class OrderQueries:
     @strawberry.field(description="Orders that are neither delivered nor cancelled, oldest first.")
     async def open_orders(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Order]:
         return connection(
-            await info.context.get(order_repository).still_open(first=page_size(first), after=after), Order.of
+            await info.context.get(order_repository).open_orders(first=page_size(first), after=after), Order.of
         )
 
     @strawberry.field(
@@ -206,7 +206,7 @@ class ReviewQueries:
     @strawberry.field(description="Orders that are flagged and not claimed yet, oldest flag first.")
     async def review_queue(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Order]:
         return connection(
-            await info.context.get(order_review_queue).queue(first=page_size(first), after=after), Order.of
+            await info.context.get(order_review_queue).oldest(first=page_size(first), after=after), Order.of
         )
 
     @strawberry.field(description="Orders in the recycle bin, latest deletion first.")

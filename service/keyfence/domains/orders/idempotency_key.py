@@ -1,4 +1,4 @@
-"""`IdempotencyKey`: two requests to place an order that have the same key place one order."""
+"""`IdempotencyKey`: makes repeated requests to place an order, with the same key, place only one order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,9 @@ RETENTION = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdempotencyKey:
-    """The order that was placed with a key, and a hash of the request. The key can be used again after `ttl`."""
+    """The order that was placed with a key, and a hash of the request.
+
+    After `ttl`, in seconds since 1970, the key can be used for another order."""
 
     key: str
     order_id: OrderId
@@ -36,21 +38,22 @@ def is_expired(key: IdempotencyKey, now: datetime) -> bool:
     return key.ttl <= now.timestamp()
 
 
-def fingerprint(customer: CustomerId, region: str, lines: Sequence[RequestedLine]) -> str:
-    """Returns a hash that is equal for equal requests. It does not depend on prices."""
+def request_fingerprint(customer: CustomerId, region: str, lines: Sequence[RequestedLine]) -> str:
+    """Returns a hash of a request to place an order. It does not depend on prices, which may change meanwhile."""
     requested = [[line.product_id, line.quantity] for line in lines]
     return sha256(orjson.dumps([customer, region, requested])).hexdigest()
 
 
 def new_idempotency_key(
-    key: str, order: OrderId, request: str, now: datetime, replaced: IdempotencyKey | None
+    key: str, order_id: OrderId, fingerprint: str, now: datetime, expired: IdempotencyKey | None
 ) -> IdempotencyKey:
+    """Returns a new key, which replaces the expired one if there is one."""
     return IdempotencyKey(
         key=key,
-        order_id=order,
-        fingerprint=request,
+        order_id=order_id,
+        fingerprint=fingerprint,
         ttl=int((now + RETENTION).timestamp()),
         created_at=now,
         updated_at=now,
-        version=replaced.version + 1 if replaced else 1,
+        version=expired.version + 1 if expired else 1,
     )

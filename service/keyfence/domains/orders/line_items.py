@@ -1,4 +1,4 @@
-"""`RequestedLine` and `LineItem`: what a caller orders, and what the order stores of it; prices and totals."""
+"""`RequestedLine`: a line of a request to place an order. `LineItem`: a stored line with its price. `order_total`."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,10 @@ from keyfence.errors import BadInput
 ProductId = NewType("ProductId", str)
 
 MAX_LINES = 90
+"""All lines of an order, its event, its row and other items must fit into one transaction of 100 writes."""
 MAX_QUANTITY = 10_000
 _DIGITS = 76
+"""Two numbers of 38 digits, the most that DynamoDB stores, can be multiplied without rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class RequestedLine:
 
 
 class PricedProduct(Protocol):
-    """The part of a product that orders need."""
+    """The fields of a product that orders need."""
 
     @property
     def sku(self) -> str: ...
@@ -41,7 +43,7 @@ FindProducts = Callable[[Sequence[ProductId]], Awaitable[Sequence[PricedProduct 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineItem:
-    """A line of an order, with the price that the product had when the order was placed."""
+    """A line of an order. `unit_price` is the price that the product had when the order was placed."""
 
     order_id: OrderId
     position: int
@@ -64,23 +66,23 @@ def checked_lines(lines: Sequence[RequestedLine]) -> tuple[RequestedLine, ...]:
     return tuple(lines)
 
 
-def checked_prices(found: Sequence[PricedProduct | None]) -> list[PricedProduct]:
-    """Returns the products. Raises BadInput if one does not exist, or if they have different currencies."""
-    for position, product in enumerate(found, start=1):
+def checked_products(products_or_none: Sequence[PricedProduct | None]) -> list[PricedProduct]:
+    """Returns the products. Raises BadInput if a product does not exist, or if they have different currencies."""
+    for position, product in enumerate(products_or_none, start=1):
         if product is None:
             raise BadInput("no such product", field="productId", position=position)
-    products = [product for product in found if product]
+    products = [product for product in products_or_none if product]
     if len(currencies := sorted({product.currency for product in products})) > 1:
         raise BadInput(f"the items have more than one currency: {', '.join(currencies)}", field="items")
     return products
 
 
-def make_line_items(
-    order: OrderId, lines: Sequence[RequestedLine], priced: Sequence[PricedProduct], now: datetime
+def new_line_items(
+    order_id: OrderId, lines: Sequence[RequestedLine], products: Sequence[PricedProduct], now: datetime
 ) -> list[LineItem]:
     return [
         LineItem(
-            order_id=order,
+            order_id=order_id,
             position=position,
             product_id=line.product_id,
             sku=product.sku,
@@ -89,12 +91,12 @@ def make_line_items(
             created_at=now,
             updated_at=now,
         )
-        for position, (line, product) in enumerate(zip(lines, priced, strict=True), start=1)
+        for position, (line, product) in enumerate(zip(lines, products, strict=True), start=1)
     ]
 
 
 def order_total(items: Sequence[LineItem], currency: str) -> OrderTotal:
-    """Adds up the items without rounding: the precision is enough for the largest order that can be stored."""
+    """Adds up the items without rounding."""
     with localcontext(prec=_DIGITS):
         total = sum((item.unit_price * item.quantity for item in items), Decimal(0))
     return OrderTotal(total=total, currency=currency, item_count=len(items))

@@ -18,7 +18,7 @@ REGION_LENGTH = 64
 REASON_LENGTH = 500
 NOTE_LENGTH = 1_000
 BIN_RETENTION = timedelta(days=30)
-"""How long a deleted order can be restored."""
+"""A deleted order can be restored for this long."""
 
 
 class OrderStatus(StrEnum):
@@ -40,11 +40,14 @@ TRANSITIONS: Mapping[OrderStatus, tuple[OrderStatus, ...]] = {
     OrderStatus.DELIVERED: (),
     OrderStatus.CANCELLED: (),
 }
+"""The statuses that can follow each status."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderTotal:
-    """The sum of an order's items, which never changes. It is one attribute, because an index projects at most 20."""
+    """The sum of an order's items, which never changes.
+
+    It is stored as one attribute, because DynamoDB lets an index project at most 20 named attributes."""
 
     total: Decimal
     currency: str
@@ -68,7 +71,7 @@ class OrderRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order(OrderRow):
-    """An order. Fields that `OrderRow` does not have are None if the order was read from an index.
+    """An order. The fields of this class are None if the order was read from an index.
 
     `restore_lock` is set while the order is being restored from the recycle bin."""
 
@@ -82,7 +85,7 @@ class Order(OrderRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomerRef:
-    """The part of a customer's item that orders need: that the customer exists."""
+    """The part of a customer's item that orders need to check that the customer exists."""
 
     id: CustomerId
     created_at: datetime
@@ -91,7 +94,7 @@ class CustomerRef:
 
 
 def order_row(order: Order) -> OrderRow:
-    return OrderRow(**{one.name: getattr(order, one.name) for one in fields(OrderRow)})
+    return OrderRow(**{field.name: getattr(order, field.name) for field in fields(OrderRow)})
 
 
 def is_open(order: OrderRow) -> bool:
@@ -102,20 +105,22 @@ def is_alive(order: Order) -> bool:
     return order.deleted_at is None
 
 
-def with_status(order: Order, to: OrderStatus, now: datetime) -> Order:
-    if to not in TRANSITIONS[order.status]:
+def with_status(order: Order, status: OrderStatus, now: datetime) -> Order:
+    """Returns the order in its new status. Raises Conflict if the status cannot follow the current one."""
+    if status not in TRANSITIONS[order.status]:
         allowed = ", ".join(TRANSITIONS[order.status]) or "no other status"
-        message = f"an order that is {order.status} cannot become {to}; allowed: {allowed}"
+        message = f"an order that is {order.status} cannot become {status}; allowed: {allowed}"
         raise Conflict(message, status=order.status, allowed=list(TRANSITIONS[order.status]))
-    return with_changes(order, now, status=to)
+    return with_changes(order, now, status=status)
 
 
 def with_changes(order: Order, now: datetime, **changes: Any) -> Order:
+    """Returns the next version of the order."""
     return replace(order, **{"updated_at": now, "version": order.version + 1, **changes})
 
 
 def as_deleted(order: Order, now: datetime) -> Order:
-    """Returns the order as it is in the recycle bin. `updated_at` stays, since no other field changes."""
+    """Returns the order as it is in the recycle bin. `updated_at` stays the same, because the order itself does."""
     return replace(order, deleted_at=now, ttl=int((now + BIN_RETENTION).timestamp()), version=order.version + 1)
 
 
@@ -145,13 +150,13 @@ EventId = NewType("EventId", str)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderEvent:
-    """The change that made an order's version equal `revision`. An event never changes, except for its `ttl`."""
+    """A change of an order, after which the order has the version `revision`. Only the `ttl` of an event can change."""
 
     id: EventId
     order_id: OrderId
     revision: int
     kind: str
-    by: str
+    actor: str
     created_at: datetime
     updated_at: datetime
     version: int = 1
@@ -162,8 +167,9 @@ class OrderEvent:
 
 
 def new_order_event(
-    before: Order | None, after: Order, kind: str, *, by: str, at: datetime, note: str | None
+    before: Order | None, after: Order, kind: str, *, actor: str, now: datetime, note: str | None
 ) -> OrderEvent:
+    """Returns the event of a change. `from_status` and `to_status` are None if the status stays the same."""
     old_status = before.status if before else None
     is_transition = old_status != after.status
     return OrderEvent(
@@ -171,9 +177,9 @@ def new_order_event(
         order_id=after.id,
         revision=after.version,
         kind=kind,
-        by=by,
-        created_at=at,
-        updated_at=at,
+        actor=actor,
+        created_at=now,
+        updated_at=now,
         from_status=old_status if is_transition else None,
         to_status=after.status if is_transition else None,
         note=note,

@@ -23,7 +23,7 @@ from keyfence.domains.products import model as products_model
 from keyfence.domains.products.graphql import product_repository
 from keyfence.domains.products.repository import checked_product_id
 from keyfence.domains.sales.graphql import sales_repository
-from keyfence.domains.sales.monthly_sales import SOLD_STATUSES, sales_deltas
+from keyfence.domains.sales.monthly_sales import SOLD_STATUSES, sales_changes
 from keyfence.graphql.context import Context, Info
 from keyfence.graphql.mutation_checks import mutation
 from keyfence.store.writes import Write
@@ -120,8 +120,10 @@ class OrderMutations:
 
 
 async def _sales_writes(context: Context, before: model.Order, after: model.Order) -> Sequence[Write[Any]]:
-    """Returns the writes that add or subtract the order's items to the monthly sales, if the change affects them."""
+    """Returns the writes that add the order's items to the monthly sales, or subtract them.
+
+    Returns no writes if the order counts as sold both before and after the change, or neither."""
     if (before.status in SOLD_STATUSES) == (after.status in SOLD_STATUSES):
         return ()
     (items,) = await context.get(order_details).items_of([before])
-    return await context.get(sales_repository).writes(sales_deltas(before, after, items))
+    return await context.get(sales_repository).writes(sales_changes(before, after, items))

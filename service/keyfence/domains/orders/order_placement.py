@@ -16,9 +16,9 @@ from keyfence.domains.orders.access_patterns import (
 from keyfence.domains.orders.idempotency_key import (
     IdempotencyKey,
     checked_key,
-    fingerprint,
     is_expired,
     new_idempotency_key,
+    request_fingerprint,
 )
 from keyfence.domains.orders.line_items import (
     FindProducts,
@@ -26,8 +26,8 @@ from keyfence.domains.orders.line_items import (
     PricedProduct,
     RequestedLine,
     checked_lines,
-    checked_prices,
-    make_line_items,
+    checked_products,
+    new_line_items,
     order_total,
 )
 from keyfence.domains.orders.model import (
@@ -65,12 +65,12 @@ class OrderRequest:
 
     @property
     def fingerprint(self) -> str:
-        return fingerprint(self.customer_id, self.region, self.lines)
+        return request_fingerprint(self.customer_id, self.region, self.lines)
 
 
 @dataclass(frozen=True, slots=True)
 class OrderPlacement:
-    """Places orders at the current prices of the products."""
+    """Places orders at the current prices of the products. `actor` is recorded in the event of each order."""
 
     table: Table
     actor: str
@@ -80,58 +80,61 @@ class OrderPlacement:
     async def place(
         self, *, customer_id: CustomerId, region: str, lines: Sequence[RequestedLine], key: str | None = None
     ) -> Order:
-        """Returns the existing order if an equal request with the same key placed one before.
+        """Places an order. Returns the existing order if an equal request with the same key has placed one before.
 
         Raises Conflict if that order was deleted, or if the request with the same key was different."""
         request = OrderRequest(customer_id, checked_region(region), checked_lines(lines), checked_key(key))
         return await retry_if_stale(lambda: self._place(request))
 
     async def _place(self, request: OrderRequest) -> Order:
-        known = await self.table.find(order_by_idempotency_key, key=request.key) if request.key else None
-        if known and not is_expired(known, self.now()):
-            return await self._existing_order(known, request)
-        priced = checked_prices(await self.find_products([line.product_id for line in request.lines]))
-        order, lines = self._new_order(request, priced)
-        event = new_order_event(None, order, "placed", by=self.actor, at=order.created_at, note=None)
+        stored_key = await self.table.find(order_by_idempotency_key, key=request.key) if request.key else None
+        if stored_key and not is_expired(stored_key, self.now()):
+            return await self._get_existing_order(stored_key, request)
+        products = checked_products(await self.find_products([line.product_id for line in request.lines]))
+        order, items = self._new_order(request, products)
+        event = new_order_event(None, order, "placed", actor=self.actor, now=order.created_at, note=None)
         await self.table.write(
-            *self._key_writes(request, order, known),
+            *self._key_writes(request, order, stored_key),
             check(customer_refs, {"id": order.customer_id}, when=present(), on_failure=CUSTOMER_NOT_FOUND),
             *insert_writes(order, event),
-            *(put(order_items, line, when=absent()) for line in lines),
+            *(put(order_items, item, when=absent()) for item in items),
             note=created_note("placed", order),
         )
         return order
 
-    async def _existing_order(self, known: IdempotencyKey, request: OrderRequest) -> Order:
-        if known.fingerprint != request.fingerprint:
+    async def _get_existing_order(self, stored_key: IdempotencyKey, request: OrderRequest) -> Order:
+        if stored_key.fingerprint != request.fingerprint:
             raise KEY_REUSED()
-        if (order := await self.table.find(order_by_id, id=known.order_id)) is None:
+        if (order := await self.table.find(order_by_id, id=stored_key.order_id)) is None:
             raise ORDER_NOT_FOUND()
         if not is_alive(order):
             raise ORDER_IN_BIN(orderId=order.id)
         return order
 
-    def _new_order(self, request: OrderRequest, priced: Sequence[PricedProduct]) -> tuple[Order, list[LineItem]]:
+    def _new_order(self, request: OrderRequest, products: Sequence[PricedProduct]) -> tuple[Order, list[LineItem]]:
         now, id = self.now(), OrderId(new_id("ord"))
-        lines = make_line_items(id, request.lines, priced, now)
+        items = new_line_items(id, request.lines, products, now)
         order = Order(
             id=id,
             customer_id=request.customer_id,
             status=OrderStatus.PENDING,
             region=request.region,
-            totals=order_total(lines, priced[0].currency),
+            totals=order_total(items, products[0].currency),
             created_at=now,
             updated_at=now,
         )
-        return order, lines
+        return order, items
 
-    def _key_writes(self, request: OrderRequest, order: Order, known: IdempotencyKey | None) -> list[Write[Any]]:
-        """Comes first in the transaction. So the second of two concurrent requests with one key fails with StaleWrite,
-        is tried again and finds the order of the first."""
+    def _key_writes(self, request: OrderRequest, order: Order, expired_key: IdempotencyKey | None) -> list[Write[Any]]:
+        """Returns the write that stores the idempotency key, or no write if the request has no key.
+
+        This write must be the first of the transaction. Then the second of two concurrent requests with the same key
+        fails with StaleWrite and is retried, and the retry finds the order of the first request."""
         if request.key is None:
             return []
-        new_key = new_idempotency_key(request.key, order.id, request.fingerprint, order.created_at, known)
-        return [put(idempotency_keys, new_key, when=equals("version", known.version) if known else absent())]
+        new_key = new_idempotency_key(request.key, order.id, request.fingerprint, order.created_at, expired_key)
+        condition = equals("version", expired_key.version) if expired_key else absent()
+        return [put(idempotency_keys, new_key, when=condition)]
 
 
 def created_note(verb: str, order: Order) -> ActivityNote:

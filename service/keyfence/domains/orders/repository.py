@@ -1,4 +1,4 @@
-"""`OrderRepository`: reads and changes the orders of one tenant. `OrderDetails`: their items and events, in batches."""
+"""`OrderRepository`: reads and changes the orders of one tenant. `OrderDetails`: reads items and events of orders."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -60,14 +60,14 @@ def insert_writes(order: Order, event: OrderEvent) -> list[Write[Any]]:
 
 
 def update_writes(before: Order, after: Order, event: OrderEvent, when: Condition | None = None) -> list[Write[Any]]:
-    """Returns the writes of a change, on condition of the status and version that were read. Only orders that are not
-    deleted have a row."""
+    """Returns the writes of a change. They require that the order still has the status and the version of `before`."""
     is_unchanged = equals("status", before.status)
     order_update = update_model(orders, before, after, when=is_unchanged & when if when else is_unchanged)
     return [order_update, *_row_writes(before, after), _event_write(event)]
 
 
 def _row_writes(before: Order, after: Order) -> list[Write[Any]]:
+    """Returns the change of the order's row. A deleted order has no row."""
     if is_alive(before) and is_alive(after):
         return [update_model(order_rows, order_row(before), order_row(after))]
     if is_alive(before):
@@ -98,7 +98,7 @@ async def no_extra_writes(_before: Order, _after: Order) -> Sequence[Write[Any]]
 
 @dataclass(frozen=True, slots=True)
 class OrderRepository:
-    """The orders of the tenant that the table belongs to. Changes are recorded as those of `actor`."""
+    """The orders of the tenant that the table belongs to. `actor` is recorded in the events of its changes."""
 
     table: Table
     actor: str
@@ -118,7 +118,7 @@ class OrderRepository:
         return (order, list(page.items[::-1])) if order and is_alive(order) else None
 
     async def get_including_deleted(self, id: OrderId) -> Order:
-        """Returns an order that may be in the recycle bin. Raises NotFound if it is expired or does not exist."""
+        """Returns an order that may be in the recycle bin. Raises NotFound if it has expired or does not exist."""
         order = await self.table.find(order_by_id, id=id)
         if order is None or is_purged(order, self.now()):
             raise ORDER_NOT_FOUND()
@@ -138,38 +138,43 @@ class OrderRepository:
             orders_of_customer_in_status, first=first, after=after, customer_id=customer, status=status
         )
 
-    async def still_open(self, *, first: int, after: str | None) -> Page[OrderRow]:
+    async def open_orders(self, *, first: int, after: str | None) -> Page[OrderRow]:
         return await self.table.page(open_orders, first=first, after=after)
 
     async def of_region(
         self, region: str, *, since: date | None = None, until: date | None = None, first: int, after: str | None
     ) -> Page[OrderRow]:
         """Returns the orders that were placed from one day to another, both included, in UTC."""
-        span = ValueRange(
+        period = ValueRange(
             low=since and datetime.combine(since, time.min, UTC), high=until and datetime.combine(until, time.max, UTC)
         )
         return await self.table.page(
-            orders_of_region, first=first, after=after, between=span, region=checked_region(region)
+            orders_of_region, first=first, after=after, between=period, region=checked_region(region)
         )
 
     async def transition(
         self,
         id: OrderId,
-        to: OrderStatus,
+        status: OrderStatus,
         *,
         expected_version: int | None = None,
         note: str | None = None,
         extra_writes: ExtraWrites = no_extra_writes,
     ) -> Order:
-        checked = checked_note(note)
-        return await retry_if_stale(lambda: self._transition(id, to, expected_version, checked, extra_writes))
+        valid_note = checked_note(note)
+        return await retry_if_stale(lambda: self._transition(id, status, expected_version, valid_note, extra_writes))
 
     async def _transition(
-        self, id: OrderId, to: OrderStatus, expected: int | None, note: str | None, extra_writes: ExtraWrites
+        self,
+        id: OrderId,
+        status: OrderStatus,
+        expected_version: int | None,
+        note: str | None,
+        extra_writes: ExtraWrites,
     ) -> Order:
         before = await self.get(id)
-        require_version(before, expected, "order")
-        after = with_status(before, to, self.now())
+        require_version(before, expected_version, "order")
+        after = with_status(before, status, self.now())
         return await self.save(before, after, "transitioned", note=note, extra_writes=await extra_writes(before, after))
 
     async def save(
@@ -182,8 +187,9 @@ class OrderRepository:
         when: Condition | None = None,
         extra_writes: Sequence[Write[Any]] = (),
     ) -> Order:
-        """Writes a change with its event and activity note. Raises StaleWrite if the order was changed meanwhile."""
-        event = new_order_event(before, after, kind, by=self.actor, at=self.now(), note=note)
+        """Writes a change with its event and its activity note. Raises StaleWrite if another request has changed the
+        order since `before` was read."""
+        event = new_order_event(before, after, kind, actor=self.actor, now=self.now(), note=note)
         activity = ActivityNote(f"order.{kind}", after.id, changed_fields(before, after, *LOGGED_FIELDS))
         await self.table.write(*update_writes(before, after, event, when), *extra_writes, note=activity)
         return after
@@ -191,19 +197,21 @@ class OrderRepository:
 
 @dataclass(frozen=True, slots=True)
 class OrderDetails:
-    """Items and events of orders. Their keys follow from the number of items and from the version of an order."""
+    """Reads items and events of orders.
+
+    Their keys are computed without a Query: an order has one item for each position, and one event for each version."""
 
     table: Table
 
     async def items_of(self, orders: Sequence[OrderRow]) -> list[list[LineItem]]:
-        """Returns the items of each order, by position. Reads all of them in one batch."""
+        """Returns the items of each order, sorted by position. Reads all of them in one batch."""
         keys = [
             {"order_id": order.id, "position": position}
             for order in orders
             for position in range(1, order.totals.item_count + 1)
         ]
-        found = iter(await self.table.find_many(item_by_position, keys))
-        return [[item for _ in range(order.totals.item_count) if (item := next(found))] for order in orders]
+        remaining = iter(await self.table.find_many(item_by_position, keys))
+        return [[item for _ in range(order.totals.item_count) if (item := next(remaining))] for order in orders]
 
     async def histories_of(self, orders: Sequence[OrderRow]) -> list[list[OrderEvent]]:
         """Returns the events of each order, oldest first. Reads one order by a Query, several in one batch."""
@@ -212,8 +220,8 @@ class OrderDetails:
         keys = [
             {"order_id": order.id, "revision": revision} for order in orders for revision in range(1, order.version + 1)
         ]
-        found = iter(await self.table.find_many(event_by_revision, keys))
-        return [[event for _ in range(order.version) if (event := next(found))] for order in orders]
+        remaining = iter(await self.table.find_many(event_by_revision, keys))
+        return [[event for _ in range(order.version) if (event := next(remaining))] for order in orders]
 
     async def history(self, id: OrderId) -> list[OrderEvent]:
         return [event async for event in self.table.iterate_shards(events_of_order, order_id=id)]

@@ -1,4 +1,4 @@
-"""`ReviewQueue`: orders that are flagged for review, oldest first, until they are claimed."""
+"""`ReviewQueue`: the orders that are flagged for review. Claiming an order removes it from the queue."""
 
 import asyncio
 import random
@@ -14,6 +14,7 @@ from keyfence.store.pagination import Page
 from keyfence.store.writes import STALE_WRITE_RETRIES, StaleWrite, retry_if_stale
 
 CLAIM_CANDIDATES = 25
+"""How many of the oldest orders a claim reads from the queue at a time."""
 ALREADY_FLAGGED = partial(Conflict, "the order is flagged already")
 
 
@@ -23,12 +24,12 @@ class ReviewQueue:
 
     orders: OrderRepository
 
-    async def queue(self, *, first: int, after: str | None) -> Page[Order]:
+    async def oldest(self, *, first: int, after: str | None) -> Page[Order]:
         return await self.orders.table.page(review_queue, first=first, after=after)
 
     async def flag(self, id: OrderId, reason: str) -> Order:
-        checked = checked_reason(reason)
-        return await retry_if_stale(lambda: self._flag(id, checked))
+        valid_reason = checked_reason(reason)
+        return await retry_if_stale(lambda: self._flag(id, valid_reason))
 
     async def _flag(self, id: OrderId, reason: str) -> Order:
         before, now = await self.orders.get(id), self.orders.now()
@@ -38,23 +39,23 @@ class ReviewQueue:
         return await self.orders.save(before, after, "flagged", note=reason)
 
     async def claim(self) -> Order | None:
-        """Claims the oldest order that is still flagged, or returns None.
+        """Claims the oldest order that is still flagged. Returns None if the queue is empty.
 
         The queue is an index, which may still list claimed orders, so each order is read from the table first."""
         after: str | None = None
         while True:
-            page = await self.queue(first=CLAIM_CANDIDATES, after=after)
-            if claimed := await self._claim_one([order.id for order in page.items]):
+            page = await self.oldest(first=CLAIM_CANDIDATES, after=after)
+            if claimed := await self._claim_any([order.id for order in page.items]):
                 return claimed
             if not page.has_next:
                 return None
             after = page.edges[-1].cursor()
 
-    async def _claim_one(self, candidates: list[OrderId]) -> Order | None:
-        """Claims the first candidate that can be claimed. Removes claimed ones from `candidates`.
+    async def _claim_any(self, candidates: list[OrderId]) -> Order | None:
+        """Claims the first candidate that is still flagged. Removes the others from `candidates`.
 
-        If another writer changed an order at the same time, it is read again, since it may still be flagged. After a
-        second failure the candidates are shuffled, so that concurrent callers try different orders."""
+        If another request changed an order at the same time, the order is read again, because it may still be flagged.
+        From the second failure on, the candidates are shuffled, so that concurrent callers try different orders."""
         failures = count()
         while candidates:
             try:

@@ -14,7 +14,7 @@ from keyfence.bulk.json_fields import (
     parse_texts,
     parse_timestamp,
 )
-from keyfence.bulk.json_lines import Line, new_line, without_nulls
+from keyfence.bulk.json_lines import Line, new_line
 from keyfence.bulk.record_kind import IMPORTER, RecordKind, RecordWriter, load_in_batches, put_new
 from keyfence.domains.categories.access_patterns import category_tree
 from keyfence.domains.products.access_patterns import (
@@ -59,7 +59,8 @@ def from_fields(fields: Fields) -> ProductRecord:
     fields.allow_only(
         "type", "id", "sku", "name", "price", "currency", "category", "createdAt", "updatedAt", "version", "revisions"
     )  # fmt: skip
-    created_at, revisions = fields.required("createdAt", parse_timestamp), fields.objects("revisions")
+    created_at, revision_fields = fields.required("createdAt", parse_timestamp), fields.objects("revisions")
+    revision_count = max(1, len(revision_fields))
     product = Product(
         id=fields.required("id", lambda value: checked_product_id(parse_text(value))),
         sku=fields.required("sku", lambda value: checked_sku(parse_text(value))),
@@ -69,11 +70,11 @@ def from_fields(fields: Fields) -> ProductRecord:
         category=fields.required("category", lambda value: checked_path(parse_texts(value), "category")),
         created_at=created_at,
         updated_at=fields.optional("updatedAt", parse_timestamp, created_at),
-        revision=max(1, len(revisions)),
-        version=fields.optional("version", parse_positive_integer, max(1, len(revisions))),
+        revision=revision_count,
+        version=fields.optional("version", parse_positive_integer, revision_count),
     )
-    parsed = tuple(_revision(one, product.id, number) for number, one in enumerate(revisions, start=1))
-    record = ProductRecord(product, parsed or (revision_of(product, IMPORTER),))
+    revisions = tuple(_revision(one, product.id, number) for number, one in enumerate(revision_fields, start=1))
+    record = ProductRecord(product, revisions or (revision_of(product, IMPORTER),))
     _check_revisions(fields, record)
     return record
 
@@ -86,7 +87,7 @@ def _revision(fields: Fields, id: ProductId, number: int) -> ProductRevision:
         revision=number,
         name=fields.required("name", lambda value: checked_name(parse_text(value))),
         price=fields.required("price", lambda value: checked_price(parse_amount(value))),
-        by=fields.required("by", parse_actor),
+        actor=fields.required("by", parse_actor),
         created_at=created_at,
         updated_at=created_at,
     )
@@ -95,7 +96,7 @@ def _revision(fields: Fields, id: ProductId, number: int) -> ProductRevision:
 def _check_revisions(fields: Fields, record: ProductRecord) -> None:
     product, last = record.product, record.revisions[-1]
     if (product.name, product.price) != (last.name, last.price):
-        raise fields.error("revisions", "must end with the product's own name and price")
+        raise fields.error("revisions", "must end with a revision that has the name and the price of the product")
     if product.revision > min(product.version, MAX_REVISIONS):
         raise fields.error("revisions", f"must not be more than {MAX_REVISIONS}, nor more than the product's version")
 
@@ -114,32 +115,37 @@ def to_line(record: ProductRecord) -> Line:
         updatedAt=timestamp_text(product.updated_at),
         version=product.version,
         revisions=[
-            without_nulls(name=one.name, price=amount_text(one.price), by=one.by, at=timestamp_text(one.created_at))
-            for one in record.revisions
+            {
+                "name": revision.name,
+                "price": amount_text(revision.price),
+                "by": revision.actor,
+                "at": timestamp_text(revision.created_at),
+            }
+            for revision in record.revisions
         ],
     )
 
 
 async def load(table: Table, ids: Sequence[ProductId]) -> list[ProductRecord | None]:
-    found = await ProductRepository(table, IMPORTER).find_many(ids)
-    return list(await asyncio.gather(*(_with_revisions(table, product) for product in found)))
+    products_or_none = await ProductRepository(table, IMPORTER).find_many(ids)
+    return list(await asyncio.gather(*(_with_revisions(table, product) for product in products_or_none)))
 
 
 async def _with_revisions(table: Table, product: Product | None) -> ProductRecord | None:
-    """Returns the product as it was read, without revisions that were made since."""
+    """Adds the revisions up to the one that was read, without newer ones that other requests may have made since."""
     if product is None:
         return None
-    until_read = ValueRange(low=1, high=product.revision)
-    revisions = table.iterate(revisions_of_product, between=until_read, product_id=product.id)
+    up_to_read = ValueRange(low=1, high=product.revision)
+    revisions = table.iterate(revisions_of_product, between=up_to_read, product_id=product.id)
     newest_first = [revision async for revision in revisions]
     return ProductRecord(product, tuple(newest_first[::-1]))
 
 
 def load_all(table: Table) -> AsyncIterator[ProductRecord]:
-    return load_in_batches(_ids(table), partial(load, table))
+    return load_in_batches(_product_ids(table), partial(load, table))
 
 
-async def _ids(table: Table) -> AsyncIterator[ProductId]:
+async def _product_ids(table: Table) -> AsyncIterator[ProductId]:
     async for category in table.iterate(category_tree):
         async for product in table.iterate(products_in_category, category=category.path):
             yield product.id
@@ -152,10 +158,10 @@ async def write(writer: RecordWriter, record: ProductRecord) -> None:
         put(sku_claims, sku_claim(product), when=absent(), on_failure=SKU_TAKEN),
         *CategoryProducts.count_writes(None, product.category),
     ]
-    revisions = [put_new(product_revisions, one) for one in record.revisions]
-    fitting = await writer.write_overflow(revisions, len(writes))
-    async with CategoryProducts(writer.table).explaining_errors(product.category):
-        await writer.write(*writes, *fitting, note=created_note("imported", product))
+    revision_writes = [put_new(product_revisions, revision) for revision in record.revisions]
+    fitting_writes = await writer.write_overflow(revision_writes, len(writes))
+    async with CategoryProducts(writer.table).explain_failure(product.category):
+        await writer.write(*writes, *fitting_writes, note=created_note("imported", product))
 
 
 RECORD_KIND = RecordKind(

@@ -1,4 +1,4 @@
-"""`CategoryProducts`: the number of products in each category, and moving products to another category."""
+"""`CategoryProducts`: counts the products of each category, and moves products to another category."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -23,11 +23,13 @@ from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
 from keyfence.store.writes import StaleWrite, Write, update_attributes, update_model
 
 MOVE_BATCH = (MAX_SPLIT_TRANSACTION_WRITES - 3) // 2
+"""Products that one transaction moves: two writes each, beside the guard and the counts of two categories."""
 MAX_ROUNDS = 50
+"""How often the index is read again until it lists no more products."""
 
 
 class _CategoryUnavailable(Conflict):
-    """Raised when a product cannot be added to a category: it does not exist, or it is being moved."""
+    """Raised if a product cannot be added to a category, because the category does not exist or is being moved."""
 
     def __init__(self) -> None:
         super().__init__("no product can be added to the category now")
@@ -35,42 +37,43 @@ class _CategoryUnavailable(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class CategoryProducts:
-    """The products of each category of one tenant."""
+    """The products in the categories of the tenant that the table belongs to."""
 
     table: Table
 
     @staticmethod
     def count_writes(before: KeyPath | None, after: KeyPath) -> Iterator[Write[Any]]:
-        """Yields the writes that count a product in category `after` and no longer in `before`.
+        """Yields the writes that subtract one product from the count of `before`, and add one to the count of `after`.
 
-        A product can be taken out of a category that is being moved, but not added to it."""
+        A product can leave a category that is being moved, but cannot be added to it."""
         if before == after:
             return
         if before is not None:
             yield _add_to_count(before, -1)
-        one_more = UpdateExpression(adds={("productCount",): 1})
+        add_one = UpdateExpression(adds={("productCount",): 1})
         yield update_attributes(
-            category_refs, {"path": after}, one_more, when=absent("moving"), on_failure=_CategoryUnavailable
+            category_refs, {"path": after}, add_one, when=absent("moveState"), on_failure=_CategoryUnavailable
         )
 
     @asynccontextmanager
-    async def explaining_errors(self, path: KeyPath) -> AsyncIterator[None]:
-        """Wraps a write that adds a product to this category. If it fails, raises an error that says why."""
+    async def explain_failure(self, path: KeyPath) -> AsyncIterator[None]:
+        """Surrounds a write that adds a product to a category. If the category refuses it, raises an error that says
+        why: the category does not exist, or is being moved."""
         try:
             yield
         except _CategoryUnavailable:
-            raise await self._reason(path) from None
+            raise await self._failure_reason(path) from None
 
-    async def _reason(self, path: KeyPath) -> KeyfenceError:
+    async def _failure_reason(self, path: KeyPath) -> KeyfenceError:
         category = await self.table.find(category_ref_by_path, path=path)
         if category is None:
             return BadInput("the category does not exist; create it first", field="category")
-        if category.moving:
+        if category.move_state:
             return Conflict("the category is being moved; retry when the move has finished", field="category")
         return StaleWrite()
 
     async def move_products(self, source: KeyPath, target: KeyPath, guard: Write[Any]) -> None:
-        """Moves all products of one category to another. Each transaction contains `guard`, a condition that must hold.
+        """Moves all products of one category to another. Every transaction contains the condition check `guard`.
 
         Repeats until the product count is 0, because the index that lists the products is eventually consistent."""
         for attempt in range(MAX_ROUNDS):
@@ -79,19 +82,19 @@ class CategoryProducts:
                 return
             ids = [product.id async for product in self.table.iterate_shards(products_in_category, category=source)]
             batches = [ids[start : start + MOVE_BATCH] for start in range(0, len(ids), MOVE_BATCH)]
-            moved = [await self._move_batch(batch, source, target, guard) for batch in batches]
-            await asyncio.sleep(0 if any(moved) else 0.02 * attempt)
+            has_moved = [await self._move_batch(batch, source, target, guard) for batch in batches]
+            await asyncio.sleep(0 if any(has_moved) else 0.02 * attempt)
         raise Throttled(
             "the products of the category are still being moved; repeat the request to continue", retryAfterMs=1000
         )
 
     async def _move_batch(self, ids: Sequence[str], source: KeyPath, target: KeyPath, guard: Write[Any]) -> bool:
-        """Reads the products from the table, because the index may be out of date. Returns whether any was moved."""
+        """Returns whether any product was moved. Reads the products from the table, because the index may be stale."""
         found = await self.table.find_many(product_by_id, [{"id": id} for id in ids])
         in_source = [product for product in found if product and product.category == source]
         if not in_source:
             return False
-        writes = [write for product in in_source for write in _category_update(product, target)]
+        writes = [write for product in in_source for write in _category_change(product, target)]
         counts = (_add_to_count(source, -len(in_source)), _add_to_count(target, len(in_source)))
         with suppress(StaleWrite):
             await self.table.write(guard, *writes, *counts)
@@ -103,7 +106,7 @@ def _add_to_count(path: KeyPath, number: int) -> Write[Any]:
     return update_attributes(category_refs, {"path": path}, UpdateExpression(adds={("productCount",): number}))
 
 
-def _category_update(before: Product, target: KeyPath) -> tuple[Write[Any], Write[Any]]:
-    """Returns the writes that put a product into another category. This makes no new revision."""
+def _category_change(before: Product, target: KeyPath) -> tuple[Write[Any], Write[Any]]:
+    """Returns the writes that put a product into another category, without a new revision."""
     after = replace(before, category=target, updated_at=timestamps.utc_now(), version=before.version + 1)
     return update_model(products, before, after), update_model(sku_claims, sku_claim(before), sku_claim(after))

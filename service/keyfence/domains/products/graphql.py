@@ -40,7 +40,7 @@ async def load_product(context: Context, id: str) -> Node | None:
 
 @strawberry.type(description="A product as it was from one time until its next revision.")
 class ProductRevision:
-    """A revision of a product, which never changes."""
+    """A revision of a product. Revisions never change."""
 
     revision: int
     name: str
@@ -55,13 +55,13 @@ class ProductRevision:
             name=revision.name,
             price=revision.price,
             at=revision.created_at,
-            by=revision.by,
+            by=revision.actor,
         )
 
 
 @strawberry.type(description="A product that can be ordered.")
 class Product(Node):
-    """A product with its revisions."""
+    """A product in its latest revision."""
 
     sku: str
     name: str
@@ -150,7 +150,7 @@ class ProductQueries:
         after: str | None = None,
     ) -> Connection[Product]:
         page = await info.context.get(product_repository).in_category(
-            path, lowest=min_price, highest=max_price, first=page_size(first), after=after
+            path, min_price=min_price, max_price=max_price, first=page_size(first), after=after
         )
         return connection(page, Product.of)
 

@@ -15,7 +15,9 @@ ProductId = NewType("ProductId", str)
 SKU_LENGTH = 100
 NAME_LENGTH = 200
 MAX_PRICE = Decimal("9999999.99")
+"""The sort key of a category has ten characters for the price."""
 MAX_REVISIONS = 9_999
+"""The sort key of a revision has four digits."""
 
 _CENT = Decimal("0.01")
 _CURRENCY = re.compile(r"[A-Z]{3}")
@@ -39,18 +41,18 @@ class Product:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkuClaim(Product):
-    """A copy of a product with the SKU in its key. It exists once, so no two products of a tenant share a SKU."""
+    """A copy of a product with the SKU in its key. A key exists once, so no two products of a tenant share a SKU."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductRevision:
-    """A product as it was from `created_at` until its next revision. `by` is who made the change."""
+    """A product as it was from `created_at` until its next revision. `actor` made the change."""
 
     product_id: ProductId
     revision: int
     name: str
     price: Decimal
-    by: str
+    actor: str
     created_at: datetime
     updated_at: datetime
     version: int = 1
@@ -58,27 +60,30 @@ class ProductRevision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryRef:
-    """The part of a category's item that products need: the number of products in it, and whether it is being moved."""
+    """The part of a category's item that products need. `product_count` is the number of products in the category.
+
+    `move_state` is set while the category is being moved."""
 
     path: KeyPath
     created_at: datetime
     updated_at: datetime
     product_count: int = 0
-    moving: str | None = None
+    move_state: str | None = None
     version: int = 1
 
 
 def sku_claim(product: Product) -> SkuClaim:
-    return SkuClaim(**{one.name: getattr(product, one.name) for one in fields(product)})
+    return SkuClaim(**{field.name: getattr(product, field.name) for field in fields(product)})
 
 
-def revision_of(product: Product, by: str) -> ProductRevision:
+def revision_of(product: Product, actor: str) -> ProductRevision:
+    """Returns the revision that records the current state of the product. `actor` has changed it last."""
     return ProductRevision(
         product_id=product.id,
         revision=product.revision,
         name=product.name,
         price=product.price,
-        by=by,
+        actor=actor,
         created_at=product.updated_at,
         updated_at=product.updated_at,
     )
@@ -100,7 +105,7 @@ def checked_name(name: str) -> str:
 def checked_price(price: Decimal, field: str = "price") -> Decimal:
     if not price.is_finite() or not 0 <= price <= MAX_PRICE or price != price.quantize(_CENT):
         raise BadInput(f"{field} must be from 0 to {MAX_PRICE}, with at most two decimals", field=field)
-    return price.quantize(_CENT) + 0
+    return price.quantize(_CENT) + 0  # + 0 turns -0.00 into 0.00
 
 
 def checked_currency(currency: str) -> str:

@@ -41,7 +41,7 @@ from keyfence.store.writes import ActivityNote, changed_fields, put, require_ver
 
 PRODUCT_NOT_FOUND = partial(NotFound, "no such product")
 SKU_TAKEN = partial(Conflict, "another product has this sku", field="sku")
-_CHECKS: dict[str, Callable[[Any], Any]] = {
+_CHECKS_BY_FIELD: dict[str, Callable[[Any], Any]] = {
     "name": checked_name,
     "price": checked_price,
     "category": lambda names: checked_path(names, "category"),
@@ -50,17 +50,19 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
 
 def created_note(verb: str, product: Product) -> ActivityNote:
     """Returns the activity note for a new product."""
-    logged = ("sku", "name", "price", "currency", "category")
-    return ActivityNote(f"product.{verb}", product.id, {"after": {name: getattr(product, name) for name in logged}})
+    logged_fields = ("sku", "name", "price", "currency", "category")
+    return ActivityNote(
+        f"product.{verb}", product.id, {"after": {name: getattr(product, name) for name in logged_fields}}
+    )
 
 
-def checked_product_id(text: str, field: str = "id", **where: object) -> ProductId:
-    return ProductId(checked_id("prd", text, field, **where))
+def checked_product_id(text: str, field: str = "id", **error_details: object) -> ProductId:
+    return ProductId(checked_id("prd", text, field, **error_details))
 
 
 @dataclass(frozen=True, slots=True)
 class ProductRepository:
-    """The products of the tenant that the table belongs to. Revisions are recorded as those of `actor`."""
+    """The products of the tenant that the table belongs to. `actor` is recorded in the revisions that it makes."""
 
     table: Table
     actor: str
@@ -86,19 +88,21 @@ class ProductRepository:
         *,
         first: int,
         after: str | None,
-        lowest: Decimal | None = None,
-        highest: Decimal | None = None,
+        min_price: Decimal | None = None,
+        max_price: Decimal | None = None,
     ) -> Page[Product]:
         """Returns the products of one category, cheapest first. Both price bounds are included."""
-        low = None if lowest is None else checked_price(lowest, "minPrice")
-        high = None if highest is None else checked_price(highest, "maxPrice")
+        low = None if min_price is None else checked_price(min_price, "minPrice")
+        high = None if max_price is None else checked_price(max_price, "maxPrice")
         category = checked_path(path, "path")
         return await self.table.page(
             products_in_category, first=first, after=after, between=ValueRange(low=low, high=high), category=category
         )
 
     async def revisions(self, id: ProductId, *, first: int, after: str | None) -> Page[ProductRevision]:
-        """Returns the revisions, newest first, but not the product itself, whose sort key is that of revision 0."""
+        """Returns the revisions, newest first.
+
+        The range begins at 1, because the product itself is stored under the sort key of revision 0."""
         all_revisions = ValueRange(low=1, high=MAX_REVISIONS)
         return await self.table.page(
             revisions_of_product, first=first, after=after, between=all_revisions, product_id=id
@@ -120,7 +124,7 @@ class ProductRepository:
         return product
 
     async def _create(self, product: Product) -> None:
-        async with CategoryProducts(self.table).explaining_errors(product.category):
+        async with CategoryProducts(self.table).explain_failure(product.category):
             await self.table.write(
                 put(products, product, when=absent()),
                 put(sku_claims, sku_claim(product), when=absent(), on_failure=SKU_TAKEN),
@@ -132,17 +136,17 @@ class ProductRepository:
     async def revise(self, id: ProductId, *, expected_version: int | None = None, **changes: Any) -> Product:
         return await retry_if_stale(lambda: self._revise(id, expected_version, changes))
 
-    async def _revise(self, id: ProductId, expected: int | None, changes: dict[str, Any]) -> Product:
+    async def _revise(self, id: ProductId, expected_version: int | None, changes: dict[str, Any]) -> Product:
         before = await self.get(id)
-        require_version(before, expected, "product")
-        after = self._changed(before, changes)
+        require_version(before, expected_version, "product")
+        after = self._with_changes(before, changes)
         if after != before:
-            await self._write(before, after)
+            await self._write_revision(before, after)
         return after
 
-    async def _write(self, before: Product, after: Product) -> None:
+    async def _write_revision(self, before: Product, after: Product) -> None:
         note = ActivityNote("product.revised", after.id, changed_fields(before, after, "name", "price", "category"))
-        async with CategoryProducts(self.table).explaining_errors(after.category):
+        async with CategoryProducts(self.table).explain_failure(after.category):
             await self.table.write(
                 update_model(products, before, after),
                 update_model(sku_claims, sku_claim(before), sku_claim(after)),
@@ -151,8 +155,9 @@ class ProductRepository:
                 note=note,
             )
 
-    def _changed(self, before: Product, changes: dict[str, Any]) -> Product:
-        after = replace(before, **{name: _CHECKS[name](value) for name, value in changes.items()})
+    def _with_changes(self, before: Product, changes: dict[str, Any]) -> Product:
+        """Returns the product in its next revision, or unchanged if all values are the same."""
+        after = replace(before, **{name: _CHECKS_BY_FIELD[name](value) for name, value in changes.items()})
         if after == before:
             return before
         if before.revision >= MAX_REVISIONS:

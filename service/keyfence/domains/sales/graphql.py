@@ -16,7 +16,7 @@ def sales_repository(context: Context) -> SalesRepository:
 
 @strawberry.type(description="A product and how many of it were sold.")
 class ProductSales:
-    """One row of a ranking."""
+    """One row of the ranking of a month."""
 
     product: Product
     quantity: int
@@ -27,17 +27,17 @@ class SalesQueries:
     """Queries of sales."""
 
     @strawberry.field(
-        description="The products that sold most in a month, most first. A month is written like 2026-11."
+        description="The products that sold most in a month, best first. A month is written like 2026-11."
     )
     async def top_products(
         self, info: Info, month: str, first: int | None = DEFAULT_RANKING_SIZE
     ) -> list[ProductSales]:
-        sold = await info.context.get(sales_repository).top(
+        ranking = await info.context.get(sales_repository).top(
             month, first=DEFAULT_RANKING_SIZE if first is None else first
         )
-        found = await info.context.loader(product_loader).load_many([ProductId(one.id) for one in sold])
+        products = await info.context.loader(product_loader).load_many([ProductId(sales.id) for sales in ranking])
         return [
-            ProductSales(product=Product.of(product), quantity=one.total)
-            for one, product in zip(sold, found, strict=True)
+            ProductSales(product=Product.of(product), quantity=sales.total)
+            for sales, product in zip(ranking, products, strict=True)
             if product
         ]

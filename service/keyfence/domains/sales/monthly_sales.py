@@ -1,4 +1,4 @@
-"""`MonthlySales`: how many of a product were sold in a month; its keys, its repository, and the effect of an order."""
+"""`MonthlySales`: how many of a product were sold in a month, with its keys, its repository, and `sales_changes`."""
 
 import re
 from collections import Counter
@@ -23,7 +23,8 @@ _MONTH = re.compile(r"(?!0000)[0-9]{4}-(0[1-9]|1[0-2])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonthlySales:
-    """How many of a product were sold in one month. `id` is the product's, `created_at` is the start of the month."""
+    """How many of a product were sold in one month. `id` is the id of the product. `created_at` is the start of the
+    month."""
 
     id: str
     created_at: datetime
@@ -33,7 +34,7 @@ class MonthlySales:
 
 
 class ProductMonth(NamedTuple):
-    """A product and the first day of a month."""
+    """A product, and the start of a month in UTC."""
 
     month: datetime
     product_id: str
@@ -57,23 +58,24 @@ class SoldItem(Protocol):
     def quantity(self) -> int: ...
 
 
-SalesDeltas = Mapping[ProductMonth, int]
+SalesChanges = Mapping[ProductMonth, int]
+"""The quantity to add to the sales of a product in a month. Negative quantities are subtracted."""
 
 
-def sales_deltas(before: SoldOrder | None, after: SoldOrder | None, items: Iterable[SoldItem]) -> SalesDeltas:
-    """Returns what a change of an order adds to the sales of the month in which it was placed. May be negative."""
-    factor = _is_sold(after) - _is_sold(before)
+def sales_changes(before: SoldOrder | None, after: SoldOrder | None, items: Iterable[SoldItem]) -> SalesChanges:
+    """Returns how a change of an order changes the sales of the month in which the order was placed."""
     order = after or before
-    if factor == 0 or order is None:
+    if order is None or _is_sold(before) == _is_sold(after):
         return {}
-    added: Counter[ProductMonth] = Counter()
+    sign = 1 if _is_sold(after) else -1
+    changes: Counter[ProductMonth] = Counter()
     for item in items:
-        added[ProductMonth(start_of_month(order.created_at), item.product_id)] += factor * item.quantity
-    return added
+        changes[ProductMonth(start_of_month(order.created_at), item.product_id)] += sign * item.quantity
+    return changes
 
 
-def _is_sold(order: SoldOrder | None) -> int:
-    return int(order is not None and order.status in SOLD_STATUSES)
+def _is_sold(order: SoldOrder | None) -> bool:
+    return order is not None and order.status in SOLD_STATUSES
 
 
 def start_of_month(moment: datetime) -> datetime:
@@ -113,22 +115,27 @@ class SalesRepository:
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def top(self, month: str, *, first: int) -> Sequence[MonthlySales]:
-        """Returns the products that sold most in a month, most first."""
+        """Returns the sales of a month, those with the largest quantity first."""
         return (await self.table.page(top_products, first=first, created_at=checked_month(month))).items
 
-    async def writes(self, added: SalesDeltas) -> list[Write[Any]]:
+    async def writes(self, changes: SalesChanges) -> list[Write[Any]]:
         """Returns the writes that add these quantities, for the transaction that changes the order.
 
-        Each requires the version that was read here. So the transaction fails with StaleWrite if the sales of a product
-        were changed at the same time."""
-        months = list(added)
-        found = await self.table.find_many(sales_of_month, [{"id": id, "created_at": month} for month, id in months])
-        return [self._write(month, before, added[month]) for month, before in zip(months, found, strict=True)]
+        Each write requires the version that is read here. So the transaction fails with StaleWrite if another request
+        changes the sales of the same product at the same time."""
+        keys = [{"id": id, "created_at": month} for month, id in changes]
+        stored = await self.table.find_many(sales_of_month, keys)
+        return [
+            self._write(product_month, before, quantity)
+            for (product_month, quantity), before in zip(changes.items(), stored, strict=True)
+        ]
 
-    def _write(self, sold: ProductMonth, before: MonthlySales | None, quantity: int) -> Write[Any]:
+    def _write(self, product_month: ProductMonth, before: MonthlySales | None, quantity: int) -> Write[Any]:
         now = self.now()
         if before is not None:
             after = replace(before, total=before.total + quantity, updated_at=now, version=before.version + 1)
             return update_model(monthly_sales, before, after)
-        first = MonthlySales(id=sold.product_id, total=quantity, created_at=sold.month, updated_at=now)
-        return put(monthly_sales, first, when=absent())
+        first_sales = MonthlySales(
+            id=product_month.product_id, total=quantity, created_at=product_month.month, updated_at=now
+        )
+        return put(monthly_sales, first_sales, when=absent())

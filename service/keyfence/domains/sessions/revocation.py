@@ -1,4 +1,4 @@
-"""`Revocation`: a revoked token; its keys, its repository, and the check of every request."""
+"""`Revocation`: a revoked token, with its keys and its repository. `RevocationCheck`: refuses revoked tokens."""
 
 import time
 from collections.abc import Callable
@@ -17,24 +17,28 @@ from keyfence_iam.tenant import TenantId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revocation:
-    """A revoked token. After `ttl`, in seconds since 1970, every token with this id has expired."""
+    """A revoked token. `jti` is its id. After `ttl`, in seconds since 1970, the token itself has expired."""
 
     jti: str
-    by: str
+    actor: str
     ttl: int
     created_at: datetime
     updated_at: datetime
     version: int = 1
 
     def is_effective(self, now: datetime) -> bool:
-        """Whether tokens with this id are refused. DynamoDB may delete the item days after its `ttl`."""
+        """Compares the time itself, because DynamoDB may delete an item days after its `ttl`."""
         return now.timestamp() < self.ttl
 
 
-def new_revocation(jti: str, by: str, now: datetime) -> Revocation:
-    """Returns a revocation that outlives every token that was issued until now, with the largest allowed clock skew."""
-    last = now + timedelta(seconds=MAX_TOKEN_LIFETIME_SECONDS + 2 * CLOCK_SKEW_SECONDS + 1)
-    return Revocation(jti=checked_jti(jti), by=by, ttl=int(last.timestamp()), created_at=now, updated_at=now)
+def new_revocation(jti: str, actor: str, now: datetime) -> Revocation:
+    """Returns a revocation that lasts until every token that was issued before `now` has expired.
+
+    The clocks of the issuer and of this server may each be wrong by CLOCK_SKEW_SECONDS."""
+    expires_at = now + timedelta(seconds=MAX_TOKEN_LIFETIME_SECONDS + 2 * CLOCK_SKEW_SECONDS + 1)
+    return Revocation(
+        jti=checked_jti(jti), actor=actor, ttl=int(expires_at.timestamp()), created_at=now, updated_at=now
+    )
 
 
 def checked_jti(jti: str) -> str:
@@ -59,20 +63,22 @@ class RevocationRepository:
         found = await self.table.find(revocation_of_session, jti=jti)
         return found is not None and found.is_effective(self.now())
 
-    async def revoke(self, jti: str, by: str) -> None:
-        """Revokes a token. The service has no list of tokens, so it does not check that there is one with this id."""
-        revocation = new_revocation(jti, by, self.now())
+    async def revoke(self, jti: str, actor: str) -> None:
+        """Revokes a token. Does not check that the token exists, because the service has no list of tokens."""
+        revocation = new_revocation(jti, actor, self.now())
         await self.table.write(put(revocations, revocation), note=ActivityNote("session.revoked", revocation.jti))
 
 
 MAX_REMEMBERED = 10_000
+"""Bounds the memory. If there are more tokens, the oldest entry is dropped and that token is read again."""
 
 Token = tuple[TenantId, str]
+"""A tenant and the `jti` of a token."""
 
 
 @dataclass(slots=True)
 class RevocationCheck:
-    """Refuses revoked tokens. It remembers for `remember_seconds` that a token is not revoked, but never that it is."""
+    """Refuses revoked tokens. Remembers for `remember_seconds` that a token is valid, but never that it is revoked."""
 
     remember_seconds: float = 0.0
     clock: Callable[[], float] = time.monotonic

@@ -1,4 +1,7 @@
-"""Geohashes, and the ranges of geohashes that cover a circle."""
+"""Geohashes, circles on the earth, and the ranges of geohashes that cover a circle.
+
+A geohash is the number of a cell in base 32. The number has the bits of longitude and latitude in turn, so points that
+are close to each other mostly share a prefix. More bits mean smaller cells."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,10 +12,10 @@ from keyfence.errors import BadInput
 
 ALPHABET = "0123456789bcdefghjkmnpqrstuvwxyz"
 LENGTH = 12
-BITS = 30
+COORDINATE_BITS = 30
 """Bits of each coordinate. Both together are the 60 bits of 12 characters."""
-CELLS = 16
-"""The largest number of cells that cover a box."""
+MAX_CELLS = 16
+"""The largest number of cells that may cover a box. More cells fit the box better, but need more queries."""
 
 
 class Range(NamedTuple):
@@ -33,7 +36,9 @@ class Box:
 
 
 class _Cells(NamedTuple):
-    """The cells of a box, for geohashes of `bits` bits. Columns may go beyond the date line, rows end at the poles."""
+    """The cells that cover a box. `bits` is the number of bits of a cell's geohash.
+
+    Columns may go beyond the date line. Rows end at the poles."""
 
     bits: int
     columns: range
@@ -42,53 +47,59 @@ class _Cells(NamedTuple):
     def __len__(self) -> int:
         return len(self.columns) * len(self.rows)
 
-    def spans(self) -> Iterator[tuple[int, int]]:
-        wide, high = BITS - _ceil_half(self.bits), BITS - self.bits // 2
+    def code_ranges(self) -> Iterator[tuple[int, int]]:
+        """Yields the first 60-bit code of each cell, and the first code after the cell."""
+        column_shift, row_shift = _shifts(self.bits)
         for column in self.columns:
             for row in self.rows:
-                first = _interleaved((column << wide) % (1 << BITS), row << high)
-                yield first, first + (1 << 2 * BITS - self.bits)
+                first = _interleave((column << column_shift) % (1 << COORDINATE_BITS), row << row_shift)
+                yield first, first + (1 << 2 * COORDINATE_BITS - self.bits)
 
 
 def encode(latitude: float, longitude: float) -> str:
-    return _text(_interleaved(_clamped(_step(longitude, 360)), _clamped(_step(latitude, 180))))
+    return _to_text(_interleave(_clamp(_scale(longitude, 360)), _clamp(_scale(latitude, 180))))
 
 
 def covering_ranges(box: Box) -> list[Range]:
-    """Returns ranges that contain every point of the box. Uses the smallest cells of which at most CELLS are needed."""
-    smallest = next(cells for bits in range(2 * BITS, -1, -1) if len(cells := _cells(box, bits)) <= CELLS)
-    return [Range(_text(first), _text(end - 1)) for first, end in _joined(smallest.spans())]
+    """Returns ranges that contain every point of the box. Uses the smallest cells of which MAX_CELLS are enough."""
+    cell_sizes = range(2 * COORDINATE_BITS, -1, -1)
+    cells = next(cells for bits in cell_sizes if len(cells := _cells_of_box(box, bits)) <= MAX_CELLS)
+    return [Range(_to_text(first), _to_text(end - 1)) for first, end in _join_adjacent(cells.code_ranges())]
 
 
-def _cells(box: Box, bits: int) -> _Cells:
-    wide, high = BITS - _ceil_half(bits), BITS - bits // 2
-    west, east = _step(box.west, 360) >> wide, _step(box.east, 360) >> wide
-    south, north = (_clamped(_step(side, 180)) >> high for side in (box.south, box.north))
-    around = west + (1 << _ceil_half(bits))
-    return _Cells(bits, range(west, min(east + 1, around)), range(south, north + 1))
+def _cells_of_box(box: Box, bits: int) -> _Cells:
+    column_shift, row_shift = _shifts(bits)
+    west, east = _scale(box.west, 360) >> column_shift, _scale(box.east, 360) >> column_shift
+    south, north = (_clamp(_scale(side, 180)) >> row_shift for side in (box.south, box.north))
+    columns_on_globe = 1 << COORDINATE_BITS - column_shift
+    return _Cells(bits, range(west, min(east + 1, west + columns_on_globe)), range(south, north + 1))
 
 
-def _ceil_half(number: int) -> int:
-    return (number + 1) // 2
+def _shifts(bits: int) -> tuple[int, int]:
+    """Returns how many low bits of longitude and latitude a geohash of `bits` bits lacks.
+
+    The longitude comes first in a geohash, so it has one bit more if `bits` is odd."""
+    longitude_bits, latitude_bits = (bits + 1) // 2, bits // 2
+    return COORDINATE_BITS - longitude_bits, COORDINATE_BITS - latitude_bits
 
 
-def _step(degrees: float, full_range: int) -> int:
-    """Returns a coordinate as a number of the smallest steps from the start of its range."""
-    return floor((degrees + full_range / 2) / full_range * (1 << BITS))
+def _scale(degrees: float, full_range: int) -> int:
+    """Returns a coordinate as an integer from 0 to 2**30, if it is within its range of `full_range` degrees."""
+    return floor((degrees + full_range / 2) / full_range * (1 << COORDINATE_BITS))
 
 
-def _clamped(step: int) -> int:
-    return min(max(step, 0), (1 << BITS) - 1)
+def _clamp(scaled: int) -> int:
+    return min(max(scaled, 0), (1 << COORDINATE_BITS) - 1)
 
 
-def _interleaved(column: int, row: int) -> int:
-    """Returns the bits of both numbers in turn, the longitude's first, as in a geohash."""
-    return sum((column >> bit & 1) << 2 * bit + 1 | (row >> bit & 1) << 2 * bit for bit in range(BITS))
+def _interleave(column: int, row: int) -> int:
+    """Returns the bits of both numbers in turn, beginning with the column."""
+    return sum((column >> bit & 1) << 2 * bit + 1 | (row >> bit & 1) << 2 * bit for bit in range(COORDINATE_BITS))
 
 
-def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _join_adjacent(code_ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     joined: list[tuple[int, int]] = []
-    for first, end in sorted(spans):
+    for first, end in sorted(code_ranges):
         if joined and joined[-1][1] == first:
             joined[-1] = (joined[-1][0], end)
         else:
@@ -96,15 +107,15 @@ def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-def _text(code: int) -> str:
+def _to_text(code: int) -> str:
     return "".join(ALPHABET[code >> 5 * position & 31] for position in reversed(range(LENGTH)))
 
 
-EARTH_KM = 6371.0088
+EARTH_RADIUS_KM = 6371.0088
 MAX_RADIUS_KM = 20_020
 """A little more than half the circumference of the earth."""
-MARGIN = 1e-6
-"""Degrees by which the box is larger than the circle. Rounding errors are smaller."""
+BOX_MARGIN_DEGREES = 1e-6
+"""How much larger the box is than the circle, so that no rounding error leaves out a point of the circle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,17 +135,19 @@ class Circle:
     def distance_km(self, latitude: float, longitude: float) -> float:
         """Returns the distance of a point from the center, along the surface of the earth."""
         center, point = radians(self.latitude), radians(latitude)
-        north, east = sin((point - center) / 2), sin(radians(longitude - self.longitude) / 2)
-        return 2 * EARTH_KM * asin(min(1.0, sqrt(north * north + cos(center) * cos(point) * east * east)))
+        north_south = sin((point - center) / 2) ** 2
+        east_west = sin(radians(longitude - self.longitude) / 2) ** 2
+        haversine = north_south + cos(center) * cos(point) * east_west
+        return 2 * EARTH_RADIUS_KM * asin(min(1.0, sqrt(haversine)))
 
     def box(self) -> Box:
         """Returns a box around the circle. If the circle contains a pole, the box has all longitudes."""
-        angle, center = self.radius_km / EARTH_KM, radians(self.latitude)
-        south, north = (degrees(center + side * angle) + side * MARGIN for side in (-1, 1))
+        angle, center = self.radius_km / EARTH_RADIUS_KM, radians(self.latitude)
+        south, north = (degrees(center + sign * angle) + sign * BOX_MARGIN_DEGREES for sign in (-1, 1))
         if south <= -90 or north >= 90:
             return Box(south=south, north=north, west=-180.0, east=180.0)
-        wide = degrees(asin(min(1.0, sin(angle) / cos(center)))) + MARGIN
-        return Box(south=south, north=north, west=self.longitude - wide, east=self.longitude + wide)
+        half_width = degrees(asin(min(1.0, sin(angle) / cos(center)))) + BOX_MARGIN_DEGREES
+        return Box(south=south, north=north, west=self.longitude - half_width, east=self.longitude + half_width)
 
 
 def checked_latitude(latitude: float) -> float:

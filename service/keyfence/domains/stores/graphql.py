@@ -46,7 +46,7 @@ class Store(Node):
 
 @strawberry.type(description="A store and its distance from a point, along the surface of the earth.")
 class StoreDistance:
-    """One result of a search."""
+    """One result of a search for stores."""
 
     store: Store
     distance_km: float
@@ -70,15 +70,15 @@ class StoreQueries:
     """Queries of stores."""
 
     @strawberry.field(
-        description="The stores in a circle, nearest first. Fails if more than 1,000 stores have to be compared."
+        description="The stores in a circle, nearest first. Fails if more than 1,000 stores may be in the circle."
     )
     async def stores_near(
         self, info: Info, latitude: float, longitude: float, radius_km: float, first: int | None = 20
     ) -> list[StoreDistance]:
         circle = Circle(latitude=latitude, longitude=longitude, radius_km=radius_km)
         return [
-            StoreDistance.of(one)
-            for one in await info.context.get(store_repository).near(circle, first=page_size(first))
+            StoreDistance.of(nearby)
+            for nearby in await info.context.get(store_repository).near(circle, first=page_size(first))
         ]
 
 

@@ -12,12 +12,12 @@ StoreId = NewType("StoreId", str)
 
 NAME_LENGTH = 200
 DECIMAL_PLACES = 12
-"""Decimal places of coordinates in degrees that are stored: less than a micrometer."""
+"""Decimal places of stored coordinates. The last digit is less than a micrometer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """A store. `geohash` encodes its coordinates."""
+    """A store. Its coordinates are in degrees; `geohash` encodes both of them."""
 
     id: StoreId
     name: str
@@ -38,18 +38,19 @@ class NearbyStore:
 
 
 def new_store(*, id: StoreId, name: str, latitude: float, longitude: float, now: datetime) -> Store:
-    """Returns a new store. Its geohash is made from the rounded coordinates that are stored."""
-    north, east = _degrees(checked_latitude(latitude)), _degrees(checked_longitude(longitude))
+    """Returns a new store. The geohash is computed from the rounded coordinates, which are the ones that are stored."""
+    stored_latitude = _rounded_degrees(checked_latitude(latitude))
+    stored_longitude = _rounded_degrees(checked_longitude(longitude))
     return Store(
         id=id,
         name=checked_line(name, "name", NAME_LENGTH),
-        latitude=north,
-        longitude=east,
-        geohash=encode(float(north), float(east)),
+        latitude=stored_latitude,
+        longitude=stored_longitude,
+        geohash=encode(float(stored_latitude), float(stored_longitude)),
         created_at=now,
         updated_at=now,
     )
 
 
-def _degrees(number: float) -> Decimal:
-    return Decimal(repr(round(number, DECIMAL_PLACES) + 0.0))
+def _rounded_degrees(number: float) -> Decimal:
+    return Decimal(repr(round(number, DECIMAL_PLACES) + 0.0))  # + 0.0 turns -0.0 into 0.0

@@ -20,10 +20,10 @@ from keyfence.store.table import Table
 from keyfence.store.writes import ActivityNote, put
 
 MAX_CANDIDATES = 1_000
-"""The largest number of stores that one search reads."""
+"""The largest number of stores that one search may read."""
 
-Search = tuple[BoundQuery[Store], CursorPosition | None]
-"""A range of geohashes, and the position after which it has not been read yet."""
+RangeRead = tuple[BoundQuery[Store], CursorPosition | None]
+"""The Query of a range of geohashes, and the position from which it continues. None starts at the beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,32 +48,33 @@ class StoreRepository:
         """Returns the stores in a circle, nearest first. Of stores at the same distance, the oldest comes first."""
         checked_page_size(first)
         ranges = [ValueRange(low=low, high=high) for low, high in covering_ranges(circle.box())]
-        searches: list[Search] = [
+        reads: list[RangeRead] = [
             (BoundQuery(stores_by_geohash, self.table.fence, {}, stores_by_geohash.sort_key_range(range_)), None)
             for range_ in ranges
         ]
-        candidates = [_with_distance(circle, store) for store in await self._read_ranges(searches, MAX_CANDIDATES)]
-        inside = [one for one in candidates if one.distance_km <= circle.radius_km]
-        return sorted(inside, key=lambda one: (one.distance_km, one.store.id))[:first]
+        candidates = [_with_distance(circle, store) for store in await self._read_ranges(reads, MAX_CANDIDATES)]
+        nearby = [candidate for candidate in candidates if candidate.distance_km <= circle.radius_km]
+        return sorted(nearby, key=lambda candidate: (candidate.distance_km, candidate.store.id))[:first]
 
-    async def _read_ranges(self, searches: Sequence[Search], limit: int) -> list[Store]:
-        """Reads all stores of these ranges, at most `limit`. Raises BadInput if there are more.
+    async def _read_ranges(self, reads: Sequence[RangeRead], limit: int) -> list[Store]:
+        """Returns all stores of these ranges. Raises BadInput if there are more than `limit`.
 
-        Each range first gets an equal part of the limit. Ranges that need more share what the others left."""
-        part = limit // len(searches) + 1
-        found = await asyncio.gather(*(self.table.read(reading, part, start) for reading, start in searches))
-        left = limit - sum(map(len, found))
-        if left < 0:
+        Reads an equal part of the limit from each range. Then continues the ranges that have more stores, with what is
+        left of the limit."""
+        part = limit // len(reads) + 1
+        pages = await asyncio.gather(*(self.table.read(query, part, position) for query, position in reads))
+        remaining = limit - sum(map(len, pages))
+        if remaining < 0:
             raise BadInput(
                 f"more than {MAX_CANDIDATES} stores may be in this circle; use a smaller radius", field="radiusKm"
             )
-        found_stores = [stores.from_item(item) for items in found for item in items]
+        found_stores = [stores.from_item(item) for items in pages for item in items]
         unfinished = [
-            (reading, reading.position(items[-1]))
-            for (reading, _), items in zip(searches, found, strict=True)
+            (query, query.position(items[-1]))
+            for (query, _), items in zip(reads, pages, strict=True)
             if len(items) == part
         ]
-        return found_stores + (await self._read_ranges(unfinished, left) if unfinished else [])
+        return found_stores + (await self._read_ranges(unfinished, remaining) if unfinished else [])
 
 
 def _with_distance(circle: Circle, store: Store) -> NearbyStore:

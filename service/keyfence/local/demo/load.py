@@ -18,7 +18,7 @@ from keyfence.domains.orders.model import is_alive, order_row
 from keyfence.domains.products.access_patterns import product_revisions, products, sku_claims
 from keyfence.domains.products.bulk import ProductRecord
 from keyfence.domains.products.model import sku_claim
-from keyfence.domains.sales.monthly_sales import MonthlySales, ProductMonth, monthly_sales, sales_deltas
+from keyfence.domains.sales.monthly_sales import MonthlySales, ProductMonth, monthly_sales, sales_changes
 from keyfence.domains.stores.access_patterns import stores
 from keyfence.domains.users.access_patterns import email_claims, user_counts, users
 from keyfence.domains.users.model import EmailClaim, User, UserCount, UserId
@@ -97,7 +97,7 @@ def _order_writes(record: OrderRecord) -> Iterator[Write[Any]]:
 def _sales(records: Sequence[OrderRecord]) -> Iterator[MonthlySales]:
     totals: Counter[ProductMonth] = Counter()
     for record in records:
-        totals.update(sales_deltas(None, record.order, record.items))
+        totals.update(sales_changes(None, record.order, record.items))
     for (month, product), total in totals.items():
         yield MonthlySales(id=product, total=total, created_at=month, updated_at=month)
 

@@ -8,7 +8,7 @@ from random import Random
 from keyfence.domains.activity.activity_log import ACTIVITY_RETENTION, Activity, ActivityId, new_activity
 from keyfence.domains.customers.model import Customer
 from keyfence.domains.orders.bulk_record import OrderRecord, with_ttl
-from keyfence.domains.orders.line_items import LineItem, RequestedLine, make_line_items, order_total
+from keyfence.domains.orders.line_items import LineItem, RequestedLine, new_line_items, order_total
 from keyfence.domains.orders.line_items import ProductId as OrderedProductId
 from keyfence.domains.orders.model import (
     CustomerId,
@@ -58,7 +58,7 @@ class DemoOrder:
         """Records that a user changed the order. The first step creates it."""
         before = self.order if self.events else None
         actor, name = self.demo.user_id(user), f"{after.id}/{after.version}"
-        event = new_order_event(before, after, kind, by=actor, at=at, note=note)
+        event = new_order_event(before, after, kind, actor=actor, now=at, note=note)
         self.events.append(replace(event, id=EventId(self.demo.make_id("evt", name, at))))
         activity = (
             ActivityNote(f"order.{kind}", after.id, changed_fields(before, after, *LOGGED_FIELDS))
@@ -114,7 +114,7 @@ class DemoOrders:
             RequestedLine(OrderedProductId(product.id), 1 + int(shop.max_quantity * random.random() ** 2))
             for product in products
         ]
-        items = make_line_items(id, lines, products, created)
+        items = new_line_items(id, lines, products, created)
         order = Order(
             id=id,
             customer_id=CustomerId(customer.id),
