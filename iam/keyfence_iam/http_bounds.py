@@ -1,0 +1,254 @@
+"""A uvicorn protocol that bounds what one client can make a server hold: heads, bodies, time and connections.
+
+uvicorn's own protocol limits neither the size of a request head nor the time that a client takes to send a request.
+"""
+
+import asyncio
+import socket
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Literal, NoReturn, cast
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+GUARD = "connection_guard"
+"""The key of the `ConnectionGuard` in the ASGI lifespan state. Without one, a server makes one with default limits."""
+
+SWEEP_SECONDS = 1.0
+"""How often deadlines are checked. One timer for all connections is cheaper than a timer for each request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    """The limits of one server process. A connection that exceeds one is closed."""
+
+    head_bytes: int = 64 * 1024
+    """Request line and headers together."""
+    headers: int = 100
+    head_seconds: float = 15.0
+    """From the connection or the first byte of a request until the end of its headers."""
+    body_bytes: int = 1024 * 1024
+    """The body as it is sent, with the sizes and extensions of its chunks."""
+    body_seconds: float = 30.0
+    """From the end of the headers to the end of the body, not counting the time in which the server reads nothing."""
+    write_seconds: float = 60.0
+    """How long a client may read nothing of a response that the server has ready."""
+    connections: int = 10_000
+    connections_per_peer: int = 1_000
+    """Connections from one address, unless the address is in `trusted_peers`."""
+    trusted_peers: Collection[str] = ()
+    """Addresses of load balancers, whose connections belong to many clients."""
+
+
+Violation = Literal[
+    "head_bytes", "headers", "head_seconds", "body_bytes", "body_seconds", "write_seconds", "connections", "peer"
+]
+
+_RESPONSES: dict[Violation, tuple[HTTPStatus, str]] = {
+    "head_bytes": (HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "The headers are too large."),
+    "headers": (HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "There are too many headers."),
+    "head_seconds": (HTTPStatus.REQUEST_TIMEOUT, "The headers did not arrive in time."),
+    "body_bytes": (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is too large."),
+    "body_seconds": (HTTPStatus.REQUEST_TIMEOUT, "The body did not arrive in time."),
+}
+"""The response for a violation that a client can read. Other violations close the connection without one."""
+
+
+class _LimitExceeded(Exception):
+    """Raised in a callback of the parser, which then reports the request as invalid."""
+
+
+@dataclass(slots=True)
+class ConnectionGuard:
+    """The connections of one server process: their number by peer, their deadlines, and how often a limit was hit."""
+
+    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
+    violations: Counter[Violation] = field(default_factory=Counter)
+    _connections: "set[BoundedProtocol]" = field(default_factory=set)
+    _by_peer: Counter[str] = field(default_factory=Counter)
+    _timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._connections)
+
+    def add(self, connection: "BoundedProtocol", peer: str) -> Violation | None:
+        """Counts a new connection. Returns the limit that it exceeds, or None if it may stay."""
+        self._connections.add(connection)
+        self._by_peer[peer] += 1
+        if self._timer is None:
+            self._schedule(connection.loop)
+        if len(self._connections) > self.limits.connections:
+            return "connections"
+        if self._by_peer[peer] > self.limits.connections_per_peer and peer not in self.limits.trusted_peers:
+            return "peer"
+        return None
+
+    def remove(self, connection: "BoundedProtocol", peer: str) -> None:
+        if connection not in self._connections:
+            return
+        self._connections.discard(connection)
+        self._by_peer[peer] -= 1
+        if not self._by_peer[peer]:
+            del self._by_peer[peer]
+
+    def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = loop.call_later(SWEEP_SECONDS, self._sweep, loop)
+
+    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = loop.time()
+        for connection in tuple(self._connections):
+            connection.check_deadlines(now)
+        self._timer = None
+        if self._connections:
+            self._schedule(loop)
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """Closes a connection that exceeds a limit, with a response that names the limit where the client can read one."""
+
+    _peer = ""
+    _head_bytes = 0
+    """Bytes received since the last request ended, while a head is expected."""
+    _body_bytes = 0
+    """Bytes received since the head ended, while a body is expected."""
+    _header_bytes = 0
+    """Bytes of the names and values that the parser has found in this head."""
+    _header_count = 0
+    _receives_body = False
+    _waits_since: float | None = None
+    """When the wait for the rest of a head or body began. None while the client is not expected to send."""
+    _unsent_since = 0.0
+    """When the connection was last seen without unsent bytes of a response."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.guard: ConnectionGuard = app_state.setdefault(GUARD, ConnectionGuard())
+        self.limits = self.guard.limits
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(cast("asyncio.Transport", transport))
+        self._peer = self.client[0] if self.client else ""
+        self._waits_since = self.loop.time()
+        _send_without_delay(transport)
+        if violation := self.guard.add(self, self._peer):
+            self._close(violation)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.guard.remove(self, self._peer)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Counts bytes itself: the parser calls nothing while a header, or an extension of a chunk, does not end."""
+        if self._receives_body:
+            self._body_bytes += len(data)
+        else:
+            self._head_bytes += len(data)
+            if self._waits_since is None:
+                self._waits_since = self.loop.time()
+        super().data_received(data)
+        if self._receives_body and self._body_bytes > self.limits.body_bytes:
+            self._close("body_bytes")
+        elif not self._receives_body and self._head_bytes > self.limits.head_bytes:
+            self._close("head_bytes")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._header_bytes = self._header_count = 0
+        self._head_bytes = self._head_bytes or 1  # of a head that arrived together with the end of the last request
+        self._waits_since = self.loop.time()
+
+    def on_url(self, url: bytes) -> None:
+        self._count_header_bytes(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count_header_bytes(len(name) + len(value))
+        self._header_count += 1
+        if self._header_count > self.limits.headers:
+            self._reject("headers")
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._receives_body, self._body_bytes = True, 0
+        self._waits_since = self.loop.time()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._receives_body, self._head_bytes = False, 0
+        self._waits_since = None
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        if not self.transport.is_closing():
+            super().send_400_response(msg)
+
+    def check_deadlines(self, now: float) -> None:
+        """Closes the connection if its client has been too slow to send a request or to read a response."""
+        if self.transport.get_write_buffer_size() == 0:
+            self._unsent_since = now
+        elif now - self._unsent_since > self.limits.write_seconds:
+            self._close("write_seconds")
+            return
+        if self._waits_since is None:
+            return
+        if self.flow.read_paused or (self._is_responding() and not self._receives_body):
+            self._waits_since = now
+        elif self._receives_body and now - self._waits_since > self.limits.body_seconds:
+            self._close("body_seconds")
+        elif not self._receives_body and now - self._waits_since > self.limits.head_seconds:
+            self._close("head_seconds")
+
+    def _count_header_bytes(self, count: int) -> None:
+        self._header_bytes += count
+        if self._header_bytes > self.limits.head_bytes:
+            self._reject("head_bytes")
+
+    def _reject(self, violation: Violation) -> NoReturn:
+        self._close(violation)
+        raise _LimitExceeded
+
+    def _close(self, violation: Violation) -> None:
+        """Sends the response for the violation if no other response is under way, and closes the connection."""
+        if self.transport.is_closing() and violation != "write_seconds":
+            return
+        self.guard.violations[violation] += 1
+        response = _RESPONSES.get(violation)
+        if response is None or self._has_started_response():
+            self.transport.abort()
+            return
+        if self._head_bytes or self._receives_body:
+            self.transport.write(_closing_response(*response))
+        self.transport.close()
+
+    def _is_responding(self) -> bool:
+        return bool(self.cycle) and not self.cycle.response_complete
+
+    def _has_started_response(self) -> bool:
+        return bool(self.pipeline) or (self._is_responding() and self.cycle.response_started)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Overrides uvicorn's advice to install a WebSocket library."""
+
+
+def _closing_response(status: HTTPStatus, text: str) -> bytes:
+    head = f"HTTP/1.1 {status.value} {status.phrase}\r\ncontent-type: text/plain; charset=utf-8\r\n"
+    return f"{head}content-length: {len(text)}\r\nconnection: close\r\n\r\n{text}".encode()
+
+
+def _send_without_delay(transport: asyncio.BaseTransport) -> None:
+    """Sets TCP_NODELAY, which asyncio sets only for sockets that were opened with an explicit protocol number.
+
+    Without it, the second part of a response waits up to 40 ms for the acknowledgement of the first."""
+    connection = transport.get_extra_info("socket")
+    if connection is not None and connection.family in {socket.AF_INET, socket.AF_INET6}:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
