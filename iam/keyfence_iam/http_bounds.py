@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from ipaddress import ip_address, ip_network
 from typing import Any, Literal, NoReturn, cast
 
 from uvicorn.config import Config
@@ -39,9 +40,12 @@ class ConnectionLimits:
     """How long a client may read nothing of a response that the server has ready."""
     connections: int = 10_000
     connections_per_peer: int = 1_000
-    """Connections from one address, unless the address is in `trusted_peers`."""
-    trusted_peers: Collection[str] = ()
-    """Addresses of load balancers, whose connections belong to many clients."""
+    """Connections from one address that is no trusted proxy."""
+    trusted_proxies: Collection[str] = ()
+    """Addresses or networks of proxies, whose connections belong to many clients. `*` stands for all addresses."""
+
+    def is_trusted(self, peer: str) -> bool:
+        return any(proxy in {"*", peer} or _is_inside(peer, proxy) for proxy in self.trusted_proxies)
 
 
 Violation = Literal[
@@ -83,7 +87,7 @@ class ConnectionGuard:
             self._schedule(connection.loop)
         if len(self._connections) > self.limits.connections:
             return "connections"
-        if self._by_peer[peer] > self.limits.connections_per_peer and peer not in self.limits.trusted_peers:
+        if self._by_peer[peer] > self.limits.connections_per_peer and not self.limits.is_trusted(peer):
             return "peer"
         return None
 
@@ -238,6 +242,13 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _unsupported_upgrade_warning(self) -> None:
         """Overrides uvicorn's advice to install a WebSocket library."""
+
+
+def _is_inside(peer: str, network: str) -> bool:
+    try:
+        return ip_address(peer) in ip_network(network, strict=False)
+    except ValueError:
+        return False
 
 
 def _closing_response(status: HTTPStatus, text: str) -> bytes:

@@ -121,6 +121,10 @@ class Settings(BaseSettings):
     """How long running requests may take to finish when the server stops."""
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
     """Addresses or networks of proxies whose `X-Forwarded-*` headers are used, separated by commas."""
+    max_connections: int = Field(default=10_000, ge=1)
+    """How many connections of clients one process accepts. Further connections are closed at once."""
+    max_connections_per_peer: int = Field(default=1_000, ge=1)
+    """How many connections one process accepts from one address. Trusted proxies have no such limit."""
     data_threads: int = Field(default=32, ge=1, le=512)
     """How many DynamoDB calls one process makes at the same time, each with a thread and a connection."""
     servers: int | None = Field(default=None, ge=1)

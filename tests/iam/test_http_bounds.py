@@ -266,8 +266,9 @@ def test_one_peer_cannot_take_all_connections(server: Server) -> None:
     assert server.request().startswith(b"HTTP/1.1 200")
 
 
-def test_a_trusted_peer_may_use_all_connections_and_not_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    limits = ConnectionLimits(connections=20, connections_per_peer=5, trusted_peers={"127.0.0.1"})
+@pytest.mark.parametrize("proxy", ["127.0.0.1", "127.0.0.0/8", "*"])
+def test_a_trusted_proxy_may_use_all_connections_and_not_more(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = ConnectionLimits(connections=20, connections_per_peer=5, trusted_proxies=["proxy.example", proxy])
     server = Server(limits, monkeypatch)
     try:
         with ExitStack() as opened:

@@ -39,6 +39,7 @@ from keyfence.tenancy.tenant import Tenant
 from keyfence.tenancy.tenant_cache import TenantCache
 from keyfence.usage.hourly_usage import UsageRepository, price_table
 from keyfence.usage.ledger import UsageFlusher
+from keyfence_iam.http_bounds import GUARD, ConnectionGuard, ConnectionLimits
 from keyfence_iam.sts.session_refresh import RefreshThread
 from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import call_budget
@@ -56,8 +57,13 @@ class Service:
         self.admission = admission or Admission.from_settings(self.settings, connections.tables.meter)
         ledger = self.admission.ledger
         observer = TrafficObserver(projections=connections.tables.entities.projections)
+        self._connection_guard = ConnectionGuard(_connection_limits(self.settings))
         self.metrics = Metrics(
-            connections.tables.meter, connections.sessions.counts, ledger.counts, self.admission.refusals
+            connections.tables.meter,
+            connections.sessions.counts,
+            ledger.counts,
+            self.admission.refusals,
+            self._connection_guard.violations,
         )
         self.tables = replace(
             connections.tables,
@@ -110,9 +116,10 @@ class Service:
         self._difference_reporter(tenant)
 
     @asynccontextmanager
-    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[dict[str, object]]:
+        """Yields the lifespan state, from which the server takes the limits of connections."""
         self.start()
-        yield
+        yield {GUARD: self._connection_guard}
         await self.stop()
 
     def _make_tenant_endpoint(self) -> GraphQLEndpoint:
@@ -186,6 +193,14 @@ class Service:
             tenants=repository, collections=collections, mode=settings.autopilot, start_growth=start_reshard
         )
         return TrafficPublisher(finder, FleetTraffic(control), autopilot, settings.traffic_seconds)
+
+
+def _connection_limits(settings: Settings) -> ConnectionLimits:
+    return ConnectionLimits(
+        connections=settings.max_connections,
+        connections_per_peer=settings.max_connections_per_peer,
+        trusted_proxies=settings.trusted_proxies,
+    )
 
 
 def _export_target(settings: Settings) -> ExportTarget | None:

@@ -22,6 +22,7 @@ from keyfence.settings import BadSettings, IssuerSettings, Settings, load_settin
 from keyfence_iam.deployment import LOCAL_REGION, Deployment
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
+from keyfence_iam.http_bounds import BoundedProtocol
 
 HOST = "127.0.0.1"
 SHUTDOWN_SECONDS = 3
@@ -35,6 +36,8 @@ class DevelopmentServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 application,
+                http=BoundedProtocol,
+                ws="none",
                 log_config=None,
                 access_log=False,
                 server_header=False,

@@ -109,6 +109,7 @@ def _run(settings: "Settings") -> None:
     import uvicorn
 
     from keyfence.cli.ports import listen
+    from keyfence_iam.http_bounds import BoundedProtocol
 
     listen(settings.host, settings.port, "KEYFENCE_PORT").close()
     uvicorn.run(
@@ -118,7 +119,7 @@ def _run(settings: "Settings") -> None:
         port=settings.port,
         workers=settings.workers,
         loop="uvloop",
-        http="httptools",
+        http=BoundedProtocol,
         ws="none",
         lifespan="on",
         log_config=None,

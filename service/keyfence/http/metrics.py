@@ -29,6 +29,9 @@ DURATION = Metric(
 )
 ERRORS = Metric("keyfence_graphql_errors_total", "code", "Errors in responses by code, also those of single fields.")
 OVER_QUOTA = Metric("keyfence_requests_over_quota_total", "quota", "Requests refused for a quota of their tenant.")
+CLOSED_CONNECTIONS = Metric(
+    "keyfence_closed_connections_total", "limit", "Connections closed because the client exceeded a limit."
+)
 CALLS = Metric("keyfence_dynamodb_calls_total", "operation", "DynamoDB calls.")
 UNITS = Metric("keyfence_dynamodb_units_total", "operation", "Capacity units that DynamoDB calls consumed.")
 READ_UNITS = Metric("keyfence_dynamodb_read_units_total", "", "Read units consumed.")
@@ -55,6 +58,7 @@ METRICS = (
     DURATION,
     ERRORS,
     OVER_QUOTA,
+    CLOSED_CONNECTIONS,
     CALLS,
     UNITS,
     READ_UNITS,
@@ -79,11 +83,13 @@ class Metrics:
         sessions: Mapping[str, int] | None = None,
         usage: Mapping[str, int] | None = None,
         refusals: Mapping[str, int] | None = None,
+        closed_connections: Mapping[Any, int] | None = None,
     ) -> None:
         self._meter = meter or CapacityMeter()
         self._sessions = {} if sessions is None else sessions
         self._usage = {} if usage is None else usage
         self._refusals = {} if refusals is None else refusals
+        self._closed_connections = {} if closed_connections is None else closed_connections
         self._requests: Counter[int] = Counter()
         self._errors: Counter[str] = Counter()
         self._request_count_by_bucket = [0] * (len(BUCKET_BOUNDS) + 1)
@@ -118,6 +124,7 @@ class Metrics:
             REQUESTS: dict(sorted(self._requests.items())),
             ERRORS: dict(sorted(self._errors.items())),
             OVER_QUOTA: dict(sorted(self._refusals.items())),
+            CLOSED_CONNECTIONS: dict(sorted(self._closed_connections.items())),
             CALLS: meter.calls,
             UNITS: meter.units,
             READ_UNITS: {"": meter.read_units},

@@ -1,7 +1,5 @@
 """The application of `keyfence serve` works with the credentials of its base role, which never sign a data call."""
 
-import json
-import secrets
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -10,12 +8,11 @@ import pytest
 from starlette.applications import Starlette
 
 from keyfence.app.production import application
-from keyfence.local import gate_access
 from keyfence_iam.roles.names import SERVICE_BASE
 from keyfence_iam.tenant import TenantId
 from tests.stack import ApiClient, ServiceStack
+from tests.system.api.production_environment import ISSUER, KID, production_environment
 
-ISSUER, KID = "https://id.example.com", "key-1"
 USERS = "{ users { edges { node { email } } } }"
 CREATE = 'mutation { createUser(input: {email: "new@x.example", name: "New"}) { id } }'
 
@@ -23,22 +20,7 @@ CREATE = 'mutation { createUser(input: {email: "new@x.example", name: "New"}) { 
 @pytest.fixture
 def production(stack: ServiceStack, monkeypatch: pytest.MonkeyPatch) -> Starlette:
     """The production application, with an environment that names the gate as AWS and gives it its role's session."""
-    base = gate_access.role_session(stack.gate.sessions, SERVICE_BASE).credentials
-    jwks = json.dumps(stack.issuer.jwks()).replace(stack.issuer.kid, KID)
-    given = {
-        "AWS_ACCESS_KEY_ID": base.access_key,
-        "AWS_SECRET_ACCESS_KEY": base.secret_key,
-        "AWS_SESSION_TOKEN": str(base.token),
-        "KEYFENCE_TABLE": stack.settings.table,
-        "KEYFENCE_REGION": "us-east-1",
-        "KEYFENCE_ENDPOINT_URL": stack.gate.url,
-        "KEYFENCE_STS_ENDPOINT_URL": stack.gate.url,
-        "KEYFENCE_ROLE_ARN_PREFIX": stack.gate.account.role_arn_prefix,
-        "KEYFENCE_ISSUERS": json.dumps([{"issuer": ISSUER, "jwks": json.loads(jwks)}]),
-        "KEYFENCE_CURSOR_KEYS": secrets.token_urlsafe(32),
-        "KEYFENCE_READ_TIMEOUT_SECONDS": "60",
-    }
-    for name, value in given.items():
+    for name, value in production_environment(stack).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("keyfence.log.configure", lambda **_: None)
     return application()

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from keyfence_iam.gate.server import MAX_HEADER_BYTES
+from keyfence_iam.gate.server import LIMITS
 from tests.iam.gate.server.raw_client import GET, exchange, gate_before, raw, tenant
 
 BEGIN = b"POST / HTTP/1.1\r\nhost: x\r\n"
@@ -21,7 +21,7 @@ async def answered(url: str, parts: list[bytes]) -> bytes:
             await writer.drain()
         return await asyncio.wait_for(reader.read(), 10)
     except ConnectionError:
-        return b"HTTP/1.1 400 and reset"
+        return b"HTTP/1.1 431 and reset"
     finally:
         writer.close()
 
@@ -31,7 +31,7 @@ async def answered(url: str, parts: list[bytes]) -> bytes:
     [
         [BEGIN, b"x-endless: ", *[b"a" * 8192] * 9],
         [BEGIN, *[b"x-header: %s\r\n" % (b"a" * 1000)] * 70],
-        [BEGIN + b"x-header: " + b"a" * MAX_HEADER_BYTES + b"\r\ncontent-length: 0\r\n\r\n"],
+        [BEGIN + b"x-header: " + b"a" * LIMITS.head_bytes + b"\r\ncontent-length: 0\r\n\r\n"],
         [b"POST /", *[b"a" * 8192] * 9],
         [BEGIN, b"transfer-encoding: chunked\r\n\r\n0\r\n", *[b"x-trailer: %s\r\n" % (b"a" * 1000)] * 70],
     ],
@@ -39,7 +39,7 @@ async def answered(url: str, parts: list[bytes]) -> bytes:
 )
 async def test_headers_that_are_too_large_are_rejected_and_the_connection_is_closed(parts: list[bytes]) -> None:
     async with gate_before() as (gate, engine):
-        assert (await answered(gate.url, parts)).startswith(b"HTTP/1.1 400 ")
+        assert (await answered(gate.url, parts)).startswith(b"HTTP/1.1 431 ")
     assert engine.requests == []
 
 
@@ -47,11 +47,11 @@ async def test_the_limit_also_applies_to_the_second_request_of_a_connection() ->
     first = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
     async with gate_before() as (gate, _):
         replies = await answered(gate.url, [first, BEGIN, b"x-endless: ", *[b"a" * 8192] * 64])
-    assert b"HTTP/1.1 400 " in replies
+    assert b"HTTP/1.1 431 " in replies
 
 
 async def test_usual_headers_are_accepted_and_bodies_do_not_count() -> None:
-    padding = "a" * (MAX_HEADER_BYTES - 4096)
+    padding = "a" * (LIMITS.head_bytes - 4096)
     large = GET[:-1] + b" " * 1_000_000 + b"}"
     async with gate_before() as (gate, _):
         assert (await tenant(gate).call("GetItem", GET, x_padding=padding)).status == 200
