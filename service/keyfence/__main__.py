@@ -1,4 +1,4 @@
-"""The `keyfence` command."""
+"""The entry point of the `keyfence` command."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The `keyfence` command: all subcommands, and how their errors are printed."""
+"""The `keyfence` command: its subcommands, and the boundary that prints their errors."""
 
 import json
 from typing import Annotated, Any
@@ -21,6 +21,7 @@ from keyfence.cli.tenant import tenant
 from keyfence.errors import KeyfenceError
 
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
+"""The exit codes, apart from 0. Shells use 130 for a process that Ctrl-C ended."""
 
 PANELS = {
     "Run": (dev, serve, gate, table, top, hot),
@@ -29,23 +30,24 @@ PANELS = {
     "Policies": (policy,),
     "Jobs": (reshard, move, rekey, job),
 }
-"""Commands and groups of commands, by the panel of `keyfence --help` that shows them."""
+"""The subcommands, by the panel of `keyfence --help` that lists them."""
 
 
-def _name(command: Any) -> str:
-    """Returns the name by which a command is called. `import` is a keyword, so its function is `import_`."""
+def _command_name(command: Any) -> str:
+    """Returns the name of a subcommand. `import` is a keyword of Python, so its function is `import_`."""
     return str(command.info.name) if isinstance(command, typer.Typer) else command.__name__.rstrip("_")
 
 
 class ErrorBoundaryGroup(TyperGroup):
-    """Prints an expected error as a sentence, or as JSON with --json. Unexpected errors keep their traceback."""
+    """Prints a KeyfenceError as a sentence, or as JSON with --json. Other exceptions keep their traceback."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Returns the commands in the order of PANELS; typer would list groups after all others."""
-        order = [_name(command) for commands in PANELS.values() for command in commands]
+        """Returns the names in the order of PANELS. typer would list groups of commands last."""
+        order = [_command_name(command) for commands in PANELS.values() for command in commands]
         return sorted(super().list_commands(ctx), key=order.index)
 
     def invoke(self, ctx: Any) -> Any:
+        """Runs the subcommand. The options are not parsed yet when it fails, so --json is searched in the arguments."""
         as_json = "--json" in (*ctx._protected_args, *ctx.args)
         try:
             return super().invoke(ctx)
@@ -56,7 +58,9 @@ class ErrorBoundaryGroup(TyperGroup):
             _print_error("INTERRUPTED", "Interrupted.", as_json=as_json)
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
-            usage_message = getattr(error, "format_message", None)  # only typer's UsageError has it, and it is private
+            usage_message = getattr(
+                error, "format_message", None
+            )  # only typer's UsageError has this method, and that class is private
             if not as_json or usage_message is None:
                 raise
             _print_error("USAGE", usage_message(), as_json=True)
@@ -72,8 +76,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(value: bool) -> None:
-    if value:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         from importlib.metadata import version
 
         typer.echo(f"keyfence {version('keyfence')}")
@@ -95,7 +99,7 @@ for panel, commands in PANELS.items():
         if isinstance(command, typer.Typer):
             app.add_typer(command, rich_help_panel=panel)
         else:
-            app.command(_name(command), rich_help_panel=panel)(command)
+            app.command(_command_name(command), rich_help_panel=panel)(command)
 
 
 def _print_error(code: str, message: str, *, as_json: bool) -> None:

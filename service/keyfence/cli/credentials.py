@@ -134,7 +134,7 @@ def jwks(issuer: IssuerOption, data: DataOption = DEFAULT_DIRECTORY) -> None:
 
 def local_sessions(data: Path, account: str | None) -> "SessionIssuer":
     """Returns the issuer of sessions for gates on this data directory that play this AWS account."""
-    from keyfence.cli.gate import check_deployment_options
+    from keyfence.cli.deployment_options import check_deployment_options
     from keyfence.local.data_directory import find_gate_record
     from keyfence.local.gate_access import session_issuer
 

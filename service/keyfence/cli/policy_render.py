@@ -1,38 +1,31 @@
 """`keyfence policy render`, and the options that describe a deployment."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from keyfence.cli.deployment_options import check_deployment_options
 from keyfence.errors import BadInput
 from keyfence_iam.deployment import Deployment
 
 DEFAULTS = Deployment()
 
 _PANEL = "Deployment"
-_PATTERNS = {
-    "account": r"[0-9]{12}",
-    "region": r"[a-z]{2,}(-[a-z]+)+-[0-9]+",
-    "table": r"[A-Za-z0-9_.-]{3,255}",
-    "role_prefix": r"[\w+=,.@-]{0,48}",
-    "partition": r"aws(-[a-z]+)*",
-}
 
 
-def _option(metavar: str, text: str) -> object:
-    return typer.Option(metavar=metavar, help=text, rich_help_panel=_PANEL)
+def _option(metavar: str, description: str) -> object:
+    return typer.Option(metavar=metavar, help=description, rich_help_panel=_PANEL)
 
 
 AccountOption = Annotated[str, _option("ID", "The AWS account, twelve digits.")]
 RegionOption = Annotated[str, _option("REGION", "The region of the table.")]
-TableNameOption = Annotated[str, _option("NAME", "The table.")]
-RolePrefixOption = Annotated[str, _option("PREFIX", "The beginning of the names of all roles.")]
+TableNameOption = Annotated[str, _option("NAME", "The shared table.")]
+RolePrefixOption = Annotated[str, _option("PREFIX", "The first characters of the names of all roles.")]
 PartitionOption = Annotated[str, _option("NAME", "aws, aws-cn or aws-us-gov.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-RoleArgument = Annotated[str | None, typer.Argument(metavar="ROLE", help="One role; all roles if left out.")]
+RoleArgument = Annotated[str | None, typer.Argument(metavar="ROLE", help="The role. Default: all roles.")]
 TrustOption = Annotated[bool, typer.Option("--trust", help="Print trust policies instead of identity policies.")]
 OutOption = Annotated[
     Path | None,
@@ -51,9 +44,9 @@ def render(
     role_prefix: RolePrefixOption = DEFAULTS.role_prefix,
     partition: PartitionOption = DEFAULTS.partition,
 ) -> None:
-    """Print the policies of the roles as IAM accepts them, or write them into files.
+    """Print the IAM policies of the roles that Keyfence needs, or write them into files.
 
-    The policies are JSON with and without --json. With --out, --json prints the paths of the files as JSON.
+    The command does not call AWS. Policies are always JSON. With --out, --json prints the paths of the written files.
 
     [bold]Example:[/bold] keyfence policy render tenant-read
 
@@ -63,26 +56,24 @@ def render(
     """
     from keyfence_iam.roles.rendering import policy_files
 
-    where = deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
-    files = policy_files(where, *([existing_role(role)] if role else []))
+    target = deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
+    files = policy_files(target, *([existing_role(role)] if role else []))
     if out is not None:
         _write_files(out, files, as_json=as_json)
     elif role is not None:
         typer.echo(files[f"{role}.trust.json" if trust else f"{role}.json"], nl=False)
     else:
-        typer.echo(_by_role(files, trust=trust))
+        typer.echo(_policies_by_role(files, trust=trust))
 
 
 def deployment(*, account: str, region: str, table: str, role_prefix: str, partition: str) -> Deployment:
-    """Return a deployment. Raises BadInput if a value does not fit into an ARN: `*` as a table name would match all."""
-    made = Deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
-    for name, pattern in _PATTERNS.items():
-        if not re.fullmatch(pattern, getattr(made, name), re.ASCII):
-            raise BadInput(f"--{name.replace('_', '-')} {getattr(made, name)!r} cannot be used in an ARN.")
-    return made
+    """Returns the deployment that the options describe. Raises BadInput for a value that does not fit into an ARN."""
+    check_deployment_options(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
+    return Deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
 
 
 def existing_role(role: str) -> str:
+    """Returns the role. Raises BadInput if Keyfence has no role of this name."""
     from keyfence_iam.roles import ROLES
 
     if role not in ROLES:
@@ -90,13 +81,16 @@ def existing_role(role: str) -> str:
     return role
 
 
-def _by_role(files: Mapping[str, str], *, trust: bool) -> str:
-    """Return one JSON object with the policy of each role under its name."""
+def _policies_by_role(files: Mapping[str, str], *, trust: bool) -> str:
+    """Returns one JSON object with the policy of each role under the role's name."""
     import json
 
-    suffix = "trust.json" if trust else "json"
-    by_name = {name.partition(".")[::2]: text for name, text in files.items()}
-    policies = {role: json.loads(text) for (role, ending), text in by_name.items() if ending == suffix}
+    wanted_suffix = "trust.json" if trust else "json"
+    policies = {}
+    for name, text in files.items():
+        role, _, suffix = name.partition(".")
+        if suffix == wanted_suffix:
+            policies[role] = json.loads(text)
     return json.dumps(policies, indent=2, ensure_ascii=False)
 
 

@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from keyfence.cli.dev_welcome import WelcomeText, keyfence_command
-from keyfence.cli.gate import remembered_port
+from keyfence.cli.gate_options import remembered_port
 from keyfence.cli.ports import PortUnusable, listen, listen_near
 from keyfence.local.data_directory import GateRecord, find_gate_record, save_gate_record
 from keyfence.local.development_issuer import DevelopmentIssuer

@@ -78,10 +78,13 @@ def test_render_writes_one_role(tmp_path: Path) -> None:
     ("arguments", "sentence"),
     [
         (["render", "king"], "'king' is not a role; the roles are tenant-read, "),
-        (["render", "--table", "*"], "--table '*' cannot be used in an ARN."),
-        (["render", "--account", "1"], "--account '1' cannot be used in an ARN."),
-        (["render", "--region", "eu"], "--region 'eu' cannot be used in an ARN."),
-        (["render", "--role-prefix", "a/*"], "--role-prefix 'a/*' cannot be used in an ARN."),
+        (["render", "--table", "*"], "--table '*' must be 3 to 255 letters, digits, '_', '.' and '-'."),
+        (["render", "--account", "1"], "--account '1' must be twelve digits."),
+        (["render", "--region", "eu"], "--region 'eu' must be the name of a region, such as us-east-1."),
+        (
+            ["render", "--role-prefix", "a/*"],
+            "--role-prefix 'a/*' must be at most 48 letters, digits and characters of '_+=,.@-'.",
+        ),
         (["render", "--out", "/dev/null"], "/dev/null cannot be written: "),
         (["lint", "/nowhere.json"], "/nowhere.json cannot be read: No such file or directory."),
         (["lint", "/"], "/ cannot be read: Is a directory."),
