@@ -1,6 +1,6 @@
-"""`keyfence credentials`, `keyfence token`, `keyfence jwks`: how a laptop's user becomes a tenant or an operator."""
+"""`keyfence credentials`, `keyfence token` and `keyfence jwks`: credentials and tokens for the local AWS."""
 
-import json as encoding
+import json as json_module
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,29 +17,48 @@ if TYPE_CHECKING:
     from keyfence_iam.gate.account.session import IssuedSession, SessionIssuer
 
 
-MIN_DURATION, MAX_DURATION = 900, 3600
-"""SDKs renew a session that ends within fifteen minutes: with the minimum they run the command for every call."""
-ROLES = ("service-base", "control-plane", "suspender", "stream-worker", "migrator", "provisioner")
-MAX_TTL = 30 * 86400
-MAX_USER = 256
+MIN_SESSION_SECONDS, MAX_SESSION_SECONDS = 900, 3600
+"""The limits of STS. SDKs renew a session that ends within 15 minutes, so with 900 they renew it for every call."""
+SYSTEM_ROLES = ("service-base", "control-plane", "suspender", "stream-worker", "migrator", "provisioner")
+MAX_TOKEN_SECONDS = 30 * 86400
+MAX_USER_LENGTH = 256
 
 TenantOption = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant whose session is printed.")]
-ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="A session of the role that only reads.")]
-RoleNameOption = Annotated[str | None, typer.Option(metavar="ROLE", help=f"Instead of a tenant: {', '.join(ROLES)}.")]
+ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="With --tenant: a session that can only read.")]
+RoleNameOption = Annotated[
+    str | None,
+    typer.Option(metavar="ROLE", help=f"Instead of --tenant, a role of the service: {', '.join(SYSTEM_ROLES)}."),
+]
 AccountIdOption = Annotated[
-    str | None, typer.Option(metavar="ID", help="The gate's AWS account. Default: that of the last gate.")
+    str | None,
+    typer.Option(
+        metavar="ID", help="The gate's AWS account. Default: the account of the last gate on the data directory."
+    ),
 ]
 DurationOption = Annotated[
-    int, typer.Option(metavar="SECONDS", help=f"How long the session is valid: {MIN_DURATION} to {MAX_DURATION}.")
+    int,
+    typer.Option(
+        metavar="SECONDS", help=f"How long the session is valid: {MIN_SESSION_SECONDS} to {MAX_SESSION_SECONDS}."
+    ),
 ]
 EnvOption = Annotated[
-    bool, typer.Option("--env", help="Print `export` lines for a shell instead: the keys, region and gate of AWS SDKs.")
+    bool,
+    typer.Option(
+        "--env", help="Print `export` lines for a shell instead of JSON: credentials, region and the gate's address."
+    ),
 ]
 TokenTenantOption = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant of the token.")]
-AdminOption = Annotated[bool, typer.Option("--admin", help="A token for /admin/graphql instead of a tenant's.")]
-UserOption = Annotated[str | None, typer.Option(metavar="ID", help="The token's subject. Default: local-TENANT.")]
+AdminOption = Annotated[
+    bool, typer.Option("--admin", help="Instead of --tenant: a token of an operator, for /admin/graphql.")
+]
+UserOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID", help="The user in the token, its `sub` claim. Default: local-TENANT, or local-operator."
+    ),
+]
 TokenRoleOption = Annotated[
-    str | None, typer.Option(metavar="ROLE", help="OWNER, ADMIN, MEMBER or VIEWER. Default: MEMBER.")
+    str | None, typer.Option(metavar="ROLE", help="The user's role: OWNER, ADMIN, MEMBER or VIEWER. Default: MEMBER.")
 ]
 TtlOption = Annotated[int, typer.Option(metavar="SECONDS", help="How long the token is valid.")]
 IssuerOption = Annotated[str, typer.Option(metavar="URL", help="The `iss` claim of the issuer's tokens.")]
@@ -52,15 +71,15 @@ def credentials(
     tenant: TenantOption = None,
     read_only: ReadOnlyOption = False,
     role: RoleNameOption = None,
-    duration: DurationOption = MAX_DURATION,
+    duration: DurationOption = MAX_SESSION_SECONDS,
     account: AccountIdOption = None,
     env: EnvOption = False,
     data: DataOption = DEFAULT_DIRECTORY,
 ) -> None:
-    """Print AWS credentials for the local gate, as JSON for credential_process.
+    """Print AWS credentials of a tenant or a role for the local gate, as JSON for credential_process.
 
-    With this line in a profile of ~/.aws/config, the aws CLI and every SDK act as the tenant, and run the command
-    again before the session ends:
+    The data directory must be that of a gate, which need not run. With this line in a profile of ~/.aws/config, the
+    aws CLI and every SDK act as the tenant, and run the command again before the session ends:
 
       credential_process = keyfence credentials --tenant acme --data DIR
 
@@ -72,9 +91,9 @@ def credentials(
 
     [bold]Example:[/bold] eval "$(keyfence credentials --tenant acme --env)"
     """
-    _check_credentials(tenant=tenant, read_only=read_only, role=role, duration=duration)
-    issued = _issue(local_sessions(data, account), tenant, role, duration, writes=not read_only)
-    typer.echo(_export_lines(issued, data) if env else _credential_process_json(issued))
+    _check_credentials_options(tenant=tenant, read_only=read_only, role=role, duration=duration)
+    session = _issue(local_session_issuer(data, account), tenant, role, duration, writes=not read_only)
+    typer.echo(_export_lines(session, data) if env else _credential_process_json(session))
 
 
 def token(
@@ -87,7 +106,9 @@ def token(
     json: JsonOption = False,
     data: DataOption = DEFAULT_DIRECTORY,
 ) -> None:
-    """Print a token that `keyfence dev` accepts.
+    """Print a token for the GraphQL API of `keyfence dev` on the same data directory.
+
+    Production refuses these tokens. The tenant need not exist when the token is made.
 
     [bold]Example:[/bold] keyfence token --tenant acme --role ADMIN
 
@@ -98,21 +119,21 @@ def token(
     from keyfence.local.data_directory import data_directory
     from keyfence.local.development_issuer import find_tenant_issuer, load_development_issuer
 
-    _check_token(tenant=tenant, admin=admin, user=user, ttl=ttl, issuer=issuer)
+    _check_token_options(tenant=tenant, admin=admin, user=user, ttl=ttl, issuer=issuer)
     parsed_role = _parse_role(role, admin=admin)
     signer = find_tenant_issuer(data, issuer) if issuer else load_development_issuer(data_directory(data))
     if tenant is None:
-        text = signer.admin_token(user=user or "local-operator", ttl=ttl)
+        signed = signer.admin_token(user=user or "local-operator", ttl=ttl)
     else:
-        text = signer.token(tenant=tenant, user=user or f"local-{tenant}", role=parsed_role, ttl=ttl)
-    typer.echo(encoding.dumps({"token": text, "expiresIn": ttl}) if json else text)
+        signed = signer.token(tenant=tenant, user=user or f"local-{tenant}", role=parsed_role, ttl=ttl)
+    typer.echo(json_module.dumps({"token": signed, "expiresIn": ttl}) if json else signed)
 
 
 def jwks(issuer: IssuerOption, data: DataOption = DEFAULT_DIRECTORY) -> None:
-    """Create a signing key for a tenant's own issuer and print its public part, a JSON Web Key Set.
+    """Create a development key for a tenant's own token issuer, and print its public part, a JSON Web Key Set.
 
-    The private key stays in the data directory. The same issuer always gets the same key. These three lines onboard a
-    tenant on a laptop and print a token of it:
+    The private key stays in the data directory. The same issuer always gets the same key. Production refuses the key.
+    With `keyfence dev` running, these three commands onboard a tenant and print a token for it:
 
       keyfence jwks --issuer https://id.initech.example > keys.json
 
@@ -129,11 +150,11 @@ def jwks(issuer: IssuerOption, data: DataOption = DEFAULT_DIRECTORY) -> None:
 
     if not is_issuer_url(issuer):
         raise BadInput(f"--issuer {issuer!r} is not an https:// URL without query and fragment.")
-    typer.echo(encoding.dumps(create_tenant_issuer(data_directory(data), issuer).jwks(), indent=2))
+    typer.echo(json_module.dumps(create_tenant_issuer(data_directory(data), issuer).jwks(), indent=2))
 
 
-def local_sessions(data: Path, account: str | None) -> "SessionIssuer":
-    """Returns the issuer of sessions for gates on this data directory that play this AWS account."""
+def local_session_issuer(data: Path, account: str | None) -> "SessionIssuer":
+    """Returns an issuer of sessions that gates on this data directory accept, for roles of this AWS account."""
     from keyfence.cli.deployment_options import check_deployment_options
     from keyfence.local.data_directory import find_gate_record
     from keyfence.local.gate_access import session_issuer
@@ -144,15 +165,15 @@ def local_sessions(data: Path, account: str | None) -> "SessionIssuer":
     return session_issuer(data, Deployment(account=account or (record.account if record else LOCAL_ACCOUNT)))
 
 
-def _check_credentials(*, tenant: str | None, read_only: bool, role: str | None, duration: int) -> None:
+def _check_credentials_options(*, tenant: str | None, read_only: bool, role: str | None, duration: int) -> None:
     if (tenant is None) == (role is None):
         raise BadInput("Use either --tenant TENANT or --role ROLE.")
-    if role is not None and role not in ROLES:
-        raise BadInput(f"--role {role!r} is not one of {', '.join(ROLES)}.")
+    if role is not None and role not in SYSTEM_ROLES:
+        raise BadInput(f"--role {role!r} is not one of {', '.join(SYSTEM_ROLES)}.")
     if role is not None and read_only:
         raise BadInput("--read-only needs --tenant.")
-    if not MIN_DURATION <= duration <= MAX_DURATION:
-        raise BadInput(f"--duration must be between {MIN_DURATION} and {MAX_DURATION} seconds.")
+    if not MIN_SESSION_SECONDS <= duration <= MAX_SESSION_SECONDS:
+        raise BadInput(f"--duration must be between {MIN_SESSION_SECONDS} and {MAX_SESSION_SECONDS} seconds.")
 
 
 def _issue(
@@ -162,14 +183,14 @@ def _issue(
 
     if role is not None:
         return gate_access.role_session(issuer, role, seconds=seconds)
-    id = parse_tenant_option(tenant or "")
-    return gate_access.tenant_session(issuer, id, writes=writes, seconds=seconds)
+    tenant_id = parse_tenant_option(tenant or "")
+    return gate_access.tenant_session(issuer, tenant_id, writes=writes, seconds=seconds)
 
 
 def _credential_process_json(issued: "IssuedSession") -> str:
     from keyfence_iam.gate.account.session_token import iso_seconds
 
-    return encoding.dumps(
+    return json_module.dumps(
         {
             "Version": 1,
             "AccessKeyId": issued.credentials.access_key,
@@ -186,7 +207,7 @@ def _export_lines(issued: "IssuedSession", data: Path) -> str:
 
     record = find_gate_record(data)
     if record is None:
-        raise BadInput(f"No gate was started on {data}: start `keyfence dev` or `keyfence gate` first.")
+        raise BadInput(f"No gate was started on {data}. Start `keyfence dev` or `keyfence gate` first.")
     variables = {
         "AWS_ACCESS_KEY_ID": issued.credentials.access_key,
         "AWS_SECRET_ACCESS_KEY": issued.credentials.secret_key,
@@ -198,17 +219,17 @@ def _export_lines(issued: "IssuedSession", data: Path) -> str:
     return "\n".join(f"export {name}={shlex.quote(value or '')}" for name, value in variables.items())
 
 
-def _check_token(*, tenant: str | None, admin: bool, user: str | None, ttl: int, issuer: str | None) -> None:
+def _check_token_options(*, tenant: str | None, admin: bool, user: str | None, ttl: int, issuer: str | None) -> None:
     if (tenant is None) != admin:
         raise BadInput("Use either --tenant TENANT or --admin.")
     if tenant is not None:
         parse_tenant_option(tenant)
     if admin and issuer is not None:
         raise BadInput("--issuer needs --tenant: tokens of operators come from the local issuer.")
-    if user is not None and not (0 < len(user) <= MAX_USER and user.isprintable()):
-        raise BadInput(f"--user must be 1 to {MAX_USER} printable characters.")
-    if not 1 <= ttl <= MAX_TTL:
-        raise BadInput(f"--ttl must be between 1 and {MAX_TTL} seconds.")
+    if user is not None and not (0 < len(user) <= MAX_USER_LENGTH and user.isprintable()):
+        raise BadInput(f"--user must be 1 to {MAX_USER_LENGTH} printable characters.")
+    if not 1 <= ttl <= MAX_TOKEN_SECONDS:
+        raise BadInput(f"--ttl must be between 1 and {MAX_TOKEN_SECONDS} seconds.")
 
 
 def _parse_role(text: str | None, *, admin: bool) -> Role:

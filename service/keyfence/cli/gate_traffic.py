@@ -1,13 +1,13 @@
 """`keyfence top`: the traffic that a local gate sees, by tenant and by partition."""
 
-import json as encoding
+import json as json_module
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keyfence.cli.credentials import AccountIdOption, local_sessions
+from keyfence.cli.credentials import AccountIdOption, local_session_issuer
 from keyfence.cli.table_connection import DataOption, EndpointUrlOption, remembered_gate_url
 from keyfence.local.data_directory import DEFAULT_DIRECTORY, find_gate_record
 from keyfence_iam.deployment import LOCAL_REGION
@@ -22,12 +22,25 @@ OnceOption = Annotated[bool, typer.Option("--once", help="Print one report and e
 IntervalOption = Annotated[float, typer.Option(min=0.1, max=3600, metavar="SECONDS", help="Time between two reports.")]
 RowsOption = Annotated[int, typer.Option(min=1, max=100, metavar="N", help="Show at most N tenants and N partitions.")]
 RegionOption = Annotated[
-    str | None, typer.Option(metavar="REGION", help="The gate's region. Default: that of the last gate.")
+    str | None,
+    typer.Option(
+        metavar="REGION", help="The gate's region. Default: the region of the last gate on the data directory."
+    ),
 ]
 
-TENANTS = ("TENANT", "READ/S", "WRITE/S", "PEAK READ", "PEAK WRITE", "THROTTLES", "PARTITIONS")
-PARTITIONS = ("PARTITION", "INDEX", "SHARD", "READ/S", "WRITE/S", "PEAK READ", "PEAK WRITE", "LOAD", "THROTTLES")
-NUMBERS = (*TENANTS[1:], *PARTITIONS[3:])
+TENANT_HEADINGS = ("TENANT", "READ/S", "WRITE/S", "PEAK READ", "PEAK WRITE", "THROTTLES", "PARTITIONS")
+PARTITION_HEADINGS = (
+    "PARTITION",
+    "INDEX",
+    "SHARD",
+    "READ/S",
+    "WRITE/S",
+    "PEAK READ",
+    "PEAK WRITE",
+    "LOAD",
+    "THROTTLES",
+)
+NUMBER_HEADINGS = (*TENANT_HEADINGS[1:], *PARTITION_HEADINGS[3:])
 
 
 def top(
@@ -40,11 +53,11 @@ def top(
     region: RegionOption = None,
     account: AccountIdOption = None,
 ) -> None:
-    """Watch the capacity units and throttles of tenants and partitions at a local gate.
+    """Watch the DynamoDB traffic of tenants and partitions at a running local gate. For AWS see `keyfence hot`.
 
-    The gate counts traffic if it was started with --partition-limits. Rates and throttles are those of the last ten
-    seconds; peaks are those of the busiest second. LOAD is the used part of a partition's limit. SHARD is the
-    partition's number among the shards of its collection.
+    `keyfence dev` always counts traffic; `keyfence gate` counts it with --partition-limits. The numbers cover the last
+    ten seconds. READ/S and WRITE/S are average capacity units in a second, PEAK those of the busiest second. LOAD is
+    the used share of a partition's limit. SHARD is the partition's number among the shards of its collection.
 
     [bold]Example:[/bold] keyfence top
 
@@ -58,7 +71,7 @@ def top(
     with interruptible(), contextlib.suppress(KeyboardInterrupt):
         if json:
             for report in _reports(gate, interval, once=once):
-                typer.echo(encoding.dumps(report))
+                typer.echo(json_module.dumps(report))
         else:
             _print_reports(gate, interval, rows, once=once)
 
@@ -66,7 +79,7 @@ def top(
 def _gate_client(url: str | None, region: str | None, account: str | None, data: Path) -> "GateClient":
     from keyfence.local.gate_client import GateClient
 
-    issuer = local_sessions(data, account)
+    issuer = local_session_issuer(data, account)
     record = find_gate_record(data)
     return GateClient(
         url=url or remembered_gate_url(data),
@@ -76,6 +89,7 @@ def _gate_client(url: str | None, region: str | None, account: str | None, data:
 
 
 def _reports(gate: "GateClient", interval: float, *, once: bool) -> Iterator[dict[str, Any]]:
+    """Yields a traffic report now and, unless `once`, another one after each interval in seconds."""
     import time
 
     yield gate.traffic()
@@ -109,16 +123,23 @@ def _screen(report: dict[str, Any], rows: int, width: int) -> "Group":
         f"Limits of a partition: {limits['read']:,.0f} read and {limits['write']:,.0f} write units a second,"
         f" and {limits['burstSeconds']:g} s of unused units. The last {report['seconds']} seconds:\n"
     )
-    tenants = table(TENANTS, [_tenant_row(entry) for entry in report["groups"][:rows]], width=width, numbers=NUMBERS)
-    headings, cells = _partition_table(report["partitions"], rows)
-    return Group(heading, tenants, "", table(headings, cells, width=width, numbers=NUMBERS))
+    tenants = table(
+        TENANT_HEADINGS, [_tenant_row(entry) for entry in report["groups"][:rows]], width=width, numbers=NUMBER_HEADINGS
+    )
+    headings, partition_rows = _partition_rows(report["partitions"], rows)
+    return Group(heading, tenants, "", table(headings, partition_rows, width=width, numbers=NUMBER_HEADINGS))
 
 
-def _partition_table(partitions: list[dict[str, Any]], rows: int) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Adds a column for the table if there are several: a tenant's partition has the same key in its silo."""
+def _partition_rows(partitions: list[dict[str, Any]], rows: int) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Returns headings and rows, with a column for the table if there are several tables.
+
+    A tenant that moves to its silo has partitions with the same key in both tables.
+    """
     if len({entry["table"] for entry in partitions}) <= 1:
-        return PARTITIONS, [_partition_row(entry) for entry in partitions[:rows]]
-    return ("TABLE", *PARTITIONS), [(_printable(entry["table"]), *_partition_row(entry)) for entry in partitions[:rows]]
+        return PARTITION_HEADINGS, [_partition_row(entry) for entry in partitions[:rows]]
+    return ("TABLE", *PARTITION_HEADINGS), [
+        (_printable(entry["table"]), *_partition_row(entry)) for entry in partitions[:rows]
+    ]
 
 
 def _tenant_row(entry: dict[str, Any]) -> tuple[str, ...]:
@@ -142,7 +163,7 @@ def _throttles(entry: dict[str, Any]) -> str:
 
 
 def _printable(key: str) -> str:
-    """Replaces control characters, which could move the cursor or change colors."""
+    """Returns the key without control characters, which could move the cursor or change colors."""
     from keyfence.cli.terminal_output import escape_markup
 
     return escape_markup("".join(character if character.isprintable() else "\ufffd" for character in key))

@@ -1,4 +1,4 @@
-"""`keyfence hot`: partitions that are near their limits, and how many shards their collections need."""
+"""`keyfence hot`: the partitions that use most of their limits, and how many shards their collections need."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from keyfence.hot_partitions.fleet_traffic import HotPartition
 
 HEADINGS = ("TENANT", "COLLECTION", "READ/S", "WRITE/S", "OF LIMIT", "THROTTLED", "SHARDS", "INDEX", "PARTITION")
-NUMBERS = HEADINGS[2:7]
+NUMBER_HEADINGS = HEADINGS[2:7]
 
 FirstOption = Annotated[int, typer.Option(min=1, max=MAX_PAGE_SIZE, metavar="N", help="Show the hottest N partitions.")]
 
@@ -26,10 +26,11 @@ def hot(
     data: DataOption = DEFAULT_DIRECTORY,
     endpoint_url: EndpointUrlOption = None,
 ) -> None:
-    """Show the partitions that use most of their limits, as all servers saw them in the last minute.
+    """Show the partitions that used most of their limits in the last minute, as counted by all servers.
 
-    READ/S and WRITE/S are the capacity units of the busiest ten seconds, throttled calls included. SHARDS is the
-    smallest number of shards that carries the collection's traffic. A partition outside a collection has no shards.
+    READ/S and WRITE/S are the capacity units in a second during the busiest ten seconds, with throttled calls. SHARDS
+    is the smallest number of shards that can serve the collection's traffic; `keyfence reshard` changes it. A
+    partition that belongs to no collection has no shards. On AWS the command needs the role `service-base`.
 
     [bold]Example:[/bold] keyfence hot
 
@@ -42,14 +43,14 @@ def hot(
 
     partitions = OperatorSession(data, endpoint_url).read(work)
     if json:
-        print_json({"hotPartitions": [_as_json(partition) for partition in partitions]})
+        print_json({"hotPartitions": [_hot_partition_json(partition) for partition in partitions]})
     elif partitions:
-        _print(partitions)
+        _print_partitions(partitions)
     else:
-        typer.echo("No partition is hot.", err=True)
+        typer.echo("No server reported a hot partition in the last minute.", err=True)
 
 
-def _as_json(hot: "HotPartition") -> dict[str, Any]:
+def _hot_partition_json(hot: "HotPartition") -> dict[str, Any]:
     load = hot.load
     return {
         "tenant": load.partition.tenant,
@@ -64,10 +65,10 @@ def _as_json(hot: "HotPartition") -> dict[str, Any]:
     }
 
 
-def _print(partitions: "Sequence[HotPartition]") -> None:
+def _print_partitions(partitions: "Sequence[HotPartition]") -> None:
     from keyfence.cli.terminal_output import console, print_table
 
-    print_table(console(), HEADINGS, [_row(partition) for partition in partitions], numbers=NUMBERS)
+    print_table(console(), HEADINGS, [_row(partition) for partition in partitions], numbers=NUMBER_HEADINGS)
 
 
 def _row(hot: "HotPartition") -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""`keyfence import`, `keyfence export`: a tenant's records as lines of JSON."""
+"""`keyfence import` and `keyfence export`: the records of a tenant as lines of JSON."""
 
-import json as encoding
+import json as json_module
 import shutil
 import sys
 import tempfile
@@ -33,35 +33,38 @@ if TYPE_CHECKING:
     from keyfence.store.table import Table
 
 
-DEFAULT_RATE = 1000.0
-EXPORT_MODE = 0o666
-"""The umask decides who may read an exported file, as for any other program."""
+DEFAULT_ITEMS_PER_SECOND = 1000.0
+EXPORT_FILE_MODE = 0o666
+"""The permissions before the umask of the process is applied, as for files of other programs."""
 
 FileArgument = Annotated[
-    str, typer.Argument(metavar="FILE", help="Lines as `keyfence export` writes them. - reads stdin.")
+    str, typer.Argument(metavar="FILE", help="A file with lines as `keyfence export` writes them. - reads stdin.")
 ]
 ItemRateOption = Annotated[
-    float, typer.Option("--rate", min=1, metavar="ITEMS_PER_SECOND", help="Write at most so many items in a second.")
+    float, typer.Option("--rate", min=1, metavar="ITEMS_PER_SECOND", help="Write at most this many items in a second.")
 ]
 OutOption = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", help="The file to write. It appears when it is complete. Default: stdout."),
+    typer.Option(
+        "--out", metavar="FILE", help="The file to write. It gets its name when it is complete. Default: stdout."
+    ),
 ]
-JsonSummaryOption = Annotated[bool, typer.Option("--json", help="Print the summary on stderr, and errors, as JSON.")]
+JsonSummaryOption = Annotated[bool, typer.Option("--json", help="Print the summary and errors as JSON, on stderr.")]
 
 
 def import_(
     file: FileArgument,
     tenant: TenantOption,
-    rate: ItemRateOption = DEFAULT_RATE,
+    rate: ItemRateOption = DEFAULT_ITEMS_PER_SECOND,
     json: JsonOption = False,
     data: DataOption = DEFAULT_DIRECTORY,
     endpoint_url: EndpointUrlOption = None,
 ) -> None:
-    """Import records, such as customers and orders, into a tenant.
+    """Import records, such as customers and orders, from lines of JSON into a tenant.
 
-    All lines are checked before the first one is written. A line that the tenant has already is skipped, so after an
-    interruption the same command continues. A line that differs from what the tenant has stops the import.
+    All lines are checked before the first one is written. A record that the tenant already has is skipped, so the same
+    command continues after an interruption. A record that the tenant has with other content stops the import. The
+    tenant must be ACTIVE. On a laptop `keyfence dev` must run; on AWS the command needs the role `service-base`.
 
     [bold]Example:[/bold] keyfence import acme.jsonl --tenant acme
 
@@ -70,18 +73,18 @@ def import_(
     from keyfence.bulk.importer import ImportCounts, check_lines
     from keyfence.bulk.json_lines import BadLines
 
-    counts, domains, started = ImportCounts(), selected_domains(), time.monotonic()
+    counts, domains, started_at = ImportCounts(), selected_domains(), time.monotonic()
     try:
         with _open_input(file) as content:
-            lines = check_lines(content, domains.record_kinds)
+            line_count = check_lines(content, domains.record_kinds)
             content.seek(0)
             _import_lines(
-                content, lines, counts, domains, tenant=tenant, rate=rate, data=data, endpoint_url=endpoint_url
+                content, line_count, counts, domains, tenant=tenant, rate=rate, data=data, endpoint_url=endpoint_url
             )
-    except BadLines as bad:
-        _print_bad_lines(bad, counts, domains.record_kinds, as_json=json)
+    except BadLines as error:
+        _print_bad_lines(error, counts, domains.record_kinds, as_json=json)
         raise typer.Exit(1) from None
-    _print_counts(counts, domains.record_kinds, tenant, time.monotonic() - started, as_json=json)
+    _print_counts(counts, domains.record_kinds, tenant, time.monotonic() - started_at, as_json=json)
 
 
 def export(
@@ -91,9 +94,10 @@ def export(
     data: DataOption = DEFAULT_DIRECTORY,
     endpoint_url: EndpointUrlOption = None,
 ) -> None:
-    """Export a tenant's records, such as customers and orders, one line of JSON for each.
+    """Export the records of a tenant, such as customers and orders, as one line of JSON for each record.
 
-    Two exports of an unchanged tenant are equal. `keyfence import` reads the lines.
+    Two exports of an unchanged tenant are equal. `keyfence import` reads the lines. The tenant must be ACTIVE. On a
+    laptop `keyfence dev` must run; on AWS the command needs the role `service-base`.
 
     [bold]Example:[/bold] keyfence export --tenant acme > acme.jsonl
 
@@ -109,20 +113,20 @@ def export(
     async def work(file: BinaryIO) -> None:
         async with connected_table(tenant, data, endpoint_url, writes=False) as table:
             with progress_bar(f"exporting {tenant}") as advance:
-                async for kind, line in _lines(table, kinds):
+                async for kind, line in _exported_lines(table, kinds):
                     file.write(line)
                     counts[kind] += 1
                     advance(1)
 
     with interruptible(), _open_output(out) as file:
         asyncio.run(work(file))
-    summary = encoding.dumps({"tenant": tenant, "exported": dict(counts)})
+    summary = json_module.dumps({"tenant": tenant, "exported": dict(counts)})
     typer.echo(summary if json else f"Exported {_counts_text(counts, kinds)}.", err=True)
 
 
 @contextmanager
 def _open_input(name: str) -> Iterator[BinaryIO]:
-    """Yields a file that can be read twice, so stdin is copied into a temporary one."""
+    """Yields a file that can be read twice. stdin is copied into a temporary file first."""
     try:
         if name != "-":
             with Path(name).open("rb") as file:
@@ -145,7 +149,7 @@ def _open_output(out: Path | None) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     try:
-        with atomic_file(out, mode=EXPORT_MODE) as file:
+        with atomic_file(out, mode=EXPORT_FILE_MODE) as file:
             yield file
     except OSError as error:
         raise BadInput(f"{out} cannot be written: {error.strerror or error}.") from error
@@ -153,7 +157,7 @@ def _open_output(out: Path | None) -> Iterator[BinaryIO]:
 
 def _import_lines(
     content: BinaryIO,
-    lines: int,
+    line_count: int,
     counts: "ImportCounts",
     domains: "Domains",
     *,
@@ -172,10 +176,10 @@ def _import_lines(
 
     async def work() -> None:
         async with connected_table(tenant, data, endpoint_url, writes=True) as table:
-            with progress_bar(f"importing {lines:,} lines into {tenant}", lines) as advance:
-                logging = replace(table, activity_log=domains.new_activity_log(IMPORTER))
+            with progress_bar(f"importing {line_count:,} lines into {tenant}", line_count) as advance:
+                logged_table = replace(table, activity_log=domains.new_activity_log(IMPORTER))
                 importer = Importer.for_table(
-                    logging, domains.record_kinds, rate=rate, counts=counts, on_progress=advance
+                    logged_table, domains.record_kinds, rate=rate, counts=counts, on_progress=advance
                 )
                 await importer.run(content)
 
@@ -183,15 +187,15 @@ def _import_lines(
         with interruptible():
             asyncio.run(work())
     except KeyboardInterrupt:
-        raise Interrupted(_how_to_continue("Interrupted", counts, lines)) from None
+        raise Interrupted(_how_to_continue("Interrupted", counts, line_count)) from None
     except (BadInput, BadLines):
         raise
     except KeyfenceError as error:
-        raise KeyfenceError(_how_to_continue(error.message, counts, lines)) from error
+        raise KeyfenceError(_how_to_continue(error.message, counts, line_count)) from error
 
 
-async def _lines(table: "Table", kinds: "RecordKinds") -> AsyncIterator[tuple[str, bytes]]:
-    """Yields the kind and the text of each line. Reads of the table itself are strongly consistent."""
+async def _exported_lines(table: "Table", kinds: "RecordKinds") -> AsyncIterator[tuple[str, bytes]]:
+    """Yields the kind and the text of each record. Reads of the table, but not of indexes, are strongly consistent."""
     from keyfence.bulk.exporter import Exporter
     from keyfence.bulk.json_lines import encode_line
 
@@ -201,29 +205,29 @@ async def _lines(table: "Table", kinds: "RecordKinds") -> AsyncIterator[tuple[st
 
 def _print_counts(counts: "ImportCounts", kinds: "RecordKinds", tenant: str, seconds: float, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(encoding.dumps({"tenant": tenant, **_counts_json(counts), "seconds": round(seconds, 3)}))
+        typer.echo(json_module.dumps({"tenant": tenant, **_counts_json(counts), "seconds": round(seconds, 3)}))
         return
     typer.echo(f"Imported {_counts_text(counts.written, kinds)} into {tenant} in {seconds:.1f} s.")
     if counts.existing:
-        typer.echo(f"The tenant had already: {_counts_text(counts.existing, kinds)}.")
+        typer.echo(f"Skipped, because the tenant already had them: {_counts_text(counts.existing, kinds)}.")
     if counts.expired:
         typer.echo(f"Skipped, because their time in the recycle bin is over: {_counts_text(counts.expired, kinds)}.")
 
 
-def _print_bad_lines(bad: "BadLines", counts: "ImportCounts", kinds: "RecordKinds", *, as_json: bool) -> None:
+def _print_bad_lines(error: "BadLines", counts: "ImportCounts", kinds: "RecordKinds", *, as_json: bool) -> None:
     if as_json:
-        problems = [asdict(error) for error in bad.errors]
-        typer.echo(encoding.dumps({**_counts_json(counts), "errors": problems}))
+        problems = [asdict(problem) for problem in error.errors]
+        typer.echo(json_module.dumps({**_counts_json(counts), "errors": problems}))
         return
-    typer.echo(bad.message, err=True)
-    imported = (
+    typer.echo(error.message, err=True)
+    outcome = (
         f"Imported {_counts_text(counts.written, kinds)} before that." if counts.written else "Nothing was written."
     )
-    typer.echo(imported, err=True)
+    typer.echo(outcome, err=True)
 
 
-def _how_to_continue(reason: str, counts: "ImportCounts", lines: int) -> str:
-    return f"{reason.rstrip('.')}. {counts.lines:,} of {lines:,} lines are done. Run the same command to continue."
+def _how_to_continue(reason: str, counts: "ImportCounts", line_count: int) -> str:
+    return f"{reason.rstrip('.')}. {counts.lines:,} of {line_count:,} lines are done. Run the same command to continue."
 
 
 def _counts_text(counts: Mapping[str, int], kinds: "RecordKinds") -> str:

@@ -1,16 +1,20 @@
-"""`keyfence schema`, `keyfence patterns`: documents that are generated from the code."""
+"""`keyfence schema` and `keyfence patterns`: documents that are generated from the code."""
 
 from typing import Annotated, Literal
 
 import typer
 
-AdminOption = Annotated[bool, typer.Option("--admin", help="Print the operators' schema instead.")]
-FormatOption = Annotated[Literal["md", "json"], typer.Option("--format", help="A Markdown table or a JSON list.")]
+AdminOption = Annotated[bool, typer.Option("--admin", help="Print the schema of the operators' API instead.")]
+FormatOption = Annotated[
+    Literal["md", "json"], typer.Option("--format", help="The output: a Markdown page or a JSON list.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 
 
 def schema(admin: AdminOption = False) -> None:
-    """Print the GraphQL schema of the tenants' API, in SDL.
+    """Print the GraphQL schema of the tenants' API, in the schema definition language (SDL).
+
+    The schema contains the domains that KEYFENCE_DOMAINS selects. The command needs no gate and no AWS.
 
     [bold]Example:[/bold] keyfence schema > docs/reference/schema.graphql
 
@@ -20,7 +24,9 @@ def schema(admin: AdminOption = False) -> None:
 
 
 def patterns(form: FormatOption = "md", json: JsonOption = False) -> None:
-    """Print the keys and access patterns of every entity.
+    """Print the keys and access patterns of all entities in the table.
+
+    KEYFENCE_DOMAINS selects the domains. The command needs no gate and no AWS.
 
     [bold]Example:[/bold] keyfence patterns
 

@@ -1,4 +1,4 @@
-"""`keyfence serve`, `keyfence table`: the service and its table on AWS."""
+"""`keyfence serve` and `keyfence table`: the service and its table on AWS."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,22 +14,23 @@ if TYPE_CHECKING:
 
 APPLICATION = "keyfence.app.production:application"
 KEEP_ALIVE_SECONDS = 75
-"""Load balancers close idle connections after 60 seconds. If the server closed first, it could drop their request."""
-NO_REGION = "KEYFENCE_REGION is missing, and AWS's own configuration names no region either"
-DIFFERENCE_ADVICE = """--create creates a missing table and turns on time to live, and changes nothing else.
-Correct the table on AWS, where an index has to be created again, or name another table with KEYFENCE_TABLE."""
-ACCESS_ADVICE = """The credentials have to be those of the role `provisioner`. On a laptop, `keyfence dev` creates the
-table; there, `keyfence credentials --role provisioner` prints credentials that may describe it."""
+"""Longer than the 60 seconds after which load balancers close idle connections. If the server closed a connection
+first, a request that the load balancer had just sent would be lost."""
+NO_REGION = "KEYFENCE_REGION is missing, and the AWS configuration has no region either"
+DIFFERENCE_ADVICE = """--create creates a missing table and turns on time to live. It makes no other change.
+Correct the table on AWS (a wrong index must be deleted and created again), or name another table with KEYFENCE_TABLE."""
+ACCESS_ADVICE = """The command needs credentials of the role `provisioner`. On a laptop, `keyfence dev` creates the
+table, and `keyfence credentials --role provisioner` prints credentials for this command."""
 
 CheckOption = Annotated[bool, typer.Option("--check", help="Check the settings and exit.")]
 CreateOption = Annotated[bool, typer.Option("--create", help="Create a missing table, and wait until it is active.")]
 
 
 def serve(check: CheckOption = False) -> None:
-    """Run the service in production, with settings from KEYFENCE_* variables.
+    """Run the service on AWS, with settings from KEYFENCE_* variables.
 
-    Credentials and the region come from AWS's usual configuration. The command does not start if a setting is missing
-    or a key is a development key, and names each problem.
+    The process needs credentials of the role `service-base`, which are found as in every AWS SDK. If a setting is
+    missing or a key is a development key, the command prints each problem and exits with 1.
 
     [bold]Example:[/bold] KEYFENCE_WORKERS=4 keyfence serve
 
@@ -43,10 +44,10 @@ def serve(check: CheckOption = False) -> None:
 
 
 def table(create: CreateOption = False, json: JsonOption = False) -> None:
-    """Compare the table on AWS with its definition, and create it if you ask for it.
+    """Compare the table on AWS with its definition. With --create, create the table if it is missing.
 
-    KEYFENCE_TABLE names the table. The credentials come from AWS's usual configuration and have to be those of the
-    role `provisioner`. If the table differs, the command prints each difference and exits with 1.
+    KEYFENCE_TABLE names the table. The command needs credentials of the role `provisioner`, which are found as in
+    every AWS SDK. If the table differs, the command prints each difference and exits with 1.
 
     [bold]Example:[/bold] keyfence table
 
@@ -67,16 +68,16 @@ def table(create: CreateOption = False, json: JsonOption = False) -> None:
     except AWS_ERRORS as error:
         advice = f"\n{ACCESS_ADVICE}" if "AccessDenied" in str(error) else ""
         raise BadInput(f"{error}{advice}") from error
-    _print_table(admin.table, created=created, as_json=json)
+    _print_result(admin.table, created=created, as_json=json)
 
 
-def _print_table(name: str, *, created: bool, as_json: bool) -> None:
+def _print_result(name: str, *, created: bool, as_json: bool) -> None:
     from keyfence.cli.terminal_output import print_json
 
     if as_json:
         print_json({"table": name, "created": created, "differences": []})
     else:
-        typer.echo(f"The table {name} is as defined.")
+        typer.echo(f"The table {name} matches its definition.")
 
 
 def _checked_settings() -> "Settings":
@@ -85,7 +86,7 @@ def _checked_settings() -> "Settings":
     settings, problems = load_and_check()
     if not _has_region(settings):
         problems.append(NO_REGION)
-    problems = problems or _startup_problems(settings)
+    problems = problems or _startup_problems(settings)  # with wrong settings, each problem would be listed twice
     if problems:
         raise BadInput("\n".join(("keyfence serve cannot start:", *(f"  {problem}" for problem in problems))))
     return settings
@@ -98,14 +99,14 @@ def _has_region(settings: "Settings") -> bool:
 
 
 def _startup_problems(settings: "Settings") -> list[str]:
-    """Tries credentials and keys. Settings with problems are not tried: each problem would be listed twice."""
+    """Returns the problems that appear only when credentials and keys are used."""
     from keyfence.app.production import startup_problems
 
     return startup_problems(settings)
 
 
 def _run(settings: "Settings") -> None:
-    """Tries the port first, because uvicorn would report it from inside a worker."""
+    """Runs uvicorn. The port is tried first, because uvicorn reports a busy port only in a worker's log."""
     import uvicorn
 
     from keyfence.cli.ports import listen

@@ -148,4 +148,4 @@ def test_env_prints_lines_with_which_a_shell_and_an_sdk_reach_the_gate(run: Run,
 def test_env_needs_a_gate_that_was_started(run: Run, tmp_path: Path) -> None:
     result = run("credentials", "--tenant", "acme", "--env")
     assert result.exit_code == 1
-    assert "start `keyfence dev` or `keyfence gate` first" in error_message(result)
+    assert "Start `keyfence dev` or `keyfence gate` first" in error_message(result)

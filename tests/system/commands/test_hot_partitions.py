@@ -23,7 +23,7 @@ def hot(*arguments: str) -> tuple[int, str, str]:
 
 
 def test_hot_partitions_are_printed_as_a_table_and_as_json(stack: ServiceStack) -> None:
-    assert hot() == (0, "", "No partition is hot.\n")
+    assert hot() == (0, "", "No server reported a hot partition in the last minute.\n")
     assert json.loads(hot("--json")[1]) == {"hotPartitions": []}
     step = step_number(time.time())
     slot = PartitionLoad(

@@ -38,9 +38,9 @@ def test_a_missing_table_is_reported_created_and_then_as_defined() -> None:
     )
     assert "--create creates a missing table" in missing.stderr
     created = run.invoke(app, ["table", "--create"])
-    assert created.stdout == "Created the table by-command.\nThe table by-command is as defined.\n"
+    assert created.stdout == "Created the table by-command.\nThe table by-command matches its definition.\n"
     again = run.invoke(app, ["table", "--create"])
-    assert again.stdout == "Found the table by-command.\nThe table by-command is as defined.\n"
+    assert again.stdout == "Found the table by-command.\nThe table by-command matches its definition.\n"
     assert run.invoke(app, ["table"]).exit_code == 0
     as_json = run.invoke(app, ["table", "--create", "--json"])
     assert json.loads(as_json.stdout) == {"table": "by-command", "created": False, "differences": []}
@@ -82,7 +82,7 @@ def test_credentials_of_another_role_are_told_which_role_is_needed(
     refused = CliRunner().invoke(app, ["table"])
     assert refused.exit_code == 1
     assert "AccessDeniedException" in refused.stderr
-    assert "The credentials have to be those of the role `provisioner`." in refused.stderr
+    assert "The command needs credentials of the role `provisioner`." in refused.stderr
 
 
 def test_a_missing_region_is_named() -> None:
