@@ -18,7 +18,7 @@ KEEP_ALIVE_SECONDS = 75
 first, a request that the load balancer had just sent would be lost."""
 NO_REGION = "KEYFENCE_REGION is missing, and the AWS configuration has no region either"
 DIFFERENCE_ADVICE = """--create creates a missing table and turns on time to live. It makes no other change.
-Correct the table on AWS (a wrong index must be deleted and created again), or name another table with KEYFENCE_TABLE."""
+Correct the table on AWS (delete a wrong index and create it again), or name another table with KEYFENCE_TABLE."""
 ACCESS_ADVICE = """The command needs credentials of the role `provisioner`. On a laptop, `keyfence dev` creates the
 table, and `keyfence credentials --role provisioner` prints credentials for this command."""
 
