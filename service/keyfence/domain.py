@@ -114,10 +114,11 @@ class Domains:
     def record_kinds(self) -> RecordKinds:
         return sort_by_dependency(domain.record_kind for domain in self.domains if domain.record_kind)
 
-    def new_activity_log(self, actor: str) -> ActivityLog | None:
-        """Returns the activity log of an actor, or None if no domain stores activity."""
-        factories = (domain.new_activity_log for domain in self.domains if domain.new_activity_log)
-        return next((new_log(actor) for new_log in factories), None)
+    @cached_property
+    def new_activity_log(self) -> Callable[[str], ActivityLog | None]:
+        """The function that returns the activity log of an actor, or None if no domain stores activity."""
+        factories = [domain.new_activity_log for domain in self.domains if domain.new_activity_log]
+        return factories[0] if factories else lambda _actor: None
 
     def _modules(self) -> Iterator[ModuleType]:
         for domain in self.domains:

@@ -53,13 +53,10 @@ class RequestInfo:
 
     request_id: str
     kind: OperationType
+    is_mutation: bool
     operation_name: str | None = None
     root_field: str | None = None
     """The only root field, or None if there are several."""
-
-    @property
-    def is_mutation(self) -> bool:
-        return self.kind is OperationType.MUTATION
 
 
 # Strawberry declares its function without the TypeGuard that graphql-core requires.

@@ -93,7 +93,8 @@ class GraphQLEndpoint:
             raise
         async with api.admit(caller, parsed.info):
             result = await self._execute(parsed, caller)
-        self._metrics.count_errors(error_codes(result.errors))
+        if result.errors:
+            self._metrics.count_errors(error_codes(result.errors))
         return json_response(result.body(self._extensions(parsed.request, caller)), media=media)
 
     async def _parse(self, scope: Scope, receive: Receive, *, may_introspect: bool) -> ParsedRequest:
@@ -108,6 +109,7 @@ class GraphQLEndpoint:
         info = RequestInfo(
             request_id=request_id_of(scope),
             kind=operation.kind,
+            is_mutation=operation.kind is OperationType.MUTATION,
             operation_name=operation.name,
             root_field=operation.root_field,
         )
