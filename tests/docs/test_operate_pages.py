@@ -13,7 +13,7 @@ from keyfence.domains.counters import sharded_counter
 from keyfence.hot_partitions.autopilot import Mode
 from keyfence.hot_partitions.shard_recommendation import AUTOPILOT_MAX_SHARDS, GROW_AT
 from keyfence.jobs import job_store, scan_pass
-from keyfence.jobs.offboard.offboarding_state import OffboardingPhase
+from keyfence.jobs.offboard.offboarding_phases import OffboardingPhase
 from keyfence.log import EVENTS
 from keyfence.settings import Settings
 from keyfence.store.shards import MAX_SHARDS

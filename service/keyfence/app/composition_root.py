@@ -30,7 +30,7 @@ from keyfence.http.tenant_and_operator_apis import OperatorApi, TenantApi
 from keyfence.jobs.background_jobs import BackgroundJobs, ServerJobRunner
 from keyfence.jobs.job_programs import ExportTarget
 from keyfence.jobs.move.shadow_differences import DifferenceReporter, ShadowDifferences
-from keyfence.jobs.offboard.certificate import signer
+from keyfence.jobs.offboard.certificate import parse_signer
 from keyfence.jobs.reshard.start_reshard import StartReshard
 from keyfence.settings import Settings
 from keyfence.store.table_handles import Accounts
@@ -206,4 +206,4 @@ def _connection_limits(settings: Settings) -> ConnectionLimits:
 def _export_target(settings: Settings) -> ExportTarget | None:
     if settings.exports is None or settings.signing_key is None:
         return None
-    return ExportTarget(settings.exports, signer(settings.signing_key.get_secret_value()))
+    return ExportTarget(settings.exports, parse_signer(settings.signing_key.get_secret_value()))

@@ -55,7 +55,7 @@ def migrator_access(data: Path, endpoint_url: str | None) -> Iterator[tuple["Mig
 def export_target(settings: "Settings", data: Path, directory: Path | None) -> "ExportTarget":
     """Returns where exports are written and what signs certificates. Only a local data directory has defaults."""
     from keyfence.jobs.job_programs import ExportTarget
-    from keyfence.jobs.offboard.certificate import signer
+    from keyfence.jobs.offboard.certificate import parse_signer
     from keyfence.local.data_directory import EXPORTS, signing_key
 
     found = directory or settings.exports
@@ -63,8 +63,8 @@ def export_target(settings: "Settings", data: Path, directory: Path | None) -> "
         raise BadInput("Exports have no directory: name one with --exports DIR or in KEYFENCE_EXPORTS.")
     if settings.signing_key is None and settings.role_arn_prefix:
         raise BadInput("KEYFENCE_SIGNING_KEY is missing: set it to an Ed25519 private key in PEM or base64.")
-    made = signer(settings.signing_key.get_secret_value() if settings.signing_key else signing_key(data))
-    if made.mark and settings.role_arn_prefix:
+    made = parse_signer(settings.signing_key.get_secret_value() if settings.signing_key else signing_key(data))
+    if made.key_prefix and settings.role_arn_prefix:
         raise BadInput("KEYFENCE_SIGNING_KEY is a key of `keyfence dev`: use another key on AWS.")
     return ExportTarget(found or data / EXPORTS, made)
 

@@ -1,1 +1,1 @@
-"""Changes of many items while the service runs: passes over the table that can be torn at any place and taken up."""
+"""Jobs: long-running changes of many items while the service runs. Any worker can resume an interrupted job."""

@@ -9,9 +9,9 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from keyfence.jobs.job_record import Job, JobId, JobKind, new_job
-from keyfence.jobs.offboard.certificate import CertificateSigner, certificate, verify_certificate
+from keyfence.jobs.offboard.certificate import CertificateSigner, sign_certificate, verify_certificate
 from keyfence.jobs.offboard.export_file import ExportFile, chain_lines, digest_export, initial_hash
-from keyfence.jobs.offboard.offboarding_state import OffboardingPhase, OffboardingState
+from keyfence.jobs.offboard.offboarding_phases import OffboardingPhase, OffboardingState
 from keyfence.store.codec import Item
 from keyfence_iam.tenant import TenantId
 
@@ -48,6 +48,6 @@ def state(**changes: Any) -> OffboardingState:
 
 def certified(directory: Path, signer: CertificateSigner = SIGNER) -> tuple[Mapping[str, Any], Path]:
     path = written(directory)
-    text = certificate(job(), state(), digest_export(path, EXPORT), "keyfence", AT, signer)
+    text = sign_certificate(job(), state(), digest_export(path, EXPORT), "keyfence", AT, signer)
     (directory / "certificate").write_text(text)
     return verify_certificate(text, signer.verifier), path

@@ -14,8 +14,8 @@ from keyfence.errors import BadInput, Conflict
 from keyfence.jobs.offboard.certificate import (
     CertificateSigner,
     CertificateVerifier,
-    signer,
-    verifier,
+    parse_signer,
+    parse_verifier,
     verify_certificate,
 )
 from keyfence.local.data_directory import signing_key
@@ -98,13 +98,13 @@ def test_the_same_claims_are_signed_the_same(text: bytes, tmp_path: Path) -> Non
 
 
 def test_a_key_is_read_in_every_spelling() -> None:
-    raw = SIGNER.key.private_bytes_raw()
-    pem = SIGNER.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    raw = SIGNER.private_key.private_bytes_raw()
+    pem = SIGNER.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     for spelled in (pem, base64.urlsafe_b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode().rstrip("=")):
-        assert signer(spelled).verifier.kid == SIGNER.verifier.kid
-    public = SIGNER.verifier.public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+        assert parse_signer(spelled).verifier.kid == SIGNER.verifier.kid
+    public = SIGNER.verifier.public_key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
     for spelled in (public, SIGNER.verifier.text):
-        assert verifier(spelled).kid == SIGNER.verifier.kid
+        assert parse_verifier(spelled).kid == SIGNER.verifier.kid
 
 
 def test_what_is_no_ed25519_key_is_refused() -> None:
@@ -113,16 +113,16 @@ def test_what_is_no_ed25519_key_is_refused() -> None:
     public = curve.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
     for bad in (private, "", "short", "!" * 43, base64.urlsafe_b64encode(b"x" * 31).decode()):
         with pytest.raises(BadInput):
-            signer(bad)
+            parse_signer(bad)
     for bad in (public, private, "", "short"):
         with pytest.raises(BadInput):
-            verifier(bad)
+            parse_verifier(bad)
 
 
 def test_the_local_key_is_kept_and_shows_in_what_it_signs(tmp_path: Path) -> None:
-    made = signer(signing_key(tmp_path))
-    assert made.verifier.kid == signer(signing_key(tmp_path)).verifier.kid
+    made = parse_signer(signing_key(tmp_path))
+    assert made.verifier.kid == parse_signer(signing_key(tmp_path)).verifier.kid
     assert made.verifier.kid.startswith("dev-")
     assert isinstance(made, CertificateSigner)
-    assert CertificateVerifier(made.key.public_key()).kid == made.verifier.kid.removeprefix("dev-")
-    assert Ed25519PrivateKey.from_private_bytes(made.key.private_bytes_raw())
+    assert CertificateVerifier(made.private_key.public_key()).kid == made.verifier.kid.removeprefix("dev-")
+    assert Ed25519PrivateKey.from_private_bytes(made.private_key.private_bytes_raw())

@@ -18,8 +18,8 @@ from keyfence.jobs.offboard.export_file import (
     chain_lines,
     digest_export,
     initial_hash,
-    items,
     key_of,
+    read_lines,
     verify_line,
 )
 from keyfence.store.codec import Item
@@ -55,7 +55,7 @@ TAMPERINGS: dict[str, tuple[Tampering, str, int | None]] = {
     "blank": (lambda lines: [*lines[:5], lines[5].replace(b'","item":', b'", "item":'), *lines[6:]], "line 6 of", 6),
     "name changed": (lambda lines: [*lines[:2], lines[2].replace(b'{"hash"', b'{"HASH"'), *lines[3:]], "line 3 of", 3),
     "no newline": (lambda lines: [*lines[:-1], lines[-1].rstrip()], "line 10 of", 10),
-    "made anew": (anew, "they were written again", 1),
+    "made anew": (anew, "the file was written again", 1),
 }
 
 
@@ -129,7 +129,7 @@ def test_what_a_dead_worker_wrote_behind_the_checkpoint_is_written_again(tmp_pat
     size = file.append(safe, second)
     file.close()
     assert digest_export(file.path, EXPORT).size == size
-    assert [key_of(text)["PK"]["S"][-5:] for _, text in items(file.path, EXPORT)] == ["00000", "00001"]
+    assert [key_of(text)["PK"]["S"][-5:] for _, text in read_lines(file.path, EXPORT)] == ["00000", "00001"]
 
 
 def test_a_file_that_is_shorter_than_what_was_written_is_not_continued(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from pydantic import SecretStr
 from starlette.applications import Starlette
 
-from keyfence.jobs.offboard.certificate import compare_export, signer, verify_certificate
+from keyfence.jobs.offboard.certificate import compare_export, parse_signer, verify_certificate
 from keyfence_iam.tenant import TenantId
 from tests.stack import SHORT_SETTLE, ServiceStack
 from tests.system.jobs.offboarding_run import all_items, fill, items_of, migrator
@@ -88,7 +88,7 @@ async def test_a_server_with_a_migrator_completes_it_in_the_background(
         answer = await offboarded(stack, tenant, attended)
     assert answer["tenant"] == {"id": tenant, "status": "OFFBOARDED", "name": tenant}
     assert (answer["phase"], answer["itemsExported"], answer["itemsPurged"]) == ("FINISHED", 8, 8)
-    claims = verify_certificate(orjson.dumps(answer["certificate"]), signer(KEY).verifier)
+    claims = verify_certificate(orjson.dumps(answer["certificate"]), parse_signer(KEY).verifier)
     compare_export(claims, tmp_path / claims["export"])
     assert answer["exportUri"] == (tmp_path / claims["export"]).as_uri()
     assert claims["operator"] == "an-operator"

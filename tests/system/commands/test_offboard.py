@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.jobs.offboard.certificate import signer
+from keyfence.jobs.offboard.certificate import parse_signer
 from keyfence_iam.dynamodb.item_size import stored_size
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles.names import MIGRATOR, SERVICE_BASE
@@ -115,7 +115,7 @@ def test_a_tenant_is_offboarded_by_the_command_and_its_certificate_verified(
 def test_a_tampered_export_or_another_key_is_exit_code_1(stack: ServiceStack, tenant: TenantId) -> None:
     fill(stack, tenant, 10)
     told = json.loads(run("offboard", tenant, "--confirm", tenant, "--json")[1])
-    export, other = Path(beside(told).replace(".certificate.json", ".jsonl.gz")), signer("o" * 43).verifier.text
+    export, other = Path(beside(told).replace(".certificate.json", ".jsonl.gz")), parse_signer("o" * 43).verifier.text
     code, _, said = run("verify", beside(told), "--key", other)
     assert (code, "was not signed with the key" in said) == (1, True)
     code, _, said = run("verify", beside(told), "--data", "nowhere")

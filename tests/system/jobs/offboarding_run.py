@@ -18,7 +18,7 @@ from keyfence.jobs.job_store import JobStore
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.offboard.certificate import CertificateSigner
 from keyfence.jobs.offboard.offboard_job import OffboardJob
-from keyfence.jobs.offboard.offboarding_state import OffboardingState, job_changes, state_of
+from keyfence.jobs.offboard.offboarding_phases import OffboardingState, job_changes, state_of
 from keyfence.jobs.offboard.start_offboarding import OffboardingProgress, StartOffboarding
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer, DynamoDb

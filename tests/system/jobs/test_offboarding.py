@@ -15,10 +15,10 @@ from keyfence.admin.context import AdminContextFactory
 from keyfence.admin.onboarding import OnboardingRequest
 from keyfence.errors import BadInput, Conflict, Forbidden, NotFound
 from keyfence.jobs.migrator_access import MigratorAccess
-from keyfence.jobs.offboard.certificate import certificate_file, compare_export, verify_certificate
+from keyfence.jobs.offboard.certificate import certificate_path, compare_export, verify_certificate
 from keyfence.jobs.offboard.export_file import ExportDamaged
 from keyfence.jobs.offboard.export_pass import INDEX_LAG_SECONDS
-from keyfence.jobs.offboard.offboarding_state import OffboardingPhase, OffboardingState, state_of
+from keyfence.jobs.offboard.offboarding_phases import OffboardingPhase, OffboardingState, state_of
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.job_writes import delete_items
@@ -368,7 +368,7 @@ async def test_the_certificate_speaks_of_this_export_and_is_signed(
 ) -> None:
     fill(stack, tenant, 20)
     job = await offboard(offboarder(by, tmp_path, time, page_size=7), tenant)
-    beside = certificate_file(tmp_path, job.export)
+    beside = certificate_path(tmp_path, job.export)
     assert beside.read_text() == job.certificate
     claims = verify_certificate(beside.read_bytes(), KEY.verifier)
     assert (claims["tenant"], claims["exported"], claims["purged"]) == (tenant, 20, 20)

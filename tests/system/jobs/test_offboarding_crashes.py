@@ -9,9 +9,9 @@ import pytest
 
 from keyfence.errors import Conflict
 from keyfence.jobs.migrator_access import MigratorAccess
-from keyfence.jobs.offboard.certificate import certificate_file, compare_export, verify_certificate
+from keyfence.jobs.offboard.certificate import certificate_path, compare_export, verify_certificate
 from keyfence.jobs.offboard.export_file import chain_lines
-from keyfence.jobs.offboard.offboarding_state import OffboardingPhase, OffboardingState, state_of
+from keyfence.jobs.offboard.offboarding_phases import OffboardingPhase, OffboardingState, state_of
 from keyfence.store.keys import Fence
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.tenant_status import TenantStatus
@@ -84,7 +84,7 @@ async def ended(stack: ServiceStack, given: Offboarder, tenant: TenantId, export
     )
     job = await given.state(tenant)
     assert (exports / job.export).read_bytes() == content
-    certificate = certificate_file(exports, job.export)
+    certificate = certificate_path(exports, job.export)
     assert certificate.read_text() == job.certificate
     compare_export(verify_certificate(certificate.read_bytes(), KEY.verifier), exports / job.export)
 

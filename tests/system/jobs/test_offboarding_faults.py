@@ -9,7 +9,7 @@ import pytest
 from keyfence.jobs import migrator_access
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
-from keyfence.jobs.offboard.offboarding_state import OffboardingPhase
+from keyfence.jobs.offboard.offboarding_phases import OffboardingPhase
 from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.tenant_status import TenantStatus

@@ -15,7 +15,7 @@ from keyfence.jobs.job_store import JobStore
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.offboard import export_pass
 from keyfence.jobs.offboard.export_file import ExportDigest, ExportFile
-from keyfence.jobs.offboard.offboarding_state import OffboardingPhase, OffboardingState
+from keyfence.jobs.offboard.offboarding_phases import OffboardingPhase, OffboardingState
 from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock

@@ -13,7 +13,7 @@ import pytest
 from keyfence.errors import Conflict
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
-from keyfence.jobs.offboard.offboarding_state import OffboardingPhase, OffboardingState
+from keyfence.jobs.offboard.offboarding_phases import OffboardingPhase, OffboardingState
 from keyfence.store.codec import Item
 from keyfence.tenancy.placement import Placement
 from keyfence.tenancy.tenant_events import TenantEventKind

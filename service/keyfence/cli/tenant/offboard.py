@@ -66,8 +66,8 @@ def offboard(
 
 
 def _print_result(job: "Job", target: "ExportTarget", seconds: float, *, as_json: bool) -> None:
-    from keyfence.jobs.offboard.certificate import certificate_file
-    from keyfence.jobs.offboard.offboarding_state import state_of
+    from keyfence.jobs.offboard.certificate import certificate_path
+    from keyfence.jobs.offboard.offboarding_phases import state_of
 
     state, verifier = state_of(job), target.signer.verifier
     if as_json:
@@ -85,7 +85,7 @@ def _print_result(job: "Job", target: "ExportTarget", seconds: float, *, as_json
         }
         typer.echo(json_module.dumps(document))
         return
-    certificate: Path = certificate_file(target.directory, state.export)
+    certificate: Path = certificate_path(target.directory, state.export)
     typer.echo(f"{job.tenant} is offboarded: {state.exported:,} items exported and purged in {seconds:.1f} s.")
     typer.echo(f"Export       {state.export_uri}")
     typer.echo(f"Certificate  {certificate}, signed with the key {verifier.kid}")

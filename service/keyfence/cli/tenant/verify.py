@@ -83,15 +83,15 @@ def _verifier(key: str | None, data: Path) -> "CertificateVerifier":
 
     The key is never read from the certificate: anyone could write a certificate with a key of their own.
     """
-    from keyfence.jobs.offboard.certificate import signer, verifier
+    from keyfence.jobs.offboard.certificate import parse_signer, parse_verifier
     from keyfence.local.data_directory import SIGNING_KEY_FILE, signing_key
 
     if key is not None:
-        return verifier(_read(Path(key)).decode(errors="replace") if _is_file(key) else key)
+        return parse_verifier(_read(Path(key)).decode(errors="replace") if _is_file(key) else key)
     if private_key := _settings().signing_key:
-        return signer(private_key.get_secret_value()).verifier
+        return parse_signer(private_key.get_secret_value()).verifier
     if (data / SIGNING_KEY_FILE).is_file():
-        return signer(signing_key(data)).verifier
+        return parse_signer(signing_key(data)).verifier
     raise BadInput(
         "There is no key: name the public key with --key, or the data directory of `keyfence dev` with --data."
     )

@@ -1,1 +1,1 @@
-"""Offboarding: a tenant is shut out, exported, purged, looked for everywhere, and certified to be gone."""
+"""Offboarding: the tenant is denied access, its items are exported and purged, and a certificate is signed."""

@@ -1,4 +1,4 @@
-"""The signed certificate of an offboarding, and its verification."""
+"""The certificate of an offboarding: `CertificateSigner` signs it, `verify_certificate` verifies it."""
 
 import base64
 import binascii
@@ -18,35 +18,39 @@ from keyfence.development_keys import DEVELOPMENT_KEY_PREFIX
 from keyfence.errors import BadInput, Conflict
 from keyfence.jobs.job_record import Job
 from keyfence.jobs.offboard.export_file import SUFFIX, ExportDamaged, ExportDigest, digest_export
-from keyfence.jobs.offboard.offboarding_state import OffboardingState
+from keyfence.jobs.offboard.offboarding_phases import OffboardingState
 from keyfence.store.timestamps import timestamp_text
 from keyfence_iam import strict_json
 
 ALGORITHM = "EdDSA"
 TYPE = "keyfence-offboarding+jws"
+ISSUER = "keyfence"
 KEY_BYTES = 32
+"""The length of an Ed25519 key, private or public."""
 
 
 @dataclass(frozen=True, slots=True)
 class CertificateVerifier:
     """Verifies certificates that were signed with one key."""
 
-    public: Ed25519PublicKey
-    mark: str = ""
+    public_key: Ed25519PublicKey
+    key_prefix: str = ""
+    """DEVELOPMENT_KEY_PREFIX for a development key, otherwise empty."""
 
     @property
     def kid(self) -> str:
-        return self.mark + hashlib.sha256(self.public.public_bytes_raw()).hexdigest()[:24]
+        """The id of the key: a part of its hash."""
+        return self.key_prefix + hashlib.sha256(self.public_key.public_bytes_raw()).hexdigest()[:24]
 
     @property
     def text(self) -> str:
-        """The public key in the form that `verifier` takes."""
-        return base64.urlsafe_b64encode(self.public.public_bytes_raw()).decode().rstrip("=")
+        """The public key in URL-safe base64, which `parse_verifier` accepts."""
+        return base64.urlsafe_b64encode(self.public_key.public_bytes_raw()).decode().rstrip("=")
 
-    def claims(self, signed: str) -> dict[str, object]:
-        """Returns the signed claims. Raises BadInput if the signature is not from this key."""
+    def verify(self, signed: str) -> dict[str, object]:
+        """Returns the signed claims. Raises BadInput if they were not signed with this key."""
         try:
-            claims: dict[str, object] = jwt.decode(signed, self.public, algorithms=[ALGORITHM])
+            claims: dict[str, object] = jwt.decode(signed, self.public_key, algorithms=[ALGORITHM])
         except jwt.PyJWTError as error:
             raise BadInput(f"the certificate was not signed with the key {self.kid}: {error}") from error
         return claims
@@ -56,62 +60,63 @@ class CertificateVerifier:
 class CertificateSigner:
     """Signs claims. The same claims always give the same signature."""
 
-    key: Ed25519PrivateKey
-    mark: str = ""
+    private_key: Ed25519PrivateKey
+    key_prefix: str = ""
+    """DEVELOPMENT_KEY_PREFIX for a development key, otherwise empty."""
 
     @property
     def verifier(self) -> CertificateVerifier:
-        return CertificateVerifier(self.key.public_key(), self.mark)
+        return CertificateVerifier(self.private_key.public_key(), self.key_prefix)
 
     def sign(self, claims: Mapping[str, object]) -> str:
+        """Returns a JWS in its compact form."""
         headers = {"kid": self.verifier.kid, "typ": TYPE}
-        return jwt.encode(dict(claims), self.key, algorithm=ALGORITHM, headers=headers)
+        return jwt.encode(dict(claims), self.private_key, algorithm=ALGORITHM, headers=headers)
 
 
-def signer(text: str) -> CertificateSigner:
-    """Reads a private key from PEM or from its 32 bytes in URL-safe base64. A development key has a prefix."""
-    mark = DEVELOPMENT_KEY_PREFIX if text.startswith(DEVELOPMENT_KEY_PREFIX) else ""
+def parse_signer(text: str) -> CertificateSigner:
+    """Reads a private key from PEM or from its 32 bytes in URL-safe base64. A development key has a prefix.
+
+    Raises BadInput if the text is no such key."""
+    key_prefix = DEVELOPMENT_KEY_PREFIX if text.startswith(DEVELOPMENT_KEY_PREFIX) else ""
     try:
         if text.lstrip().startswith("-----BEGIN"):
             key = load_pem_private_key(text.encode(), password=None)
         else:
-            key = Ed25519PrivateKey.from_private_bytes(_decoded(text.removeprefix(mark)))
+            key = Ed25519PrivateKey.from_private_bytes(_decode_key(text.removeprefix(key_prefix)))
     except (ValueError, TypeError) as error:
         raise BadInput("the signing key is neither PEM nor 32 bytes in URL-safe base64") from error
     if not isinstance(key, Ed25519PrivateKey):
         raise BadInput("the signing key is not an Ed25519 key")
-    return CertificateSigner(key, mark)
+    return CertificateSigner(key, key_prefix)
 
 
-def verifier(text: str) -> CertificateVerifier:
-    """Reads a public key from PEM or from its 32 bytes in URL-safe base64."""
-    mark = DEVELOPMENT_KEY_PREFIX if text.startswith(DEVELOPMENT_KEY_PREFIX) else ""
+def parse_verifier(text: str) -> CertificateVerifier:
+    """Reads a public key from PEM or from its 32 bytes in URL-safe base64. Raises BadInput if it is no such key."""
+    key_prefix = DEVELOPMENT_KEY_PREFIX if text.startswith(DEVELOPMENT_KEY_PREFIX) else ""
     try:
         if text.lstrip().startswith("-----BEGIN"):
             key = load_pem_public_key(text.encode())
         else:
-            key = Ed25519PublicKey.from_public_bytes(_decoded(text.removeprefix(mark)))
+            key = Ed25519PublicKey.from_public_bytes(_decode_key(text.removeprefix(key_prefix)))
     except (ValueError, TypeError) as error:
         raise BadInput("the public key is neither PEM nor 32 bytes in URL-safe base64") from error
     if not isinstance(key, Ed25519PublicKey):
         raise BadInput("the public key is not an Ed25519 key")
-    return CertificateVerifier(key, mark)
+    return CertificateVerifier(key, key_prefix)
 
 
-def _decoded(text: str) -> bytes:
+def _decode_key(text: str) -> bytes:
     try:
         decoded = base64.b64decode(text.strip() + "=" * (-len(text.strip()) % 4), altchars=b"-_", validate=True)
     except binascii.Error as error:
-        raise ValueError("not base64") from error
+        raise ValueError("the key is not base64") from error
     if len(decoded) != KEY_BYTES:
-        raise ValueError("not a key's length")
+        raise ValueError(f"the key does not have {KEY_BYTES} bytes")
     return decoded
 
 
-ISSUER = "keyfence"
-
-
-def certificate(
+def sign_certificate(
     job: Job,
     state: OffboardingState,
     digest: ExportDigest,
@@ -119,7 +124,9 @@ def certificate(
     finished_at: datetime,
     signer: CertificateSigner,
 ) -> str:
-    """Returns JSON that contains the claims twice: once readable for people, once signed."""
+    """Returns the text of a certificate: JSON with the claims twice, once readable for people and once signed.
+
+    `table` is the name of the shared table."""
     claims = {
         "iss": ISSUER,
         "tenant": job.tenant,
@@ -137,46 +144,50 @@ def certificate(
         "startedAt": timestamp_text(job.created_at),
         "finishedAt": timestamp_text(finished_at),
     }
-    whole = {"claims": claims, "key": signer.verifier.kid, "signed": signer.sign(claims)}
-    return orjson.dumps(whole, option=orjson.OPT_INDENT_2).decode()
+    document = {"claims": claims, "key": signer.verifier.kid, "signed": signer.sign(claims)}
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
 
 
-def certificate_file(directory: Path, export: str) -> Path:
+def certificate_path(directory: Path, export: str) -> Path:
+    """Returns where the certificate of an export file is written."""
     return directory / f"{export.removesuffix(SUFFIX)}.certificate.json"
 
 
-def verify_certificate(text: str | bytes, by: CertificateVerifier) -> Mapping[str, Any]:
-    """Returns the signed claims. Raises Conflict if the readable claims differ from them."""
+def verify_certificate(text: str | bytes, verifier: CertificateVerifier) -> Mapping[str, Any]:
+    """Returns the signed claims. Raises Conflict if the readable claims differ from the signed claims."""
     try:
-        read = _members(text)
-        shown, signed = read["claims"], str(read["signed"])
+        document = _parse_certificate(text)
+        readable, signed = document["claims"], str(document["signed"])
     except ValueError as error:
         raise BadInput("this is not a certificate of an offboarding") from error
-    claims = by.claims(signed)
-    if orjson.dumps(claims, option=orjson.OPT_SORT_KEYS) != orjson.dumps(shown, option=orjson.OPT_SORT_KEYS):
+    claims = verifier.verify(signed)
+    if orjson.dumps(claims, option=orjson.OPT_SORT_KEYS) != orjson.dumps(readable, option=orjson.OPT_SORT_KEYS):
         raise Conflict("the readable claims of the certificate differ from the signed claims")
     return claims
 
 
-def _members(text: str | bytes) -> Mapping[str, Any]:
-    """Rejects a duplicate name: people could read one value and machines the other."""
-    read = strict_json.parse(text)
-    if not isinstance(read, dict) or set(read) != {"claims", "key", "signed"}:
+def _parse_certificate(text: str | bytes) -> Mapping[str, Any]:
+    """Parses the JSON. A duplicate name raises ValueError: people could read one value and machines the other."""
+    document = strict_json.parse(text)
+    if not isinstance(document, dict) or set(document) != {"claims", "key", "signed"}:
         raise ValueError("a certificate has claims, a key and a signature")
-    return read
+    return document
 
 
 def compare_export(claims: Mapping[str, Any], export: Path) -> None:
     """Raises ExportDamaged, with the first wrong line, if the file is not the one that was certified."""
-    found = digest_export(export, str(claims["export"]))
-    if found.lines < claims["exported"]:
-        raise ExportDamaged(f"{export} ends after line {found.lines:,} of {claims['exported']:,}", line=found.lines + 1)
-    if found.lines > claims["exported"]:
+    digest = digest_export(export, str(claims["export"]))
+    if digest.lines < claims["exported"]:
+        raise ExportDamaged(
+            f"{export} ends after line {digest.lines:,} of {claims['exported']:,}", line=digest.lines + 1
+        )
+    if digest.lines > claims["exported"]:
         line = claims["exported"] + 1
         raise ExportDamaged(f"{export} has more lines than were certified, from line {line:,} on", line=line)
-    if found.chain_hash != claims["chainHash"]:
+    if digest.chain_hash != claims["chainHash"]:
         raise ExportDamaged(
-            f"the lines of {export} are consistent, but not those that were certified: they were written again", line=1
+            f"the lines of {export} are a consistent chain, but not the certified one: the file was written again",
+            line=1,
         )
-    if (found.size, found.sha256) != (claims["size"], claims["sha256"]):
+    if (digest.size, digest.sha256) != (claims["size"], claims["sha256"]):
         raise ExportDamaged(f"{export} has the certified lines, but in other bytes than were certified", line=None)

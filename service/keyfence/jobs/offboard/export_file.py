@@ -1,4 +1,6 @@
-"""The export file of an offboarding: gzip, one item in each line, and a chain of hashes over all lines."""
+"""The export file of an offboarding: gzip, one item in each line, and a chain of hashes over all lines.
+
+The hash of a line covers its item and the hash of the line before it."""
 
 import fcntl
 import gzip
@@ -16,7 +18,12 @@ from keyfence.errors import Conflict
 from keyfence.store.codec import Item
 
 HASH, ITEM, END = b'{"hash":"', b'","item":', b"}\n"
-_DIGITS = 64
+"""The bytes before the hash, between the hash and the item, and after the item of a line."""
+
+HASH_DIGITS = 64
+"""The length of a SHA-256 hash in hexadecimal."""
+
+SUFFIX = ".jsonl.gz"
 
 
 class BadLine(ValueError):
@@ -24,46 +31,43 @@ class BadLine(ValueError):
 
 
 def initial_hash(export: str) -> str:
-    """Returns the hash before the first line. It differs for each export, so that no line fits into another export."""
+    """Returns the hash that the first line continues. Each export has its own, so no line fits into another export."""
     return sha256(export.encode()).hexdigest()
 
 
-def chain_lines(head: str, items: Iterable[Item]) -> tuple[str, bytes]:
-    """Returns the hash after these items, and their lines."""
-    lines = []
+def chain_lines(previous_hash: str, items: Iterable[Item]) -> tuple[str, bytes]:
+    """Returns the hash of the last line, and the lines of these items."""
+    line_hash, lines = previous_hash, []
     for item in items:
-        text = orjson.dumps(item, option=orjson.OPT_SORT_KEYS)
-        head = _next(head, text)
-        lines.append(HASH + head.encode() + ITEM + text + END)
-    return head, b"".join(lines)
+        item_text = orjson.dumps(item, option=orjson.OPT_SORT_KEYS)
+        line_hash = _next_hash(line_hash, item_text)
+        lines.append(HASH + line_hash.encode() + ITEM + item_text + END)
+    return line_hash, b"".join(lines)
 
 
-def verify_line(head: str, line: bytes) -> tuple[str, bytes]:
-    """Returns the hash after this line, and the text of its item. Raises BadLine."""
-    start = len(HASH) + _DIGITS
-    stated, text = line[len(HASH) : start], line[start + len(ITEM) : -len(END)]
-    if line != HASH + stated + ITEM + text + END:
+def verify_line(previous_hash: str, line: bytes) -> tuple[str, bytes]:
+    """Returns the hash and the item of a line. Raises BadLine if the line does not continue the chain."""
+    hash_end = len(HASH) + HASH_DIGITS
+    line_hash, item_text = line[len(HASH) : hash_end], line[hash_end + len(ITEM) : -len(END)]
+    if line != HASH + line_hash + ITEM + item_text + END:
         raise BadLine("it is not in the format of an export")
-    after = _next(head, text)
-    if stated != after.encode():
+    right_hash = _next_hash(previous_hash, item_text)
+    if line_hash != right_hash.encode():
         raise BadLine("its hash does not fit its item and the line before it")
-    return after, text
+    return right_hash, item_text
 
 
-def key_of(text: bytes) -> Item:
-    item = orjson.loads(text)
+def key_of(item_text: bytes) -> Item:
+    item = orjson.loads(item_text)
     return {"PK": item["PK"], "SK": item["SK"]}
 
 
-def _next(head: str, text: bytes) -> str:
-    return sha256(bytes.fromhex(head) + text).hexdigest()
-
-
-SUFFIX = ".jsonl.gz"
+def _next_hash(previous_hash: str, item_text: bytes) -> str:
+    return sha256(bytes.fromhex(previous_hash) + item_text).hexdigest()
 
 
 class ExportDamaged(Conflict):
-    """An export that is not what was written. `line` is the first wrong line, if it is known."""
+    """The export file differs from what was written. `line` is the number of the first wrong line, if it is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,18 +76,22 @@ class ExportDigest:
 
     lines: int
     chain_hash: str
+    """The hash of the last line."""
     size: int
+    """The size of the file in bytes."""
     sha256: str
+    """The hash of the file."""
 
 
 @dataclass(slots=True)
 class ExportFile:
-    """An export file that one process at a time can write to."""
+    """An export file. A lock makes sure that only one process writes to it."""
 
     path: Path
     _file: BinaryIO | None = field(default=None, repr=False)
 
     def open(self) -> None:
+        """Opens and locks the file, and creates it if it does not exist. Raises Conflict if that is not possible."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._file = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b")
@@ -101,53 +109,59 @@ class ExportFile:
             self._file.close()
             self._file = None
 
-    def append(self, at: int, lines: bytes) -> int:
-        """Writes lines at position `at`, and returns the end. Drops bytes after `at`, which a crashed worker wrote."""
+    def append(self, position: int, lines: bytes) -> int:
+        """Writes lines at a position, and returns the position after them.
+
+        Bytes after the position are deleted: a worker wrote them and crashed before it saved its progress. Raises
+        ExportDamaged if the file is shorter than the position."""
         if self._file is None:
             raise TypeError("the file is not open")
-        if (size := os.fstat(self._file.fileno()).st_size) < at:
-            raise ExportDamaged(f"the export {self.path} has {size:,} bytes where {at:,} were written", line=None)
+        if (size := os.fstat(self._file.fileno()).st_size) < position:
+            raise ExportDamaged(f"the export {self.path} has {size:,} bytes where {position:,} were written", line=None)
         try:
-            return _written(self._file, at, gzip.compress(lines, mtime=0) if lines else b"")
+            return _replace_end(self._file, position, gzip.compress(lines, mtime=0) if lines else b"")
         except OSError as error:
             raise Conflict(f"the export {self.path} cannot be written: {error.strerror or error}") from error
 
 
-def _written(file: BinaryIO, at: int, member: bytes) -> int:
-    file.truncate(at)
-    file.seek(at)
-    file.write(member)
+def _replace_end(file: BinaryIO, position: int, content: bytes) -> int:
+    file.truncate(position)
+    file.seek(position)
+    file.write(content)
     file.flush()
     os.fsync(file.fileno())
     return file.tell()
 
 
-def items(path: Path, export: str) -> Iterator[tuple[str, bytes]]:
-    """Yields the hash after each line and the text of its item. Raises ExportDamaged at the first wrong line."""
-    head, line = initial_hash(export), 1
+def read_lines(path: Path, export: str) -> Iterator[tuple[str, bytes]]:
+    """Yields the hash and the item of each line. Raises ExportDamaged at the first wrong line.
+
+    `export` is the name under which the file was written, from which the chain of hashes starts."""
+    line_hash, number = initial_hash(export), 1
     try:
-        with gzip.open(path) as content:
-            for text in content:
-                head, item = verify_line(head, text)
-                yield head, item
-                line += 1
-    except BadLine as bad:
-        raise ExportDamaged(f"line {line:,} of {path} is not what was exported: {bad}", line=line) from bad
+        with gzip.open(path) as lines:
+            for line in lines:
+                line_hash, item_text = verify_line(line_hash, line)
+                yield line_hash, item_text
+                number += 1
+    except BadLine as error:
+        raise ExportDamaged(f"line {number:,} of {path} is not what was exported: {error}", line=number) from error
     except (OSError, EOFError, zlib.error) as error:
-        raise ExportDamaged(f"{path} cannot be read from line {line:,} on: {error}", line=line) from error
+        raise ExportDamaged(f"{path} cannot be read from line {number:,} on: {error}", line=number) from error
 
 
 def digest_export(path: Path, export: str) -> ExportDigest:
-    lines, head = 0, initial_hash(export)
-    for after, _ in items(path, export):
-        lines, head = lines + 1, after
+    """Reads and verifies the whole file. Raises ExportDamaged at the first wrong line."""
+    lines, chain_hash = 0, initial_hash(export)
+    for line_hash, _ in read_lines(path, export):
+        lines, chain_hash = lines + 1, line_hash
     with path.open("rb") as content:
         digest = file_digest(content, "sha256").hexdigest()
-    return ExportDigest(lines=lines, chain_hash=head, size=path.stat().st_size, sha256=digest)
+    return ExportDigest(lines=lines, chain_hash=chain_hash, size=path.stat().st_size, sha256=digest)
 
 
 def sync_directory(directory: Path) -> None:
-    """Makes a new file name durable, as its content is."""
+    """Makes sure that the name of a new file survives a crash of the machine. `fsync` of the file does not."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

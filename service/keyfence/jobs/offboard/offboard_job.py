@@ -1,4 +1,4 @@
-"""The program of an offboarding: it runs one step at a time and saves the state after each."""
+"""`OffboardJob`: exports and purges all items of a tenant, one step at a time, and saves the state after each step."""
 
 import asyncio
 import os
@@ -11,20 +11,20 @@ import structlog
 
 from keyfence.errors import Conflict
 from keyfence.jobs.job_runner import JobRun, complete_before_cancel
-from keyfence.jobs.offboard.certificate import CertificateSigner, certificate, certificate_file
+from keyfence.jobs.offboard.certificate import CertificateSigner, certificate_path, sign_certificate
 from keyfence.jobs.offboard.export_file import ExportDamaged, ExportFile, sync_directory
-from keyfence.jobs.offboard.export_pass import (
-    ExportPass,
-    IndexCheck,
+from keyfence.jobs.offboard.export_pass import ExportPass, IndexCheck, PurgePass, verify_export
+from keyfence.jobs.offboard.offboarding_phases import (
     OffboardingHalted,
-    PurgePass,
+    OffboardingPhase,
+    OffboardingState,
     can_restart_export,
+    job_changes,
     next_round,
     restart_export,
     start_round,
-    verify_export,
+    state_of,
 )
-from keyfence.jobs.offboard.offboarding_state import OffboardingPhase, OffboardingState, job_changes, state_of
 from keyfence.jobs.offboard.tenant_erasure import TenantErasure
 from keyfence.store.table import Table
 from keyfence.tenancy.placement import Placement
@@ -34,24 +34,26 @@ from keyfence.tenancy.tenant import Tenant
 from keyfence_iam.tenant import TenantId
 
 MAX_ROUNDS = 10
-"""How many rounds one run may need until no items are found."""
+"""How many rounds one run may take until a round finds no items."""
 
 log = structlog.get_logger(__name__)
 
 Step = Callable[[OffboardingState], Awaitable[OffboardingState]]
+"""Takes the stored state, does the work of its phase, and returns the next state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffboardJob:
-    """The program. It starts when the tenant is marked as leaving, and ends when nothing of the tenant is left."""
+    """The program of an offboarding. It ends when the tables contain no items of the tenant."""
 
     tenants: TenantRepository
     suspensions: SuspensionPublisher
     table_in: Callable[[TenantId, Placement], Table]
     """Makes a handle of the shared table or of the tenant's own table, with credentials for this tenant only."""
     drop_silo: Callable[[TenantId], Awaitable[None]]
-    """Deletes the tenant's own table; does nothing if there is none."""
+    """Deletes the tenant's own table. Does nothing if there is none."""
     exports: Path
+    """The directory of the export files."""
     signer: CertificateSigner
     settle_time: timedelta
     on_tenant_changed: Callable[[Tenant], None] = lambda _: None
@@ -67,12 +69,12 @@ class OffboardJob:
 
 @dataclass(slots=True)
 class _OffboardRun:
-    """One run of the program, with its export file open. Every effect of a step is refused after the lease is lost."""
+    """One run of the program, with its export file open. A step has no effect after the lease is lost."""
 
     program: OffboardJob
     run: JobRun
     file: ExportFile
-    restarted: bool = False
+    has_restarted_export: bool = False
     tenants: TenantRepository = field(init=False)
     steps: Mapping[OffboardingPhase, Step] = field(init=False)
     _tables: dict[Placement, Table] = field(default_factory=dict)
@@ -94,18 +96,19 @@ class _OffboardRun:
         }
 
     async def run_steps(self) -> None:
-        first = self.run.job.round
+        first_round = self.run.job.round
         while (state := state_of(self.run.job)).phase is not OffboardingPhase.FINISHING:
             self.run.check_stop()
             if state.phase is OffboardingPhase.SETTLING:
                 await self._step(state)  # a wait may be cancelled in the middle
             else:
                 await complete_before_cancel(self._step(state))
-            if self.run.job.round - first >= MAX_ROUNDS:
+            if self.run.job.round - first_round >= MAX_ROUNDS:
                 raise Conflict(f"new items of {state.tenant} keep appearing; find out what writes them, then resume")
         await self._finish(state)
 
     def _table(self, state: OffboardingState) -> Table:
+        """Returns a handle of the table that is being emptied. Its calls fail after the lease is lost."""
         if state.placement not in self._tables:
             table = self.program.table_in(state.tenant, state.placement)
             self._tables[state.placement] = self.run.lease.guard(table)
@@ -129,26 +132,31 @@ class _OffboardRun:
         await self.run.save(**job_changes(state))
 
     def _restart_export(self, state: OffboardingState, damage: ExportDamaged) -> OffboardingState:
-        """Writes a damaged export again, once in a run: a disk that damages it a second time is not to be trusted."""
-        if self.restarted or not can_restart_export(state):
-            raise damage
-        self.restarted = True
-        log.warning("export_restarted", export=state.export, reason=damage.message)
-        return replace(restart_export(state), export_uri=self._uri())
+        """Returns the state in which the damaged export is written again.
 
-    def _uri(self) -> str:
+        Raises the damage if items are already purged, or the second time in a run: then the disk cannot be trusted."""
+        if self.has_restarted_export or not can_restart_export(state):
+            raise damage
+        self.has_restarted_export = True
+        log.warning("export_restarted", export=state.export, reason=damage.message)
+        return replace(restart_export(state), export_uri=self._export_uri())
+
+    def _export_uri(self) -> str:
         return self.file.path.resolve().as_uri()
 
     async def _suspend(self, state: OffboardingState) -> OffboardingState:
-        """Makes IAM deny the tenant's sessions, and notes where its items are. A leaving tenant is never moved."""
+        """Makes IAM deny the tenant's sessions, and notes which table has its items.
+
+        The table stays the same, since a tenant that is being offboarded cannot be moved."""
         self.run.lease.check()
         await self.program.suspensions.publish()
         placement = (await self.tenants.get(state.tenant)).placement
-        located = replace(state, placement=placement, phase=OffboardingPhase.SETTLING, export_uri=self._uri())
+        located = replace(state, placement=placement, phase=OffboardingPhase.SETTLING, export_uri=self._export_uri())
         silo = self._table(located).caller.table if placement is Placement.SILO else None
         return replace(located, silo=silo)
 
     async def _settle(self, state: OffboardingState) -> OffboardingState:
+        """Waits for the whole settle time, until no server acts on the tenant as it was before."""
         await self.run.wait(self.program.settle_time)
         return start_round(state)
 
@@ -163,15 +171,15 @@ class _OffboardRun:
         _require_all_purged(state, "the offboarding is not certified")
         digest = await asyncio.to_thread(verify_export, state, self.file)
         resources = self.run.resources
-        text = certificate(
+        text = sign_certificate(
             self.run.job, state, digest, resources.scan.caller.table, resources.store.now(), self.program.signer
         )
         return replace(state, certificate=text, phase=OffboardingPhase.ERASING_EVENTS)
 
     async def _erase_events(self, state: OffboardingState) -> OffboardingState:
         self.run.lease.check()
-        path = certificate_file(self.program.exports, state.export)
-        await asyncio.to_thread(_write_completely, path, state.certificate or "")
+        path = certificate_path(self.program.exports, state.export)
+        await asyncio.to_thread(_write_atomically, path, state.certificate or "")
         self.run.resources.failpoint("certificate written")
         await TenantErasure(self.tenants).erase_event_details(state.tenant)
         return replace(state, phase=OffboardingPhase.FINISHING)
@@ -185,12 +193,13 @@ class _OffboardRun:
 
 
 def _require_all_purged(state: OffboardingState, consequence: str) -> None:
+    """Raises Conflict, with the consequence, if not every exported item is purged."""
     if state.exported != state.purged:
         raise Conflict(f"{state.exported:,} items were exported and {state.purged:,} purged: {consequence}")
 
 
-def _write_completely(path: Path, text: str) -> None:
-    """Writes a file so that it has its name only when its content is complete."""
+def _write_atomically(path: Path, text: str) -> None:
+    """Writes a file under another name, and renames it when its content is complete on the disk."""
     draft = path.with_name(f".{path.name}.part")
     try:
         with draft.open("w") as file:

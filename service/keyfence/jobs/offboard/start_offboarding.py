@@ -1,4 +1,4 @@
-"""Starts an offboarding: the tenant is marked and denied access, and its job is stored."""
+"""`StartOffboarding`: denies the tenant access and stores the job that exports and purges its items."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from ulid import ULID
 from keyfence.errors import BadInput, Conflict, Internal
 from keyfence.jobs.job_record import Job, JobId, JobKind, job_by_id, jobs, new_job
 from keyfence.jobs.offboard.export_file import SUFFIX, initial_hash
-from keyfence.jobs.offboard.offboarding_state import OffboardingState, state_text
+from keyfence.jobs.offboard.offboarding_phases import OffboardingState, state_text
 from keyfence.store import timestamps
 from keyfence.store.expressions import absent
 from keyfence.store.writes import Write, put
@@ -26,7 +26,7 @@ _LEAVING = frozenset({TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffboardingProgress:
-    """A tenant that is being offboarded, and the job that does it."""
+    """A tenant that is being offboarded, and the job that offboards it."""
 
     tenant: Tenant
     job: Job
@@ -34,9 +34,9 @@ class OffboardingProgress:
 
 @dataclass(frozen=True, slots=True)
 class StartOffboarding:
-    """Marks a tenant, denies it access and stores the job. Called again, it resumes the job that exists.
+    """Marks a tenant as OFFBOARDING, denies it access and stores the job. If the job exists, it is resumed.
 
-    It needs the control plane and IAM, and no access to the tenant's items."""
+    It needs access to the control plane and to IAM, but not to the tenant's items."""
 
     tenants: TenantRepository
     suspensions: SuspensionPublisher
@@ -62,13 +62,13 @@ class StartOffboarding:
         self.on_tenant_changed(tenant)
         if tenant.status is TenantStatus.OFFBOARDING:
             await self.suspensions.publish()
-        stored = await self._job_of(tenant)
+        stored = await self._get_job(tenant)
         if stored.finished_at:
             return OffboardingProgress(tenant=await self.tenants.get(id), job=stored)
         self.run_in_background(stored)
         return OffboardingProgress(tenant=tenant, job=stored)
 
-    async def _job_of(self, tenant: Tenant) -> Job:
+    async def _get_job(self, tenant: Tenant) -> Job:
         job = await self.tenants.table.find(job_by_id, id=tenant.offboarding_job_id)
         if job is None:
             raise Internal(f"tenant {tenant.id} is {tenant.status}, but its job {tenant.offboarding_job_id} is missing")
@@ -89,17 +89,19 @@ class StartOffboarding:
 
 
 def mark_offboarding(tenant: Tenant, job_id: JobId) -> Tenant:
-    """Raises Conflict while another job changes the tenant's items: it would go on writing."""
+    """Returns the tenant with the status OFFBOARDING, or unchanged if it is already leaving.
+
+    Raises Conflict while another job changes the tenant's items, since that job would go on writing items."""
     if tenant.status in _LEAVING:
         return tenant
     if tenant.move is not None:
-        raise _job_running("the tenant is being moved to another table", tenant.move.job_id)
+        raise _job_is_running("the tenant is being moved to another table", tenant.move.job_id)
     for name, counts in tenant.shards.items():
         if counts.job_id is not None:
-            raise _job_running(f"the shards of {name} are being changed", counts.job_id)
+            raise _job_is_running(f"the shards of {name} are being changed", counts.job_id)
     check_transition(tenant.status, TenantStatus.OFFBOARDING)
     return replace(tenant, status=TenantStatus.OFFBOARDING, offboarding_job_id=job_id)
 
 
-def _job_running(reason: str, job_id: str) -> Conflict:
+def _job_is_running(reason: str, job_id: str) -> Conflict:
     return Conflict(f"{reason}; complete that first with `keyfence job resume {job_id}`", job=job_id)

@@ -1,4 +1,4 @@
-"""Removes what the control plane knows about a tenant that has left."""
+"""`TenantErasure`: deletes data about an offboarded tenant from the control plane."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,33 +16,36 @@ from keyfence.tenancy.tier_quotas import NO_OVERRIDES
 from keyfence_iam.tenant import TenantId
 
 KEPT_EVENTS = frozenset({TenantEventKind.OFFBOARDING, TenantEventKind.OFFBOARDED})
-"""Events whose details are about the offboarding itself."""
+"""Events that keep their detail, since it is about the offboarding itself."""
+
 _NO_DETAIL = "{}"
 
 
 @dataclass(frozen=True, slots=True)
 class TenantErasure:
-    """Both steps can be repeated without harm."""
+    """The last steps of an offboarding in the control plane. Each step can be repeated without harm."""
 
     tenants: TenantRepository
 
     async def erase_event_details(self, id: TenantId) -> None:
-        """Empties the details of events: names, reasons and issuers. Kind, time and operator of each event stay."""
-        found = [event async for event in self.tenants.table.iterate_shards(events_of_tenant, tenant=id)]
-        for event in found:
+        """Empties the details of events, which contain names, reasons and issuers.
+
+        The kind, the time and the operator of each event stay."""
+        stored_events = [event async for event in self.tenants.table.iterate_shards(events_of_tenant, tenant=id)]
+        for event in stored_events:
             if event.kind not in KEPT_EVENTS and event.detail != _NO_DETAIL:
                 change = UpdateExpression(sets={("detail",): _NO_DETAIL})
                 await self.tenants.table.write(update_attributes(events, {"tenant": id, "id": event.id}, change))
 
     async def finish(self, id: TenantId, detail: dict[str, object]) -> Tenant:
-        """Marks the tenant OFFBOARDED. From then on another tenant may use its issuer; its id is never used again."""
+        """Marks the tenant OFFBOARDED, and deletes its issuer, which another tenant may use from then on.
 
-        async def more_writes() -> Sequence[Write[Any]]:
+        No other tenant ever gets the id of this tenant."""
+
+        async def issuer_deletion() -> Sequence[Write[Any]]:
             return await self._issuer_deletion(await self.tenants.get(id))
 
-        return await self.tenants.change(
-            id, TenantEventKind.OFFBOARDED, tombstone, detail=detail, more_writes=more_writes
-        )
+        return await self.tenants.change(id, TenantEventKind.OFFBOARDED, tombstone, detail=detail, more_writes=issuer_deletion)
 
     async def _issuer_deletion(self, tenant: Tenant) -> Sequence[Write[Any]]:
         issuer = await self.tenants.find_issuer(tenant.issuer) if tenant.issuer else None
@@ -52,6 +55,7 @@ class TenantErasure:
 
 
 def tombstone(tenant: Tenant) -> Tenant:
+    """Returns the record that stays of an offboarded tenant: its id, its tier and its times."""
     if tenant.status is TenantStatus.OFFBOARDED:
         return tenant
     check_transition(tenant.status, TenantStatus.OFFBOARDED)
