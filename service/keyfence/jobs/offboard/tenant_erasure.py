@@ -45,7 +45,9 @@ class TenantErasure:
         async def issuer_deletion() -> Sequence[Write[Any]]:
             return await self._issuer_deletion(await self.tenants.get(id))
 
-        return await self.tenants.change(id, TenantEventKind.OFFBOARDED, tombstone, detail=detail, more_writes=issuer_deletion)
+        return await self.tenants.change(
+            id, TenantEventKind.OFFBOARDED, tombstone, detail=detail, more_writes=issuer_deletion
+        )
 
     async def _issuer_deletion(self, tenant: Tenant) -> Sequence[Write[Any]]:
         issuer = await self.tenants.find_issuer(tenant.issuer) if tenant.issuer else None
