@@ -8,7 +8,7 @@ from keyfence.domains.groups.model import NAME_LENGTH as GROUP_NAME_LENGTH
 from keyfence.domains.products.model import MAX_PRICE, MAX_REVISIONS, SKU_LENGTH
 from keyfence.domains.products.model import NAME_LENGTH as PRODUCT_NAME_LENGTH
 from keyfence.domains.stores.repository import MAX_CANDIDATES
-from keyfence.domains.users.model import MAX_SETTINGS, NAME_LENGTH, SETTING_BYTES, SETTING_NAME_LENGTH
+from keyfence.domains.users.model import MAX_SETTING_BYTES, MAX_SETTINGS, NAME_LENGTH, SETTING_NAME_LENGTH
 from keyfence.errors import Code
 from keyfence.graphql.query_limits import QueryLimits
 from keyfence.graphql.relay_types import DEFAULT_PAGE_SIZE
@@ -59,7 +59,7 @@ def test_the_longest_values_are_there() -> None:
         ("description of a group", f"{DESCRIPTION_LENGTH:,} characters"),
         ("settings of a user", str(MAX_SETTINGS)),
         ("name of a setting", f"{SETTING_NAME_LENGTH} characters"),
-        ("value of a setting", f"{SETTING_BYTES:,} bytes of JSON"),
+        ("value of a setting", f"{MAX_SETTING_BYTES:,} bytes of JSON"),
         ("name of a product or a category", f"{PRODUCT_NAME_LENGTH} characters"),
         ("SKU", f"{SKU_LENGTH} characters"),
         ("path of a category", f"{MAX_PATH_BYTES:,} bytes, where `#`, `%`, blanks and a few more count as three"),

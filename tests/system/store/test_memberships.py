@@ -149,7 +149,7 @@ async def test_an_interrupted_deletion_of_a_group_is_finished_by_the_next(table:
     await join(table, crew, users)
     await GroupRepository(table).begin_delete(crew.id)
     first = [(crew.id, MemberId(user.id)) for user in users[:10]]
-    await MembershipRepository(table)._remove_edges(first)
+    await MembershipRepository(table)._remove_memberships(first)
     with pytest.raises(Conflict):
         await GroupRepository(table).finish_delete(crew.id)
     await GroupRepository(table).begin_delete(crew.id)

@@ -42,7 +42,7 @@ async def load_group(context: Context, id: str) -> Node | None:
 
 @strawberry.type(description="A named group of users.")
 class Group(Node):
-    """A group with its members."""
+    """A group. `source` also has the fields that GraphQL does not show."""
 
     name: str
     description: str | None
@@ -136,7 +136,7 @@ strawberry.enum(GroupRole)
 
 @strawberry.type
 class MembershipEdge:
-    """The fields of a membership that are the same seen from the user and from the group."""
+    """The fields that an edge from a user to a group and an edge from a group to a user have in common."""
 
     role: GroupRole
     joined_at: datetime
@@ -149,14 +149,14 @@ class MembershipEdge:
 
 @strawberry.type(description="A group that a user is a member of.")
 class UserGroupEdge(MembershipEdge):
-    """A membership, seen from the user."""
+    """An edge in the list of a user's groups."""
 
     node: Group
 
 
 @strawberry.type(description="A user who is a member of a group.")
 class GroupMemberEdge(MembershipEdge):
-    """A membership, seen from the group."""
+    """An edge in the list of a group's members."""
 
     node: User
 
@@ -178,8 +178,9 @@ class GroupMemberConnection:
 
 
 async def groups_of(context: Context, user: users_model.User, first: int, after: str | None) -> UserGroupConnection:
-    complete = user if user.embedded_edges else await context.loader(user_loader).load(user.id)
-    embedded = complete.embedded_edges if complete and complete.embedded_edges else EmbeddedEdges()
+    """Reads the user from the table if it came from an index, which does not have the embedded edges."""
+    complete_user = user if user.embedded_edges else await context.loader(user_loader).load(user.id)
+    embedded = complete_user.embedded_edges if complete_user and complete_user.embedded_edges else EmbeddedEdges()
     page = await context.get(membership_repository).of_user(user.id, embedded, first=first, after=after)
     nodes = await context.loader(group_loader).load_many([edge.node.group_id for edge in page.edges])
     edges = [_user_group_edge(edge, node) for edge, node in zip(page.edges, nodes, strict=True) if node]
@@ -187,8 +188,9 @@ async def groups_of(context: Context, user: users_model.User, first: int, after:
 
 
 async def members_of(context: Context, group: model.Group, first: int, after: str | None) -> GroupMemberConnection:
-    complete = group if group.embedded_edges else await context.loader(group_loader).load(group.id)
-    embedded = complete.embedded_edges if complete and complete.embedded_edges else EmbeddedEdges()
+    """Reads the group from the table if it came from an index, which does not have the embedded edges."""
+    complete_group = group if group.embedded_edges else await context.loader(group_loader).load(group.id)
+    embedded = complete_group.embedded_edges if complete_group and complete_group.embedded_edges else EmbeddedEdges()
     page = await context.get(membership_repository).of_group(group.id, embedded, first=first, after=after)
     nodes = await context.loader(user_loader).load_many([UserId(edge.node.user_id) for edge in page.edges])
     edges = [_group_member_edge(edge, node) for edge, node in zip(page.edges, nodes, strict=True) if node]
@@ -215,17 +217,17 @@ class MembershipMutations:
     async def add_member(
         self, info: Info, group_id: strawberry.ID, user_id: strawberry.ID, role: GroupRole | None = GroupRole.MEMBER
     ) -> GroupMemberEdge:
-        edge = await info.context.get(membership_repository).add(
+        membership = await info.context.get(membership_repository).add(
             *_checked_ids(group_id, user_id), role or GroupRole.MEMBER
         )
-        return await _member_edge(info.context, edge)
+        return await _edge_of_membership(info.context, membership)
 
     @mutation(needs=Role.ADMIN, description="Change the role of a member in the group.")
     async def change_member(
         self, info: Info, group_id: strawberry.ID, user_id: strawberry.ID, role: GroupRole
     ) -> GroupMemberEdge:
-        edge = await info.context.get(membership_repository).change(*_checked_ids(group_id, user_id), role)
-        return await _member_edge(info.context, edge)
+        membership = await info.context.get(membership_repository).change(*_checked_ids(group_id, user_id), role)
+        return await _edge_of_membership(info.context, membership)
 
     @mutation(
         needs=Role.ADMIN,
@@ -240,6 +242,6 @@ def _checked_ids(group: str, user: str) -> tuple[model.GroupId, MemberId]:
     return checked_group_id(group, "groupId"), MemberId(checked_user_id(user, "userId"))
 
 
-async def _member_edge(context: Context, edge: Membership) -> GroupMemberEdge:
-    user = await context.get(user_repository).get(UserId(edge.user_id))
-    return _group_member_edge(context.get(membership_repository).with_cursor(edge), user)
+async def _edge_of_membership(context: Context, membership: Membership) -> GroupMemberEdge:
+    user = await context.get(user_repository).get(UserId(membership.user_id))
+    return _group_member_edge(context.get(membership_repository).with_cursor(membership), user)

@@ -1,4 +1,7 @@
-"""`MembershipRepository`: memberships, each an item of its own and embedded in the items of its user and its group."""
+"""`MembershipRepository`: reads and writes memberships.
+
+A membership is an item of its own. The items of its user and of its group also embed it as an edge, so that the first
+page of members or groups needs no Query."""
 
 import asyncio
 from collections import Counter
@@ -26,8 +29,7 @@ from keyfence.store import timestamps
 from keyfence.store.embedded_edges import EdgeAttributes, EmbeddedEdges, remove_edge
 from keyfence.store.entity import Query
 from keyfence.store.expressions import Condition, UpdateExpression, absent, equals, present
-from keyfence.store.pagination import Edge as StoreEdge
-from keyfence.store.pagination import Page, checked_page_size
+from keyfence.store.pagination import Edge, Page, checked_page_size
 from keyfence.store.table import Table
 from keyfence.store.writes import (
     ActivityNote,
@@ -40,11 +42,14 @@ from keyfence.store.writes import (
     update_model,
 )
 
-Edge = tuple[GroupId, MemberId]
-MakeMembership = Callable[[str, EdgeAttributes], Membership]
+GroupAndUser = tuple[GroupId, MemberId]
+ToMembership = Callable[[str, EdgeAttributes], Membership]
+"""Returns the membership of a child, from its id and the attributes of the embedded edge."""
 
 REMOVE_BATCH = 24
+"""Memberships that one transaction removes. Each needs up to three writes, and a transaction has at most 100."""
 MAX_ROUNDS = 50
+"""How often the index is read again until it lists no more members."""
 ALREADY_MEMBER = partial(Conflict, "the user is a member of the group already")
 GROUP_NOT_FOUND = partial(NotFound, "no such group")
 USER_NOT_FOUND = partial(NotFound, "no such user")
@@ -61,34 +66,36 @@ class MembershipRepository:
     async def of_user(
         self, user_id: str, embedded: EmbeddedEdges, *, first: int, after: str | None
     ) -> Page[Membership]:
-        make = partial(Membership.from_attributes, user_id)
-        return await self._page(groups_of_user, embedded, make, first, after, user_id=user_id)
+        to_membership = partial(Membership.from_attributes, user_id)
+        return await self._page(groups_of_user, embedded, to_membership, first, after, user_id=user_id)
 
     async def of_group(
         self, group_id: str, embedded: EmbeddedEdges, *, first: int, after: str | None
     ) -> Page[Membership]:
-        def make(user_id: str, attributes: EdgeAttributes) -> Membership:
+        def to_membership(user_id: str, attributes: EdgeAttributes) -> Membership:
             return Membership.from_attributes(user_id, group_id, attributes)
 
-        return await self._page(members_of_group, embedded, make, first, after, group_id=group_id)
+        return await self._page(members_of_group, embedded, to_membership, first, after, group_id=group_id)
 
     async def _page(
         self,
         pattern: Query[Membership],
         embedded: EmbeddedEdges,
-        make: MakeMembership,
+        to_membership: ToMembership,
         first: int,
         after: str | None,
-        **end: str,
+        **parent: str,
     ) -> Page[Membership]:
-        """Makes the page from the embedded edges if they are enough for it. Otherwise queries the table."""
-        known = embedded.first(checked_page_size(first) + 1) if after is None else None
-        if known is None:
-            return await self.table.page(pattern, first=first, after=after, between=None, **end)
-        nodes = [make(child, attributes) for child, attributes in known[:first]]
-        return self.table.page_from_models(pattern, nodes, has_next=len(known) > first, has_previous=False, **end)
+        """Returns the page from the embedded edges if there are enough of them. Otherwise queries the table.
 
-    def with_cursor(self, membership: Membership) -> StoreEdge[Membership]:
+        One edge more than the page needs tells whether there is a next page."""
+        edges = embedded.first(checked_page_size(first) + 1) if after is None else None
+        if edges is None:
+            return await self.table.page(pattern, first=first, after=after, between=None, **parent)
+        nodes = [to_membership(child, attributes) for child, attributes in edges[:first]]
+        return self.table.page_from_models(pattern, nodes, has_next=len(edges) > first, has_previous=False, **parent)
+
+    def with_cursor(self, membership: Membership) -> Edge[Membership]:
         """Returns the membership with its cursor in the list of the group's members."""
         page = self.table.page_from_models(
             members_of_group, [membership], has_next=False, has_previous=False, group_id=membership.group_id
@@ -101,32 +108,34 @@ class MembershipRepository:
     async def _add(self, group_id: GroupId, user_id: MemberId, role: GroupRole) -> Membership:
         group, member = await self._group_and_member(group_id, user_id)
         now = self.now()
-        edge = Membership(user_id=user_id, group_id=group_id, role=role, created_at=now, updated_at=now)
-        count = UpdateExpression(adds={("memberCount",): 1})
+        membership = Membership(user_id=user_id, group_id=group_id, role=role, created_at=now, updated_at=now)
+        add_to_count = UpdateExpression(adds={("memberCount",): 1})
+        group_edges, member_edges = _embedded_edges(group), member.embedded_edges
         await self.table.write(
-            put(memberships, edge, when=absent(), on_failure=ALREADY_MEMBER),
-            _update_group(group_id, count | _embedded(group).add(user_id, edge.attributes), _embedded(group)),
-            _update_member(user_id, member.embedded_edges.add(group_id, edge.attributes), member.embedded_edges),
+            put(memberships, membership, when=absent(), on_failure=ALREADY_MEMBER),
+            _update_group(group_id, add_to_count | group_edges.add(user_id, membership.attributes), group_edges),
+            _update_member(user_id, member_edges.add(group_id, membership.attributes), member_edges),
             note=ActivityNote("member.added", group_id, {"after": {"userId": user_id, "role": role}}),
         )
-        return edge
+        return membership
 
     async def change(self, group_id: GroupId, user_id: MemberId, role: GroupRole) -> Membership:
         return await retry_if_stale(lambda: self._change(group_id, user_id, role))
 
     async def _change(self, group_id: GroupId, user_id: MemberId, role: GroupRole) -> Membership:
-        """Reads the membership before the group and the user, so that their embedded edges contain it.
+        """Reads the membership before the group and the user, so that their embedded edges contain the membership.
 
-        The write requires that the membership is still the same one, by its creation time."""
+        The write requires the same creation time, so that it fails if the user has left and joined again meanwhile."""
         before = await self.table.find(membership_of_user, user_id=user_id, group_id=group_id)
         group, member = await self._group_and_member(group_id, user_id)
         if before is None:
             raise MEMBERSHIP_NOT_FOUND()
         after = replace(before, role=role, updated_at=self.now(), version=before.version + 1)
+        group_edges, member_edges = _embedded_edges(group), member.embedded_edges
         await self.table.write(
             update_model(memberships, before, after, when=equals("createdAt", before.created_at)),
-            _update_group(group_id, _embedded(group).change(user_id, after.attributes), _embedded(group)),
-            _update_member(user_id, member.embedded_edges.change(group_id, after.attributes), member.embedded_edges),
+            _update_group(group_id, group_edges.change(user_id, after.attributes), group_edges),
+            _update_member(user_id, member_edges.change(group_id, after.attributes), member_edges),
             note=ActivityNote(
                 "member.changed", group_id, {"of": {"userId": user_id}, **changed_fields(before, after, "role")}
             ),
@@ -137,58 +146,58 @@ class MembershipRepository:
         """Returns False if the user was not a member."""
         await self._group_and_member(group_id, user_id)
         try:
-            await self._remove_edges([(group_id, user_id)])
+            await self._remove_memberships([(group_id, user_id)])
         except NotFound:
             return False
         return True
 
     async def remove_user(self, user_id: MemberId) -> None:
         """Removes a user from every group. Can be repeated after a failure."""
-        edges = [(edge.group_id, user_id) async for edge in self.table.iterate_shards(groups_of_user, user_id=user_id)]
-        await self._remove_in_batches(edges)
+        found = self.table.iterate_shards(groups_of_user, user_id=user_id)
+        await self._remove_in_batches([(membership.group_id, user_id) async for membership in found])
 
     async def clear_group(self, group_id: GroupId) -> None:
-        """Removes all members of a group. Repeats this until the member count is 0, because the index that lists the
-        members is eventually consistent."""
+        """Removes all members of a group.
+
+        Repeats until the member count is 0, because the index that lists the members is eventually consistent."""
         for attempt in range(MAX_ROUNDS):
             group = await self.table.find(group_by_id, id=group_id)
             if group is None or group.member_count == 0:
                 return
-            edges = [
-                (group_id, edge.user_id)
-                async for edge in self.table.iterate_shards(members_of_group, group_id=group_id)
-            ]
-            await self._remove_in_batches(edges)
-            await asyncio.sleep(0 if edges else 0.02 * attempt)
+            found = self.table.iterate_shards(members_of_group, group_id=group_id)
+            pairs = [(group_id, membership.user_id) async for membership in found]
+            await self._remove_in_batches(pairs)
+            await asyncio.sleep(0 if pairs else 0.02 * attempt)
         raise Throttled(
             "the members of the group are still being removed; repeat the request to continue", retryAfterMs=1000
         )
 
-    async def _remove_in_batches(self, edges: Sequence[Edge]) -> None:
-        for start in range(0, len(edges), REMOVE_BATCH):
-            batch = edges[start : start + REMOVE_BATCH]
+    async def _remove_in_batches(self, pairs: Sequence[GroupAndUser]) -> None:
+        """Removes memberships in batches. If a batch fails, removes its memberships one by one."""
+        for start in range(0, len(pairs), REMOVE_BATCH):
+            batch = pairs[start : start + REMOVE_BATCH]
             try:
-                await self._remove_edges(batch)
+                await self._remove_memberships(batch)
             except (NotFound, Conflict):
-                for edge in batch:
+                for pair in batch:
                     with suppress(NotFound):
-                        await retry_if_stale(partial(self._remove_edges, [edge]))
+                        await retry_if_stale(partial(self._remove_memberships, [pair]))
 
-    async def _remove_edges(self, edges: Sequence[Edge]) -> None:
+    async def _remove_memberships(self, pairs: Sequence[GroupAndUser]) -> None:
         """Deletes memberships, subtracts them from the member counts and removes them from the embedded edges."""
-        group_counts, user_ids = Counter(group for group, _ in edges), {user for _, user in edges}
+        removed_by_group, user_ids = Counter(group for group, _ in pairs), {user for _, user in pairs}
         await self.table.write(
-            *(delete(memberships, _key(edge), when=present(), on_failure=MEMBERSHIP_NOT_FOUND) for edge in edges),
+            *(delete(memberships, _key(pair), when=present(), on_failure=MEMBERSHIP_NOT_FOUND) for pair in pairs),
             *(
                 update_attributes(
                     groups,
                     {"id": group},
-                    UpdateExpression(adds={("memberCount",): -count}) | _without(_members(edges, group)),
+                    UpdateExpression(adds={("memberCount",): -count}) | _remove_edges(_users_of(group, pairs)),
                 )
-                for group, count in group_counts.items()
+                for group, count in removed_by_group.items()
             ),
-            *(update_attributes(members, {"id": member}, _without(_groups(edges, member))) for member in user_ids),
-            note=ActivityNote("member.removed", edges[0][0], {"before": {"userIds": sorted(user_ids)}}),
+            *(update_attributes(members, {"id": user}, _remove_edges(_groups_of(user, pairs))) for user in user_ids),
+            note=ActivityNote("member.removed", pairs[0][0], {"before": {"userIds": sorted(user_ids)}}),
         )
 
     async def _group_and_member(self, group_id: GroupId, user_id: MemberId) -> tuple[Group, Member]:
@@ -211,27 +220,28 @@ def _update_member(user_id: MemberId, change: UpdateExpression, embedded: Embedd
 
 
 def _is_unchanged(embedded: EmbeddedEdges) -> Condition:
-    """Returns the condition that the user or group is not deleted and its embedded edges are as they were read."""
+    """Returns the condition that the user or group is not deleted, and that its embedded edges have not changed."""
     return absent("deletedAt") & embedded.unchanged_condition()
 
 
-def _embedded(group: Group) -> EmbeddedEdges:
+def _embedded_edges(group: Group) -> EmbeddedEdges:
     if group.embedded_edges is None:
         raise Internal("a group that was read from the table has no embedded edges")
     return group.embedded_edges
 
 
-def _key(edge: Edge) -> dict[str, object]:
-    return {"group_id": edge[0], "user_id": edge[1]}
+def _key(pair: GroupAndUser) -> dict[str, object]:
+    group_id, user_id = pair
+    return {"group_id": group_id, "user_id": user_id}
 
 
-def _members(edges: Sequence[Edge], group: GroupId) -> list[str]:
-    return [user_id for group_id, user_id in edges if group_id == group]
+def _users_of(group: GroupId, pairs: Sequence[GroupAndUser]) -> list[str]:
+    return [user_id for group_id, user_id in pairs if group_id == group]
 
 
-def _groups(edges: Sequence[Edge], member: MemberId) -> list[str]:
-    return [group_id for group_id, user_id in edges if user_id == member]
+def _groups_of(user: MemberId, pairs: Sequence[GroupAndUser]) -> list[str]:
+    return [group_id for group_id, user_id in pairs if user_id == user]
 
 
-def _without(children: Sequence[str]) -> UpdateExpression:
+def _remove_edges(children: Sequence[str]) -> UpdateExpression:
     return reduce(or_, (remove_edge(child) for child in children))

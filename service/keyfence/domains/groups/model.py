@@ -24,7 +24,7 @@ class GroupRole(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A named group of users. `embedded_edges` is None if the group was read from an index."""
+    """A named group of users. `embedded_edges` leads to members; it is None if the group was read from an index."""
 
     id: GroupId
     name: str
@@ -39,7 +39,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Membership:
-    """The edge between a user and a group: one item, read from both sides. `created_at` is when the user joined."""
+    """The edge between a user and a group, which lists of both contain. The user joined at `created_at`."""
 
     user_id: MemberId
     group_id: GroupId
@@ -50,7 +50,7 @@ class Membership:
 
     @property
     def attributes(self) -> EdgeAttributes:
-        """The edge as the items of its user and its group embed it."""
+        """The attributes that are embedded in the items of the user and of the group."""
         return {
             "role": self.role,
             "joined": self.created_at.isoformat(),
@@ -72,7 +72,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """The part of a user's item that memberships need: whether the user exists, and the embedded edges."""
+    """The part of a user's item that memberships need: whether the user exists, and the edges to groups."""
 
     id: MemberId
     created_at: datetime

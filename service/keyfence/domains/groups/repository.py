@@ -27,6 +27,7 @@ from keyfence.store.writes import (
 )
 
 GROUP_NOT_FOUND = partial(NotFound, "no such group")
+_CHECKS_BY_FIELD: dict[str, Callable[[Any], Any]] = {"name": checked_name, "description": checked_description}
 
 
 def checked_group_id(text: str, field: str = "id") -> GroupId:
@@ -73,24 +74,24 @@ class GroupRepository:
     async def update(self, id: GroupId, *, expected_version: int | None = None, **changes: Any) -> Group:
         return await retry_if_stale(lambda: self._update(id, expected_version, changes))
 
-    async def _update(self, id: GroupId, expected: int | None, changes: dict[str, Any]) -> Group:
+    async def _update(self, id: GroupId, expected_version: int | None, changes: dict[str, Any]) -> Group:
         before = await self.get(id)
-        require_version(before, expected, "group")
-        after = self._changed(before, changes)
+        require_version(before, expected_version, "group")
+        after = self._with_changes(before, changes)
         if after != before:
             note = ActivityNote("group.updated", id, changed_fields(before, after, "name", "description"))
             await self.table.write(update_model(groups, before, after), note=note)
         return after
 
-    def _changed(self, before: Group, changes: dict[str, Any]) -> Group:
-        checks: dict[str, Callable[[Any], Any]] = {"name": checked_name, "description": checked_description}
-        after = replace(before, **{name: checks[name](value) for name, value in changes.items()})
+    def _with_changes(self, before: Group, changes: dict[str, Any]) -> Group:
+        """Returns the group with the new values and the next version, or unchanged if all values are the same."""
+        after = replace(before, **{name: _CHECKS_BY_FIELD[name](value) for name, value in changes.items()})
         return after if after == before else replace(after, version=before.version + 1, updated_at=self.now())
 
     async def begin_delete(self, id: GroupId) -> None:
-        """Marks the group as deleted: no query finds it any more, and no member can be added.
+        """Marks the group as deleted. Then no query returns the group, and no member can be added.
 
-        Call `finish_delete` after the memberships were removed. Both can be repeated after a failure."""
+        Remove the memberships next, then call `finish_delete`. All steps can be repeated after a failure."""
         await retry_if_stale(lambda: self._begin_delete(id))
 
     async def _begin_delete(self, id: GroupId) -> None:
@@ -104,7 +105,7 @@ class GroupRepository:
             await self.table.write(update_model(groups, group, deleted), note=note)
 
     async def finish_delete(self, id: GroupId) -> None:
-        """Deletes the group's item. Does nothing if another request deleted it at the same time."""
+        """Deletes the group's item. Does nothing if another request has deleted it at the same time."""
         try:
             await self.table.write(delete(groups, {"id": id}, when=equals("memberCount", 0)))
         except StaleWrite:

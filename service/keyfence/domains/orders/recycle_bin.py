@@ -1,4 +1,4 @@
-"""`RecycleBin`: deletes orders, and restores them within 30 days."""
+"""`RecycleBin`: deletes orders, and restores deleted orders within 30 days."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -26,15 +26,16 @@ NOT_DELETED = partial(Conflict, "the order is not in the recycle bin")
 class RecycleBin:
     """The deleted orders of a tenant.
 
-    The order itself is deleted or restored in one transaction. Its items and events may be too many for one, so their
-    time to live is set after the order is deleted, and removed before it is restored. `restore_lock` is set on the
-    order before the first time to live is removed, until the order is restored. While it is set, no time to live is
-    set on items and events. So an order that is not deleted never has items or events that expire."""
+    The order itself is deleted or restored in one transaction. Its items and events may be too many for a transaction.
+    So their time to live (TTL) is set after the order was deleted, and removed before the order is restored.
+
+    A restore first sets `restore_lock` on the order. While the lock is set, a concurrent delete cannot set the TTL of
+    items and events. So an order that is not deleted never has items or events that expire."""
 
     orders: OrderRepository
 
     async def newest(self, *, first: int, after: str | None) -> Page[Order]:
-        """Returns deleted orders without those that have expired, which are the last of the list."""
+        """Returns deleted orders, latest deletion first. Expired orders are the last of the list and are left out."""
         page = await self.orders.table.page(deleted_orders, first=first, after=after)
         now = self.orders.now()
         edges = tuple(edge for edge in page.edges if not is_purged(edge.node, now))
@@ -51,7 +52,7 @@ class RecycleBin:
         if is_alive(before):
             return await self.orders.save(before, as_deleted(before, self.orders.now()), "deleted")
         if before.restore_lock is not None:
-            await self._write_lock(before, UpdateExpression(removes=(("restoreLock",),)))
+            await self._change_lock(before, UpdateExpression(removes=(("restoreLock",),)))
         return replace(before, restore_lock=None)
 
     async def restore(self, id: OrderId) -> Order:
@@ -61,22 +62,22 @@ class RecycleBin:
         found = await self.orders.get_including_deleted(id)
         if is_alive(found):
             raise NOT_DELETED()
-        before = found if found.restore_lock else await self._locked(found)
+        before = found if found.restore_lock else await self._lock(found)
         is_locked = equals("restoreLock", before.restore_lock)
         await self._update_details(before, UpdateExpression(removes=(("ttl",),)), is_locked)
         return await self.orders.save(before, as_restored(before), "restored", when=is_locked)
 
-    async def _locked(self, order: Order) -> Order:
+    async def _lock(self, order: Order) -> Order:
         locked = replace(order, restore_lock=new_id("lck"))
-        await self._write_lock(locked, UpdateExpression(sets={("restoreLock",): locked.restore_lock}))
+        await self._change_lock(locked, UpdateExpression(sets={("restoreLock",): locked.restore_lock}))
         return locked
 
-    async def _write_lock(self, order: Order, change: UpdateExpression) -> None:
+    async def _change_lock(self, order: Order, change: UpdateExpression) -> None:
         is_unchanged = equals("version", order.version)
         await self.orders.table.write(update_attributes(orders, {"id": order.id}, change, when=is_unchanged))
 
     async def _expire_details(self, order: Order) -> None:
-        """Sets the time to live of items and events, unless the order is being restored meanwhile."""
+        """Sets the time to live of items and events. Does nothing if another request is restoring the order."""
         assert order.ttl is not None
         expire = UpdateExpression(sets={("ttl",): order.ttl + int(DETAIL_TTL_MARGIN.total_seconds())})
         try:

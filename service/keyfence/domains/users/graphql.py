@@ -35,12 +35,12 @@ def user_loader(context: Context) -> DataLoader[UserId, model.User | None]:
 
 
 def setting_loader(context: Context) -> DataLoader[UserId, list[model.Setting]]:
-    """Loads users first, since the user's own item has the names of the settings."""
+    """Loads the users first, because the item of a user has the names of the settings."""
 
     async def load(ids: Sequence[UserId]) -> list[list[model.Setting]]:
         users = await context.loader(user_loader).load_many(ids)
-        settings = iter(await context.get(user_repository).settings_of([user for user in users if user]))
-        return [next(settings) if user else [] for user in users]
+        settings_of_each = iter(await context.get(user_repository).settings_of([user for user in users if user]))
+        return [next(settings_of_each) if user else [] for user in users]
 
     return DataLoader(load_fn=load)
 
@@ -51,9 +51,9 @@ async def load_user(context: Context, id: str) -> Node | None:
 
 
 def require_owner_for_owner(context: Context, role: Role) -> None:
-    """Only an OWNER may create, change or delete an OWNER."""
+    """Raises Forbidden if `role` is OWNER and the caller is not an OWNER, who alone may change an OWNER."""
     if role is Role.OWNER and context.principal.role is not Role.OWNER:
-        raise Forbidden("only an OWNER may do this to an OWNER")
+        raise Forbidden("only an OWNER may create, change or delete an OWNER")
 
 
 strawberry.enum(Role)
@@ -73,7 +73,7 @@ class Setting:
 
 @strawberry.type(description="A user of this tenant.")
 class User(Node):
-    """A user with groups, activity and settings."""
+    """A user. `source` also has the fields that GraphQL does not show."""
 
     email: str
     name: str
@@ -215,7 +215,7 @@ class Tenant:
 
 @strawberry.type(description="The caller.")
 class Viewer:
-    """The caller, as the token describes them."""
+    """The caller, with the subject and the role of the token."""
 
     tenant: Tenant
     subject: str

@@ -13,12 +13,13 @@ UserId = NewType("UserId", str)
 NAME_LENGTH = 200
 MAX_SETTINGS = 50
 SETTING_NAME_LENGTH = 64
-SETTING_BYTES = 4_096
+MAX_SETTING_BYTES = 4_096
+"""The largest length of a setting's JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """A user of one tenant. `embedded_edges` is None if the user was read from an index."""
+    """A user of one tenant. `embedded_edges` leads to groups; it is None if the user was read from an index."""
 
     id: UserId
     email: str
@@ -34,7 +35,7 @@ class User:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserCount:
-    """The number of users of a tenant, without deleted ones."""
+    """The number of users of a tenant. Deleted users do not count."""
 
     created_at: datetime
     updated_at: datetime
@@ -44,7 +45,7 @@ class UserCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmailClaim:
-    """An item with the email in its key. It exists once, so no two users of a tenant have the same email."""
+    """An item with the email in its key. A key exists once, so no two users of a tenant have the same email."""
 
     email: str
     user_id: UserId
@@ -55,7 +56,7 @@ class EmailClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """A named value of a user. `text` is its JSON."""
+    """A named value of a user. `text` is the JSON of the value."""
 
     user_id: UserId
     name: str

@@ -21,8 +21,8 @@ from keyfence.domains.users.access_patterns import (
     users,
 )
 from keyfence.domains.users.model import (
+    MAX_SETTING_BYTES,
     MAX_SETTINGS,
-    SETTING_BYTES,
     SETTING_NAME_LENGTH,
     EmailClaim,
     Setting,
@@ -55,6 +55,7 @@ from keyfence.validation import checked_email, checked_line
 
 USER_NOT_FOUND = partial(NotFound, "no such user")
 EMAIL_TAKEN = partial(Conflict, "another user has this email", field="email")
+_CHECKS_BY_FIELD: dict[str, Callable[[Any], Any]] = {"email": checked_email, "name": checked_name, "role": Role}
 
 
 def checked_user_id(text: str, field: str = "id") -> UserId:
@@ -109,16 +110,16 @@ class UserRepository:
     async def update(
         self, id: UserId, *, expected_version: int | None = None, authorize: Callable[[User], None], **changes: Any
     ) -> User:
-        """Calls `authorize` with the user as stored; it raises if the caller may not change that user."""
+        """Changes a user. `authorize` receives the stored user, and raises if the caller may not change that user."""
         return await retry_if_stale(lambda: self._update(id, expected_version, authorize, changes))
 
     async def _update(
-        self, id: UserId, expected: int | None, authorize: Callable[[User], None], changes: dict[str, Any]
+        self, id: UserId, expected_version: int | None, authorize: Callable[[User], None], changes: dict[str, Any]
     ) -> User:
         before = await self.get(id)
         authorize(before)
-        require_version(before, expected, "user")
-        after = self._changed(before, changes)
+        require_version(before, expected_version, "user")
+        after = self._with_changes(before, changes)
         if after != before:
             note = ActivityNote("user.updated", id, changed_fields(before, after, "email", "name", "role"))
             await self.table.write(
@@ -126,16 +127,16 @@ class UserRepository:
             )
         return after
 
-    def _changed(self, before: User, changes: dict[str, Any]) -> User:
-        checks: dict[str, Callable[[Any], Any]] = {"email": checked_email, "name": checked_name}
-        checked = {name: checks.get(name, lambda same: same)(value) for name, value in changes.items()}
+    def _with_changes(self, before: User, changes: dict[str, Any]) -> User:
+        """Returns the user with the new values and the next version, or unchanged if all values are the same."""
+        checked = {name: _CHECKS_BY_FIELD[name](value) for name, value in changes.items()}
         after = replace(before, **checked)
         return after if after == before else replace(after, version=before.version + 1, updated_at=self.now())
 
     def _add_to_count(self, number: int) -> Write[Any]:
         initial = UserCount(created_at=self.now(), updated_at=self.now())
-        room = number_below(self.quota, "total") if number > 0 and self.quota is not None else None
-        return increment(user_counts, initial, "total", number, when=room, on_failure=self._quota_exceeded)
+        is_below_quota = number_below(self.quota, "total") if number > 0 and self.quota is not None else None
+        return increment(user_counts, initial, "total", number, when=is_below_quota, on_failure=self._quota_exceeded)
 
     def _quota_exceeded(self) -> QuotaExceeded:
         return QuotaExceeded(f"the tenant's quota of {self.quota:,} users is used up", quota="users")
@@ -150,9 +151,9 @@ class UserRepository:
         return [delete(email_claims, {"email": before.email}), self._claim_email(after)]
 
     async def begin_delete(self, id: UserId, *, authorize: Callable[[User], None]) -> None:
-        """Marks the user as deleted: no query finds it any more, and the email can be used again.
+        """Marks the user as deleted. Then no query returns the user, and another user can have the email.
 
-        Call `finish_delete` after the memberships of the user were removed. Both can be repeated after a failure."""
+        Remove the memberships next, then call `finish_delete`. All steps can be repeated after a failure."""
         await retry_if_stale(lambda: self._begin_delete(id, authorize))
 
     async def _begin_delete(self, id: UserId, authorize: Callable[[User], None]) -> None:
@@ -169,7 +170,7 @@ class UserRepository:
             await self.table.write(update_model(users, user, deleted), free_email, self._add_to_count(-1), note=note)
 
     async def finish_delete(self, id: UserId) -> None:
-        """Deletes the settings and then the user's item."""
+        """Deletes the settings of the user, and then the user's item."""
         names = [setting.name async for setting in self.table.iterate_shards(settings_of_user, user_id=id)]
         await self.table.delete_many(setting_by_name, [{"user_id": id, "name": name} for name in names])
         await self.table.write(delete(users, {"id": id}))
@@ -195,7 +196,8 @@ class UserRepository:
         else:
             after = replace(before, text=text, updated_at=now, version=before.version + 1)
             write = update_model(settings, before, after)
-        condition = absent("deletedAt") if before else absent("deletedAt") & size_below(MAX_SETTINGS, "settingNames")
+        is_alive_user = absent("deletedAt")
+        condition = is_alive_user if before else is_alive_user & size_below(MAX_SETTINGS, "settingNames")
         add_name = UpdateExpression(adds={("settingNames",): frozenset({name})})
         note = ActivityNote("setting.put", id, {"after": {"name": name}})
         await self.table.write(write, update_attributes(users, {"id": id}, add_name, when=condition), note=note)
@@ -205,11 +207,11 @@ class UserRepository:
 def _json_text(value: object) -> str:
     try:
         text = orjson.dumps(value)
-        lossless = orjson.loads(text) == value
+        is_lossless = orjson.loads(text) == value
     except (TypeError, orjson.JSONDecodeError, RecursionError):
-        text, lossless = b"", False
-    if not lossless:
+        text, is_lossless = b"", False
+    if not is_lossless:
         raise BadInput("value must be JSON, with numbers of at most 64 bits and without deep nesting", field="value")
-    if len(text) > SETTING_BYTES:
-        raise BadInput(f"value must be at most {SETTING_BYTES} bytes of JSON", field="value")
+    if len(text) > MAX_SETTING_BYTES:
+        raise BadInput(f"value must be at most {MAX_SETTING_BYTES} bytes of JSON", field="value")
     return text.decode()
