@@ -23,6 +23,8 @@ from keyfence.graphql.query_limits import QueryLimits, check_document, check_tex
 from keyfence.graphql.query_selections import Fragments, fragments_of, selected_fields
 
 VALIDATION_RULES = (*specified_rules, MaybeNullValidationRule, OneOfInputValidationRule)
+MAX_ERRORS = 10
+"""How many errors validation reports. Each error costs time, and a client corrects a few at a time."""
 ENTRY_WEIGHT = 256
 """Characters that each entry counts in addition to its text. Without them, short texts would fill the memory."""
 
@@ -93,7 +95,7 @@ class DocumentCache:
             return (render_keyfence_error(error, request_id=""),)
         except GraphQLError as error:
             return (render_request_error(error),)
-        errors = validate(self._schema, node, VALIDATION_RULES, hide_suggestions=True)
+        errors = validate(self._schema, node, VALIDATION_RULES, max_errors=MAX_ERRORS, hide_suggestions=True)
         if errors:
             return tuple(map(render_request_error, errors))
         return Document(node, self._operations(node))

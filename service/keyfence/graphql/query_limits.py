@@ -40,6 +40,12 @@ class QueryLimits:
     depth: int = 10
     introspection_depth: int = 20
     """The depth below `__schema` and `__type`. The introspection query of common tools is 15 levels deep."""
+    operations: int = 10
+    """How many operations one document may define. Validation reads every fragment again for each operation."""
+    fragments: int = 100
+    """How many fragments one document may define."""
+    spreads: int = 300
+    """How many fragment spreads and inline fragments all operations may contain."""
     aliases: int = 15
     directives: int = 50
     fields: int = 1_000
@@ -72,26 +78,30 @@ def check_document(document: DocumentNode, limits: QueryLimits) -> None:
     also reads fragments that no operation uses, so each fragment is checked alone too."""
     fragments = fragments_of(document)
     definitions = [node for node in document.definitions if isinstance(node, FragmentDefinitionNode)]
+    operations = [node for node in document.definitions if isinstance(node, OperationDefinitionNode)]
+    if len(operations) > limits.operations:
+        raise _exceeded("operations", limits.operations, "operations")
+    if len(definitions) > limits.fragments:
+        raise _exceeded("fragments", limits.fragments, "fragments")
     if len(definitions) > len(fragments):
         raise BadInput("two fragments have the same name")
     for fragment in definitions:
         counter = _DocumentCounter(limits, fragments)
         counter.count_selections(fragment.selection_set.selections, limits.introspection_depth)
     document_counter = _DocumentCounter(limits, fragments)
-    for definition in document.definitions:
-        if isinstance(definition, OperationDefinitionNode):
-            document_counter.count_operation(definition)
+    for operation in operations:
+        document_counter.count_operation(operation)
 
 
 class _DocumentCounter:
-    """Counts fields, aliases and directives. Raises BadInput at the first limit that is exceeded.
+    """Counts fields, spreads, aliases and directives. Raises BadInput at the first limit that is exceeded.
 
     Fragments that contain each other would be counted forever, but they soon exceed the limit of the depth."""
 
     def __init__(self, limits: QueryLimits, fragments: Fragments) -> None:
         self.limits = limits
         self.fragments = fragments
-        self.aliases = self.directives = self.fields = 0
+        self.aliases = self.directives = self.fields = self.spreads = 0
 
     def count_operation(self, node: OperationDefinitionNode) -> None:
         self._count_directives(len(node.directives or ()))
@@ -124,6 +134,8 @@ class _DocumentCounter:
                 merged[response_name(node)].append(node)
                 if len(merged[response_name(node)]) > self.limits.repeats:
                     raise _exceeded("repeats", self.limits.repeats, "selections of one field in one selection set")
+            else:
+                self._count_spread()
         return list(merged.values())
 
     def _max_depth(self, selection_set: _SelectionSet, node: FieldNode) -> int:
@@ -136,6 +148,11 @@ class _DocumentCounter:
             raise _exceeded("fields", self.limits.fields, "fields")
         if self.aliases > self.limits.aliases:
             raise _exceeded("aliases", self.limits.aliases, "aliases")
+
+    def _count_spread(self) -> None:
+        self.spreads += 1
+        if self.spreads > self.limits.spreads:
+            raise _exceeded("spreads", self.limits.spreads, "fragment spreads")
 
     def _count_directives(self, count: int) -> None:
         self.directives += count

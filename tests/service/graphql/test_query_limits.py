@@ -52,6 +52,26 @@ def fields_in_fragments(count: int) -> str:
     return f"{{ x {{ ...F }} y {{ ...F }} {rest} }} fragment F on T {{ {half} }}"
 
 
+def operations(count: int) -> str:
+    return " ".join(f"query q{number} {{ a }}" for number in range(count))
+
+
+def fragments(count: int) -> str:
+    return "{ a } " + " ".join(f"fragment F{number} on T {{ a }}" for number in range(count))
+
+
+def spreads(count: int) -> str:
+    return "{ " + "...F " * (count - 1) + "... { b } } fragment F on T { a }"
+
+
+def spreads_of_operations(count: int) -> str:
+    """Six operations read the same chain of fragments, so that each spread of the chain counts six times."""
+    length = count // 6
+    chain = "".join(f"fragment F{number} on T {{ ...F{number + 1} }} " for number in range(1, length))
+    last = f"fragment F{length} on T {{ b }} query last {{ b {'...E ' * (count % 6)} }} fragment E on T {{ b }}"
+    return "".join(f"query q{number} {{ ...F1 }} " for number in range(6)) + chain + last
+
+
 def repeats(count: int) -> str:
     return "{ " + "a { b } " * count + "}"
 
@@ -72,6 +92,10 @@ def repeats_across_fields(count: int) -> str:
         (directives_everywhere, LIMITS.directives),
         (fields, LIMITS.fields),
         (fields_in_fragments, LIMITS.fields),
+        (operations, LIMITS.operations),
+        (fragments, LIMITS.fragments),
+        (spreads, LIMITS.spreads),
+        (spreads_of_operations, LIMITS.spreads),
         (repeats, LIMITS.repeats),
         (repeats_across_fields, LIMITS.repeats),
     ],
