@@ -72,7 +72,7 @@ def test_a_second_of_the_model_is_a_second_of_the_gate(rates: PartitionRates, as
     claim = PartitionUnits(Partition("t", "GSI2", "TENANT#a1#OPEN#00"), "write", 1)
     for second in range(20):
         now, admitted = float(second), 0
-        while admitted < asked and gate.is_open(claim):
+        while admitted < asked and gate.has_units(claim):
             gate.take([claim])
             admitted += 1
         assert slots.write([asked], second) == admitted

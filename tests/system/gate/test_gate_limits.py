@@ -93,7 +93,7 @@ def code(act: Callable[[], Any]) -> str:
 def exhaust(limits: PartitionLimits, table: str, name: str, kind: Any = "write", index: str | None = None) -> None:
     """So that the partition owes one unit."""
     rates = limits.rates
-    units = rates.of(kind) * rates.burst_seconds + 1
+    units = rates.units_per_second(kind) * rates.burst_seconds + 1
     limits.buckets.take([PartitionUnits(Partition(table, index, f"TENANT#{A1}#{name}"), kind, units)])
 
 

@@ -1,1 +1,1 @@
-"""Throughput limits of partitions, as DynamoDB has them, and a report on their traffic."""
+"""The throughput limits of partitions, as in DynamoDB, and a report on the traffic of partitions."""

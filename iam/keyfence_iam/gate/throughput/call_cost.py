@@ -1,4 +1,4 @@
-"""Computes the cost of a call from the engine's response, and asks the engine for `ConsumedCapacity`."""
+"""Computes the capacity units of a call from the response of the engine."""
 
 import zlib
 from collections import defaultdict
@@ -22,39 +22,41 @@ from keyfence_iam.dynamodb.table_schema import TableSchema
 from keyfence_iam.gate.engine.items_before_write import ItemsBefore
 from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
 
-RETURN_CONSUMED = "ReturnConsumedCapacity"
-CONSUMED = "ConsumedCapacity"
+RETURN_CONSUMED_CAPACITY = "ReturnConsumedCapacity"
+CONSUMED_CAPACITY = "ConsumedCapacity"
 _BODY_HEADERS = frozenset({b"content-length", b"x-amz-crc32"})
+"""The response headers that depend on the body."""
 
 Content = Mapping[str, Any]
 """The body of a response, or the parameters of a call."""
 
 
 def wants_consumed_capacity(parameters: Content) -> bool:
-    return parameters.get(RETURN_CONSUMED) not in {None, "NONE"}
+    return parameters.get(RETURN_CONSUMED_CAPACITY) not in {None, "NONE"}
 
 
 def request_consumed_capacity(request: HttpRequest, parameters: Content) -> HttpRequest:
-    """Returns the request with ReturnConsumedCapacity, and without compression, since the gate reads the response.
+    """Returns the request with ReturnConsumedCapacity, and without the header that allows a compressed response.
 
-    If the parameter is missing, it is put before the rest of the body, whose bytes stay as they are.
+    If the parameter is missing, it is inserted at the beginning of the body. The other bytes of the body do not change.
     """
     headers = [header for header in request.headers if header[0] != b"accept-encoding"]
-    if RETURN_CONSUMED not in parameters:
-        body = b'{"%s":"TOTAL",' % RETURN_CONSUMED.encode() + request.body[request.body.index(b"{") + 1 :]
+    if RETURN_CONSUMED_CAPACITY not in parameters:
+        body = b'{"%s":"TOTAL",' % RETURN_CONSUMED_CAPACITY.encode() + request.body[request.body.index(b"{") + 1 :]
     elif wants_consumed_capacity(parameters):
         body = request.body
     else:
-        body = orjson.dumps({**parameters, RETURN_CONSUMED: "TOTAL"})
+        body = orjson.dumps({**parameters, RETURN_CONSUMED_CAPACITY: "TOTAL"})
     return replace(request, headers=headers, body=body)
 
 
 def request_with_parameters(request: HttpRequest, parameters: Content) -> HttpRequest:
+    """Returns the request with other parameters and with ReturnConsumedCapacity."""
     return request_consumed_capacity(replace(request, body=orjson.dumps(parameters)), parameters)
 
 
 def content_of(response: HttpResponse) -> dict[str, Any]:
-    """Returns the JSON object in the body, or an empty one if the body is something else."""
+    """Returns the JSON object in the body, or an empty mapping if the body is not a JSON object."""
     try:
         content = orjson.loads(response.body)
     except orjson.JSONDecodeError:
@@ -63,98 +65,120 @@ def content_of(response: HttpResponse) -> dict[str, Any]:
 
 
 def with_content(response: HttpResponse, content: Content) -> HttpResponse:
+    """Returns the response with another body."""
     body = orjson.dumps(content)
-    others = [header for header in response.headers if header[0].lower() not in _BODY_HEADERS]
-    headers = [(b"content-length", b"%d" % len(body)), (b"x-amz-crc32", b"%d" % zlib.crc32(body))]
-    return HttpResponse(response.status, [*others, *headers], body)
+    other_headers = [header for header in response.headers if header[0].lower() not in _BODY_HEADERS]
+    body_headers = [(b"content-length", b"%d" % len(body)), (b"x-amz-crc32", b"%d" % zlib.crc32(body))]
+    return HttpResponse(response.status, [*other_headers, *body_headers], body)
 
 
 def write_cost(
     writes: Sequence[ItemWrite],
     estimates: Sequence[UnitsByPartition],
-    before: ItemsBefore,
+    items_before: ItemsBefore,
     response: HttpResponse,
     content: Content,
 ) -> UnitsByPartition:
-    """Returns what the writes cost.
+    """Returns the cost of writes.
 
-    If they succeeded: the estimate. If a condition failed: the cost of checking it. For any other error: nothing.
+    Successful writes cost their estimate. If a condition failed, the cost is that of checking the condition. After any
+    other error, the cost is nothing.
     """
     if response.status == 200:
-        return tuple(_successful_writes(writes, estimates, content))
-    code = str(content.get("__type", "")).rpartition("#")[2]
-    if code == "ConditionalCheckFailedException" or (
-        code == "TransactionCanceledException" and not _has_validation_error(content)
+        return tuple(_successful_write_cost(writes, estimates, content))
+    error_code = str(content.get("__type", "")).rpartition("#")[2]
+    if error_code == "ConditionalCheckFailedException" or (
+        error_code == "TransactionCanceledException" and not _has_validation_error(content)
     ):
         return tuple(
-            units for write in writes for units in write.failed_condition_units(before.get(write.target.identity))
+            units for write in writes for units in write.failed_condition_units(items_before.get(write.target.identity))
         )
     return ()
 
 
-def read_cost(reads: Sequence[ItemRead], before: ItemsBefore, content: Content) -> UnitsByPartition:
-    """Returns what the reads cost: by the returned items if they are whole, else by what the engine reports."""
+def read_cost(reads: Sequence[ItemRead], items_before: ItemsBefore, content: Content) -> UnitsByPartition:
+    """Returns the cost of reads.
+
+    If the response has whole items, their size decides. Otherwise the stored items or the engine's report decide.
+    """
     sizes = _returned_sizes(reads, content)
     return tuple(
-        units for read, size in zip(reads, sizes, strict=True) for units in _read_charge(read, size, before, content)
+        units
+        for read, size in zip(reads, sizes, strict=True)
+        for units in _single_read_cost(read, size, items_before, content)
     )
 
 
 def scan_cost(table: str, schema: TableSchema, call: Content, content: Content) -> UnitsByPartition:
-    """Distributes the cost of a scan over the partitions of the returned items. If it returns none, none is charged."""
+    """Returns the cost of a Scan, distributed over the partitions of the returned items by their sizes.
+
+    A Scan that returns no items costs nothing, because its partitions are not known.
+    """
     index = call.get("IndexName")
     partition_key = (schema if index is None else schema.indexes[index]).keys[0]
-    sizes: defaultdict[Partition, int] = defaultdict(int)
+    size_by_partition: defaultdict[Partition, int] = defaultdict(int)
     for item in content.get("Items") or ():
         if partition_key in item:
-            sizes[schema.partition_of(table, item, index)] += item_size(item)
-    returned = sum(sizes.values())
-    minimum = read_units(returned, consistent=bool(call.get("ConsistentRead")))
-    total = minimum if returns_whole_items(call) else max(minimum, consumed_total(content.get(CONSUMED)))
-    return tuple(PartitionUnits(partition, "read", total * size / returned) for partition, size in sizes.items())
+            size_by_partition[schema.partition_of(table, item, index)] += item_size(item)
+    total_size = sum(size_by_partition.values())
+    minimum = read_units(total_size, consistent=bool(call.get("ConsistentRead")))
+    total_units = minimum if returns_whole_items(call) else max(minimum, consumed_total(content.get(CONSUMED_CAPACITY)))
+    return tuple(
+        PartitionUnits(partition, "read", total_units * size / total_size)
+        for partition, size in size_by_partition.items()
+    )
 
 
-def _successful_writes(
+def _successful_write_cost(
     writes: Sequence[ItemWrite], estimates: Sequence[UnitsByPartition], content: Content
 ) -> Iterator[PartitionUnits]:
-    """A transaction that is repeated with the same token is only read. The engine then reports read units alone."""
-    consumed = consumed_units("TransactWriteItems", content.get(CONSUMED))
+    """Yields the estimates, and the units that the engine reports above the estimates.
+
+    DynamoDB only reads the items of a transaction that is repeated with the same ClientRequestToken. The engine then
+    reports read units, and only these are yielded.
+    """
+    consumed = consumed_units("TransactWriteItems", content.get(CONSUMED_CAPACITY))
     if consumed.read and not consumed.write:
         yield from (PartitionUnits(write.target.partition, "read", consumed.read / len(writes)) for write in writes)
         return
     yield from (units for estimate in estimates for units in estimate)
-    rest = consumed_total(content.get(CONSUMED)) - sum(units.units for estimate in estimates for units in estimate)
-    uncertain = [write for write in writes if write.has_unknown_values]
-    if rest > 0:
-        yield from (PartitionUnits(write.target.partition, "write", rest / len(uncertain)) for write in uncertain)
+    estimated_total = sum(units.units for estimate in estimates for units in estimate)
+    excess = consumed_total(content.get(CONSUMED_CAPACITY)) - estimated_total
+    # Only writes with a value that the engine computes can be larger than their estimates.
+    uncertain_writes = [write for write in writes if write.has_unknown_values]
+    if excess > 0:
+        for write in uncertain_writes:
+            yield PartitionUnits(write.target.partition, "write", excess / len(uncertain_writes))
 
 
 def _has_validation_error(content: Content) -> bool:
     return any(reason.get("Code") == "ValidationError" for reason in content.get("CancellationReasons") or ())
 
 
-def _read_charge(read: ItemRead, size: int, before: ItemsBefore, content: Content) -> UnitsByPartition:
+def _single_read_cost(
+    read: ItemRead, returned_size: int, items_before: ItemsBefore, content: Content
+) -> UnitsByPartition:
     if read.returns_whole_items:
-        return read.units(size)
+        return read.units(returned_size)
     if read.target is not None:
-        return read.units(item_size(before.get(read.target.identity)))
-    return read.with_units(max(consumed_total(content.get(CONSUMED)), read.units(size)[0].units))
+        return read.units(item_size(items_before.get(read.target.identity)))
+    return read.with_units(max(consumed_total(content.get(CONSUMED_CAPACITY)), read.units(returned_size)[0].units))
 
 
 def _returned_sizes(reads: Sequence[ItemRead], content: Content) -> list[int]:
-    """Returns the bytes that the response has for each read.
+    """Returns the size of the items that the response has for each read, in bytes.
 
-    A transaction returns its items in the order of the reads, a batch in any order: there the keys tell.
+    A transaction returns items in the order of its reads. A batch returns items in any order, so keys are compared.
     """
     responses = content.get("Responses")
     if responses is None:
         return [sum(map(item_size, content.get("Items") or [content.get("Item")]))]
     if isinstance(responses, list):
-        return [item_size(one.get("Item")) for one in responses]
+        return [item_size(member.get("Item")) for member in responses]
     schemas = {read.target.table: read.target.schema for read in reads if read.target}
-    sizes = {
+    size_by_identity = {
         (table, schema.key_bytes(item)): item_size(item)
         for table, schema in schemas.items()
         for item in responses.get(table, ())
     }
-    return [sizes.get(read.target.identity, 0) if read.target else 0 for read in reads]
+    return [size_by_identity.get(read.target.identity, 0) if read.target else 0 for read in reads]

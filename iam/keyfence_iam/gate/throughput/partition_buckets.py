@@ -1,4 +1,4 @@
-"""`PartitionBuckets`: a token bucket for each partition that is in use."""
+"""`PartitionBuckets`: token buckets that limit the capacity units of each partition."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -14,22 +14,27 @@ from keyfence_iam.dynamodb.capacity import (
 from keyfence_iam.token_bucket import TokenBucket
 
 MAX_BUCKETS = 20_000
+"""The number of buckets in memory. The least recently used bucket is dropped first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRates:
-    """Capacity units of one partition per second, and for how many seconds unused units are saved."""
+    """The capacity units per second of a partition."""
 
     read: float = PARTITION_READ_UNITS
     write: float = PARTITION_WRITE_UNITS
     burst_seconds: float = 1.0
+    """A partition saves its unused units of this many seconds."""
 
-    def of(self, kind: UnitKind) -> float:
+    def units_per_second(self, kind: UnitKind) -> float:
         return self.read if kind == "read" else self.write
 
 
 class PartitionBuckets:
-    """A partition without a bucket has its full burst. The least recently used bucket is dropped first."""
+    """Two token buckets for each partition in use: one for reads and one for writes.
+
+    A partition that was not used has no bucket yet, and all its units.
+    """
 
     def __init__(self, rates: PartitionRates, now: Callable[[], float], max_buckets: int = MAX_BUCKETS) -> None:
         self._rates, self._now, self._max_buckets = rates, now, max_buckets
@@ -38,8 +43,11 @@ class PartitionBuckets:
     def __len__(self) -> int:
         return len(self._buckets)
 
-    def is_open(self, units: PartitionUnits) -> bool:
-        """Whether the partition has units left. This counts as a use: a busy partition in debt is not dropped."""
+    def has_units(self, units: PartitionUnits) -> bool:
+        """Whether the partition has units left.
+
+        The question counts as a use of the bucket, so that the bucket of a busy partition in debt is not dropped.
+        """
         bucket = self._buckets.get((units.partition, units.kind))
         if bucket is None:
             return True
@@ -56,7 +64,7 @@ class PartitionBuckets:
     def _bucket(self, units: PartitionUnits) -> TokenBucket:
         key = (units.partition, units.kind)
         if key not in self._buckets:
-            rate = self._rates.of(units.kind)
+            rate = self._rates.units_per_second(units.kind)
             self._buckets[key] = TokenBucket.full(rate, rate * self._rates.burst_seconds, self._now())
             if len(self._buckets) > self._max_buckets:
                 self._buckets.popitem(last=False)

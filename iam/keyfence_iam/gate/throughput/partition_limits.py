@@ -1,4 +1,4 @@
-"""`PartitionLimits`: which parts of a call the limits of partitions allow, and what each partition has used."""
+"""`PartitionLimits`: decides which parts of a call are throttled, and records the units that partitions use."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -10,13 +10,14 @@ from keyfence_iam.gate.throughput.partition_buckets import PartitionBuckets, Par
 from keyfence_iam.gate.throughput.traffic_report import GroupOf, SplitShard, TrafficReport, no_group, no_shard
 
 ThrottledParts = Mapping[int, PartitionUnits]
-"""The parts of a call that are throttled, by number, each with the partition that has no units left."""
+"""The throttled parts of a call, by position from 0. The value names a partition that has no units left."""
 
 
 class PartitionLimits:
-    """A part of a call is admitted while each of its partitions has units left. It then pays what it really costs.
+    """Limits the capacity units of partitions. A part of a call is one of its reads or writes.
 
-    `group_of` and `split_shard` say how the traffic report groups partition keys, for example by tenant.
+    A part is admitted if each of its partitions has any units left, even if they are fewer than the part costs.
+    `group_of` and `split_shard` tell the traffic report how to group partition keys, for example by tenant.
     """
 
     def __init__(
@@ -31,43 +32,49 @@ class PartitionLimits:
         self.buckets = PartitionBuckets(self.rates, now)
         self._traffic = TrafficReport(group_of=group_of, split_shard=split_shard, now=now)
 
-    def throttled(self, parts: Sequence[UnitsByPartition]) -> ThrottledParts:
-        """Returns the parts that would be throttled now. Takes nothing."""
-        exhausted = ((number, self._exhausted(part)) for number, part in enumerate(parts))
-        return {number: units for number, units in exhausted if units is not None}
+    def find_throttled(self, parts: Sequence[UnitsByPartition]) -> ThrottledParts:
+        """Returns the parts that would be throttled now. No units are taken."""
+        exhausted = ((position, self._find_exhausted(part)) for position, part in enumerate(parts))
+        return {position: units for position, units in exhausted if units is not None}
 
     def admit(self, shape: CallShape, parts: Sequence[UnitsByPartition]) -> ThrottledParts:
-        """Takes the units of the admitted parts and returns the others. Only a batch can be admitted in part."""
+        """Takes the units of the admitted parts, and returns the throttled parts.
+
+        In a batch, each part is decided on its own. In other calls, one throttled part throttles all parts.
+        """
         if shape is CallShape.BATCH:
-            return {number: units for number, part in enumerate(parts) if (units := self._admit_part(part))}
-        throttled = self.throttled(parts)
-        for part in () if throttled else parts:
-            self.buckets.take(part)
+            return {position: units for position, part in enumerate(parts) if (units := self._admit_part(part))}
+        throttled = self.find_throttled(parts)
+        if not throttled:
+            for part in parts:
+                self.buckets.take(part)
         return throttled
 
     def record_throttles(self, throttled: ThrottledParts) -> None:
         for units in throttled.values():
             self._traffic.record_throttle(units)
 
-    def charge(self, used: UnitsByPartition) -> None:
-        self.buckets.take(used)
-        for units in used:
+    def charge(self, cost: UnitsByPartition) -> None:
+        """Takes the units of a call and records them for the traffic report."""
+        self.buckets.take(cost)
+        for units in cost:
             self._traffic.record(units)
 
-    def settle(self, admitted: Sequence[UnitsByPartition], used: UnitsByPartition) -> None:
-        """Gives back the units that were taken for the admission and charges those that the call really used."""
-        for part in admitted:
+    def replace_estimates(self, estimates: Sequence[UnitsByPartition], cost: UnitsByPartition) -> None:
+        """Gives back the units that `admit` took, and charges the real cost of the call."""
+        for part in estimates:
             self.buckets.give_back(part)
-        self.charge(used)
+        self.charge(cost)
 
     def traffic_report(self) -> dict[str, Any]:
         return self._traffic.report(self.rates)
 
     def _admit_part(self, part: UnitsByPartition) -> PartitionUnits | None:
-        exhausted = self._exhausted(part)
+        """Takes the units of a part, or returns the partition that throttles it."""
+        exhausted = self._find_exhausted(part)
         if exhausted is None:
             self.buckets.take(part)
         return exhausted
 
-    def _exhausted(self, part: UnitsByPartition) -> PartitionUnits | None:
-        return next((units for units in part if not self.buckets.is_open(units)), None)
+    def _find_exhausted(self, part: UnitsByPartition) -> PartitionUnits | None:
+        return next((units for units in part if not self.buckets.has_units(units)), None)

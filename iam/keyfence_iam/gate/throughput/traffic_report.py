@@ -1,4 +1,4 @@
-"""`TrafficReport`: the busiest partitions of the last ten seconds, and the groups that their keys belong to."""
+"""`TrafficReport`: the busiest partitions of the last ten seconds, and the busiest groups of partitions."""
 
 import time
 from collections import Counter
@@ -12,16 +12,19 @@ from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 
 WINDOW_SECONDS = 10
 MAX_KEYS = 2_000
+"""The number of partitions, and of groups, that are counted in each second. Those with less traffic are left out."""
 MAX_ROWS = 100
+"""The number of partitions, and of groups, in a report."""
 NO_GROUP = "-"
+"""The group in the report for keys that belong to no group."""
 
 K = TypeVar("K", bound=Hashable)
 
 GroupOf = Callable[[str], str | None]
-"""Returns the group of a partition key, for example its tenant, or None."""
+"""Returns the group of a partition key, for example its tenant, or None if the key belongs to no group."""
 
 SplitShard = Callable[[str], tuple[str, str | None]]
-"""Splits a partition key into the key of its collection and its shard, or None if it is not sharded."""
+"""Splits a partition key into the key of its collection and its shard. The shard is None for a key without shards."""
 
 
 def no_group(_: str) -> str | None:
@@ -34,20 +37,24 @@ def no_shard(key: str) -> tuple[str, str | None]:
 
 @dataclass(slots=True)
 class Traffic:
-    """Units per second on average and in the busiest second, and the number of throttled requests."""
+    """The traffic of a partition or of a group in the window."""
 
     read: float = 0.0
     write: float = 0.0
+    """Read and write units per second, on average."""
     peak_read: float = 0.0
     peak_write: float = 0.0
+    """Read and write units in the busiest second."""
     throttles: int = 0
+    """The number of throttled parts of calls."""
 
     @property
     def weight(self) -> float:
+        """The number by which groups are sorted."""
         return self.read + self.write + self.throttles
 
     def load(self, rates: PartitionRates) -> float:
-        """Returns the used share of the partition's limit. 1 is the limit."""
+        """Returns the share of the partition's limit that is used: 1 is the whole limit."""
         return max(self.read / rates.read, self.write / rates.write)
 
     def as_json(self) -> dict[str, Any]:
@@ -61,7 +68,7 @@ class Traffic:
 
 
 class TrafficReport:
-    """Keys without a group are reported as the group `-`."""
+    """Records the traffic of partitions, and reports the busiest partitions and groups."""
 
     def __init__(
         self,
@@ -71,8 +78,8 @@ class TrafficReport:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._group_of, self._split_shard = group_of, split_shard
-        self._partitions: TrafficWindow[Partition] = _window(now)
-        self._groups: TrafficWindow[str] = _window(now)
+        self._partitions: TrafficWindow[Partition] = _new_window(now)
+        self._groups: TrafficWindow[str] = _new_window(now)
 
     def record(self, units: PartitionUnits) -> None:
         read, write = (units.units, 0.0) if units.kind == "read" else (0.0, units.units)
@@ -84,20 +91,28 @@ class TrafficReport:
         self._groups.add(self._group(units.partition), 0.0, 0.0).throttled += 1
 
     def report(self, rates: PartitionRates) -> dict[str, Any]:
-        """Returns the report as JSON: groups by their units, partitions by the share of their limit, busiest first."""
-        partitions, groups = _traffic(self._partitions), _traffic(self._groups)
-        partitions_of_group = Counter(map(self._group, partitions))
-        shards_of_collection = Counter(map(self._collection, partitions))
-        by_load = sorted(
-            partitions, key=lambda one: (-partitions[one].load(rates), -partitions[one].throttles, one.key)
+        """Returns the report as JSON.
+
+        Groups are sorted by their units, and partitions by the used share of their limit. The busiest come first.
+        """
+        partitions, groups = _total_traffic(self._partitions), _total_traffic(self._groups)
+        partition_count_by_group = Counter(map(self._group, partitions))
+        shard_count_by_collection = Counter(map(self._collection, partitions))
+        busiest_groups = sorted(groups, key=lambda group: -groups[group].weight)
+        busiest_partitions = sorted(
+            partitions,
+            key=lambda partition: (
+                -partitions[partition].load(rates),
+                -partitions[partition].throttles,
+                partition.key,
+            ),
         )
-        by_weight = sorted(groups, key=lambda one: -groups[one].weight)
         return {
             "seconds": WINDOW_SECONDS,
             "limits": {"read": rates.read, "write": rates.write, "burstSeconds": rates.burst_seconds},
             "groups": [
-                {"group": group, **groups[group].as_json(), "partitions": partitions_of_group[group]}
-                for group in by_weight[:MAX_ROWS]
+                {"group": group, **groups[group].as_json(), "partitions": partition_count_by_group[group]}
+                for group in busiest_groups[:MAX_ROWS]
             ],
             "partitions": [
                 {
@@ -106,11 +121,11 @@ class TrafficReport:
                     "key": partition.key,
                     "group": self._group(partition),
                     "shard": self._split_shard(partition.key)[1],
-                    "shards": shards_of_collection[self._collection(partition)],
+                    "shards": shard_count_by_collection[self._collection(partition)],
                     **partitions[partition].as_json(),
                     "load": partitions[partition].load(rates),
                 }
-                for partition in by_load[:MAX_ROWS]
+                for partition in busiest_partitions[:MAX_ROWS]
             ],
         }
 
@@ -118,14 +133,16 @@ class TrafficReport:
         return self._group_of(partition.key) or NO_GROUP
 
     def _collection(self, partition: Partition) -> Partition:
+        """Returns the partition without its shard: all shards of a collection have the same."""
         return replace(partition, key=self._split_shard(partition.key)[0])
 
 
-def _window(now: Callable[[], float]) -> TrafficWindow[K]:
+def _new_window(now: Callable[[], float]) -> TrafficWindow[K]:
     return TrafficWindow(clock=now, max_keys_per_step=MAX_KEYS, step_seconds=1, steps_per_window=WINDOW_SECONDS)
 
 
-def _traffic(window: TrafficWindow[K]) -> dict[K, Traffic]:
+def _total_traffic(window: TrafficWindow[K]) -> dict[K, Traffic]:
+    """Returns the traffic of each partition or group. Each sketch of the window is the traffic of one second."""
     totals: dict[K, Traffic] = {}
     for second in window.recent_sketches():
         for key, entry in second:

@@ -18,7 +18,7 @@ def claim(name: str = "A", units: float = 1, kind: UnitKind = "write", index: st
 def given_out(buckets: PartitionBuckets, one: PartitionUnits, most: int = 1000) -> float:
     """Takes units until the partition is closed, and returns how many."""
     taken = 0.0
-    while taken < most and buckets.is_open(one):
+    while taken < most and buckets.has_units(one):
         buckets.take([one])
         taken += one.units
     return taken
@@ -43,9 +43,9 @@ def test_reads_writes_indexes_tables_and_neighbours_have_separate_buckets() -> N
     buckets = PartitionBuckets(RATES, ManualClock())
     given_out(buckets, claim("TENANT#a1#X"))
     others = [claim("TENANT#a1#X", kind="read"), claim("TENANT#a1#X", index="GSI1"), claim("TENANT#a10#X")]
-    assert all(buckets.is_open(other) for other in others)
-    assert buckets.is_open(PartitionUnits(Partition("another", None, "TENANT#a1#X"), "write", 1))
-    assert not buckets.is_open(claim("TENANT#a1#X"))
+    assert all(buckets.has_units(other) for other in others)
+    assert buckets.has_units(PartitionUnits(Partition("another", None, "TENANT#a1#X"), "write", 1))
+    assert not buckets.has_units(claim("TENANT#a1#X"))
 
 
 def test_a_partition_in_debt_is_closed_until_the_debt_is_refilled() -> None:
@@ -53,9 +53,9 @@ def test_a_partition_in_debt_is_closed_until_the_debt_is_refilled() -> None:
     buckets = PartitionBuckets(RATES, clock)
     buckets.take([claim(units=50)])
     clock.now += 3
-    assert not buckets.is_open(claim())
+    assert not buckets.has_units(claim())
     clock.now += 0.01
-    assert buckets.is_open(claim())
+    assert buckets.has_units(claim())
 
 
 def test_units_that_are_given_back_do_not_exceed_the_burst() -> None:
@@ -70,7 +70,7 @@ def test_the_number_of_buckets_is_bounded_and_a_busy_one_in_debt_stays() -> None
     buckets.take([claim("DEBT", 1000)])
     for number in range(100):
         buckets.take([claim(str(number))])
-        assert not buckets.is_open(claim("DEBT"))
+        assert not buckets.has_units(claim("DEBT"))
     assert len(buckets) == 10
 
 
@@ -82,7 +82,7 @@ def test_usage_never_exceeds_rate_burst_and_one_call(
     buckets, start, taken = PartitionBuckets(RATES, clock), clock.now, 0.0
     for pause, units in steps:
         clock.now += pause
-        if buckets.is_open(claim()):
+        if buckets.has_units(claim()):
             buckets.take([claim(units=units)])
             taken += units
         assert taken <= RATES.write * (clock.now - start + RATES.burst_seconds) + 8 + 1e-6

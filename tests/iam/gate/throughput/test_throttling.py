@@ -52,7 +52,7 @@ async def test_a_call_without_a_response_gives_its_units_back() -> None:
     async with gate_before(otherwise=None, limits=limits) as (gate, _):
         replies = [await tenant(gate).call("GetItem", GET) for _ in range(5)]
     assert {reply.status for reply in replies} == {500}
-    assert limits.buckets.is_open(READING)
+    assert limits.buckets.has_units(READING)
 
 
 async def test_a_call_that_a_fault_ends_is_not_charged_and_one_whose_response_is_lost_is() -> None:
