@@ -33,7 +33,7 @@ from keyfence.jobs.move.shadow_differences import DifferenceReporter, ShadowDiff
 from keyfence.jobs.offboard.certificate import parse_signer
 from keyfence.jobs.reshard.start_reshard import StartReshard
 from keyfence.settings import Settings
-from keyfence.store.table_handles import Accounts
+from keyfence.store.table_handles import AccountLookup
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
 from keyfence.tenancy.tenant_cache import TenantCache
@@ -168,7 +168,7 @@ class Service:
             max_age_seconds=self.settings.tenant_cache_seconds,
         )
 
-    def _make_background_jobs(self, accounts: Accounts) -> BackgroundJobs:
+    def _make_background_jobs(self, accounts: AccountLookup) -> BackgroundJobs:
         migrator, settings = self.connections.migrator, self.settings
         runner = ServerJobRunner(
             tables=self.tables,

@@ -12,7 +12,7 @@ from keyfence.store.dynamodb.retry_policy import BACKGROUND_RETRIES
 from keyfence.store.dynamodb.table_definition import SiloTables
 from keyfence.store.scan import TableScan
 from keyfence.store.table import Table
-from keyfence.store.table_handles import Accounts, Tables
+from keyfence.store.table_handles import AccountLookup, Tables
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.placement import Placement
 from keyfence.tenancy.repository import TenantRepository
@@ -45,7 +45,7 @@ class MigratorAccess:
         self.tables.client.close()
         self.sessions.close()
 
-    def with_accounts(self, accounts: Accounts) -> "MigratorAccess":
+    def with_accounts(self, accounts: AccountLookup) -> "MigratorAccess":
         """Returns the same access with calls that are counted as usage of the tenants."""
         return replace(self, tables=replace(self.tables, accounts=accounts))
 

@@ -1,21 +1,21 @@
-"""`EntityRegistry`: all entities of one table, and what follows: sharded collections and index projections."""
+"""`EntityRegistry`: all entities and queries of one table, with its sharded collections and index projections."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from keyfence.store.codec import attribute_name
+from keyfence.store.codec import attribute_name, has_empty_default
 from keyfence.store.entity import Entity, Index, Query
 from keyfence.store.shards import ShardedCollections
 
 Projections = Mapping[Index, tuple[str, ...]]
-"""The attributes that each index has besides the keys of the table and its own."""
+"""The attributes that each index projects, besides its own keys and the keys of the table."""
 
 
 @dataclass(frozen=True)
 class EntityRegistry:
-    """The entities of tenants and of the control plane that one table stores, and the queries on its indexes."""
+    """The entities that one table stores, for tenants and for the control plane, and the queries on them."""
 
     all: tuple[Entity[Any], ...] = ()
     queries: tuple[Query[Any], ...] = ()
@@ -25,37 +25,32 @@ class EntityRegistry:
 
     @cached_property
     def tenant_entities_by_type(self) -> Mapping[str, Entity[Any]]:
-        """The entities that tenants have, by stored type."""
+        """The entities that tenants have, by the attribute `type` of their items."""
         return {entity.type: entity for entity in self.all if entity.keys["table"].realm == "tenant"}
 
     @cached_property
     def collections(self) -> ShardedCollections:
-        """Every collection that a key of an entity names."""
+        """Every collection that is declared by the sharding of a key."""
         sharded = [(index, key.sharding) for entity in self.all for index, key in entity.keys.items() if key.sharding]
         return ShardedCollections(
-            {shard.collection: shard for _, shard in sharded},
-            frozenset(shard.collection for index, shard in sharded if index == "table"),
+            {sharding.collection: sharding for _, sharding in sharded},
+            frozenset(sharding.collection for index, sharding in sharded if index == "table"),
         )
 
     @cached_property
     def projections(self) -> Projections:
-        """Each index has the attributes that the queries on it need to make models of its items."""
-        found: dict[Index, set[str]] = {}
+        """The attributes that each index needs, so that queries can make models from its items."""
+        names_by_index: dict[Index, set[str]] = {}
         for query in self.queries:
             if query.index != "table":
-                found.setdefault(query.index, set()).update(_projected(query))
-        return {index: tuple(sorted(names)) for index, names in found.items()}
+                names_by_index.setdefault(query.index, set()).update(_projected_attributes(query))
+        return {index: tuple(sorted(names)) for index, names in names_by_index.items()}
 
 
-def _projected(query: Query[Any]) -> Iterator[str]:
+def _projected_attributes(query: Query[Any]) -> Iterator[str]:
+    """Yields the attributes that a model needs. A field whose default means "unknown" need not be projected."""
     entity = query.entity
-    yield from (attribute_name(one.name) for one in fields(entity.model) if not _may_be_unknown(one))
+    yield from (attribute_name(field.name) for field in fields(entity.model) if not has_empty_default(field))
     for key in (entity.keys["table"], query.key):
         yield from map(attribute_name, key.fields)
     yield from map(attribute_name, entity.index_fields)
-
-
-def _may_be_unknown(field: Field[Any]) -> bool:
-    """A model without this field is still true: None and the empty set mean that nothing is known."""
-    default = field.default if field.default_factory is MISSING else field.default_factory()
-    return default is None or default == frozenset()

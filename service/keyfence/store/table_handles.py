@@ -1,4 +1,4 @@
-"""`Tables`: makes the table handle of a tenant or of the control plane, each with its own fence and credentials."""
+"""`Tables`: makes table handles (`Table`) for tenants and for the control plane, with their fences and credentials."""
 
 import time
 from collections.abc import Callable
@@ -25,11 +25,12 @@ from keyfence_iam.deployment import silo_table
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 
-Accounts = Callable[[TenantId | None], tuple[CapacityAccount, ...]]
+AccountLookup = Callable[[TenantId | None], tuple[CapacityAccount, ...]]
+"""Returns the accounts that the calls of a tenant are charged to. None stands for the control plane."""
 
 
 class CredentialProvider(Protocol):
-    """Returns sources of credentials that are limited to one fence."""
+    """Gives out sources of credentials. The credentials of each source are limited to one fence."""
 
     def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: TableAccess) -> CredentialSource: ...
     def for_control_plane(self, *, writes: bool) -> CredentialSource: ...
@@ -37,26 +38,28 @@ class CredentialProvider(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """Makes table handles, and has what all of them share."""
+    """Makes table handles. The fields are what all handles share."""
 
     client: DynamoDb
     name: str
+    """The name of the pool table. The names of silo tables begin with it."""
     cursors: CursorCodec
     credentials: CredentialProvider
     entities: EntityRegistry = field(default_factory=EntityRegistry)
-    """Everything that the table stores."""
     on_foreign_item: Callable[[], None] = lambda: None
+    """Called when an index returns an item of another tenant."""
     on_denied: Callable[[], None] = lambda: None
+    """Called when DynamoDB answers AccessDeniedException."""
     meter: CapacityMeter = field(default_factory=CapacityMeter)
     """Counts the calls of all handles."""
-    accounts: Accounts = lambda _: ()
-    """Returns who is charged for calls outside requests: of a tenant, or of the control plane (None)."""
+    accounts: AccountLookup = lambda _: ()
+    """Finds the accounts of calls outside requests. Requests bring their own meter."""
     clock: Callable[[], float] = time.monotonic
-    """The clock of `TenantLocation.valid_until`."""
+    """The clock of `TenantLocation.valid_until`, in seconds."""
     on_difference: OnDifference = ignore_difference
     """Called with the tenant and the operation if the two tables of a moving tenant return different answers."""
     observer: CallObserver = NO_OBSERVER
-    """Hears of the calls of all handles."""
+    """Is called with the results of all handles' calls."""
 
     def for_tenant(
         self,
@@ -66,8 +69,10 @@ class Tables:
         meter: CapacityMeter | None = None,
         call_limit: CallLimit | None = None,
     ) -> Table:
-        """Returns the handle of a tenant. A handle that writes also reads consistently, because its writes depend on
-        its reads."""
+        """Returns a handle for the tables of a tenant.
+
+        A handle that writes reads consistently, because its writes depend on the items that it read. Raises TypeError
+        for a location without a tenant."""
         tenant = location.tenant
         if tenant is None:
             raise TypeError("the location has no tenant; use for_control_plane")
@@ -75,15 +80,16 @@ class Tables:
         caller = self._caller(credentials, meter or self._meter(tenant), location, call_limit)
         return Table(
             fence=Fence.for_tenant(tenant),
-            caller=self._on_tables_of(tenant, caller),
+            caller=self._select_tables(tenant, caller),
             cursors=self.cursors,
             consistent=writes,
             on_foreign_item=self.on_foreign_item,
         )
 
     def for_control_plane(self, *, writes: bool) -> Table:
-        """Returns the handle of the control plane. It reads consistently, because servers rely on a maximum age of what
-        they know about tenants."""
+        """Returns a handle for the data of the control plane.
+
+        It reads consistently: servers must learn of a change to a tenant within a known time."""
         credentials = self.credentials.for_control_plane(writes=writes)
         caller = self._caller(credentials, self._meter(None), TenantLocation())
         return Table(fence=Fence.for_control_plane(), caller=caller, cursors=self.cursors, consistent=True)
@@ -91,18 +97,18 @@ class Tables:
     def table_name_of(self, tenant: TenantId, table_access: TableAccess) -> str:
         """Returns the name of the pool table or of the tenant's silo table."""
         if table_access is TableAccess.BOTH:
-            raise TypeError("BOTH is two tables; ask for POOL or SILO")
+            raise TypeError("BOTH stands for two tables; pass POOL or SILO")
         return self.name if table_access is TableAccess.POOL else silo_table(self.name, tenant)
 
-    def _on_tables_of(self, tenant: TenantId, caller: DynamoDbCaller) -> DynamoDbCaller:
-        """Returns the caller on the table that the location names, or on both tables while the tenant moves."""
+    def _select_tables(self, tenant: TenantId, caller: DynamoDbCaller) -> DynamoDbCaller:
+        """Returns the same caller for the table of its location, or for both tables while the tenant moves."""
         location = caller.location
-        single = replace(caller, table=self.table_name_of(tenant, location.read_from))
+        single_table_caller = replace(caller, table=self.table_name_of(tenant, location.read_from))
         if location.also_write_to is None:
-            return single
-        shared = {each.name: getattr(single, each.name) for each in fields(single)}
+            return single_table_caller
+        shared_fields = {each.name: getattr(single_table_caller, each.name) for each in fields(caller)}
         second_table = self.table_name_of(tenant, location.also_write_to)
-        return DualWriteCaller(**shared, second_table=second_table, on_difference=self.on_difference)
+        return DualWriteCaller(**shared_fields, second_table=second_table, on_difference=self.on_difference)
 
     def _meter(self, tenant: TenantId | None) -> CapacityMeter:
         return CapacityMeter(accounts=(self.meter, *self.accounts(tenant)))
