@@ -1,4 +1,4 @@
-"""Writes of jobs on stored items, without their models: delete, change index keys, move to another partition."""
+"""Writes that jobs make on stored items, without their models: delete, change index keys, move to another partition."""
 
 import asyncio
 import uuid
@@ -18,28 +18,29 @@ from keyfence.store.table import Table
 from keyfence.store.writes import increment
 
 IndexKeys = Mapping[str, str | None]
-"""Key attributes of indexes with their new values. None removes the attribute."""
+"""The new values of key attributes of indexes, by name. None removes the attribute."""
 
 
 async def delete_items(table: Table, keys: Sequence[Item]) -> float:
-    """Deletes items and returns the write units. Raises Forbidden, before any delete, if a key is outside the fence."""
-    _require_inside(table, *(key["PK"]["S"] for key in keys))
-    before = table.caller.meter.write_units
+    """Deletes items and returns the consumed write units. Raises Forbidden if a key is outside the fence; then no item
+    is deleted."""
+    _require_in_fence(table, *(key["PK"]["S"] for key in keys))
+    units_before = table.caller.meter.write_units
     try:
         await asyncio.gather(*(delete_many(table.caller, batch) for batch in chunks(keys, MAX_BATCH_WRITES)))
     except DynamoDbError as error:
         raise error.as_keyfence_error() from error
-    return max(float(len(keys)), table.caller.meter.write_units - before)
+    return max(float(len(keys)), table.caller.meter.write_units - units_before)
 
 
 async def update_index_keys(table: Table, item: Item, keys: IndexKeys) -> bool:
-    """Changes index keys of an item. Returns False, and changes nothing, if the item has another version or other keys
-    by now.
+    """Changes index keys of an item. Returns False if another writer changed the item or these keys since `item` was
+    read; then nothing is changed.
 
-    The version stays the same, because no attribute that clients can read changes."""
-    _require_inside(table, item["PK"]["S"], *(value for name, value in keys.items() if value and name.endswith("PK")))
+    The version stays the same, because clients cannot read index keys."""
+    _require_in_fence(table, item["PK"]["S"], *(value for name, value in keys.items() if value and name.endswith("PK")))
     try:
-        await table.caller.call("UpdateItem", {"TableName": table.caller.table, **_update(item, keys)})
+        await table.caller.call("UpdateItem", {"TableName": table.caller.table, **_index_key_update(item, keys)})
     except DynamoDbError as error:
         if error.code == "ConditionalCheckFailedException":
             return False
@@ -48,30 +49,34 @@ async def update_index_keys(table: Table, item: Item, keys: IndexKeys) -> bool:
 
 
 async def move_item(table: Table, item: Item, partition: str) -> bool:
-    """Moves an item to another partition, under the same sort key. Returns False, and moves nothing, if the item has
-    another version by now or the target exists."""
+    """Moves an item to another partition, with the same sort key.
+
+    Returns False if another writer changed the item since it was read, or if the partition has an item with this sort
+    key; then nothing is moved."""
     placeholders = Placeholders()
     put = {"Item": {**item, "PK": {"S": partition}}, "ConditionExpression": absent().render(placeholders)}
-    return await _replace(table, item, partition, {"Put": _on_table(table, put | placeholders.parameters())})
+    return await _write_and_delete(table, item, partition, {"Put": _with_table(table, put | placeholders.parameters())})
 
 
 async def add_number_and_delete(
     table: Table, item: Item, partition: str, entity: Entity[Any], field: str, shards: ShardMap
 ) -> bool:
-    """Adds the number in an item to the same number in another partition, and deletes the item. Returns False, and
-    changes nothing, if the item has another version by now."""
-    part = entity.from_item(item)
-    added = increment(entity, part, field, getattr(part, field)).render(table.caller.table, table.fence, shards)
-    return await _replace(table, item, partition, added)
+    """Adds a number of an item to the same field in another partition, and deletes the item.
+
+    Returns False if another writer changed the item since it was read; then nothing is changed. `shards` must give the
+    item's key in that partition."""
+    model = entity.from_item(item)
+    addition = increment(entity, model, field, getattr(model, field)).render(table.caller.table, table.fence, shards)
+    return await _write_and_delete(table, item, partition, addition)
 
 
-def _update(item: Item, keys: IndexKeys) -> dict[str, object]:
+def _index_key_update(item: Item, keys: IndexKeys) -> dict[str, object]:
     placeholders = Placeholders()
     change = UpdateExpression(
         sets={(name,): value for name, value in keys.items() if value is not None},
         removes=tuple((name,) for name, value in keys.items() if value is None),
     )
-    unchanged = reduce(and_, (_is_unchanged(item, name) for name in keys), _has_version_of(item))
+    unchanged = reduce(and_, (_unchanged_attribute(item, name) for name in keys), _unchanged_version(item))
     return {
         "Key": {"PK": item["PK"], "SK": item["SK"]},
         "UpdateExpression": change.render(placeholders),
@@ -80,24 +85,24 @@ def _update(item: Item, keys: IndexKeys) -> dict[str, object]:
     }
 
 
-def _is_unchanged(item: Item, name: str) -> Condition:
+def _unchanged_attribute(item: Item, name: str) -> Condition:
     return equals(name, item[name]["S"]) if name in item else absent(name)
 
 
-def _has_version_of(item: Item) -> Condition:
+def _unchanged_version(item: Item) -> Condition:
     return equals("version", int(item["version"]["N"]))
 
 
-async def _replace(table: Table, item: Item, partition: str, write: dict[str, Any]) -> bool:
-    """Makes a write in another partition and deletes the item, in one transaction."""
-    _require_inside(table, partition, item["PK"]["S"])
+async def _write_and_delete(table: Table, item: Item, partition: str, write: dict[str, Any]) -> bool:
+    """Makes a write in `partition` and deletes the item, in one transaction. Returns False if a condition fails."""
+    _require_in_fence(table, partition, item["PK"]["S"])
     placeholders = Placeholders()
     delete = {
         "Key": {"PK": item["PK"], "SK": item["SK"]},
-        "ConditionExpression": _has_version_of(item).render(placeholders),
+        "ConditionExpression": _unchanged_version(item).render(placeholders),
         **placeholders.parameters(),
     }
-    actions = [write, {"Delete": _on_table(table, delete)}]
+    actions = [write, {"Delete": _with_table(table, delete)}]
     try:
         await table.caller.call(
             "TransactWriteItems", {"TransactItems": actions, "ClientRequestToken": uuid.uuid4().hex}
@@ -109,10 +114,10 @@ async def _replace(table: Table, item: Item, partition: str, write: dict[str, An
     return True
 
 
-def _on_table(table: Table, body: dict[str, Any]) -> dict[str, Any]:
+def _with_table(table: Table, body: dict[str, Any]) -> dict[str, Any]:
     return {"TableName": table.caller.table, **body}
 
 
-def _require_inside(table: Table, *partitions: str) -> None:
+def _require_in_fence(table: Table, *partitions: str) -> None:
     if not all(table.fence.contains(partition) for partition in partitions):
         raise Forbidden("a job tried to write an item outside the tenant's fence; nothing was written")

@@ -1,4 +1,4 @@
-"""Writes as values, with their conditions; optimistic locking and its retry; notes for the activity log."""
+"""Writes of a transaction as values; optimistic locking with retries; notes for the activity log."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,40 +15,44 @@ from keyfence.store.keys import Fence
 from keyfence.store.shards import ShardMap
 
 STALE_WRITE_RETRIES = RetryPolicy(attempts=10, first_pause_seconds=0.005, max_pause_seconds=0.5)
+"""Pauses begin shorter than those of throttled calls: the other writer is usually done within milliseconds."""
 
 T = TypeVar("T")
 
 
 class StaleWrite(Conflict):
-    """An item was changed after it was read. Read it again and decide anew."""
+    """Another writer changed an item after it was read. `retry_if_stale` repeats the change."""
 
     def __init__(self) -> None:
         super().__init__("this was changed by somebody else at the same time; read it again and retry")
 
 
 ErrorFactory = Callable[[], KeyfenceError]
+"""Makes the error to raise if the condition of a write fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write(Generic[M]):
-    """One action of a transaction. `on_failure` makes the error to raise if the condition `when` does not hold."""
+    """One action of a transaction."""
 
     action: Literal["Put", "Update", "Delete", "ConditionCheck"]
     entity: Entity[M]
     model: M | None = None
-    """The item of a Put. All other actions have `key`."""
+    """The model that a Put stores. The other actions have `key` instead."""
     key: Mapping[str, object] = field(default_factory=dict)
+    """The values of the fields in the table key."""
     change: UpdateExpression | None = None
     states: tuple[M, M] | None = None
-    """The model before and after an update that may change index keys."""
+    """The model before and after an update. From these, `render` finds the index keys that change."""
     when: Condition | None = None
+    """The write is made only when this condition holds."""
     on_failure: ErrorFactory = StaleWrite
 
     def render(self, table: str, fence: Fence, shards: ShardMap) -> dict[str, Any]:
-        """Returns the element of TransactItems for this write. An update without changes becomes a ConditionCheck."""
+        """Returns this write as an element of TransactItems. An update without changes becomes a ConditionCheck."""
         placeholders = Placeholders()
         body: dict[str, Any] = {"TableName": table, **self._item_or_key(fence, shards)}
-        change = self._change(fence, shards)
+        change = self._change_with_index_keys(fence, shards)
         if change:
             body["UpdateExpression"] = change.render(placeholders)
         if self.when is not None:
@@ -61,15 +65,15 @@ class Write(Generic[M]):
             return {"Item": self.entity.to_item(self.model, fence, shards)}
         return {"Key": table_key(self.entity, fence, shards, self.key)}
 
-    def _change(self, fence: Fence, shards: ShardMap) -> UpdateExpression | None:
+    def _change_with_index_keys(self, fence: Fence, shards: ShardMap) -> UpdateExpression | None:
         if self.states is None:
             return self.change
         before, after = (self.entity.key_attributes(model, fence, shards) for model in self.states)
-        changed_keys = UpdateExpression(
+        index_keys = UpdateExpression(
             sets={(name,): value["S"] for name, value in after.items() if before.get(name) != value},
             removes=tuple((name,) for name in before if name not in after),
         )
-        return (self.change or UpdateExpression()) | changed_keys
+        return (self.change or UpdateExpression()) | index_keys
 
 
 def put(
@@ -86,8 +90,9 @@ def update_attributes(
     when: Condition | None = None,
     on_failure: ErrorFactory = StaleWrite,
 ) -> Write[M]:
-    """Changes attributes of an item that must exist. Raises TypeError if one of them is part of a key: `update_model`
-    changes the keys too. Without changes, only the condition is checked."""
+    """Changes attributes of an item that must exist. If `change` is empty, only the condition is checked.
+
+    Raises TypeError for an attribute that is part of a key: only `update_model` changes the keys too."""
     _reject_key_fields(entity, change)
     condition = present() & when if when else present()
     return Write(action="Update", entity=entity, key=key, change=change, when=condition, on_failure=on_failure)
@@ -97,19 +102,21 @@ def increment(
     entity: Entity[M],
     model: M,
     field: str,
-    by: int,
+    amount: int,
     *,
     when: Condition | None = None,
     on_failure: ErrorFactory = StaleWrite,
 ) -> Write[M]:
-    """Adds to a number of an item. If the item does not exist, it is created from `model`."""
+    """Adds an amount to a number of an item. If the item does not exist, creates it with the other fields of `model`.
+
+    Raises TypeError for an entity that is in an index."""
     if set(entity.keys) != {"table"}:
         raise TypeError(f"{entity.type} is in an index; increment cannot set index keys")
-    constant = [each.name for each in fields(model) if each.name not in {field, "version"}]
+    other_fields = [each.name for each in fields(model) if each.name not in {field, "version"}]
     defaults: dict[Path, object] = {
-        (attribute_name(name),): getattr(model, name) for name in constant if getattr(model, name) is not None
+        (attribute_name(name),): getattr(model, name) for name in other_fields if getattr(model, name) is not None
     }
-    adds: dict[Path, int] = {(attribute_name(field),): by, ("version",): 1}
+    adds: dict[Path, int] = {(attribute_name(field),): amount, ("version",): 1}
     change = UpdateExpression(defaults={**defaults, ("type",): entity.type}, adds=adds)
     key = _key_values(entity, model)
     return Write(action="Update", entity=entity, key=key, change=change, when=when, on_failure=on_failure)
@@ -123,9 +130,9 @@ def update_model(
     when: Condition | None = None,
     on_failure: ErrorFactory = StaleWrite,
 ) -> Write[M]:
-    """Changes an item from one state to another, with its index keys, if its version is still that of `before`.
+    """Changes an item and its index keys from one state to another, when the item still has the version of `before`.
 
-    If the states are equal, only the condition is checked."""
+    If the states are equal, only the condition is checked. Raises TypeError if the states have different table keys."""
     key = _key_values(entity, before)
     if key != _key_values(entity, after):
         raise TypeError(f"an update cannot change the table key of a {entity.type}")
@@ -161,46 +168,52 @@ def table_key(entity: Entity[Any], fence: Fence, shards: ShardMap, values: Mappi
 
 
 def require_version(model: Model, expected: int | None, noun: str) -> None:
-    """Raises Conflict if the client expected another version. None accepts any version."""
+    """Raises Conflict if the model does not have the version that the client expects. None accepts any version."""
     if expected is not None and model.version != expected:
         raise Conflict(f"the {noun} is at version {model.version}, not {expected}", version=model.version)
 
 
 async def retry_if_stale(attempt: Callable[[], Awaitable[T]]) -> T:
-    """Repeats an attempt that raises StaleWrite, so that it reads again and decides anew. Raises Throttled if all
-    attempts fail.
+    """Repeats an attempt that raises StaleWrite. Each attempt must read its items again.
 
-    An attempt with an expected version is repeated too: another item of its transaction may have changed. If its own
-    item has changed, `require_version` finds that out when the attempt reads again."""
+    Raises Throttled if all attempts fail.
+
+    A change with an expected version is repeated too, because another item of its transaction may be the stale one. If
+    its own item has a newer version, `require_version` raises Conflict in the next attempt."""
     for number in range(STALE_WRITE_RETRIES.attempts):
         try:
             return await attempt()
         except StaleWrite:
             await asyncio.sleep(STALE_WRITE_RETRIES.backoff_seconds(number))
-    raise Throttled("others keep changing the same item; retry shortly", retryAfterMs=RETRY_AFTER_MS)
+    raise Throttled("other requests keep changing the same item; retry shortly", retryAfterMs=RETRY_AFTER_MS)
 
 
 @dataclass(frozen=True, slots=True)
 class ActivityNote:
-    """An entry for the activity log: what was done (`noun.verb`), to which object, and the values that changed."""
+    """What a user did, for the activity log."""
 
     kind: str
+    """A noun and a verb, such as `member.added`."""
     target: str | None = None
+    """The id of the object that was changed."""
     detail: Mapping[str, object] = field(default_factory=dict)
+    """The values that changed."""
 
 
 ActivityLog = Callable[[ActivityNote], Write[Any]]
-"""Returns the write that logs a note in the name of the current user."""
+"""Returns the write that adds a note to the activity log, for the current user."""
 
 
 def changed_fields(before: Model, after: Model, *names: str) -> dict[str, object]:
-    """Returns the values before and after for those of the named fields that differ, as the `detail` of a note."""
-    known = {each.name for each in fields(after)}
-    changed = [name for name in names if name in known and getattr(before, name) != getattr(after, name)]
+    """Returns the values of the named fields that differ, before and after, as the `detail` of a note. The result is
+    empty if no field differs."""
+    model_fields = {each.name for each in fields(after)}
+    changed = [name for name in names if name in model_fields and getattr(before, name) != getattr(after, name)]
+    if not changed:
+        return {}
     return {
-        moment: {attribute_name(name): getattr(model, name) for name in changed}
-        for moment, model in (("before", before), ("after", after))
-        if changed
+        state: {attribute_name(name): getattr(model, name) for name in changed}
+        for state, model in (("before", before), ("after", after))
     }
 
 
@@ -209,6 +222,8 @@ def _key_values(entity: Entity[M], model: M) -> dict[str, object]:
 
 
 def _difference(before: Model, after: Model) -> UpdateExpression:
+    """Returns the update that changes the attributes of one model to those of another. None and empty sets are removed,
+    because they are stored as no attribute."""
     sets: dict[Path, object] = {}
     removes: list[Path] = []
     for each in fields(before):
@@ -225,5 +240,5 @@ def _difference(before: Model, after: Model) -> UpdateExpression:
 def _reject_key_fields(entity: Entity[Any], change: UpdateExpression) -> None:
     key_attributes = {attribute_name(name) for key in entity.keys.values() for name in key.fields}
     changed = {path[0] for path in (*change.sets, *change.defaults, *change.removes, *change.adds)}
-    if wrong := sorted(key_attributes & changed):
-        raise TypeError(f"{', '.join(wrong)} of {entity.type} is part of a key; use update_model")
+    if rejected := sorted(key_attributes & changed):
+        raise TypeError(f"{', '.join(rejected)} of {entity.type} is part of a key; use update_model")
