@@ -10,7 +10,7 @@ from keyfence.store.shards import ShardMap, shard_suffix
 
 
 class UnreadableItem(Exception):
-    """An item that does not fit its type. A person has to look at it."""
+    """A job cannot read or change this item. `reason` is the word under which the job counts it."""
 
     def __init__(self, message: str, reason: str = "unreadable") -> None:
         super().__init__(message)
@@ -18,9 +18,10 @@ class UnreadableItem(Exception):
 
 
 def differing_index_keys(entity: Entity[Any], item: Item, fence: Fence, shards: ShardMap) -> dict[str, str | None]:
-    """Returns the key attributes that differ, with their right values; None means that the attribute should not exist.
+    """Returns the index key attributes that are wrong, with their right values.
 
-    Raises UnreadableItem if the item cannot be read, or is not in the partition of its type."""
+    The value None means that the item should not have the attribute. Raises UnreadableItem if the item cannot be read,
+    or has another primary key than its type declares."""
     try:
         model = entity.from_item(item)
         pairs = {index: entity.key_pair(index, model, fence, shards) for index in entity.keys}
@@ -28,30 +29,32 @@ def differing_index_keys(entity: Entity[Any], item: Item, fence: Fence, shards: 
     except Exception as error:
         raise UnreadableItem(f"{type(error).__name__}: {error}") from error
     pair = pairs["table"]
-    if pair is None or _in_current_shard(entity.keys["table"], pair, item, "table", shards) != _primary_key(item):
+    if pair is None or _keep_shard(entity.keys["table"], pair, item, "table", shards) != _primary_key(item):
         raise UnreadableItem("its primary key is not that of its type")
-    right = [_right_keys(entity, index, pairs.get(index), item, shards) for index in INDEXES]
-    return {name: value for keys in right for name, value in keys.items() if _text(item, name) != value}
+    right_keys = [_right_keys(entity, index, pairs.get(index), item, shards) for index in INDEXES]
+    return {name: value for keys in right_keys for name, value in keys.items() if _text(item, name) != value}
 
 
 def _right_keys(entity: Entity[Any], index: Index, pair: KeyPair | None, item: Item, shards: ShardMap) -> IndexKeys:
     names = key_names(index)
     if pair is None:
         return {names.partition: None, names.sort: None}
-    right = _in_current_shard(entity.keys[index], pair, item, index, shards)
+    right = _keep_shard(entity.keys[index], pair, item, index, shards)
     return {names.partition: right.partition, names.sort: right.sort}
 
 
-def _in_current_shard(key: Key, pair: KeyPair, item: Item, index: Index, shards: ShardMap) -> KeyPair:
-    """Keeps the shard that an item is in, as long as readers look there: moving items is the work of a reshard."""
+def _keep_shard(key: Key, pair: KeyPair, item: Item, index: Index, shards: ShardMap) -> KeyPair:
+    """Returns the stored partition key if only its shard differs from `pair`, and if servers read that shard.
+
+    Only a reshard moves items to other shards."""
     stored = _text(item, key_names(index).partition)
     if key.sharding is None or stored is None:
         return pair
     partition, _, suffix = stored.rpartition("#")
-    is_same = partition == pair.partition.rpartition("#")[0]
+    is_same_list = partition == pair.partition.rpartition("#")[0]
     read_shards = range(shards.counts_of(key.sharding.collection).read_shards)
     is_read = suffix in {shard_suffix(shard) for shard in read_shards}
-    return KeyPair(stored, pair.sort) if is_same and is_read else pair
+    return KeyPair(stored, pair.sort) if is_same_list and is_read else pair
 
 
 def _primary_key(item: Item) -> KeyPair:

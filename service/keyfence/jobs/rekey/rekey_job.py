@@ -1,4 +1,4 @@
-"""The program that corrects the index keys of items, in the shared table and in tables of single tenants."""
+"""`RekeyJob`: corrects the index keys of items, in the shared table and in the tables of single tenants."""
 
 import asyncio
 from collections import Counter
@@ -43,6 +43,7 @@ def new_rekey_job(
     dry_run: bool = False,
     now: Callable[[], datetime] = timestamps.utc_now,
 ) -> Job:
+    """Returns a job for the items of one tenant, or of all tenants if `tenant` is None."""
     if type is not None and type not in entities.tenant_entities_by_type:
         raise BadInput(
             f"there is no type {type}; choose one of {', '.join(sorted(entities.tenant_entities_by_type))}",
@@ -60,7 +61,7 @@ def new_rekey_job(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RekeyJob:
-    """The program. It counts items that it cannot read, and does not change them."""
+    """The program of a re-key run. It counts items that it cannot read, and does not change them."""
 
     location: Callable[[TenantId], Awaitable[TenantLocation]]
     """Returns where a tenant's items are now. Raises Unauthenticated if the tenant is not registered."""
@@ -72,64 +73,71 @@ class RekeyJob:
         parameters = orjson.loads(run.job.parameters)
         types = {parameters["type"]} if parameters["type"] else set(self.entities.tenant_entities_by_type)
         targets = await self._targets(run.job.tenant)
-        found = [await self._run_on(run, target, types, dry_run=parameters["dryRun"]) for target in targets]
-        await run.save(counts=sum(found, start=PassResult()).reported_counts)
+        results = [await self._run_on(run, target, types, dry_run=parameters["dryRun"]) for target in targets]
+        await run.save(counts=sum(results, start=PassResult()).reported_counts)
 
     async def _targets(self, tenant: TenantId) -> "list[ScanTarget]":
         if tenant == ALL_TENANTS:
-            silos = [replace(self._silo(owner), suffix=f"-{owner}") for owner in await self.tenants_in_silos()]
+            silos = [replace(self._silo_target(owner), suffix=f"-{owner}") for owner in await self.tenants_in_silos()]
             return [ScanTarget(), *silos]
-        if await self._table_of(tenant) is TableAccess.SILO:
-            return [self._silo(tenant)]
+        if await self._table_access(tenant) is TableAccess.SILO:
+            return [self._silo_target(tenant)]
         return [ScanTarget(fence=Fence.for_tenant(tenant))]
 
-    async def _table_of(self, tenant: TenantId) -> TableAccess:
-        """Items of a tenant that is not registered can only be in the shared table."""
+    async def _table_access(self, tenant: TenantId) -> TableAccess:
+        """Returns which table has the tenant's items: the shared table if the tenant is not registered."""
         try:
             return (await self.location(tenant)).read_from
         except Unauthenticated:
             return TableAccess.POOL
 
-    def _silo(self, tenant: TenantId) -> "ScanTarget":
+    def _silo_target(self, tenant: TenantId) -> "ScanTarget":
         table = self.table_at(TenantLocation(tenant=tenant, read_from=TableAccess.SILO)).caller.table
         return ScanTarget(access=TableAccess.SILO, fence=Fence.for_tenant(tenant), table=table)
 
     async def _run_on(self, run: JobRun, target: "ScanTarget", types: set[str], *, dry_run: bool) -> PassResult:
-        steps = _PageSteps(self, types, target.access)
+        checker = _KeyChecker(self, types, target.access)
         if dry_run:
-            return await run_pass(run, target.narrow(ScanPass(name="COUNTING", process=steps.count)))
-        change = target.narrow(ScanPass(name="CHANGING", process=steps.change))
-        return await repeat_until_clean(run, change, target.narrow(ScanPass(name="VERIFYING", process=steps.count)))
+            return await run_pass(run, target.limit(ScanPass(name="COUNTING", process=checker.count)))
+        change = target.limit(ScanPass(name="CHANGING", process=checker.change))
+        verify = target.limit(ScanPass(name="VERIFYING", process=checker.count))
+        return await repeat_until_clean(run, change, verify)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanTarget:
-    """A table to scan, the fence of the items that are meant in it, and what is added to the names of passes."""
+    """A table to scan, and which of its items to process."""
 
     access: TableAccess = TableAccess.POOL
     fence: Fence | None = None
+    """Only items inside this fence are processed. None means all items."""
     table: str | None = None
+    """The name of the table. None means the shared table."""
     suffix: str = ""
+    """Makes the names of the passes unique if a job scans several tables."""
 
-    def narrow(self, scan_pass: ScanPass) -> ScanPass:
+    def limit(self, scan_pass: ScanPass) -> ScanPass:
+        """Returns the pass, limited to this table and these items."""
         return replace(scan_pass, name=f"{scan_pass.name}{self.suffix}", fence=self.fence, table=self.table)
 
 
 class WrongKeys(NamedTuple):
-    """An item, where it is, and the right values of its key attributes that are wrong."""
+    """An item that has wrong index keys."""
 
     item: Item
     location: TenantLocation
-    keys: IndexKeys
+    right_keys: IndexKeys
 
 
 @dataclass(frozen=True, slots=True)
-class _PageSteps:
-    """The functions that the passes call with each page of items."""
+class _KeyChecker:
+    """Counts or corrects the items with wrong keys, page by page."""
 
     program: RekeyJob
     types: set[str]
+    """Only items of these types are checked."""
     access: TableAccess
+    """Only items in this table are checked."""
 
     async def count(self, items: Sequence[Item]) -> PassResult:
         wrong, skipped = await self._find_wrong(items)
@@ -138,44 +146,46 @@ class _PageSteps:
     async def change(self, items: Sequence[Item]) -> PassResult:
         wrong, skipped = await self._find_wrong(items)
         limit = asyncio.Semaphore(CONCURRENT_CHANGES)
-        changed = await asyncio.gather(*(self._change(found.item, limit) for found in wrong))
-        return sum(changed, start=PassResult(counts=skipped))
+        results = await asyncio.gather(*(self._check_and_update(keys.item, limit) for keys in wrong))
+        return sum(results, start=PassResult(counts=skipped))
 
-    async def _change(self, item: Item, limit: asyncio.Semaphore) -> PassResult:
-        """Looks up the tenant's table again just before the change: the earlier answer can expire meanwhile."""
+    async def _check_and_update(self, item: Item, limit: asyncio.Semaphore) -> PassResult:
+        """Checks the item again just before the change, since the location of the first check may have expired."""
         async with limit:
-            found = await self._check(item)
-            return await self._update(found) if isinstance(found, WrongKeys) else PassResult()
+            outcome = await self._check(item)
+            return await self._update(outcome) if isinstance(outcome, WrongKeys) else PassResult()
 
     async def _update(self, wrong: WrongKeys) -> PassResult:
         table = self.program.table_at(wrong.location)
-        changed = await update_index_keys(table, wrong.item, wrong.keys)
+        is_changed = await update_index_keys(table, wrong.item, wrong.right_keys)
         units = max(1.0, table.caller.meter.units["UpdateItem"])
-        if not changed:
+        if not is_changed:
             return PassResult(counts={"contended": 1}, units=units)
-        keys = {name: {"S": value} for name, value in wrong.keys.items() if value}
+        keys = {name: {"S": value} for name, value in wrong.right_keys.items() if value}
         digest = item_digest({"PK": wrong.item["PK"], "SK": wrong.item["SK"], **keys})
         return PassResult(changed=1, digest=digest, units=units)
 
     async def _find_wrong(self, items: Sequence[Item]) -> tuple[list[WrongKeys], Counter[str]]:
-        """Returns the items with wrong keys, and how many items were skipped for which reason."""
-        checked = [await self._check(item) for item in items]
-        skipped = Counter(found for found in checked if isinstance(found, str))
-        return [found for found in checked if isinstance(found, WrongKeys)], skipped
+        """Returns the items with wrong keys, and the numbers of skipped items by reason."""
+        outcomes = [await self._check(item) for item in items]
+        skipped = Counter(outcome for outcome in outcomes if isinstance(outcome, str))
+        return [outcome for outcome in outcomes if isinstance(outcome, WrongKeys)], skipped
 
     async def _check(self, item: Item) -> WrongKeys | str | None:
-        """Returns what is wrong, the reason to skip the item, or None if its keys are right or it is not meant."""
+        """Returns the wrong keys, or the reason for which the item is skipped.
+
+        Returns None if the keys are right, or if the item is of another type or in another table than is checked."""
         owner, type = tenant_of_partition(item["PK"]["S"]), item.get("type", {}).get("S", "")
-        if owner is None or (type in self.program.entities.tenant_entities_by_type and type not in self.types):
+        entity = self.program.entities.tenant_entities_by_type.get(type)
+        if owner is None or (entity is not None and type not in self.types):
             return None
-        if type not in self.program.entities.tenant_entities_by_type:
+        if entity is None:
             return _skip(item, "unknown", f"type {type!r}")
         try:
             location = await self.program.location(owner)
             if location.read_from is not self.access:
                 return None
             _refuse_moving(location)
-            entity = self.program.entities.tenant_entities_by_type[type]
             keys = differing_index_keys(entity, item, Fence.for_tenant(owner), location.shards)
         except Unauthenticated:
             return _skip(item, "ownerless", f"there is no tenant {owner}")
@@ -185,11 +195,14 @@ class _PageSteps:
 
 
 def _refuse_moving(location: TenantLocation) -> None:
-    """The items of a moving tenant are in two tables, and would have to be changed in both in one transaction."""
+    """Raises UnreadableItem if the tenant is being moved.
+
+    Its items are in two tables then, and would have to be changed in both tables in one transaction."""
     if location.also_write_to is not None:
         raise UnreadableItem(f"{location.tenant} is being moved", "moving")
 
 
-def _skip(item: Item, reason: str, why: str) -> str:
-    log.info("item_skipped", partition=item["PK"]["S"], sort=item["SK"]["S"], reason=why)
+def _skip(item: Item, reason: str, explanation: str) -> str:
+    """Logs that an item is skipped. Returns the reason, under which the item is counted."""
+    log.info("item_skipped", partition=item["PK"]["S"], sort=item["SK"]["S"], reason=explanation)
     return reason
