@@ -20,7 +20,7 @@ from keyfence.http.metrics import METRICS
 from keyfence.settings import Settings
 from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence_iam import lint
-from keyfence_iam.lint.linted_statement import LintRule
+from keyfence_iam.lint.findings import LintRule
 from tests.docs.pages import DOCS
 
 COMMAND = "uv run python -m tests.docs.reference"
@@ -96,7 +96,7 @@ def tenant_events_page() -> str:
 def lint_rules_page() -> str:
     """Returns the page of all rules of `keyfence policy lint`, by their code."""
     rows = [
-        (f"`{rule.code}`", f"`{rule.name}`", lint.TenantLayout().describe(rule.fix).replace("<", "\\<"))
+        (f"`{rule.code}`", f"`{rule.name}`", lint.TenantLayout().fill_placeholders(rule.fix).replace("<", "\\<"))
         for rule in sorted(lint_rules(), key=_code_order)
     ]
     introduction = (

@@ -1,12 +1,13 @@
-"""The condition keys of IAM, STS and DynamoDB, and which of them have several values."""
+"""The condition keys of IAM, STS and DynamoDB, and which of them are multivalued."""
 
 import difflib
 import re
 
-LEADING = frozenset({"dynamodb:leadingkeys", "dynamodb:firstpartitionkeyvalues"})
+LEADING_KEY_NAMES = frozenset({"dynamodb:leadingkeys", "dynamodb:firstpartitionkeyvalues"})
 ATTRIBUTES = "dynamodb:attributes"
 TAG_KEYS = "aws:tagkeys"
-TRANSITIVE = "sts:transitivetagkeys"
+TRANSITIVE_TAG_KEYS = "sts:transitivetagkeys"
+"""These four constants are in lower case, since IAM ignores the case of condition keys."""
 
 
 def _keys(service: str, names: str) -> tuple[str, ...]:
@@ -30,27 +31,39 @@ _SINGLE_VALUED = (
     *_keys("aws", "UserAgent userid username ViaAWSService VpceAccount VpceOrgID VpcSourceIp"),
     *_keys("sts", "AWSServiceName DurationSeconds ExternalId RoleSessionName SourceIdentity"),
 )
-_TAG_PREFIXES = ("aws:principaltag/", "aws:requesttag/", "aws:resourcetag/", "iam:resourcetag/", "sts:requestcontext/")
-_PROVIDER = re.compile(r"[\w-]+(\.[\w-]+)+[\w./-]*:\w+")
-"""A key of an identity provider begins with the provider's host name."""
+_PREFIXES_BEFORE_TAG = (
+    "aws:principaltag/",
+    "aws:requesttag/",
+    "aws:resourcetag/",
+    "iam:resourcetag/",
+    "sts:requestcontext/",
+)
+_IDENTITY_PROVIDER_KEY = re.compile(r"[\w-]+(\.[\w-]+)+[\w./-]*:\w+")
+"""A condition key of an identity provider, which begins with the provider's host name."""
 
-_FOLDED_MULTIVALUED = frozenset(key.lower() for key in _MULTIVALUED)
-_KNOWN = {key.lower(): key for key in (*_MULTIVALUED, *_SINGLE_VALUED)}
+_LOWERCASE_MULTIVALUED = frozenset(key.lower() for key in _MULTIVALUED)
+_KEYS_BY_LOWERCASE = {key.lower(): key for key in (*_MULTIVALUED, *_SINGLE_VALUED)}
 
 
 def is_known_key(key: str) -> bool:
-    folded = key.lower()
-    tagged = any(folded.startswith(prefix) and len(folded) > len(prefix) for prefix in _TAG_PREFIXES)
-    return not re.search(r"\s", key) and (tagged or folded in _KNOWN or bool(_PROVIDER.fullmatch(key)))
+    lowercase = key.lower()
+    if re.search(r"\s", key):
+        return False
+    if any(lowercase.startswith(prefix) and len(lowercase) > len(prefix) for prefix in _PREFIXES_BEFORE_TAG):
+        return True
+    return lowercase in _KEYS_BY_LOWERCASE or _IDENTITY_PROVIDER_KEY.fullmatch(key) is not None
 
 
 def is_multivalued(key: str) -> bool:
-    return key.lower() in _FOLDED_MULTIVALUED
+    return key.lower() in _LOWERCASE_MULTIVALUED
 
 
 def suggest_key(key: str) -> str | None:
-    """Returns the known key that is most similar, or None."""
+    """Returns the known key that is most similar, or None if none is similar."""
     name = re.sub(r"\s", "", key).lower()
-    found = [name] if name in _KNOWN else difflib.get_close_matches(name, _KNOWN, n=1, cutoff=0.7)
-    suffixes = (folded for folded in _KNOWN if folded.split(":")[1] == name.rpartition(":")[2])
-    return next((_KNOWN[folded] for folded in (*found, *suffixes)), None)
+    if name in _KEYS_BY_LOWERCASE:
+        return _KEYS_BY_LOWERCASE[name]
+    similar = difflib.get_close_matches(name, _KEYS_BY_LOWERCASE, n=1, cutoff=0.7)
+    name_without_service = name.rpartition(":")[2]
+    of_other_services = (known for known in _KEYS_BY_LOWERCASE if known.split(":")[1] == name_without_service)
+    return next((_KEYS_BY_LOWERCASE[known] for known in (*similar, *of_other_services)), None)

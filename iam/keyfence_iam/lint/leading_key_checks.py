@@ -3,39 +3,41 @@
 import re
 from collections.abc import Iterator
 
-from keyfence_iam.lint.linted_statement import Finding, LintedCondition, LintedStatement, LintRule
+from keyfence_iam.lint.findings import Finding, LintRule
+from keyfence_iam.lint.linted_statement import LintedCondition, LintedStatement
 from keyfence_iam.policy.condition_operators import OperatorType
 from keyfence_iam.policy.pattern import find_variables
 
 NO_CLOSING_DELIMITER = LintRule(
     "H4", "no-closing-delimiter", "Write the delimiter between the tenant and the wildcard: <keys>."
 )
-EMPTY_TAG = LintRule(
+EMPTY_TAG_OPENS_ALL = LintRule(
     "H9", "empty-tag-opens-all", "Write the delimiter after the tenant: an empty tag then opens no keys."
 )
-INVALID_TENANT = LintRule("H5", "invalid-tenant-id", "Write the id of one tenant, or better <variable>.")
+INVALID_TENANT_ID = LintRule("H5", "invalid-tenant-id", "Write the id of one tenant, or better <variable>.")
 LITERAL_WILDCARD = LintRule(
     "H7", "literal-wildcard", "Use ForAllValues:StringLike: for other operators '*' is an ordinary character."
 )
-NOT_LEADING = LintRule(
+TENANT_NOT_LEADING = LintRule(
     "H12", "tenant-not-leading", "Begin the partition keys of the table and of each index with the tenant: <keys>."
 )
-OTHER_VARIABLE = LintRule(
+FENCE_ON_ANOTHER_VARIABLE = LintRule(
     "H8", "fence-on-another-variable", "Use <variable>: the trust policy guarantees this tag and no other."
 )
 SHARED_PARTITION = LintRule(
     "H13", "shared-partition", "Name only partitions that begin with the caller's tenant: <keys>."
 )
 
-_STRINGS = frozenset[OperatorType]({"string", "string_like", "string_ignore_case"})
+_STRING_TYPES = frozenset[OperatorType]({"string", "string_like", "string_ignore_case"})
 _WILDCARD = re.compile(r"(?<!\{)[*?]")
-"""A wildcard, but not an escaped one such as ${*}."""
+"""A wildcard that is not escaped. An escaped one is written ${*}."""
 
 
 def check(statement: LintedStatement) -> Iterator[Finding]:
     for condition in statement.conditions:
         operator = condition.operator
-        if statement.allows and condition.is_leading_keys and operator.type in _STRINGS and not operator.negated:
+        names_keys = condition.is_leading_keys and operator.type in _STRING_TYPES and not operator.negated
+        if statement.is_allow and names_keys:
             for value in condition.values:
                 yield from _check_value(statement, condition, value)
 
@@ -49,30 +51,34 @@ def _check_value(statement: LintedStatement, condition: LintedCondition, value: 
     elif value.startswith(layout.shared_prefixes):
         if len(condition.values) > 1:
             yield statement.finding(SHARED_PARTITION, f"{value!r} is the same partition for every tenant")
-    elif value.startswith(layout.before_tenant):
+    elif value.startswith(layout.prefix_before_tenant):
         yield from _check_literal(statement, value)
     else:
         yield statement.finding(SHARED_PARTITION, f"{value!r} is the same partition for every tenant")
 
 
 def _check_variable(statement: LintedStatement, value: str, variable: re.Match[str]) -> Iterator[Finding]:
+    """Yields the findings of a value with a variable, such as `TENANT#${aws:PrincipalTag/tenant}#*`."""
     layout, before, after = statement.layout, value[: variable.start()], value[variable.end() :]
     if variable["key"].lower() != layout.principal_tag.lower():
-        yield statement.finding(OTHER_VARIABLE, f"{variable[0]} is not the tenant, and the caller may choose its value")
-    if before not in {"", layout.before_tenant}:
-        yield statement.finding(NOT_LEADING, f"{value!r} has {before!r} before the tenant")
+        yield statement.finding(
+            FENCE_ON_ANOTHER_VARIABLE, f"{variable[0]} is not the tenant, and the caller may choose its value"
+        )
+    if before not in {"", layout.prefix_before_tenant}:
+        yield statement.finding(TENANT_NOT_LEADING, f"{value!r} has {before!r} before the tenant")
     if after and not after.startswith(layout.delimiter):
         yield statement.finding(NO_CLOSING_DELIMITER, f"{value!r} lets acme reach the keys of acmecorp")
     if after.startswith("*"):
-        yield statement.finding(EMPTY_TAG, f"{value!r} is {before + after!r} if the tag is empty")
+        yield statement.finding(EMPTY_TAG_OPENS_ALL, f"{value!r} is {before + after!r} if the tag is empty")
 
 
 def _check_literal(statement: LintedStatement, value: str) -> Iterator[Finding]:
+    """Yields the findings of a value that names a tenant without a variable, such as `TENANT#acme#*`."""
     layout = statement.layout
-    tenant, delimiter, _ = value.removeprefix(layout.before_tenant).partition(layout.delimiter)
-    if layout.tenant_id.fullmatch(tenant):
+    tenant, delimiter, _ = value.removeprefix(layout.prefix_before_tenant).partition(layout.delimiter)
+    if layout.tenant_id_pattern.fullmatch(tenant):
         return
-    if not delimiter and tenant[-1:] in {"*", "?"} and layout.tenant_id.fullmatch(tenant.rstrip("*?")):
+    if not delimiter and tenant[-1:] in {"*", "?"} and layout.tenant_id_pattern.fullmatch(tenant.rstrip("*?")):
         yield statement.finding(NO_CLOSING_DELIMITER, f"{value!r} lets acme reach the keys of acmecorp")
     else:
-        yield statement.finding(INVALID_TENANT, f"{tenant!r} is not the id of one tenant")
+        yield statement.finding(INVALID_TENANT_ID, f"{tenant!r} is not the id of one tenant")

@@ -9,7 +9,7 @@ import pytest
 
 import keyfence_iam.lint
 from keyfence_iam.lint import Finding, TenantLayout, lint, lint_text
-from keyfence_iam.lint.linted_statement import LintRule
+from keyfence_iam.lint.findings import LintRule
 from keyfence_iam.policy import DocumentKind, Policy, Statement, document_kind, parse_policy
 from keyfence_iam.tenant import tenant_key_prefix
 from tests.iam.lint.sample_policies import (
