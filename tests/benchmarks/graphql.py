@@ -90,7 +90,7 @@ async def _parts(stack: ServiceStack, session: ApiClient) -> dict[str, Callable[
     executor = GraphQLExecutor(load_domains().schema)
     request = GraphQLRequest(query=QUERY)
     tenant = await TenantCache(stack.tables.for_control_plane(writes=False)).get(session.tenant)
-    admission = Admission(limits=TenantLimitsCache(), ledger=UsageLedger(), total=stack.tables.meter)
+    admission = Admission(limits=TenantLimitsCache(), ledger=UsageLedger(), total_capacity=stack.tables.meter)
     caller = TenantRequest(await verifier.verify(session.token), tenant, admission.admit(tenant), location_of(tenant))
     table = stack.table(session.tenant, writes=False)
     canned = await _canned(stack, session)
@@ -100,7 +100,7 @@ async def _parts(stack: ServiceStack, session: ApiClient) -> dict[str, Callable[
 
     async def execute() -> object:
         table = canned.tables.for_tenant(
-            caller.location, writes=False, meter=caller.admitted, call_limit=caller.admitted.slot
+            caller.location, writes=False, meter=caller.admitted, call_limit=caller.admitted.call_limit
         )
         return await executor.execute(executor.prepare(request), Context(caller, table), request_id="")
 

@@ -86,7 +86,7 @@ class UsageQueries:
         whose = TenantId(tenant)
         if whose != CONTROL_PLANE:
             whose = (await info.context.tenants.get(parse_tenant_id(tenant, "tenant"))).id
-        return Usage.of(await info.context.usage.between(whose, start, to), info.context.prices)
+        return Usage.of(await info.context.usage.sum_hours(whose, start, to), info.context.prices)
 
 
 @strawberry.type(description="A partition near its limit, or beyond it, in the last minute.")

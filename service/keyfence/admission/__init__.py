@@ -1,1 +1,1 @@
-"""Decides whether a request runs now, and counts what it uses."""
+"""Admission: decides whether a request may run now, and counts what it uses."""

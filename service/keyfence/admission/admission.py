@@ -1,4 +1,4 @@
-"""`Admission`: checks a tenant's quotas before a request runs, counts the request, and charges its calls."""
+"""`Admission`: refuses a request whose tenant is over its quota, counts requests, and charges their DynamoDB calls."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from keyfence.admission.priority import MAX_YIELD_SECONDS, CallSlot, PriorityGate
+from keyfence.admission.priority import MAX_YIELD_SECONDS, PriorityGate, RequestCallLimit
 from keyfence.admission.rate_limits import OverQuota, TenantLimits, TenantLimitsCache
 from keyfence.auth.principal import Principal
 from keyfence.settings import Settings
 from keyfence.store.dynamodb.capacity import CapacityMeter, ConsumedCapacity
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.tenant import Tenant
-from keyfence.usage.hourly_usage import UNKNOWN
+from keyfence.usage.hourly_usage import UNKNOWN_OPERATION
 from keyfence.usage.ledger import UsageLedger
 
 log = structlog.get_logger(__name__)
@@ -22,13 +22,15 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class AdmittedRequest(CapacityMeter):
-    """A request that its tenant's request rate allows. It is also the meter that charges its calls to the tenant."""
+    """A request that the request rate of its tenant allows.
+
+    It is also the meter of its DynamoDB calls: `add` charges the capacity of a call to the quotas of the tenant."""
 
     tenant: Tenant
     limits: TenantLimits
     admission: "Admission"
-    slot: CallSlot
-    operation: str = UNKNOWN
+    call_limit: RequestCallLimit
+    operation: str = UNKNOWN_OPERATION
 
     def add(self, spent: ConsumedCapacity) -> None:
         CapacityMeter.add(self, spent)
@@ -36,65 +38,78 @@ class AdmittedRequest(CapacityMeter):
         self.admission.ledger.add(self.tenant.id, self.operation, spent)
 
     @asynccontextmanager
-    async def running(self, operation: str, *, writes: bool) -> AsyncIterator[None]:
-        """Hold a place among the tenant's concurrent requests, from the first call to DynamoDB to the last.
+    async def run(self, operation: str, *, writes: bool) -> AsyncIterator[None]:
+        """Counts as one of the tenant's running requests while the body of the `async with` statement is executed.
+        Waits first if too many requests of the tenant are running.
 
-        Raises OverQuota if too many requests wait already, or if the request writes and the write units are used up."""
+        Raises OverQuota if too many requests of the tenant already wait, or if the request writes and the write units
+        of the tenant are used up."""
         self.operation = operation
         try:
-            self.limits.admit_concurrent()
+            self.limits.require_waiting_room()
             if writes:
-                self.limits.admit_write(self.admission.now())
+                self.limits.require_write_units(self.admission.now())
         except OverQuota as refusal:
-            self.admission.refused(self.tenant, operation, refusal)
+            self.admission.count_refusal(self.tenant, operation, refusal)
             raise
         self.admission.ledger.counter(self.tenant.id, operation).requests += 1
-        async with self.limits.running:
-            with await self._prioritized():
+        async with self.limits.running_requests:
+            with await self._await_priority():
                 yield
 
-    async def _prioritized(self) -> AbstractContextManager[None]:
+    async def _await_priority(self) -> AbstractContextManager[None]:
+        """Returns the context to run the request in. A request with low priority first lets other requests run."""
         if not self.limits.has_low_priority(self.admission.now()):
             return self.admission.priority.hold_priority()
-        self.slot.yield_seconds = MAX_YIELD_SECONDS
-        await self.slot.yield_to_others()
+        self.call_limit.yield_seconds = MAX_YIELD_SECONDS
+        await self.call_limit.yield_to_others()
         return nullcontext()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """Admits requests by the quotas of their tenants. `refusals` counts refused requests by quota."""
+    """Admits requests that the quotas of their tenants allow, and refuses all others."""
 
     limits: TenantLimitsCache
     ledger: UsageLedger
-    total: CapacityMeter
+    total_capacity: CapacityMeter
+    """Counts the calls of all tenants together."""
     priority: PriorityGate = field(default_factory=PriorityGate)
     refusals: Counter[str] = field(default_factory=Counter)
+    """The number of refused requests, by the name of the quota."""
 
     @classmethod
-    def from_settings(cls, settings: Settings, total: CapacityMeter) -> "Admission":
-        """One tenant uses at most half of the threads that call DynamoDB."""
-        limits = TenantLimitsCache(servers=settings.server_count, max_calls=max(1, settings.data_threads // 2))
-        return cls(limits=limits, ledger=UsageLedger(), total=total)
+    def from_settings(cls, settings: Settings, total_capacity: CapacityMeter) -> "Admission":
+        max_calls = max(1, settings.data_threads // 2)  # so that one tenant never occupies all threads
+        limits = TenantLimitsCache(servers=settings.server_count, max_calls=max_calls)
+        return cls(limits=limits, ledger=UsageLedger(), total_capacity=total_capacity)
 
     def admit(self, tenant: Tenant) -> AdmittedRequest:
-        """Take one request from the tenant's rate, before the body is read. Raises OverQuota; calls nothing."""
+        """Takes one request from the tenant's request rate. Raises OverQuota if the rate is used up.
+
+        The method makes no call and does not need the body of the request, so a refusal is cheap."""
         limits = self.limits.of(tenant)
         try:
             limits.admit(self.now())
         except OverQuota as refusal:
-            self.refused(tenant, UNKNOWN, refusal)
+            self.count_refusal(tenant, UNKNOWN_OPERATION, refusal)
             raise
-        slot = CallSlot(limits.calls, self.priority)
-        return AdmittedRequest(tenant=tenant, limits=limits, admission=self, slot=slot, accounts=(self.total,))
+        return AdmittedRequest(
+            tenant=tenant,
+            limits=limits,
+            admission=self,
+            call_limit=RequestCallLimit(limits.running_calls, self.priority),
+            accounts=(self.total_capacity,),
+        )
 
-    def refused(self, tenant: Tenant, operation: str, refusal: OverQuota) -> None:
+    def count_refusal(self, tenant: Tenant, operation: str, refusal: OverQuota) -> None:
         self.ledger.counter(tenant.id, operation).refused += 1
         self.refusals[refusal.quota] += 1
-        if self.limits.of(tenant).refuse(self.now()):
+        if self.limits.of(tenant).note_refusal(self.now()):
             log.warning("tenant_over_quota", tenant=tenant.id, quota=refusal.quota)
 
     def now(self) -> float:
+        """Returns the time of the clock that the limits use."""
         return self.limits.clock()
 
 

@@ -8,66 +8,71 @@ from dataclasses import dataclass, field
 from keyfence.store.dynamodb.concurrency_limit import ConcurrencyLimit
 
 MAX_YIELD_SECONDS = 0.025
-"""How long one request waits for others, in total. A tenant that exceeds its quota must still get its quota."""
+"""How long one request waits for requests with priority, in total. The wait is limited because a tenant that exceeds
+its quota must still get as much as the quota allows."""
 
 
 @dataclass(slots=True)
 class PriorityGate:
-    """Counts the running requests that have priority. Other requests wait while there are any."""
+    """Counts the running requests that have priority. Requests without priority wait while that number is not zero."""
 
-    _running: int = 0
-    _waiting: "set[asyncio.Future[None]]" = field(default_factory=set)
+    _prioritized_requests: int = 0
+    _waiting_requests: "set[asyncio.Future[None]]" = field(default_factory=set)
 
     @contextmanager
     def hold_priority(self) -> Iterator[None]:
-        self._running += 1
+        """Counts a request with priority while the body of the `with` statement is executed."""
+        self._prioritized_requests += 1
         try:
             yield
         finally:
-            self._running -= 1
-            if not self._running:
+            self._prioritized_requests -= 1
+            if not self._prioritized_requests:
                 self._wake_all()
 
-    async def yield_to_others(self, seconds: float) -> float:
-        """Wait while requests with priority run, at most this long. Returns how long it waited."""
+    async def yield_to_others(self, max_seconds: float) -> float:
+        """Waits while requests with priority run, at most `max_seconds`. Returns how many seconds it waited."""
         loop = asyncio.get_running_loop()
         started_at = loop.time()
-        deadline = started_at + seconds
-        while self._running and (remaining := deadline - loop.time()) > 0:
-            woken: asyncio.Future[None] = loop.create_future()
-            self._waiting.add(woken)
+        deadline = started_at + max_seconds
+        while self._prioritized_requests and (remaining_seconds := deadline - loop.time()) > 0:
+            wake_up: asyncio.Future[None] = loop.create_future()
+            self._waiting_requests.add(wake_up)
             try:
-                await asyncio.wait({woken}, timeout=remaining)
+                await asyncio.wait({wake_up}, timeout=remaining_seconds)
             finally:
-                self._waiting.discard(woken)
+                self._waiting_requests.discard(wake_up)
         return loop.time() - started_at
 
     def _wake_all(self) -> None:
-        for woken in self._waiting:
-            if not woken.done():
-                woken.set_result(None)
+        for wake_up in self._waiting_requests:
+            if not wake_up.done():
+                wake_up.set_result(None)
 
 
 @dataclass(slots=True)
-class CallSlot:
-    """Each DynamoDB call of one request enters it, and waits for the concurrency limit of its tenant.
+class RequestCallLimit:
+    """Limits the concurrent DynamoDB calls of one request. `async with` surrounds each call, and waits until the limit
+    of the tenant allows the call.
 
-    A request with low priority also yields to others, before a call is sent and before its answer is processed.
-    `yield_seconds` is how long it still may."""
+    A request with low priority also yields to other requests, before a call is sent and before its answer is
+    processed."""
 
-    calls: ConcurrencyLimit
+    tenant_limit: ConcurrencyLimit
+    """The limit that all requests of the tenant share."""
     priority: PriorityGate
     yield_seconds: float = 0.0
+    """How long the request may still wait for other requests. 0: the request has priority, or has waited enough."""
 
     async def yield_to_others(self) -> None:
         if self.yield_seconds:
-            waited = await self.priority.yield_to_others(self.yield_seconds)
-            self.yield_seconds = max(0.0, self.yield_seconds - waited)
+            waited_seconds = await self.priority.yield_to_others(self.yield_seconds)
+            self.yield_seconds = max(0.0, self.yield_seconds - waited_seconds)
 
     async def __aenter__(self) -> None:
         await self.yield_to_others()
-        await self.calls.__aenter__()
+        await self.tenant_limit.__aenter__()
 
     async def __aexit__(self, *_: object) -> None:
-        await self.calls.__aexit__()
+        await self.tenant_limit.__aexit__()
         await self.yield_to_others()

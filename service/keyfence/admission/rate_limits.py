@@ -1,4 +1,4 @@
-"""`TenantLimits`: the rates and the concurrency that one tenant may use in this process, and the cache of them."""
+"""`TenantLimits`: the rates and the concurrency that one tenant may use in this process. `OverQuota`: the refusal."""
 
 import time
 from collections import OrderedDict
@@ -16,51 +16,61 @@ from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import TokenBucket
 
 BURST_SECONDS = 2.0
+"""A tenant that was idle may use the quota of this many seconds immediately."""
+
 MAX_WAITING = 256
-"""Requests of one tenant that may wait until others of it end."""
+"""How many requests of one tenant may wait until other requests of the tenant have ended."""
 
-REQUEST_SECONDS = 0.05
-"""Requests rarely run longer. A tenant needs no more concurrent requests than its rate times this."""
+TYPICAL_REQUEST_SECONDS = 0.05
+"""Most requests are shorter. So a tenant needs no more concurrent requests than its request rate times this."""
 
-RETRY_SECONDS = 1.0
-"""When to retry if too many requests of a tenant wait."""
+QUEUE_RETRY_SECONDS = 1.0
+"""When a client should retry if too many requests of the tenant wait."""
 
 LOG_INTERVAL_SECONDS = 10.0
+"""The shortest time between two log lines about refusals of one tenant."""
+
 LOW_PRIORITY_SECONDS = 1.0
 """How long a tenant has low priority after a refusal."""
 
 MAX_TENANTS = 10_000
 EVICTION_CANDIDATES = 64
+"""How many tenants are examined when a full cache needs room, so that an eviction stays fast."""
 
 
 class OverQuota(Throttled):
-    """The tenant uses more than its quota allows. `quota` names the quota."""
+    """A request is refused, because its tenant uses more than a quota allows."""
 
-    def __init__(self, quota: str, description: str, seconds: float) -> None:
-        wait = max(1, ceil(seconds * 1000))
+    def __init__(self, quota: str, description: str, retry_seconds: float) -> None:
+        """`quota` is the name of the quota in the API. `description` is its value in words."""
+        retry_ms = max(1, ceil(retry_seconds * 1000))
         super().__init__(
-            f"the tenant's quota of {description} is used up; retry after {wait} ms", retryAfterMs=wait, quota=quota
+            f"the tenant's quota of {description} is used up; retry after {retry_ms} ms",
+            retryAfterMs=retry_ms,
+            quota=quota,
         )
         self.quota = quota
 
 
 @dataclass(slots=True)
 class TenantLimits:
-    """Token buckets and concurrency limits of one tenant. `max_calls` bounds its concurrent DynamoDB calls."""
+    """Token buckets and concurrency limits of one tenant. The buckets refill at the rates of the tenant's quotas."""
 
     tenant: Tenant
     quotas: Quotas
     requests: TokenBucket
     read_units: TokenBucket
     write_units: TokenBucket
-    running: ConcurrencyLimit
-    calls: ConcurrencyLimit
+    running_requests: ConcurrencyLimit
+    running_calls: ConcurrencyLimit
+    """DynamoDB calls of all requests of the tenant."""
     max_calls: int
+    """The size of `running_calls`."""
     logged_at: float = -inf
     refused_at: float = -inf
 
     @classmethod
-    def full(cls, tenant: Tenant, *, servers: int, max_calls: int, now: float) -> "TenantLimits":
+    def with_full_buckets(cls, tenant: Tenant, *, servers: int, max_calls: int, now: float) -> "TenantLimits":
         quotas = tenant.quotas
         return cls(
             tenant=tenant,
@@ -68,26 +78,32 @@ class TenantLimits:
             requests=_bucket(quotas.requests_per_second / servers, now, min_burst=1.0),
             read_units=_bucket(quotas.read_units_per_second / servers, now),
             write_units=_bucket(quotas.write_units_per_second / servers, now),
-            running=ConcurrencyLimit(_max_running(quotas.requests_per_second / servers, max_calls)),
-            calls=ConcurrencyLimit(max_calls),
+            running_requests=ConcurrencyLimit(_max_running(quotas.requests_per_second / servers, max_calls)),
+            running_calls=ConcurrencyLimit(max_calls),
             max_calls=max_calls,
         )
 
     def admit(self, now: float) -> None:
-        """Take one request. A tenant with a negative balance of read units waits, since every request reads."""
-        if wait := self.read_units.seconds_until(0.0, now):
-            raise OverQuota("readUnitsPerSecond", f"{self.quotas.read_units_per_second:,} read units a second", wait)
-        if wait := self.requests.seconds_until(1.0, now):
-            raise OverQuota("requestsPerSecond", f"{self.quotas.requests_per_second:,} requests a second", wait)
+        """Takes one request from the request rate. Raises OverQuota if requests or read units are used up.
+
+        Read units are charged after a call, so their balance can be negative. Then all requests are refused, since
+        every request reads."""
+        if seconds := self.read_units.seconds_until(0.0, now):
+            raise OverQuota("readUnitsPerSecond", f"{self.quotas.read_units_per_second:,} read units a second", seconds)
+        if seconds := self.requests.seconds_until(1.0, now):
+            raise OverQuota("requestsPerSecond", f"{self.quotas.requests_per_second:,} requests a second", seconds)
         self.requests.take(1.0, now)
 
-    def admit_write(self, now: float) -> None:
-        if wait := self.write_units.seconds_until(0.0, now):
-            raise OverQuota("writeUnitsPerSecond", f"{self.quotas.write_units_per_second:,} write units a second", wait)
+    def require_write_units(self, now: float) -> None:
+        """Raises OverQuota if the balance of write units is negative."""
+        if seconds := self.write_units.seconds_until(0.0, now):
+            description = f"{self.quotas.write_units_per_second:,} write units a second"
+            raise OverQuota("writeUnitsPerSecond", description, seconds)
 
-    def admit_concurrent(self) -> None:
-        if self.running.waiting >= MAX_WAITING:
-            raise OverQuota("requestsAtOnce", "requests at once", RETRY_SECONDS)
+    def require_waiting_room(self) -> None:
+        """Raises OverQuota if too many requests of the tenant already wait for others to end."""
+        if self.running_requests.waiting >= MAX_WAITING:
+            raise OverQuota("requestsAtOnce", "requests at once", QUEUE_RETRY_SECONDS)
 
     def charge(self, spent: ConsumedCapacity, now: float) -> None:
         if spent.read_units:
@@ -96,20 +112,22 @@ class TenantLimits:
             self.write_units.take(spent.write_units, now)
 
     def update(self, tenant: Tenant, servers: int, now: float) -> None:
-        """Use the changed quotas of the tenant. Tokens that were taken stay taken."""
+        """Uses the quotas of the changed tenant. Tokens that were taken stay taken."""
         self.tenant, self.quotas = tenant, tenant.quotas
         _resize(self.requests, self.quotas.requests_per_second / servers, now, min_burst=1.0)
         _resize(self.read_units, self.quotas.read_units_per_second / servers, now)
         _resize(self.write_units, self.quotas.write_units_per_second / servers, now)
-        self.running.resize(_max_running(self.quotas.requests_per_second / servers, self.max_calls))
+        self.running_requests.resize(_max_running(self.quotas.requests_per_second / servers, self.max_calls))
 
     def has_low_priority(self, now: float) -> bool:
-        """Whether requests of other tenants go first: after a refusal, unless so many requests wait that yielding would
-        give the tenant less than its quota."""
-        return now - self.refused_at < LOW_PRIORITY_SECONDS and self.running.waiting <= self.requests.burst
+        """Whether requests of other tenants run first. That is so for some time after a refusal.
 
-    def refuse(self, now: float) -> bool:
-        """Note a refusal. Returns whether to log it: once in ten seconds."""
+        If more requests wait than fit into a burst, the tenant already gets less than its quota, and does not yield."""
+        was_refused_recently = now - self.refused_at < LOW_PRIORITY_SECONDS
+        return was_refused_recently and self.running_requests.waiting <= self.requests.burst
+
+    def note_refusal(self, now: float) -> bool:
+        """Remembers the time of a refusal. Returns whether the refusal should be logged."""
         self.refused_at = now
         if now - self.logged_at < LOG_INTERVAL_SECONDS:
             return False
@@ -117,9 +135,10 @@ class TenantLimits:
         return True
 
     def is_unused(self, now: float) -> bool:
-        """Whether new limits would be the same, so that these can be dropped."""
+        """Whether these limits can be dropped without loss: new limits would equal them."""
+        is_idle = self.running_requests.is_idle and self.running_calls.is_idle
         buckets = (self.requests, self.read_units, self.write_units)
-        return self.running.is_idle and self.calls.is_idle and all(bucket.is_full(now) for bucket in buckets)
+        return is_idle and all(bucket.is_full(now) for bucket in buckets)
 
 
 def _bucket(rate: float, now: float, *, min_burst: float = 0.0) -> TokenBucket:
@@ -131,16 +150,19 @@ def _resize(bucket: TokenBucket, rate: float, now: float, *, min_burst: float = 
 
 
 def _max_running(requests_per_second: float, max_calls: int) -> int:
-    """As many as the rate needs, but at most half of the calls: a burst must not take the whole processor."""
-    return max(1, min(max_calls // 2, ceil(requests_per_second * REQUEST_SECONDS)))
+    """Returns how many requests of a tenant may run at the same time: as many as its rate needs, but at most half of
+    its calls, so that a burst of one tenant does not occupy the whole processor."""
+    return max(1, min(max_calls // 2, ceil(requests_per_second * TYPICAL_REQUEST_SECONDS)))
 
 
 @dataclass(slots=True)
 class TenantLimitsCache:
-    """Limits of the tenants that this process served last. Each of `servers` processes grants its share of a quota."""
+    """The limits of the tenants that this process served last."""
 
     servers: int = 1
+    """The number of processes that share a quota. Each process grants an equal part of the quota."""
     max_calls: int = 16
+    """Concurrent DynamoDB calls of one tenant in this process."""
     clock: Callable[[], float] = time.monotonic
     max_tenants: int = MAX_TENANTS
     _cached: OrderedDict[TenantId, TenantLimits] = field(default_factory=OrderedDict)
@@ -149,6 +171,7 @@ class TenantLimitsCache:
         return len(self._cached)
 
     def of(self, tenant: Tenant) -> TenantLimits:
+        """Returns the limits of a tenant, with its current quotas."""
         limits = self._cached.get(tenant.id)
         if limits is None:
             return self._add(tenant, self.clock())
@@ -160,11 +183,14 @@ class TenantLimitsCache:
     def _add(self, tenant: Tenant, now: float) -> TenantLimits:
         if len(self._cached) >= self.max_tenants:
             self._evict(now)
-        limits = TenantLimits.full(tenant, servers=self.servers, max_calls=self.max_calls, now=now)
+        limits = TenantLimits.with_full_buckets(tenant, servers=self.servers, max_calls=self.max_calls, now=now)
         self._cached[tenant.id] = limits
         return limits
 
     def _evict(self, now: float) -> None:
-        """Drop the first unused limits among those that were served longest ago, or the oldest if all are in use."""
-        oldest = list(islice(self._cached.items(), EVICTION_CANDIDATES))
-        del self._cached[next((id for id, limits in oldest if limits.is_unused(now)), oldest[0][0])]
+        """Drops the limits of the tenant that was served longest ago and uses none of them now. If all candidates are
+        in use, drops the limits of the tenant that was served longest ago."""
+        candidates = list(islice(self._cached.items(), EVICTION_CANDIDATES))
+        longest_ago = candidates[0][0]
+        evicted = next((id for id, limits in candidates if limits.is_unused(now)), longest_ago)
+        del self._cached[evicted]

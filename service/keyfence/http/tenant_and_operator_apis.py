@@ -17,7 +17,7 @@ from keyfence.graphql.executor import RequestInfo
 from keyfence.store.table_handles import Tables
 from keyfence.store.writes import ActivityLog
 from keyfence.tenancy.tenant_cache import TenantCache
-from keyfence.usage.hourly_usage import SEVERAL, UNKNOWN, PriceTable
+from keyfence.usage.hourly_usage import SEVERAL_FIELDS, UNKNOWN_OPERATION, PriceTable
 
 CallerT = TypeVar("CallerT")
 ContextT_co = TypeVar("ContextT_co", covariant=True)
@@ -74,8 +74,8 @@ class TenantApi:
 
     def admit(self, caller: TenantRequest, request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
         if request is None:
-            return caller.admitted.running(UNKNOWN, writes=False)
-        return caller.admitted.running(request.root_field or SEVERAL, writes=request.is_mutation)
+            return caller.admitted.run(UNKNOWN_OPERATION, writes=False)
+        return caller.admitted.run(request.root_field or SEVERAL_FIELDS, writes=request.is_mutation)
 
     def check_revocation(self, caller: TenantRequest) -> Awaitable[None]:
         return self.revocations.check(
@@ -85,7 +85,7 @@ class TenantApi:
     def make_context(self, caller: TenantRequest, request: RequestInfo) -> Context:
         admitted = caller.admitted
         table = self.tables.for_tenant(
-            caller.location, writes=request.is_mutation, meter=admitted, call_limit=admitted.slot
+            caller.location, writes=request.is_mutation, meter=admitted, call_limit=admitted.call_limit
         )
         if request.is_mutation:
             table = replace(table, activity_log=self.new_activity_log(caller.principal.subject))
@@ -104,7 +104,7 @@ class TenantApi:
     def _revocation_repository(self, caller: TenantRequest) -> RevocationRepository:
         """Reads are strongly consistent, so that a revocation takes effect for the next request."""
         admitted = caller.admitted
-        table = self.tables.for_tenant(caller.location, writes=False, meter=admitted, call_limit=admitted.slot)
+        table = self.tables.for_tenant(caller.location, writes=False, meter=admitted, call_limit=admitted.call_limit)
         return RevocationRepository(replace(table, consistent=True))
 
 

@@ -1,1 +1,1 @@
-"""The control plane: the registered tenants, the issuers of their tokens, and their quotas."""
+"""The control plane: tenants, the issuers of their tokens, their quotas and their suspension."""

@@ -1,1 +1,1 @@
-"""Usage of tenants, by hour and operation, and what it costs."""
+"""The usage of tenants by hour and operation, and its cost."""

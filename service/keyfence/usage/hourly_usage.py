@@ -1,4 +1,4 @@
-"""Hourly usage of tenants: items, keys and repository; and what the usage costs."""
+"""`UsageHour`: the usage of a tenant in one hour, with its keys and repository. `PriceTable`: what the usage costs."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,33 +14,42 @@ from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId
 
 RETENTION = timedelta(days=400)
+"""How long usage is stored: a little more than a year."""
+
 HOUR = timedelta(hours=1)
-MOMENT = timedelta(microseconds=1)
+SHORTEST_TIME = timedelta(microseconds=1)
+"""The smallest difference between two datetimes."""
+
 LAST_YEAR = 9_000
+"""Later times are refused: a calculation with them could exceed the largest datetime, in the year 9999."""
+
 MILLION = 1_000_000
 
 CONTROL_PLANE = TenantId("-")
 """The tenant under which usage of the service itself is stored. No tenant can have this id."""
 
-SEVERAL = "several"
+SEVERAL_FIELDS = "several"
 """The operation of a request with more than one root field."""
 
-UNKNOWN = "unknown"
+UNKNOWN_OPERATION = "unknown"
 """The operation of a request that was refused or could not be parsed."""
 
-OUTSIDE = "outside"
-"""The operation of calls outside requests, such as those of jobs and commands."""
+OUTSIDE_REQUESTS = "outside"
+"""The operation of DynamoDB calls that belong to no request, such as the calls of jobs and commands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageCounts:
-    """Requests that were served, requests that a rate refused, capacity units, and calls that DynamoDB throttled."""
+    """The usage of one operation, or of several together."""
 
     requests: int = 0
+    """Requests that were served."""
     refused: int = 0
+    """Requests that were refused because the tenant was over a quota."""
     read_units: Decimal = Decimal(0)
     write_units: Decimal = Decimal(0)
     throttled_calls: int = 0
+    """Calls that DynamoDB throttled."""
 
     def __add__(self, other: "UsageCounts") -> "UsageCounts":
         return UsageCounts(
@@ -54,24 +63,25 @@ class UsageCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageHour:
-    """Usage of a tenant in one hour as one process counted it, by operation.
+    """The usage of a tenant in one hour, as one process counted it.
 
-    Each put replaces the item by one with higher counts, so to repeat a put is safe. `part` tells the items of
-    different processes apart."""
+    A process puts the item again whenever its counts have grown. A put that is repeated therefore does no harm."""
 
     tenant: TenantId
     hour: datetime
-    part: str
+    writer_id: str
+    """Differs between processes, so that they do not overwrite the items of each other."""
     ttl: int
     created_at: datetime
     updated_at: datetime
     operations: Mapping[str, UsageCounts] = field(default_factory=dict)
+    """Counts by the name of the operation."""
     version: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Usage of a tenant by operation. `start` and `end` are whole hours."""
+    """The usage of a tenant between two times, by operation. `start` and `end` are whole hours."""
 
     tenant: TenantId
     start: datetime
@@ -84,56 +94,59 @@ class Usage:
 
 
 def hour_of(time: datetime) -> datetime:
+    """Returns the beginning of the hour."""
     return time.replace(minute=0, second=0, microsecond=0)
 
 
-usage_hours = entity(UsageHour, table=ControlKey("USAGE#{tenant}#{hour:month}", "{hour}#{part}"))
+usage_hours = entity(UsageHour, table=ControlKey("USAGE#{tenant}#{hour:month}", "{hour}#{writer_id}"))
 
 usage_of_month = usage_hours.query("table", range_field="hour")
 
 
 @dataclass(frozen=True, slots=True)
 class UsageRepository:
-    """Usage as the control plane writes and reads it. The sessions of tenants cannot."""
+    """Stores and reads usage in the control plane. Sessions of tenants have no access to it."""
 
     table: Table
 
     async def put(self, hours: Sequence[UsageHour]) -> None:
         await self.table.put_many(usage_hours, hours)
 
-    async def between(self, tenant: TenantId, start: datetime, end: datetime) -> Usage:
-        """Return the usage of every hour that overlaps the time from `start` to `end`."""
+    async def sum_hours(self, tenant: TenantId, start: datetime, end: datetime) -> Usage:
+        """Returns the usage of all hours that overlap the time from `start` to `end`."""
         start, end = _whole_hours(start, end)
-        operations: defaultdict[str, UsageCounts] = defaultdict(UsageCounts)
+        counts_by_operation: defaultdict[str, UsageCounts] = defaultdict(UsageCounts)
         for month in _months(start, end):
             hours = ValueRange(low=start, high=end - HOUR)
             async for hour in self.table.iterate_shards(usage_of_month, between=hours, tenant=tenant, hour=month):
                 for operation, counts in hour.operations.items():
-                    operations[operation] += counts
-        return Usage(tenant=tenant, start=start, end=end, operations=dict(sorted(operations.items())))
+                    counts_by_operation[operation] += counts
+        return Usage(tenant=tenant, start=start, end=end, operations=dict(sorted(counts_by_operation.items())))
 
 
 def _whole_hours(start: datetime, end: datetime) -> tuple[datetime, datetime]:
+    """Returns the beginning of the first hour and the end of the last hour, in UTC. Raises BadInput for wrong times."""
     if start.tzinfo is None or end.tzinfo is None:
         raise BadInput("from and to need a time zone", field="from")
-    if not MOMENT <= end - start <= RETENTION:
+    if not SHORTEST_TIME <= end - start <= RETENTION:
         raise BadInput(f"to must be after from, by at most {RETENTION.days} days", field="to")
     if end.year > LAST_YEAR:
         raise BadInput(f"to must be before the year {LAST_YEAR + 1}", field="to")
     start, end = start.astimezone(UTC), end.astimezone(UTC)
-    return hour_of(start), hour_of(end - MOMENT) + HOUR
+    return hour_of(start), hour_of(end - SHORTEST_TIME) + HOUR
 
 
 def _months(start: datetime, end: datetime) -> Iterator[datetime]:
     month = start.replace(day=1, hour=0)
     while month < end:
         yield month
-        month = (month + timedelta(days=32)).replace(day=1)
+        some_day_of_next_month = month + timedelta(days=32)
+        month = some_day_of_next_month.replace(day=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceTable:
-    """Prices in US dollars for a million request units of an on-demand table of the standard class."""
+    """The prices of an on-demand table of the standard class, in US dollars for a million request units."""
 
     region: str
     as_of: date
@@ -141,6 +154,7 @@ class PriceTable:
     write: Decimal
 
     def cost(self, read_units: Decimal | float, write_units: Decimal | float) -> Decimal:
+        """Returns the cost in US dollars."""
         return (Decimal(read_units) * self.read + Decimal(write_units) * self.write) / MILLION
 
 

@@ -1,4 +1,4 @@
-"""`UsageLedger`: usage in memory, by tenant, hour and operation. `UsageFlusher` writes it to the table."""
+"""`UsageLedger`: counts usage in memory, by tenant, hour and operation. `UsageFlusher`: writes it to the table."""
 
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -14,19 +14,29 @@ from keyfence.errors import KeyfenceError
 from keyfence.periodic_task import PeriodicTask
 from keyfence.store.dynamodb.capacity import ConsumedCapacity
 from keyfence.store.table_handles import Tables
-from keyfence.usage.hourly_usage import CONTROL_PLANE, OUTSIDE, RETENTION, UsageCounts, UsageHour, UsageRepository
+from keyfence.usage.hourly_usage import (
+    CONTROL_PLANE,
+    OUTSIDE_REQUESTS,
+    RETENTION,
+    UsageCounts,
+    UsageHour,
+    UsageRepository,
+)
 from keyfence_iam.tenant import TenantId
 
 HOUR_SECONDS = 3600
 MAX_ENTRIES = 20_000
+"""How many entries stay in memory if they cannot be written. An entry is one tenant in one hour."""
+
 FLUSH_SECONDS = 10.0
+"""The time between two flushes. A process that crashes loses the usage of at most this time."""
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
 class OperationCounter:
-    """Counts of one operation. Capacity units are multiples of 0.5, which floats add without rounding."""
+    """Counts one operation. Capacity units are multiples of 0.5, which floats add without rounding errors."""
 
     requests: int = 0
     refused: int = 0
@@ -46,17 +56,20 @@ class OperationCounter:
 
 @dataclass(slots=True)
 class HourEntry:
-    """Usage of a tenant in one hour, counted by this process. Unwritten while `changes` differs from `written`."""
+    """The usage of a tenant in one hour, as this process counts it."""
 
     tenant: TenantId
-    hour: int
-    part: str
+    hour_number: int
+    """Hours since the epoch."""
+    writer_id: str
     counters: dict[str, OperationCounter] = field(default_factory=dict)
     changes: int = 0
-    written: int = 0
+    """How often the entry was changed."""
+    written_changes: int = 0
+    """The value of `changes` when the entry was last written."""
 
     def counter(self, operation: str) -> OperationCounter:
-        """Return the counter of an operation, for the caller to change."""
+        """Returns the counter of an operation. The caller must change it: the call counts as a change of the entry."""
         self.changes += 1
         counter = self.counters.get(operation)
         if counter is None:
@@ -65,14 +78,14 @@ class HourEntry:
 
     @property
     def is_unwritten(self) -> bool:
-        return self.changes != self.written
+        return self.changes != self.written_changes
 
     def usage_hour(self) -> UsageHour:
-        hour, now = datetime.fromtimestamp(self.hour * HOUR_SECONDS, UTC), datetime.now(UTC)
+        hour, now = datetime.fromtimestamp(self.hour_number * HOUR_SECONDS, UTC), datetime.now(UTC)
         return UsageHour(
             tenant=self.tenant,
             hour=hour,
-            part=self.part,
+            writer_id=self.writer_id,
             operations={name: counter.counts() for name, counter in self.counters.items()},
             ttl=int((hour + RETENTION).timestamp()),
             created_at=hour,
@@ -83,30 +96,34 @@ class HourEntry:
 
 @dataclass(slots=True)
 class UsageLedger:
-    """Counts by tenant, hour and operation.
+    """Counts usage by tenant, hour and operation.
 
-    An entry stays in memory until it is written. If more than `max_entries` of past hours cannot be written, the oldest
-    are lost. `_part` is the sort key of the entries of this process. It changes when entries of the current hour leave
-    memory, so that later entries of the same tenants do not overwrite them. `counts` has entries by outcome."""
+    An entry stays in memory until it is written. If more than `max_entries` entries of past hours cannot be written,
+    the oldest are lost."""
 
     clock: Callable[[], float] = time.time
     max_entries: int = MAX_ENTRIES
     counts: dict[str, int] = field(default_factory=lambda: {"written": 0, "failed": 0, "lost": 0})
-    _part: str = field(default_factory=lambda: str(ULID()))
-    _hour: int = 0
-    _current: dict[TenantId, HourEntry] = field(default_factory=dict)
-    _past: list[HourEntry] = field(default_factory=list)
+    """The number of entries that were written, could not be written, and were lost, since the process started."""
+    _writer_id: str = field(default_factory=lambda: str(ULID()))
+    """Part of the key of each entry that this process writes. It changes when written entries of the current hour leave
+    memory. Otherwise a new entry of the same tenant and hour would overwrite the written one."""
+    _hour_number: int = 0
+    _current_hour: dict[TenantId, HourEntry] = field(default_factory=dict)
+    _past_hours: list[HourEntry] = field(default_factory=list)
+    """Entries that are not written yet."""
 
     def __len__(self) -> int:
-        return len(self._current) + len(self._past)
+        return len(self._current_hour) + len(self._past_hours)
 
     def counter(self, tenant: TenantId, operation: str) -> OperationCounter:
-        hour = int(self.clock() // HOUR_SECONDS)
-        if hour > self._hour:
-            self._begin_hour(hour)
-        entry = self._current.get(tenant)
+        """Returns the counter of an operation in the current hour, for the caller to change."""
+        hour_number = int(self.clock() // HOUR_SECONDS)
+        if hour_number > self._hour_number:
+            self._begin_hour(hour_number)
+        entry = self._current_hour.get(tenant)
         if entry is None:
-            entry = self._current[tenant] = HourEntry(tenant, self._hour, self._part)
+            entry = self._current_hour[tenant] = HourEntry(tenant, self._hour_number, self._writer_id)
         return entry.counter(operation)
 
     def add(self, tenant: TenantId, operation: str, spent: ConsumedCapacity) -> None:
@@ -116,37 +133,37 @@ class UsageLedger:
         counter.throttled_calls += spent.is_throttled
 
     def accounts(self, tenant: TenantId | None) -> tuple["NonRequestAccount"]:
-        """Return the account that is charged for calls outside requests. None is the control plane."""
+        """Returns the account for calls outside requests. With None the calls are charged to the control plane."""
         return (NonRequestAccount(self, CONTROL_PLANE if tenant is None else tenant),)
 
     def unwritten(self) -> list[HourEntry]:
         return [entry for entry in self._entries() if entry.is_unwritten]
 
     def mark_written(self, written: Sequence[tuple[HourEntry, int]]) -> None:
-        """Note which entries were written, each with the number of changes that it had then."""
+        """Marks entries as written. Each entry comes with the number of changes that it had when it was written."""
         self.counts["written"] += len(written)
         for entry, changes in written:
-            entry.written = changes
-        self._past = [entry for entry in self._past if entry.is_unwritten]
-        if len(self._current) > self.max_entries:
-            self._current = {tenant: entry for tenant, entry in self._current.items() if entry.is_unwritten}
-            self._part = str(ULID())
+            entry.written_changes = changes
+        self._past_hours = [entry for entry in self._past_hours if entry.is_unwritten]
+        if len(self._current_hour) > self.max_entries:
+            self._current_hour = {tenant: entry for tenant, entry in self._current_hour.items() if entry.is_unwritten}
+            self._writer_id = str(ULID())
 
     def mark_failed(self, entries: int) -> None:
         self.counts["failed"] += entries
 
-    def _begin_hour(self, hour: int) -> None:
-        """Start a later hour. If the clock goes back, counts go into the hour that was reached."""
-        self._past += [entry for entry in self._current.values() if entry.is_unwritten]
-        self._hour, self._current = hour, {}
-        if (excess := len(self._past) - self.max_entries) > 0:
-            del self._past[:excess]
+    def _begin_hour(self, hour_number: int) -> None:
+        """Starts a later hour. An earlier hour never starts: if the clock goes back, the latest hour is counted on."""
+        self._past_hours += [entry for entry in self._current_hour.values() if entry.is_unwritten]
+        self._hour_number, self._current_hour = hour_number, {}
+        if (excess := len(self._past_hours) - self.max_entries) > 0:
+            del self._past_hours[:excess]
             self.counts["lost"] += excess
             log.error("usage_lost", entries=excess)
 
     def _entries(self) -> Iterator[HourEntry]:
-        yield from self._past
-        yield from self._current.values()
+        yield from self._past_hours
+        yield from self._current_hour.values()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +174,18 @@ class NonRequestAccount:
     tenant: TenantId
 
     def add(self, spent: ConsumedCapacity) -> None:
-        self.ledger.add(self.tenant, OUTSIDE, spent)
+        self.ledger.add(self.tenant, OUTSIDE_REQUESTS, spent)
 
 
 class UsageFlusher:
-    """Writes what the ledger counted. What cannot be written stays in the ledger until the next flush."""
+    """Writes the entries of the ledger to the table, at regular intervals. Entries that cannot be written stay in the
+    ledger until the next flush."""
 
-    def __init__(self, ledger: UsageLedger, usages: UsageRepository, seconds: float = FLUSH_SECONDS) -> None:
-        self._ledger, self._usages = ledger, usages
-        self._task = PeriodicTask("usage_flusher", self._flush, seconds)
+    def __init__(
+        self, ledger: UsageLedger, repository: UsageRepository, interval_seconds: float = FLUSH_SECONDS
+    ) -> None:
+        self._ledger, self._repository = ledger, repository
+        self._task = PeriodicTask("usage_flusher", self._flush, interval_seconds)
 
     def start(self) -> None:
         self._task.start()
@@ -175,15 +195,16 @@ class UsageFlusher:
         await self.flush()
 
     async def flush(self) -> None:
-        """Write now. Flushes run one after the other, so that older counts never overwrite newer ones."""
+        """Writes now. Only one flush runs at a time, so that older counts never overwrite newer counts."""
         await self._task.run_now()
 
     async def _flush(self) -> None:
+        # An entry may change while it is written, so the number of changes is taken together with the counts.
         unwritten = [(entry, entry.changes, entry.usage_hour()) for entry in self._ledger.unwritten()]
         if not unwritten:
             return
         try:
-            await self._usages.put([hour for _, _, hour in unwritten])
+            await self._repository.put([hour for _, _, hour in unwritten])
         except KeyfenceError as error:
             self._ledger.mark_failed(len(unwritten))
             log.warning("usage_write_failed", entries=len(unwritten), reason=error.message)
@@ -193,7 +214,7 @@ class UsageFlusher:
 
 @asynccontextmanager
 async def metered_tables(tables: Tables) -> AsyncIterator[Tables]:
-    """Give a command tables whose calls are counted, and write the counts when it ends."""
+    """Yields tables that count their calls as usage, for a command. Writes the usage when the command ends."""
     ledger = UsageLedger()
     metered = replace(tables, accounts=ledger.accounts)
     try:

@@ -23,7 +23,7 @@ class Scene:
 
     def __post_init__(self) -> None:
         limits = TenantLimitsCache(clock=self.clock, max_calls=self.max_calls)
-        self.admission = Admission(limits=limits, ledger=UsageLedger(), total=CapacityMeter())
+        self.admission = Admission(limits=limits, ledger=UsageLedger(), total_capacity=CapacityMeter())
 
     def counts(self, who: Tenant) -> dict[str, tuple[int, int, float]]:
         """Requests, refusals and units of each operation."""
@@ -36,13 +36,13 @@ class Scene:
 async def test_consumed_units_are_charged_to_the_request_its_operation_its_tenant_and_the_total() -> None:
     scene, acme = Scene(), tenant(requests_per_second=1_000)
     request, other = scene.admission.admit(acme), scene.admission.admit(acme)
-    async with request.running("users", writes=False), other.running("createUser", writes=True):
+    async with request.run("users", writes=False), other.run("createUser", writes=True):
         request.add(ConsumedCapacity("Query", 150.0))
         other.add(ConsumedCapacity("TransactWriteItems", 0.0, 20.0))
     request.add(ConsumedCapacity("Query", 1.0))
     assert (request.read_units, request.calls, other.write_units) == (151.0, {"Query": 2}, 20.0)
     assert scene.counts(acme) == {"users": (1, 0, 151.0), "createUser": (1, 0, 20.0)}
-    assert (scene.admission.total.read_units, scene.admission.total.write_units) == (151.0, 20.0)
+    assert (scene.admission.total_capacity.read_units, scene.admission.total_capacity.write_units) == (151.0, 20.0)
     limits = scene.admission.limits.of(acme)
     assert (limits.read_units.balance, limits.write_units.balance) == (200.0 - 151.0, 100.0 - 20.0)
 
@@ -50,10 +50,10 @@ async def test_consumed_units_are_charged_to_the_request_its_operation_its_tenan
 async def test_a_mutation_is_refused_for_write_units_and_a_query_is_not() -> None:
     scene, acme = Scene(), tenant()
     scene.admission.admit(acme).add(ConsumedCapacity("PutItem", 0.0, 101.0))
-    async with scene.admission.admit(acme).running("users", writes=False):
+    async with scene.admission.admit(acme).run("users", writes=False):
         pass
     with pytest.raises(OverQuota):
-        async with scene.admission.admit(acme).running("createUser", writes=True):
+        async with scene.admission.admit(acme).run("createUser", writes=True):
             raise AssertionError("it was let in")
     assert scene.counts(acme)["createUser"] == (0, 1, 0.0)
     assert scene.admission.refusals == {"writeUnitsPerSecond": 1}
@@ -65,7 +65,7 @@ async def test_concurrent_requests_of_a_tenant_are_limited_and_other_tenants_do_
 
     async def run() -> None:
         nonlocal running, maximum
-        async with scene.admission.admit(acme).running("users", writes=False):
+        async with scene.admission.admit(acme).run("users", writes=False):
             running += 1
             maximum = max(maximum, running)
             await asyncio.sleep(0)
@@ -73,7 +73,7 @@ async def test_concurrent_requests_of_a_tenant_are_limited_and_other_tenants_do_
 
     crowd = asyncio.gather(*(run() for _ in range(50)))
     await asyncio.sleep(0)
-    async with scene.admission.admit(neighbour).running("users", writes=False):
+    async with scene.admission.admit(neighbour).run("users", writes=False):
         assert running == 2
     await crowd
     assert maximum == 2
@@ -84,7 +84,7 @@ async def test_a_tenant_with_too_many_waiting_requests_is_refused() -> None:
     scene, acme, leave = Scene(max_calls=1), tenant(requests_per_second=10_000), asyncio.Event()
 
     async def run() -> None:
-        async with scene.admission.admit(acme).running("users", writes=False):
+        async with scene.admission.admit(acme).run("users", writes=False):
             await leave.wait()
 
     crowd = [asyncio.ensure_future(run()) for _ in range(MAX_WAITING + 1)]
@@ -98,8 +98,8 @@ async def test_a_tenant_with_too_many_waiting_requests_is_refused() -> None:
 async def test_calls_of_a_tenant_share_a_concurrency_limit_with_no_other_tenant() -> None:
     scene = Scene()
     first, second = (scene.admission.admit(tenant()) for _ in range(2))
-    assert first.slot.calls is second.slot.calls
-    assert first.slot.calls is not scene.admission.admit(tenant("acmecorp")).slot.calls
+    assert first.call_limit.tenant_limit is second.call_limit.tenant_limit
+    assert first.call_limit.tenant_limit is not scene.admission.admit(tenant("acmecorp")).call_limit.tenant_limit
 
 
 def test_refusals_of_a_tenant_are_logged_once_in_an_interval() -> None:

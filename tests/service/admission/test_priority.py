@@ -23,10 +23,10 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def admission(clock: ManualClock) -> Iterator[Admission]:
-    made = Admission(limits=TenantLimitsCache(clock=clock), ledger=UsageLedger(), total=CapacityMeter())
+    made = Admission(limits=TenantLimitsCache(clock=clock), ledger=UsageLedger(), total_capacity=CapacityMeter())
     yield made
-    assert made.priority._running == 0, "who has gone is not waited for"
-    assert not made.priority._waiting
+    assert made.priority._prioritized_requests == 0, "who has gone is not waited for"
+    assert not made.priority._waiting_requests
 
 
 def over_its_quota(admission: Admission, clock: ManualClock) -> AdmittedRequest:
@@ -51,10 +51,10 @@ async def test_a_low_priority_request_starts_when_the_other_tenants_request_has_
     request, seen = over_its_quota(admission, clock), list[str]()
 
     async def loud() -> None:
-        async with request.running("users", writes=False):
+        async with request.run("users", writes=False):
             seen.append("loud")
 
-    async with admission.admit(tenant("quiet")).running("users", writes=False):
+    async with admission.admit(tenant("quiet")).run("users", writes=False):
         behind = asyncio.ensure_future(loud())
         await _run_pending_tasks()
         seen.append("quiet")
@@ -67,15 +67,15 @@ async def test_a_low_priority_request_yields_between_its_calls(admission: Admiss
     called, arrived = asyncio.Event(), asyncio.Event()
 
     async def loud() -> None:
-        async with request.running("users", writes=False):
-            async with request.slot:
+        async with request.run("users", writes=False):
+            async with request.call_limit:
                 called.set()
                 await arrived.wait()
             seen.append("loud")
 
     running = asyncio.ensure_future(loud())
     await called.wait()
-    async with admission.admit(tenant("quiet")).running("users", writes=False):
+    async with admission.admit(tenant("quiet")).run("users", writes=False):
         arrived.set()
         await _run_pending_tasks()
         seen.append("quiet")
@@ -87,45 +87,45 @@ async def test_the_time_to_yield_is_limited_for_the_whole_request(admission: Adm
     request = over_its_quota(admission, clock)
 
     async def loud() -> None:
-        async with request.running("users", writes=False):
+        async with request.run("users", writes=False):
             for _ in range(3):
-                async with request.slot:
-                    assert request.slot.yield_seconds == 0.0
+                async with request.call_limit:
+                    assert request.call_limit.yield_seconds == 0.0
 
-    async with admission.admit(tenant("quiet")).running("users", writes=False):
+    async with admission.admit(tenant("quiet")).run("users", writes=False):
         await asyncio.wait_for(loud(), TIMEOUT)
 
 
 async def test_a_low_priority_request_does_not_wait_when_it_is_alone(admission: Admission, clock: ManualClock) -> None:
     request = over_its_quota(admission, clock)
-    async with request.running("users", writes=False), request.slot:
-        assert request.slot.yield_seconds == pytest.approx(MAX_YIELD_SECONDS, abs=MAX_YIELD_SECONDS / 2)
+    async with request.run("users", writes=False), request.call_limit:
+        assert request.call_limit.yield_seconds == pytest.approx(MAX_YIELD_SECONDS, abs=MAX_YIELD_SECONDS / 2)
 
 
 async def test_low_priority_ends_some_time_after_the_last_refusal(admission: Admission, clock: ManualClock) -> None:
     over_its_quota(admission, clock)
     clock.now += LOW_PRIORITY_SECONDS
     request = admission.admit(tenant("loud", requests_per_second=1_000))
-    async with admission.admit(tenant("quiet")).running("users", writes=False), request.running("users", writes=False):
-        assert request.slot.yield_seconds == 0.0
+    async with admission.admit(tenant("quiet")).run("users", writes=False), request.run("users", writes=False):
+        assert request.call_limit.yield_seconds == 0.0
 
 
 async def test_a_tenant_within_its_quota_does_not_wait(admission: Admission, clock: ManualClock) -> None:
-    async with over_its_quota(admission, clock).running("users", writes=False):
+    async with over_its_quota(admission, clock).run("users", writes=False):
         request = admission.admit(tenant("quiet"))
-        async with request.running("users", writes=False), request.slot:
-            assert request.slot.yield_seconds == 0.0
+        async with request.run("users", writes=False), request.call_limit:
+            assert request.call_limit.yield_seconds == 0.0
 
 
 async def test_a_cancelled_request_leaves_nothing_behind(admission: Admission, clock: ManualClock) -> None:
     request = over_its_quota(admission, clock)
-    async with admission.admit(tenant("quiet")).running("users", writes=False):
-        waiting = asyncio.ensure_future(request.running("users", writes=False).__aenter__())
+    async with admission.admit(tenant("quiet")).run("users", writes=False):
+        waiting = asyncio.ensure_future(request.run("users", writes=False).__aenter__())
         await asyncio.sleep(0)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-    assert admission.limits.of(request.tenant).running.is_idle
+    assert admission.limits.of(request.tenant).running_requests.is_idle
 
 
 async def test_a_tenant_does_not_yield_if_it_would_get_less_than_its_quota(
@@ -135,11 +135,11 @@ async def test_a_tenant_does_not_yield_if_it_would_get_less_than_its_quota(
     request = over_its_quota(admission, clock)
     assert request.limits.has_low_priority(clock.now)
     loud = request.limits
-    loud.running.resize(0)
-    waiting = [asyncio.ensure_future(loud.running.__aenter__()) for _ in range(int(loud.requests.burst) + 1)]
+    loud.running_requests.resize(0)
+    waiting = [asyncio.ensure_future(loud.running_requests.__aenter__()) for _ in range(int(loud.requests.burst) + 1)]
     await asyncio.sleep(0)
     assert not loud.has_low_priority(clock.now)
     for one in waiting:
         one.cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
-    loud.running.resize(1)
+    loud.running_requests.resize(1)

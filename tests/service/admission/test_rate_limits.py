@@ -84,10 +84,10 @@ def test_a_negative_balance_of_write_units_refuses_writes_only() -> None:
     limits.of(acme).charge(WRITES, clock())
     assert admitted(limits, acme, 1) == 1
     with pytest.raises(OverQuota, match="50 write units a second") as refusal:
-        limits.of(acme).admit_write(clock())
+        limits.of(acme).require_write_units(clock())
     assert refusal.value.extensions == {"quota": "writeUnitsPerSecond", "retryAfterMs": 3_000}
     clock.now += 3
-    limits.of(acme).admit_write(clock())
+    limits.of(acme).require_write_units(clock())
 
 
 def test_changed_quotas_hold_from_the_next_request_and_the_balance_stays() -> None:
@@ -133,10 +133,10 @@ def test_the_least_recently_used_limits_are_evicted_if_all_are_in_use() -> None:
 async def test_limits_with_a_running_request_are_not_evicted_before_unused_ones() -> None:
     limits = TenantLimitsCache(clock=ManualClock(), max_tenants=2)
     working = limits.of(tenant("working"))
-    async with working.running:
+    async with working.running_requests:
         limits.of(tenant("idle"))
         limits.of(tenant("newcomer"))
-        assert limits.of(tenant("working")).running is working.running
+        assert limits.of(tenant("working")).running_requests is working.running_requests
 
 
 def test_the_cache_never_has_more_than_max_tenants() -> None:
@@ -151,27 +151,27 @@ async def test_requests_beyond_the_queue_are_refused() -> None:
     limits, entered = TenantLimitsCache(clock=ManualClock(), max_calls=1).of(tenant()), asyncio.Event()
 
     async def run() -> None:
-        async with limits.running:
+        async with limits.running_requests:
             await entered.wait()
 
     waiting = [asyncio.ensure_future(run()) for _ in range(MAX_WAITING)]
     await asyncio.sleep(0)
-    limits.admit_concurrent()
+    limits.require_waiting_room()
     waiting.append(asyncio.ensure_future(run()))
     await asyncio.sleep(0)
     with pytest.raises(OverQuota) as refusal:
-        limits.admit_concurrent()
+        limits.require_waiting_room()
     assert refusal.value.extensions["quota"] == "requestsAtOnce"
     entered.set()
     await asyncio.gather(*waiting)
-    limits.admit_concurrent()
+    limits.require_waiting_room()
 
 
 @pytest.mark.parametrize(("per_second", "at_once"), [(1, 1), (20, 1), (21, 2), (70, 4), (10_000, 8)])
 async def test_no_more_requests_run_concurrently_than_the_quota_needs(per_second: int, at_once: int) -> None:
     limits = TenantLimitsCache(clock=ManualClock(), max_calls=16)
-    running = limits.of(tenant(requests_per_second=10)).running
-    assert limits.of(tenant(requests_per_second=per_second)).running is running
+    running = limits.of(tenant(requests_per_second=10)).running_requests
+    assert limits.of(tenant(requests_per_second=per_second)).running_requests is running
     leave, inside = asyncio.Event(), 0
 
     async def run() -> None:

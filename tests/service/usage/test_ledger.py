@@ -35,7 +35,7 @@ class Shelf:
         failure = self.outcomes.pop(0) if self.outcomes else None
         if failure is None or self.lost_answers:
             self.puts += len(hours)
-            self.kept |= {(one.tenant, one.hour.isoformat(), one.part): one for one in hours}
+            self.kept |= {(one.tenant, one.hour.isoformat(), one.writer_id): one for one in hours}
             self.used.set()
         if failure:
             raise failure
@@ -203,11 +203,11 @@ async def test_usage_that_cannot_be_written_for_hours_is_bounded_and_its_loss_co
 
 async def test_usage_is_written_periodically_and_once_more_at_the_end() -> None:
     scene = Scene()
-    flushing = scene.flushing(seconds=0.001)
+    flushing = scene.flushing(interval_seconds=0.001)
     flushing.start()
     scene.work()
     await scene.shelf.used.wait()
-    slow = scene.flushing(seconds=3600)
+    slow = scene.flushing(interval_seconds=3600)
     slow.start()
     scene.work()
     await slow.stop()

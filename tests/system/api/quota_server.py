@@ -42,7 +42,7 @@ class QuotaServer:
     def __post_init__(self) -> None:
         tables = self.stack.tables
         limits = TenantLimitsCache(clock=self.clock, servers=self.servers, max_calls=self.max_calls)
-        self.admission = Admission(limits=limits, ledger=UsageLedger(clock=self.hour), total=tables.meter)
+        self.admission = Admission(limits=limits, ledger=UsageLedger(clock=self.hour), total_capacity=tables.meter)
         self.tables = replace(tables, accounts=self.admission.ledger.accounts)
         self.application = Service(replace(self.stack.connections, tables=tables), admission=self.admission).app
 

@@ -63,7 +63,7 @@ def server(stack: ServiceStack, till: Till) -> QuotaServer:
 
 
 async def used(server: QuotaServer, tenant: TenantId) -> UsageCounts:
-    return (await server.usages.between(tenant, SPRING, SUMMER)).total
+    return (await server.usages.sum_hours(tenant, SPRING, SUMMER)).total
 
 
 async def work(session: ApiClient, name: str) -> None:
@@ -107,7 +107,7 @@ async def test_usage_is_counted_by_root_field_whatever_the_operation_name_is(ser
     await session.execute("query users { groups { edges { node { id } } } }")
     await session.execute("query($y: Boolean = true) { ...F } fragment F on Query { x: groups { __typename } }")
     await server.flushing.flush()
-    usage = await server.usages.between(session.tenant, SPRING, SUMMER)
+    usage = await server.usages.sum_hours(session.tenant, SPRING, SUMMER)
     assert {name: counts.requests for name, counts in usage.operations.items()} == {
         "createUser": 2,
         "groups": 1,
@@ -125,7 +125,7 @@ async def test_refused_requests_are_counted_separately(server: QuotaServer) -> N
     for _ in range(5):
         await session.execute(USERS)
     await server.flushing.flush()
-    found = await server.usages.between(session.tenant, SPRING, SUMMER)
+    found = await server.usages.sum_hours(session.tenant, SPRING, SUMMER)
     assert (found.total.requests, found.total.refused) == (2, 3)
     assert found.operations["unknown"].refused == 3
 
@@ -146,7 +146,7 @@ async def test_whole_hours_are_added_up_over_days_months_and_processes(
     await other.flushing.flush()
 
     async def requests(start: datetime, end: datetime) -> int:
-        return (await server.usages.between(session.tenant, start, end)).total.requests
+        return (await server.usages.sum_hours(session.tenant, start, end)).total.requests
 
     midnight = datetime(2026, 6, 1, tzinfo=UTC)
     assert await requests(SPRING, SUMMER) == 8
@@ -156,7 +156,9 @@ async def test_whole_hours_are_added_up_over_days_months_and_processes(
     assert await requests(midnight + timedelta(hours=1), midnight + timedelta(hours=23)) == 0
     assert await requests(midnight + timedelta(hours=23), midnight + timedelta(hours=24)) == 0
     assert await requests(midnight + timedelta(hours=1), midnight + timedelta(hours=25)) == 2
-    told = await server.usages.between(session.tenant, midnight - timedelta(minutes=1), midnight + timedelta(minutes=1))
+    told = await server.usages.sum_hours(
+        session.tenant, midnight - timedelta(minutes=1), midnight + timedelta(minutes=1)
+    )
     assert (told.start, told.end) == (midnight - timedelta(hours=1), midnight + timedelta(hours=1))
 
 
@@ -167,7 +169,7 @@ async def test_whole_hours_are_added_up_over_days_months_and_processes(
 )
 async def test_an_invalid_period_is_refused(server: QuotaServer, start: datetime, end: datetime) -> None:
     with pytest.raises((BadInput, TypeError)):
-        await server.usages.between(CONTROL_PLANE, start, end)
+        await server.usages.sum_hours(CONTROL_PLANE, start, end)
 
 
 async def test_a_crash_loses_only_unwritten_usage_and_written_usage_counts_once(
@@ -242,7 +244,7 @@ async def lived(stack: ServiceStack, session: ApiClient, seconds: float, until: 
 async def now_used(stack: ServiceStack, session: ApiClient) -> int:
     usages = UsageRepository(stack.tables.for_control_plane(writes=False))
     now = datetime.now(UTC)
-    found = await usages.between(session.tenant, now - timedelta(hours=2), now + timedelta(hours=1))
+    found = await usages.sum_hours(session.tenant, now - timedelta(hours=2), now + timedelta(hours=1))
     return found.total.requests
 
 
@@ -271,7 +273,7 @@ async def test_a_commands_usage_is_written_for_its_tenant_when_it_ends(stack: Se
         await tables.for_tenant(TenantLocation(tenant=tenant), writes=False).find(user_by_id, id="usr_nobody")
     now = datetime.now(UTC)
     usages = UsageRepository(stack.tables.for_control_plane(writes=False))
-    found = await usages.between(tenant, now - timedelta(hours=2), now + timedelta(hours=1))
+    found = await usages.sum_hours(tenant, now - timedelta(hours=2), now + timedelta(hours=1))
     (outside,) = found.operations.values()
     assert list(found.operations) == ["outside"]
     assert (outside.requests, outside.read_units > 0) == (0, True)

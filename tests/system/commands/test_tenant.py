@@ -251,7 +251,9 @@ def test_an_issuer_with_other_keys_signs_with_them(stack: ServiceStack) -> None:
 
 def _hour(tenant: TenantId, at: datetime, **operations: UsageCounts) -> UsageHour:
     day = int(datetime(2099, 1, 1, tzinfo=UTC).timestamp())
-    return UsageHour(tenant=tenant, hour=at, part="a", operations=operations, ttl=day, created_at=at, updated_at=at)
+    return UsageHour(
+        tenant=tenant, hour=at, writer_id="a", operations=operations, ttl=day, created_at=at, updated_at=at
+    )
 
 
 def test_usage_is_told_by_operation_and_by_tenant_with_what_it_costs(stack: ServiceStack) -> None:

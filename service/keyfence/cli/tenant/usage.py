@@ -70,7 +70,7 @@ def usage(
 
     async def work(context: "AdminContext") -> "tuple[list[Usage], PriceTable]":
         tenants = await _tenants(context, only_tenant)
-        return [await context.usage.between(tenant, start_at, end_at) for tenant in tenants], context.prices
+        return [await context.usage.sum_hours(tenant, start_at, end_at) for tenant in tenants], context.prices
 
     usages, prices = OperatorSession(data, endpoint_url).read(work)
     print_usages = _print_json if json else _print_table
