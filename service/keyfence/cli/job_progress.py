@@ -26,17 +26,17 @@ UnitRateOption = Annotated[
         "--rate",
         min=1,
         metavar="UNITS_PER_SECOND",
-        help="Use at most this many capacity units in a second; KEYFENCE_MIGRATION_UNITS_PER_SECOND if left out.",
+        help="Use at most this many capacity units in a second. Default: KEYFENCE_MIGRATION_UNITS_PER_SECOND.",
     ),
 ]
 ExportsOption = Annotated[
     Path | None,
     typer.Option(
-        metavar="DIR", help="Write exports here; KEYFENCE_EXPORTS if left out, or `exports` in the data directory."
+        metavar="DIR", help="The directory for exports. Default: KEYFENCE_EXPORTS, or `exports` in the data directory."
     ),
 ]
 SECONDS_BETWEEN_LINES = 10.0
-"""How often progress within a phase is printed if standard error is not a terminal."""
+"""The shortest time between two progress lines of one phase, if standard error is not a terminal."""
 
 StartJob = Callable[["MigratorAccess"], "Awaitable[Job | None]"]
 """Starts or finds a job. Returns None if there is nothing to do."""
@@ -44,7 +44,7 @@ StartJob = Callable[["MigratorAccess"], "Awaitable[Job | None]"]
 
 @contextmanager
 def migrator_access(data: Path, endpoint_url: str | None) -> Iterator[tuple["MigratorAccess", "Settings"]]:
-    """Connects as the migrator. On AWS that is the role of the caller."""
+    """Yields the connections of the role `migrator`. On AWS the credentials of the process must be of that role."""
     aws = aws_access(data, endpoint_url)
     from keyfence.app.command_connections import connect_migrator
 
@@ -53,20 +53,24 @@ def migrator_access(data: Path, endpoint_url: str | None) -> Iterator[tuple["Mig
 
 
 def export_target(settings: "Settings", data: Path, directory: Path | None) -> "ExportTarget":
-    """Returns where exports are written and what signs certificates. Only a local data directory has defaults."""
+    """Returns the directory for exports and the signer of certificates.
+
+    On a laptop both have defaults in the data directory. On AWS, raises BadInput if one is missing.
+    """
     from keyfence.jobs.job_programs import ExportTarget
     from keyfence.jobs.offboard.certificate import parse_signer
     from keyfence.local.data_directory import EXPORTS, signing_key
 
-    found = directory or settings.exports
-    if found is None and settings.role_arn_prefix:
-        raise BadInput("Exports have no directory: name one with --exports DIR or in KEYFENCE_EXPORTS.")
+    export_directory = directory or settings.exports
+    if export_directory is None and settings.role_arn_prefix:
+        raise BadInput("There is no directory for exports: name one with --exports DIR or in KEYFENCE_EXPORTS.")
     if settings.signing_key is None and settings.role_arn_prefix:
         raise BadInput("KEYFENCE_SIGNING_KEY is missing: set it to an Ed25519 private key in PEM or base64.")
-    made = parse_signer(settings.signing_key.get_secret_value() if settings.signing_key else signing_key(data))
-    if made.key_prefix and settings.role_arn_prefix:
-        raise BadInput("KEYFENCE_SIGNING_KEY is a key of `keyfence dev`: use another key on AWS.")
-    return ExportTarget(found or data / EXPORTS, made)
+    key = settings.signing_key.get_secret_value() if settings.signing_key else signing_key(data)
+    signer = parse_signer(key)
+    if signer.key_prefix and settings.role_arn_prefix:
+        raise BadInput("KEYFENCE_SIGNING_KEY is a development key of `keyfence dev`: use another key on AWS.")
+    return ExportTarget(export_directory or data / EXPORTS, signer)
 
 
 def run_job_command(
@@ -85,13 +89,13 @@ def run_job_command(
     from keyfence.jobs.job_record import JobKind
     from keyfence.jobs.job_runner import run_job
 
-    latest: Job | None = None
+    latest_job: Job | None = None
 
     with migrator_access(data, endpoint_url) as (migrator, settings), progress_display() as show:
 
         def on_progress(job: "Job") -> None:
-            nonlocal latest
-            latest = job
+            nonlocal latest_job
+            latest_job = job
             show(job)
 
         async def run() -> "Job | None":
@@ -107,12 +111,13 @@ def run_job_command(
             with interruptible():
                 return asyncio.run(run())
         except KeyboardInterrupt:
-            raise Interrupted(interrupted_message("Interrupted", latest)) from None
+            raise Interrupted(interrupted_message("Interrupted", latest_job)) from None
         except KeyfenceError as error:
-            raise KeyfenceError(interrupted_message(error.message, latest)) if latest else error from error
+            raise KeyfenceError(interrupted_message(error.message, latest_job)) if latest_job else error from error
 
 
 def interrupted_message(reason: str, job: "Job | None") -> str:
+    """Returns the reason and, if the job has started, the command that resumes the job."""
     if job is None:
         return f"{reason.rstrip('.')}."
     return f"{reason.rstrip('.')}. {changes_text(job)}. To resume: keyfence job resume {job.id}"
@@ -120,7 +125,7 @@ def interrupted_message(reason: str, job: "Job | None") -> str:
 
 @contextmanager
 def progress_display() -> Iterator[Callable[["Job"], None]]:
-    """Shows a progress bar on a terminal. Elsewhere it prints a line for each phase, and one every few seconds."""
+    """Yields a function that shows the progress of a job: a bar on a terminal, and lines elsewhere."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
@@ -135,14 +140,14 @@ def progress_display() -> Iterator[Callable[["Job"], None]]:
             from keyfence.jobs.progress_estimate import progress_of
 
             percent = progress_of(job).percent
-            bar.tasks[task].total = None if percent is None else 100.0  # `update` takes None for "as before"
+            bar.tasks[task].total = None if percent is None else 100.0  # not by `update`, where None means no change
             bar.update(task, description=progress_text(job), completed=percent or 0.0)
 
         yield show
 
 
 class PlainProgress:
-    """Prints progress as lines, for output that is not a terminal."""
+    """Prints a line when a job enters a phase, and at most every few seconds within a phase."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._phase, self._printed_at = clock, "", 0.0
@@ -174,22 +179,22 @@ def changes_text(job: "Job") -> str:
 
 
 def duration_text(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, remaining_seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
         return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return f"{minutes} min {remaining_seconds} s" if minutes else f"{remaining_seconds} s"
 
 
-def print_job(job: "Job | None", *, as_json: bool, nothing: str = "There is nothing to do.") -> None:
+def print_job(job: "Job | None", *, as_json: bool, nothing_to_do: str = "There is nothing to do.") -> None:
     if job is None:
-        typer.echo(json.dumps({"id": None}) if as_json else nothing)
+        typer.echo(json.dumps({"id": None}) if as_json else nothing_to_do)
         return
     if as_json:
         typer.echo(json.dumps(job_json(job)))
         return
-    owner = "all tenants" if job.tenant == "*" else job.tenant
-    typer.echo(f"{job.id}  {job.kind} of {owner}: {job.phase}")
+    tenant = "all tenants" if job.tenant == "*" else job.tenant
+    typer.echo(f"{job.id}  {job.kind} of {tenant}: {job.phase}")
     typer.echo(f"{job.items_scanned:,} items scanned in the last pass, {job.items_changed:,} items changed")
     for name, count in sorted(job.counts.items()):
         typer.echo(f"{count:,} {name}")

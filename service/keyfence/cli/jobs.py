@@ -1,4 +1,4 @@
-"""`keyfence reshard`, `move`, `rekey`, and `keyfence job list|show|resume`."""
+"""`keyfence reshard`, `keyfence move`, `keyfence rekey`, and `keyfence job` with `list`, `show` and `resume`."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,27 +17,31 @@ if TYPE_CHECKING:
 
 
 OnlyTenantOption = Annotated[
-    str | None, typer.Option("--tenant", metavar="TENANT", help="Only items of this tenant; of all if left out.")
+    str | None, typer.Option("--tenant", metavar="TENANT", help="Only items of this tenant. Default: all tenants.")
 ]
 TypeOption = Annotated[
-    str | None, typer.Option("--type", metavar="TYPE", help="Only items of this type, such as User; all if left out.")
+    str | None,
+    typer.Option("--type", metavar="TYPE", help="Only items of this type, such as User. Default: all types."),
 ]
 SegmentsOption = Annotated[int, typer.Option(min=1, max=64, help="Scan this many segments of the table in parallel.")]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Count the items with wrong keys, and change nothing.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only count the items with wrong keys. Change nothing.")]
 JobIdArgument = Annotated[
     str, typer.Argument(metavar="JOB", help="The job's id: job_ and 26 characters. `keyfence job list` shows it.")
 ]
 TenantArgument = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant's id.")]
-CollectionArgument = Annotated[str, typer.Argument(help="The collection, as `keyfence tenant show` names it.")]
-ShardsArgument = Annotated[int, typer.Argument(min=1, max=256, help="How many shards the collection should have.")]
+CollectionArgument = Annotated[
+    str,
+    typer.Argument(help="The collection, such as users. `keyfence tenant show TENANT --json` lists all collections."),
+]
+ShardsArgument = Annotated[int, typer.Argument(min=1, max=256, help="The number of shards that the collection gets.")]
 RebalanceOption = Annotated[
-    bool, typer.Option("--rebalance", help="Keep the number of shards, and spread the items evenly over them.")
+    bool, typer.Option("--rebalance", help="Spread the items evenly, also if the number of shards stays the same.")
 ]
 ToArgument = Annotated[
-    Placement, typer.Argument(case_sensitive=False, help="SILO: a table of its own. POOL: the shared table.")
+    Placement, typer.Argument(case_sensitive=False, help="SILO is a table of its own, POOL is the shared table.")
 ]
 JobsOfTenantOption = Annotated[
-    str | None, typer.Option("--tenant", metavar="TENANT", help="Only jobs of this tenant; of all if left out.")
+    str | None, typer.Option("--tenant", metavar="TENANT", help="Only jobs of this tenant. Default: all tenants.")
 ]
 LimitOption = Annotated[int, typer.Option(min=1, max=100, metavar="N", help="Show at most N jobs.")]
 
@@ -45,7 +49,7 @@ HEADINGS = ("JOB", "KIND", "TENANT", "PHASE", "DONE", "CHANGED", "STARTED")
 
 job = typer.Typer(
     name="job",
-    help="Manage long-running jobs.",
+    help="List, show and resume jobs: reshards, moves, re-keys and offboardings.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -64,29 +68,29 @@ def reshard(
 ) -> None:
     """Change the number of shards of a tenant's collection while the tenant is served.
 
-    More shards move no items: servers first read the new shards, and write to them when all servers know them. Fewer
-    shards, and --rebalance, move items, at most as fast as --rate allows. On AWS the command runs as the migrator. It
-    can be interrupted at any time: the same command resumes it.
+    Increasing the number moves no items: servers first read the new shards, and write to them when all servers know
+    them. Decreasing it, or --rebalance, moves items, at most as fast as --rate allows. On AWS the command needs the
+    role `migrator`. It can be interrupted at any time: the same command resumes it.
 
     [bold]Example:[/bold] keyfence reshard acme activity 8
 
     [bold]Example:[/bold] keyfence reshard acme users 2 --rate 200 --json
     """
-    id = parse_tenant_option(tenant, "TENANT")
+    tenant_id = parse_tenant_option(tenant, "TENANT")
 
     async def start(migrator: "MigratorAccess") -> "Job | None":
         from keyfence.jobs.reshard.start_reshard import StartReshard
         from keyfence.tenancy.repository import TenantRepository
 
-        started: list[Job] = []
+        started_jobs: list[Job] = []
         tenants = TenantRepository(migrator.control, operator_name(operator))
         collections = migrator.tables.entities.collections
-        reshards = StartReshard(tenants, collections, run_in_background=started.append)
-        await reshards(id, collection, shards, rebalance=rebalance)
-        return started[0] if started else None
+        start_reshard = StartReshard(tenants, collections, run_in_background=started_jobs.append)
+        await start_reshard(tenant_id, collection, shards, rebalance=rebalance)
+        return started_jobs[0] if started_jobs else None
 
-    nothing = f"{collection} of {id} already has {shards} {'shard' if shards == 1 else 'shards'}."
-    print_job(run_job_command(start, data, endpoint_url, rate), as_json=json, nothing=nothing)
+    nothing_to_do = f"{collection} of {tenant_id} already has {shards} {'shard' if shards == 1 else 'shards'}."
+    print_job(run_job_command(start, data, endpoint_url, rate), as_json=json, nothing_to_do=nothing_to_do)
 
 
 def move(
@@ -102,26 +106,27 @@ def move(
 
     Servers write to both tables, all items are copied and compared, servers read from the new table, and the old copy
     is deleted. To cancel before the old copy is deleted, run the command again with the placement that the tenant had
-    before. On AWS the command runs as the migrator. It can be interrupted at any time: the same command resumes it.
+    before. On AWS the command needs the role `migrator`. It can be interrupted at any time: the same command
+    resumes it.
 
     [bold]Example:[/bold] keyfence move acme silo
 
     [bold]Example:[/bold] keyfence move acme pool --rate 500 --json
     """
-    id = parse_tenant_option(tenant, "TENANT")
+    tenant_id = parse_tenant_option(tenant, "TENANT")
 
     async def start(migrator: "MigratorAccess") -> "Job | None":
         from keyfence.jobs.move.start_move import StartMove
         from keyfence.tenancy.repository import TenantRepository
 
         tenants = TenantRepository(migrator.control, operator_name(operator))
-        found = await tenants.get(id)
-        if found.move is None and found.placement is to:
+        stored = await tenants.get(tenant_id)
+        if stored.move is None and stored.placement is to:
             return None
-        return await StartMove(tenants)(id, to)
+        return await StartMove(tenants)(tenant_id, to)
 
-    nothing = f"{id} is already in the {to}."
-    print_job(run_job_command(start, data, endpoint_url, rate), as_json=json, nothing=nothing)
+    nothing_to_do = f"{tenant_id} is already in the {to}."
+    print_job(run_job_command(start, data, endpoint_url, rate), as_json=json, nothing_to_do=nothing_to_do)
 
 
 def rekey(
@@ -137,8 +142,8 @@ def rekey(
 ) -> None:
     """Correct the index keys of stored items after an index was added or a key template was changed.
 
-    The service may run meanwhile. On AWS the command runs as the migrator, and changes each item with the credentials
-    of its tenant. It can be interrupted at any time: `keyfence job resume` resumes it.
+    Tenants are served meanwhile. Each item is changed with the credentials of its tenant. On AWS the command needs the
+    role `migrator`. It can be interrupted at any time: `keyfence job resume` resumes it.
 
     [bold]Example:[/bold] keyfence rekey --dry-run
 
@@ -147,13 +152,18 @@ def rekey(
     from keyfence.jobs.job_store import JobStore
     from keyfence.jobs.rekey.rekey_job import new_rekey_job
 
-    owner = parse_tenant_option(tenant) if tenant else None
+    tenant_id = parse_tenant_option(tenant) if tenant else None
 
     async def start(migrator: "MigratorAccess") -> "Job":
-        entities = migrator.tables.entities
-        by_operator = operator_name(operator)
-        made = new_rekey_job(owner, entities, created_by=by_operator, type=type, segments=segments, dry_run=dry_run)
-        return await JobStore(migrator.control).add(made)
+        new_job = new_rekey_job(
+            tenant_id,
+            migrator.tables.entities,
+            created_by=operator_name(operator),
+            type=type,
+            segments=segments,
+            dry_run=dry_run,
+        )
+        return await JobStore(migrator.control).add(new_job)
 
     print_job(run_job_command(start, data, endpoint_url, rate), as_json=json)
 
@@ -166,7 +176,7 @@ def list_(
     data: DataOption = DEFAULT_DIRECTORY,
     endpoint_url: EndpointUrlOption = None,
 ) -> None:
-    """List jobs of all kinds, the newest first.
+    """List jobs of all kinds, the newest first. On a laptop `keyfence dev` must run.
 
     [bold]Example:[/bold] keyfence job list
 
@@ -175,30 +185,30 @@ def list_(
     from keyfence.cli.job_progress import job_json
     from keyfence.cli.terminal_output import print_json
 
-    owner = parse_tenant_option(tenant) if tenant else None
+    tenant_id = parse_tenant_option(tenant) if tenant else None
 
     async def read(context: "AdminContext") -> "list[Job]":
-        return list((await context.jobs.newest(owner, first=limit)).items)
+        return list((await context.jobs.newest(tenant_id, first=limit)).items)
 
-    found = OperatorSession(data, endpoint_url).read(read)
+    jobs = OperatorSession(data, endpoint_url).read(read)
     if json:
-        print_json({"jobs": [job_json(one) for one in found]})
-    elif found:
-        _print_table(found)
+        print_json({"jobs": [job_json(job) for job in jobs]})
+    elif jobs:
+        _print_jobs(jobs)
     else:
         typer.echo("There are no jobs.", err=True)
 
 
-def _print_table(found: "list[Job]") -> None:
+def _print_jobs(jobs: "list[Job]") -> None:
     from keyfence.cli.terminal_output import console, format_minute, print_table
     from keyfence.jobs.progress_estimate import progress_of
 
     rows = []
-    for one in found:
-        percent = progress_of(one).percent
+    for job in jobs:
+        percent = progress_of(job).percent
         done = "" if percent is None else f"{percent:.0f} %"
-        numbers = (done, f"{one.items_changed:,}", format_minute(one.created_at))
-        rows.append((one.id, one.kind, one.tenant, one.phase, *numbers))
+        changed, started = f"{job.items_changed:,}", format_minute(job.created_at)
+        rows.append((job.id, job.kind, job.tenant, job.phase, done, changed, started))
     print_table(console(), HEADINGS, rows, numbers=("DONE", "CHANGED"))
 
 
@@ -209,7 +219,7 @@ def show(
     data: DataOption = DEFAULT_DIRECTORY,
     endpoint_url: EndpointUrlOption = None,
 ) -> None:
-    """Show what a job is doing, or what it has done.
+    """Show the phase and the counts of a job.
 
     [bold]Example:[/bold] keyfence job show job_01M7HHHGKHN6S6V7032B0W8CKZ --json
     """
@@ -232,9 +242,10 @@ def resume(
     data: DataOption = DEFAULT_DIRECTORY,
     endpoint_url: EndpointUrlOption = None,
 ) -> None:
-    """Resume a job that was interrupted, from where it was.
+    """Resume an interrupted job from where it stopped.
 
-    An offboarding must be resumed on the machine that has its export file.
+    On AWS the command needs the role `migrator`. An offboarding must be resumed on the machine that has its export
+    file.
 
     [bold]Example:[/bold] keyfence job resume job_01M7HHHGKHN6S6V7032B0W8CKZ
     """

@@ -1,4 +1,4 @@
-"""`keyfence policy render|lint|explain|evaluate`."""
+"""`keyfence policy` with `render`, `lint`, `explain` and `evaluate`."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,8 +18,8 @@ from keyfence.cli.policy_render import (
     existing_role,
     render,
 )
+from keyfence.cli.table_connection import parse_tenant_option
 from keyfence.errors import BadInput
-from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id
 
 if TYPE_CHECKING:
     from keyfence.cli.policy_explanation import CallExplanation
@@ -30,13 +30,18 @@ if TYPE_CHECKING:
 RoleOption = Annotated[
     str, typer.Option(metavar="ROLE", help="The role whose session makes the call, such as tenant-read.")
 ]
-TenantOption = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant in the tag of the session.")]
-CallOption = Annotated[
-    str, typer.Option(metavar="JSON", help='An operation with its parameters: {"GetItem": {...}}; - reads stdin.')
+TenantOption = Annotated[
+    str | None, typer.Option(metavar="TENANT", help="The tenant of the session. Default: a session without a tenant.")
 ]
-FilesArgument = Annotated[list[str], typer.Argument(metavar="FILE...", help="Policies in JSON; - reads stdin.")]
-TrustOption = Annotated[bool, typer.Option("--trust", help="Treat them as trust policies.")]
-ResourceOption = Annotated[bool, typer.Option("--resource", help="Treat them as resource policies.")]
+CallOption = Annotated[
+    str,
+    typer.Option(metavar="JSON", help='A DynamoDB operation with its parameters: {"GetItem": {...}}. - reads stdin.'),
+]
+FilesArgument = Annotated[
+    list[str], typer.Argument(metavar="FILE...", help="Files with one policy each, in JSON. - reads stdin.")
+]
+TrustOption = Annotated[bool, typer.Option("--trust", help="Treat all files as trust policies.")]
+ResourceOption = Annotated[bool, typer.Option("--resource", help="Treat all files as resource policies.")]
 
 
 def explain(
@@ -50,9 +55,10 @@ def explain(
     role_prefix: RolePrefixOption = DEFAULTS.role_prefix,
     partition: PartitionOption = DEFAULTS.partition,
 ) -> None:
-    """Explain why a call is allowed or denied: which elements of each statement match, and which do not.
+    """Explain why a role's policies allow or deny a DynamoDB call: which elements of each statement match the call.
 
-    Without a TableName the call uses the table of the deployment. The command does not call AWS.
+    A call without a TableName uses the table of the deployment. The command does not call AWS. Its exit code is 0 for
+    both decisions, and 1 for an operation that does not exist.
 
     [bold]Example:[/bold] keyfence policy explain --role tenant-read --tenant acme --call '{"Scan": {}}'
 
@@ -65,9 +71,11 @@ def explain(
 
     from keyfence.cli.policy_explanation import ExplainedSession, explain_call
 
-    where = deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
+    target = deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
     operation, parameters = _parse_call(call)
-    session = ExplainedSession(role=existing_role(role), tenant=_parse_tenant(tenant), deployment=where)
+    session = ExplainedSession(
+        role=existing_role(role), tenant=parse_tenant_option(tenant) if tenant is not None else None, deployment=target
+    )
     explanation = explain_call(session, operation, parameters)
     if as_json:
         typer.echo(json.dumps(explanation.as_json(), indent=2))
@@ -78,9 +86,10 @@ def explain(
 def lint(
     files: FilesArgument, as_json: JsonOption = False, trust: TrustOption = False, resource: ResourceOption = False
 ) -> None:
-    """Find weaknesses of policies, each with its code, the statement and the fix. Exits with 1 if there are any.
+    """Find weaknesses in IAM policies, and print a fix for each. Exits with 1 if there are any. Does not call AWS.
 
-    A Sid can accept a Scan or a stream that a system role needs: AcceptH1..., AcceptH19...
+    A statement of a system role that needs a Scan or a stream can accept the finding H1 or H19 by its Sid, which then
+    begins with AcceptH1 or AcceptH19.
 
     [bold]Example:[/bold] keyfence policy lint iam/rendered/*.json
 
@@ -91,17 +100,18 @@ def lint(
     if trust and resource:
         raise BadInput("--trust and --resource exclude each other; use one of them.")
     kind: DocumentKind | None = "trust" if trust else "resource" if resource else None
-    findings = {name: lint_text(_read_file(name), kind) for name in files}
+    findings = {name: lint_text(_read_policy(name), kind) for name in files}
     (_print_findings_json if as_json else _print_findings)(findings)
     if any(findings.values()):
         raise typer.Exit(1)
 
 
 def evaluate(as_json: JsonOption = True) -> None:  # noqa: ARG001 - the output is JSON with and without --json
-    r"""Decide each JSON line of stdin. Writes one JSON line for each; blank lines are skipped.
+    r"""Read authorization requests from stdin, one JSON object in a line, and print a decision for each.
 
-    A line is {"identity": \[policy...], "action": A, "resource": R}. It may have "session" and "boundary", which are
-    lists of policies, and "context", an object of condition keys. A list is the value of a key with several values.
+    A request is {"identity": \[policy...], "action": A, "resource": R}. It may have "session" and "boundary", which are
+    lists of policies, and "context", an object of condition keys and their values. A condition key with several values
+    has a list. Blank lines are skipped. The command does not call AWS.
 
     [bold]Example:[/bold] keyfence policy evaluate < requests.jsonl
     """
@@ -113,7 +123,7 @@ def evaluate(as_json: JsonOption = True) -> None:  # noqa: ARG001 - the output i
 
 
 def evaluate_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield one decision for each line, as soon as the line is read. Blank lines are skipped."""
+    """Yields one decision for each line, as soon as the line is read. Blank lines are skipped."""
     return (_evaluate_line(line) for line in lines if line.strip())
 
 
@@ -128,7 +138,7 @@ def decision_json(decision: "Decision") -> dict[str, str]:
 
 
 def _parse_call(text: str) -> tuple[str, dict[str, Any]]:
-    """Parse --call as strictly as the gate parses the body of a request."""
+    """Returns the operation and its parameters. Parses as strictly as the gate parses the body of a request."""
     import sys
 
     from keyfence_iam.strict_json import parse_object
@@ -142,13 +152,6 @@ def _parse_call(text: str) -> tuple[str, dict[str, Any]]:
     return next(iter(call.items()))
 
 
-def _parse_tenant(text: str | None) -> str | None:
-    try:
-        return None if text is None else parse_tenant_id(text)
-    except InvalidTenantId as error:
-        raise BadInput(f"--tenant {text!r} is not a tenant id: {error}.") from error
-
-
 def _print_explanation(explanation: "CallExplanation") -> None:
     from rich.console import Console
 
@@ -157,21 +160,22 @@ def _print_explanation(explanation: "CallExplanation") -> None:
         console.print(line)
 
 
-def _read_file(name: str) -> str:
+def _read_policy(file: str) -> str:
     import sys
 
     try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except OSError as error:
-        raise BadInput(f"{name} cannot be read: {error.strerror}.") from error
+        raise BadInput(f"{file} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise BadInput(f"{name} is not UTF-8 text.") from error
+        raise BadInput(f"{file} is not UTF-8 text.") from error
 
 
 def _print_findings_json(findings: "dict[str, list[Finding]]") -> None:
     import json
 
-    typer.echo(json.dumps([{"file": name, **one.as_json()} for name in findings for one in findings[name]], indent=2))
+    document = [{"file": name, **finding.as_json()} for name in findings for finding in findings[name]]
+    typer.echo(json.dumps(document, indent=2))
 
 
 def _print_findings(findings: "dict[str, list[Finding]]") -> None:
@@ -180,9 +184,10 @@ def _print_findings(findings: "dict[str, list[Finding]]") -> None:
 
     console = Console(soft_wrap=True, highlight=False)
     for name in findings:
-        for one in findings[name]:
-            console.print(f"[bold]{escape(name)}[/bold] {escape(one.location)}: [red]{one.code} {one.name}[/red]")
-            console.print(f"  {escape(one.problem)}\n  [green]Fix:[/green] {escape(one.fix)}\n")
+        for finding in findings[name]:
+            title = f"[red]{finding.code} {finding.name}[/red]"
+            console.print(f"[bold]{escape(name)}[/bold] {escape(finding.location)}: {title}")
+            console.print(f"  {escape(finding.problem)}\n  [green]Fix:[/green] {escape(finding.fix)}\n")
     count = sum(map(len, findings.values()))
     files = f"{len(findings)} {'policy' if len(findings) == 1 else 'policies'}"
     console.print(f"{count or 'No'} {'weakness' if count == 1 else 'weaknesses'} in {files}.")
@@ -191,19 +196,19 @@ def _print_findings(findings: "dict[str, list[Finding]]") -> None:
 def _evaluate_line(line: bytes) -> bytes:
     import orjson
 
-    from keyfence_iam.evaluator import evaluate as decide
+    from keyfence_iam.evaluator import evaluate as evaluate_request
     from keyfence_iam.evaluator.request_line_parser import InvalidRequestLine, parse_request_line
 
     try:
         policies, request = parse_request_line(line)
     except InvalidRequestLine as error:
         return orjson.dumps({"decision": "invalid", "by": str(error)})
-    return orjson.dumps(decision_json(decide(policies, request)))
+    return orjson.dumps(decision_json(evaluate_request(policies, request)))
 
 
 policy = typer.Typer(
     name="policy",
-    help="Print the IAM policies, find their weaknesses, and explain what they decide.",
+    help="Print IAM policies, find their weaknesses, and explain their decisions. These commands do not call AWS.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )

@@ -1,4 +1,4 @@
-"""Why the policies of a role allow or deny a DynamoDB call, as JSON and as text."""
+"""Explains why the policies of a role allow or deny a DynamoDB call, as JSON and as text."""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -34,13 +34,15 @@ from keyfence_iam.roles import ROLES
 from keyfence_iam.tenant import SESSION_TAG
 
 _YES, _NO = "[green]✓[/green]", "[red]✗[/red]"
-_DEFAULT_TABLE = frozenset({"GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan", "DescribeTable"})
-"""Operations whose TableName may be left out on the command line."""
+_OPERATIONS_ON_ONE_TABLE = frozenset(
+    {"GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan", "DescribeTable"}
+)
+"""Operations that have one TableName, which may be left out on the command line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedSession:
-    """A session of a role, with or without the tag of a tenant."""
+    """The session that makes the explained call. It has a role, and the tag of a tenant unless `tenant` is None."""
 
     role: str
     tenant: str | None
@@ -48,24 +50,25 @@ class ExplainedSession:
 
     @property
     def principal(self) -> Principal:
-        name = f"{self.deployment.role_prefix}{self.role}"
-        session = arns.session_arn(
-            name, "explained", account=self.deployment.account, partition=self.deployment.partition
+        role_name = f"{self.deployment.role_prefix}{self.role}"
+        session_arn = arns.session_arn(
+            role_name, "explained", account=self.deployment.account, partition=self.deployment.partition
         )
         return Principal(
-            account=self.deployment.account, role_arn=self.deployment.role_arn(self.role), session_arn=session
+            account=self.deployment.account, role_arn=self.deployment.role_arn(self.role), session_arn=session_arn
         )
 
     def context(self) -> dict[str, str]:
+        """Returns the condition keys that a request has because of its session."""
         tag = {f"aws:PrincipalTag/{SESSION_TAG}": self.tenant} if self.tenant is not None else {}
         return {"aws:PrincipalArn": self.principal.role_arn, "aws:PrincipalAccount": self.deployment.account, **tag}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallExplanation:
-    """The decisions on all authorization requests of a call. The call is allowed if each of them is.
+    """The decisions on the authorization requests of one call. The call is allowed if all requests are allowed.
 
-    `unsupported` says why the requests of the call are not certain. Such a call is denied.
+    `unsupported` is the reason why the requests of the call cannot be determined. Such a call is denied.
     """
 
     session: ExplainedSession
@@ -74,61 +77,63 @@ class CallExplanation:
     unsupported: str | None = None
 
     @property
-    def allowed(self) -> bool:
-        return self.unsupported is None and all(isinstance(one.decision, Allowed) for _, one in self.decisions)
+    def is_allowed(self) -> bool:
+        return self.unsupported is None and all(
+            isinstance(explanation.decision, Allowed) for _, explanation in self.decisions
+        )
 
     def as_json(self) -> dict[str, Any]:
         return {
             "role": self.session.role,
             "tenant": self.session.tenant,
             "operation": self.operation,
-            "decision": "allowed" if self.allowed else "denied",
+            "decision": "allowed" if self.is_allowed else "denied",
             "unsupported": self.unsupported,
-            "authorizations": [self._decision_json(request, found) for request, found in self.decisions],
+            "authorizations": [self._decision_json(request, explanation) for request, explanation in self.decisions],
         }
 
     def lines(self) -> Iterator[str]:
-        """Yield lines of rich markup: the decision on the call, then each request with its statements."""
-        decision = "[bold green]allowed[/bold green]" if self.allowed else "[bold red]denied[/bold red]"
+        """Yields lines of rich markup: the decision on the call, then each request with the policies' statements."""
+        decision = "[bold green]allowed[/bold green]" if self.is_allowed else "[bold red]denied[/bold red]"
         tenant = f" of {self.session.tenant}" if self.session.tenant else ", without a tenant"
         yield f"{decision}: {escape(self.operation)} by {self.session.role}{tenant}"
         if self.unsupported is not None:
             yield f"  The call cannot be evaluated and is denied: {escape(self.unsupported)}."
-        for request, found in self.decisions:
+        for request, explanation in self.decisions:
             yield f"\n[bold]{escape(request.action)}[/bold] on {escape(request.resource)}"
             yield from (f"  {escape(key)} = {escape(_text(value))}" for key, value in sorted(request.context.items()))
-            yield f"  {escape(self._message(request, found) or 'Allowed.')}"
-            for statement in found.statements:
+            yield f"  {escape(self._denial_message(request, explanation) or 'Allowed.')}"
+            for statement in explanation.statements:
                 yield from _statement_lines(statement)
 
-    def _decision_json(self, request: AuthorizationRequest, found: Explanation) -> dict[str, Any]:
+    def _decision_json(self, request: AuthorizationRequest, explanation: Explanation) -> dict[str, Any]:
         return {
             "action": request.action,
             "resource": request.resource,
             "context": dict(request.context),
-            "decision": "allowed" if isinstance(found.decision, Allowed) else "denied",
-            "by": asdict(found.decision.statement_id) if found.decision.statement_id else None,
-            "message": self._message(request, found),
-            "statements": [asdict(statement) for statement in found.statements],
+            "decision": "allowed" if isinstance(explanation.decision, Allowed) else "denied",
+            "by": asdict(explanation.decision.statement_id) if explanation.decision.statement_id else None,
+            "message": self._denial_message(request, explanation),
+            "statements": [asdict(statement) for statement in explanation.statements],
         }
 
-    def _message(self, request: AuthorizationRequest, found: Explanation) -> str | None:
-        if isinstance(found.decision, Allowed):
+    def _denial_message(self, request: AuthorizationRequest, explanation: Explanation) -> str | None:
+        if isinstance(explanation.decision, Allowed):
             return None
-        return access_denied_message(found.decision, request, self.session.principal.session_arn)
+        return access_denied_message(explanation.decision, request, self.session.principal.session_arn)
 
 
 def explain_call(session: ExplainedSession, operation: str, parameters: Mapping[str, Any]) -> CallExplanation:
-    """Evaluate a call with the policies of the session's role.
+    """Evaluates a call with the policies of the session's role.
 
     Raises BadInput if neither DynamoDB nor DynamoDB Streams has the operation.
     """
     if operation not in SUPPORTED_OPERATIONS:
         raise _unknown_operation(operation)
     deployment = session.deployment
-    call = {"TableName": deployment.table, **parameters} if operation in _DEFAULT_TABLE else parameters
+    call = {"TableName": deployment.table, **parameters} if operation in _OPERATIONS_ON_ONE_TABLE else parameters
     try:
-        schemas = _schemas(deployment, operation, call)
+        schemas = _table_schemas(deployment, operation, call)
         requests = authorizations_for(operation, call, ArnScope.of(deployment), schemas)
     except UnsupportedRequest as error:
         return CallExplanation(session=session, operation=operation, decisions=(), unsupported=str(error))
@@ -137,24 +142,28 @@ def explain_call(session: ExplainedSession, operation: str, parameters: Mapping[
 
 
 def _unknown_operation(operation: str) -> BadInput:
-    by_folded_name = {name.lower(): name for name in sorted(SUPPORTED_OPERATIONS)}
-    nearest = [by_folded_name[name] for name in difflib.get_close_matches(operation.lower(), by_folded_name, n=3)]
-    known = (
-        f"did you mean {' or '.join(nearest)}?" if nearest else f"known are {', '.join(sorted(SUPPORTED_OPERATIONS))}."
-    )
-    return BadInput(f"--call: {operation!r} is not an operation that can be explained; {known}", operations=nearest)
+    name_by_lower_case = {name.lower(): name for name in sorted(SUPPORTED_OPERATIONS)}
+    close_matches = difflib.get_close_matches(operation.lower(), name_by_lower_case, n=3)
+    suggestions = [name_by_lower_case[match] for match in close_matches]
+    if suggestions:
+        advice = f"did you mean {' or '.join(suggestions)}?"
+    else:
+        advice = f"the operations are {', '.join(sorted(SUPPORTED_OPERATIONS))}."
+    message = f"--call: {operation!r} is not an operation of DynamoDB or DynamoDB Streams; {advice}"
+    return BadInput(message, operations=suggestions)
 
 
-def _schemas(deployment: Deployment, operation: str, parameters: Mapping[str, Any]) -> Mapping[str, TableSchema]:
-    """Return the schemas of the shared table and of the silo tables in the call. All of them have the same keys."""
+def _table_schemas(deployment: Deployment, operation: str, parameters: Mapping[str, Any]) -> Mapping[str, TableSchema]:
+    """Returns the key schemas of the shared table and of the silos in the call. All of them have the same keys."""
     silos = (name for name in tables_needed(operation, parameters) if name.startswith(deployment.silo_table("")))
     return dict.fromkeys((deployment.table, *silos), TableSchema.from_description(definition(deployment.table, {})))
 
 
 def _explain(session: ExplainedSession, request: AuthorizationRequest) -> tuple[AuthorizationRequest, Explanation]:
-    complete = AuthorizationRequest(request.action, request.resource, {**session.context(), **request.context})
+    context = {**session.context(), **request.context}
+    complete_request = AuthorizationRequest(request.action, request.resource, context)
     policies = Policies((ROLES[session.role].identity(session.deployment),))
-    return complete, explain(policies, complete, session.principal)
+    return complete_request, explain(policies, complete_request, session.principal)
 
 
 def _statement_lines(statement: StatementExplanation) -> Iterator[str]:
@@ -170,10 +179,11 @@ def _element_line(element: ElementMatch) -> str:
 
 
 def _expected(element: ElementMatch) -> str:
+    """Returns the first three expected values as text. A condition with `Null` expects a value or none."""
     if element.element.startswith("Null "):
         return "a value" if element.expected == ("false",) else "no value"
-    first, rest = element.expected[:3], len(element.expected) - 3
-    return " or ".join(_text(one) for one in first) + (f" or {rest} more" if rest > 0 else "")
+    shown, hidden_count = element.expected[:3], len(element.expected) - 3
+    return " or ".join(_text(value) for value in shown) + (f" or {hidden_count} more" if hidden_count > 0 else "")
 
 
 def _text(value: object) -> str:

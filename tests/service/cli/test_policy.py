@@ -43,7 +43,7 @@ def test_the_help_of_every_command_has_an_example(command: str) -> None:
 def test_the_help_of_evaluate_describes_a_line() -> None:
     said = " ".join(run("evaluate", "--help").stdout.replace("│", " ").split())
     assert '{"identity": [policy...], "action": A, "resource": R}' in said
-    assert "blank lines are skipped" in said
+    assert "Blank lines are skipped" in said
 
 
 def test_explain_rejects_a_repeated_key_on_stdin_too() -> None:
@@ -191,13 +191,13 @@ def test_explain_denies_a_session_without_a_tenant() -> None:
         ("getitem", "did you mean GetItem or "),
         ("Querry", "did you mean Query?"),
         ("PutItems", "did you mean PutItem or "),
-        ("GrowWings", "known are BatchExecuteStatement, BatchGetItem, "),
+        ("GrowWings", "the operations are BatchExecuteStatement, BatchGetItem, "),
     ],
 )
 def test_explain_of_an_unknown_operation_is_an_error_that_names_the_nearest_ones(operation: str, hint: str) -> None:
     call = json.dumps({operation: {}})
     message = error_message(run("explain", "--role", "tenant-read", "--call", call))
-    assert message.startswith(f"--call: {operation!r} is not an operation that can be explained; {hint}")
+    assert message.startswith(f"--call: {operation!r} is not an operation of DynamoDB or DynamoDB Streams; {hint}")
     result = run("explain", "--role", "tenant-read", "--call", call, "--json")
     assert (result.exit_code, json.loads(result.stderr)["error"]["code"]) == (1, "BAD_USER_INPUT")
 
