@@ -1,4 +1,4 @@
-"""Options of the suite, markers, and the fixtures that start the service on an engine."""
+"""The options of the test suite, its markers, and the fixtures that start the service on an engine."""
 
 import itertools
 import os
@@ -20,7 +20,8 @@ from tests.tier import Tier
 ENGINE_FIXTURES = {"engine_name", "engines", "dynoxide_program"}
 """A test that uses one of these fixtures needs an engine, and gets the marker `engine`."""
 
-AWS_TABLE = "KEYFENCE_TEST_TABLE"
+AWS_TABLE_VARIABLE = "KEYFENCE_TEST_TABLE"
+"""Tests with the marker `aws` are left out if this environment variable is not set."""
 
 _table_numbers = itertools.count(1)
 
@@ -32,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all",
         action="store_true",
-        help="the full tier: both engines, whole matrices, crashes, killed processes, large tenants",
+        help="run the full tier: both engines, whole matrices, crashes, killed processes, large tenants",
     )
     parser.addoption("--engine", choices=ENGINES, help="run on this engine alone")
 
@@ -42,13 +43,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    return f"tier: {tier.selected()}; engine: {' and '.join(_engines(config, one_engine=False))}"
+    return f"tier: {tier.selected()}; engine: {' and '.join(_selected_engines(config, one_engine=False))}"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "engine_name" in metafunc.fixturenames:
         one_engine = metafunc.definition.get_closest_marker("one_engine") is not None
-        metafunc.parametrize("engine_name", _engines(metafunc.config, one_engine=one_engine), scope="module")
+        metafunc.parametrize("engine_name", _selected_engines(metafunc.config, one_engine=one_engine), scope="module")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -60,10 +61,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not _is_left_out(item)]
 
 
-def _engines(config: pytest.Config, *, one_engine: bool) -> tuple[EngineName, ...]:
-    chosen: EngineName | None = config.getoption("--engine")
-    if chosen:
-        return (chosen,)
+def _selected_engines(config: pytest.Config, *, one_engine: bool) -> tuple[EngineName, ...]:
+    engine_option: EngineName | None = config.getoption("--engine")
+    if engine_option:
+        return (engine_option,)
     if one_engine or tier.selected() is Tier.DEFAULT:
         return (preferred_engine(),)
     return ENGINES
@@ -80,14 +81,14 @@ def _mark_by_fixtures(item: pytest.Item) -> None:
 
 
 def _is_left_out(item: pytest.Item) -> bool:
-    if item.get_closest_marker("aws") and AWS_TABLE not in os.environ:
+    if item.get_closest_marker("aws") and AWS_TABLE_VARIABLE not in os.environ:
         return True
     return tier.selected() is Tier.DEFAULT and item.get_closest_marker("full") is not None
 
 
 @pytest.fixture(scope="session", autouse=True)
-def undisturbed_log() -> Iterator[None]:
-    """Keeps a service that a test starts from replacing the log that other tests read."""
+def fixed_log_configuration() -> Iterator[None]:
+    """Keeps a service that one test starts from changing the log configuration of all other tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("keyfence.log.configure", lambda **_: None)
         yield
@@ -100,6 +101,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def shared_engines() -> Iterator[dict[str, Engine]]:
+    """The engines that all test modules share, by name. `Engines` starts them."""
     started: dict[str, Engine] = {}
     yield started
     for engine in started.values():
@@ -130,7 +132,7 @@ def issuer() -> DevelopmentIssuer:
 
 @pytest.fixture(scope="module")
 def stack(engine_url: str, issuer: DevelopmentIssuer) -> Iterator[ServiceStack]:
-    """The service on an engine behind a gate. Every module has a table of its own, so that tables stay small."""
+    """The service on an engine behind a gate. Each test module has its own table, so that tables stay small."""
     stack = ServiceStack.start(engine_url, f"keyfence-{next(_table_numbers)}", issuer)
     yield stack
     stack.close()

@@ -1,4 +1,4 @@
-"""The DynamoDB engines that tests run on: dynoxide where its binary can be had, else moto."""
+"""The DynamoDB engines that tests run on: dynoxide if its binary can be found or fetched, otherwise moto."""
 
 import os
 from functools import cache
@@ -16,20 +16,20 @@ ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 
 
 def dynoxide_binary(directory: Path | None = None) -> Path:
-    """Returns the binary from the cache that all runs of this user share, or from another directory.
+    """Returns the binary of dynoxide from `directory`, or from the cache that all test runs of this user share.
 
-    Skips the test if there is none. On CI that is an error."""
+    Skips the test if the binary cannot be fetched. On CI, raises EngineMissing instead."""
     try:
         return find_or_fetch(directory or shared_cache(), _ignore_progress)
     except EngineMissing as missing:
         if os.environ.get("CI"):
             raise
-        pytest.skip(missing.message)  # a laptop without npm still has moto
+        pytest.skip(missing.message)  # Without npm, tests that do not need dynoxide still run on moto.
 
 
 @cache
 def preferred_engine() -> EngineName:
-    """Returns dynoxide, which is several times faster, or moto on a machine that cannot get dynoxide."""
+    """Returns dynoxide, which is several times faster, or moto if dynoxide cannot be fetched."""
     try:
         find_or_fetch(shared_cache(), _ignore_progress)
     except EngineMissing:
@@ -40,22 +40,22 @@ def preferred_engine() -> EngineName:
 
 
 class Engines:
-    """The engines of one test module. Each starts when a test first needs it.
+    """The engines of one test module. An engine starts when a test first needs it.
 
-    Every module has its own dynoxide, which starts in 30 ms. All modules share one moto, which starts slowly."""
+    Each module has its own dynoxide, which starts in 30 ms. All modules share one moto, which starts slowly."""
 
     def __init__(self, directory: Path, shared: dict[str, Engine]) -> None:
         self._directory = directory
         self._shared = shared
-        self._own: dict[str, Engine] = {}
+        self._module_engines: dict[str, Engine] = {}
 
     def __getitem__(self, name: str) -> Engine:
         if name == "moto":
             return self._shared.get(name) or self._shared.setdefault(name, moto.start(_ignore_progress))
-        return self._own.get(name) or self._own.setdefault(name, self._start_dynoxide())
+        return self._module_engines.get(name) or self._module_engines.setdefault(name, self._start_dynoxide())
 
     def stop(self) -> None:
-        for engine in self._own.values():
+        for engine in self._module_engines.values():
             engine.stop()
 
     def _start_dynoxide(self) -> Engine:
@@ -68,6 +68,6 @@ def _ignore_progress(_: str) -> None:
 
 def shared_cache() -> Path:
     """Returns a directory in the user's cache, so that test runs fetch the binary once."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "keyfence"
-    cache.mkdir(parents=True, exist_ok=True)
-    return cache
+    directory = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "keyfence"
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory

@@ -55,14 +55,14 @@ UNLIMITED_QUOTAS = QuotaOverrides(
 )
 """Quotas that no test reaches."""
 
-_numbers = itertools.count(1)
-_boto = boto3.Session()
-_once = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=60)
+_tenant_numbers = itertools.count(1)
+_boto_session = boto3.Session()
+_NO_RETRIES = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=60)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """A call that was sent."""
+    """One DynamoDB call."""
 
     operation: str
     parameters: Mapping[str, Any]
@@ -71,7 +71,7 @@ class RecordedCall:
 
 @dataclass(slots=True)
 class RecordingClient:
-    """A client that records every call before it sends it."""
+    """A DynamoDB client that records each call and then sends it."""
 
     client: DynamoDb
     calls: list[RecordedCall] = field(default_factory=list)
@@ -85,12 +85,12 @@ class RecordingClient:
 
 
 class GraphQLFailure(AssertionError):
-    """A response with errors where a test expects data."""
+    """Raised for a response with errors, if the test expects data."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiClient:
-    """A caller with a token. Requests go to the ASGI application without a socket."""
+    """A caller with a token. It calls the ASGI application directly, without a socket."""
 
     application: Starlette
     token: str
@@ -100,8 +100,8 @@ class ApiClient:
     async def post(self, body: Any, **headers: str) -> httpx2.Response:
         transport = httpx2.ASGITransport(self.application)
         async with httpx2.AsyncClient(transport=transport, base_url="http://keyfence.test") as http:
-            usual = {"authorization": f"Bearer {self.token}", "content-type": "application/json"}
-            return await http.post(self.path, content=json.dumps(body), headers={**usual, **headers})
+            default_headers = {"authorization": f"Bearer {self.token}", "content-type": "application/json"}
+            return await http.post(self.path, content=json.dumps(body), headers={**default_headers, **headers})
 
     async def execute(self, query: str, **variables: Any) -> dict[str, Any]:
         answer: dict[str, Any] = (await self.post({"query": query, "variables": variables})).json()
@@ -163,9 +163,9 @@ class ServiceStack:
             cursor_keys=("dev-" + "A" * 43,),
         )
         create_table(settings, gate.sessions)
-        made = aws_access(settings, gate.sessions).connect()
-        recorder = RecordingClient(made.tables.client)
-        connections = replace(made, tables=replace(made.tables, client=recorder))
+        plain_connections = aws_access(settings, gate.sessions).connect()
+        recorder = RecordingClient(plain_connections.tables.client)
+        connections = replace(plain_connections, tables=replace(plain_connections.tables, client=recorder))
         return cls(
             application=Service(connections).app,
             connections=connections,
@@ -188,19 +188,20 @@ class ServiceStack:
         return Service(replace(self.connections, **changes)).app
 
     async def new_tenant(self, name: str | None = None) -> TenantId:
-        tenant = parse_tenant_id(name or f"tenant-{next(_numbers)}")
+        """Registers an active tenant with this id, or with a new one. Its quotas are so high that no test reaches them."""
+        tenant_id = parse_tenant_id(name or f"tenant-{next(_tenant_numbers)}")
         now = datetime.now(UTC)
-        made = Tenant(
-            id=tenant,
-            name=tenant.title(),
+        tenant = Tenant(
+            id=tenant_id,
+            name=tenant_id.title(),
             tier=Tier.STANDARD,
             status=TenantStatus.ACTIVE,
             overrides=UNLIMITED_QUOTAS,
             created_at=now,
             updated_at=now,
         )
-        await TenantRepository(self.tables.for_control_plane(writes=True), "the-tests").add(made)
-        return tenant
+        await TenantRepository(self.tables.for_control_plane(writes=True), "the-tests").add(tenant)
+        return tenant_id
 
     def api_client(self, tenant: TenantId, role: Role = Role.OWNER, user: str = "somebody", **claims: Any) -> ApiClient:
         token = self.issuer.token(tenant=tenant, user=user, role=role, **claims)
@@ -225,22 +226,22 @@ class ServiceStack:
         return _client(self.gate.url, credentials)
 
     def engine_client(self) -> "DynamoDBClient":
-        """Returns a boto3 client of the engine, which sees all items without the gate."""
+        """Returns a boto3 client of the engine itself. It reaches all items, because no gate evaluates policies."""
         return _client(self.engine_url, ENGINE_CREDENTIALS)
 
     def take_calls(self) -> list[RecordedCall]:
         """Returns the calls since the last call of this method."""
-        seen, self.recorder.calls = self.recorder.calls, []
-        return seen
+        calls, self.recorder.calls = self.recorder.calls, []
+        return calls
 
 
 def _client(url: str, credentials: Credentials) -> "DynamoDBClient":
-    return _boto.client(
+    return _boto_session.client(
         "dynamodb",
         region_name=Deployment().region,
         endpoint_url=url,
         aws_access_key_id=credentials.access_key,
         aws_secret_access_key=credentials.secret_key,
         aws_session_token=credentials.token,
-        config=_once,
+        config=_NO_RETRIES,
     )

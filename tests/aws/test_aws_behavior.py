@@ -18,7 +18,7 @@ BAD_TAGS: dict[str, list[dict[str, str]]] = {
     "no tag": [],
     "an empty tag": [{"Key": "tenant", "Value": ""}],
     "a tag in capitals": [{"Key": "Tenant", "Value": TENANT}],
-    "another tag besides": [{"Key": "tenant", "Value": TENANT}, {"Key": "colour", "Value": "red"}],
+    "a second tag": [{"Key": "tenant", "Value": TENANT}, {"Key": "colour", "Value": "red"}],
 }
 
 
@@ -26,9 +26,9 @@ BAD_TAGS: dict[str, list[dict[str, str]]] = {
 @pytest.mark.parametrize("call", tuple(one_call_of_each_kind()), ids=str)
 def test_a_session_reaches_what_the_design_promises_and_nothing_more(aws: Aws, caller: Caller, call: Call) -> None:
     """Checks the leading keys of every call, also of index queries, and the message and status of each denial."""
-    for place, fence in PARTITIONS.items():
+    for partition, fence in PARTITIONS.items():
         parameters = call.parameters(aws.table, fence)
-        if caller.may(call, place):
+        if caller.may(call, partition):
             assert_allowed(aws.client(caller), call.operation, parameters)
         else:
             assert assert_denied(aws.client(caller), call.operation, parameters)["explicit"] is None
@@ -45,14 +45,14 @@ def test_one_foreign_key_denies_a_batch_and_a_transaction_as_a_whole(aws: Aws) -
 
 
 def test_a_condition_check_on_a_neighbour_does_not_reveal_whether_an_item_exists(aws: Aws) -> None:
-    aws.client(Caller("tenant-write", NEIGHBOUR)).put_item(TableName=aws.table, Item=_key(NEIGHBOUR, "THERE"))
+    aws.client(Caller("tenant-write", NEIGHBOUR)).put_item(TableName=aws.table, Item=_key(NEIGHBOUR, "EXISTS"))
     texts = {
         assert_denied(
             aws.client(Caller("tenant-write", TENANT)),
             "TransactWriteItems",
-            {"TransactItems": [{"ConditionCheck": _check(aws.table, sort)}]},
+            {"TransactItems": [{"ConditionCheck": _condition_check(aws.table, sort)}]},
         ).string
-        for sort in ("THERE", "NOWHERE")
+        for sort in ("EXISTS", "MISSING")
     }
     assert len(texts) == 1
 
@@ -67,46 +67,50 @@ def test_scans_and_partiql_are_denied_explicitly(aws: Aws, role: str) -> None:
 
 @pytest.mark.parametrize("tags", BAD_TAGS)
 def test_the_trust_policy_denies_assume_role(aws: Aws, tags: str) -> None:
-    asked: Any = {"RoleArn": f"{aws.roles}tenant-read", "RoleSessionName": "points", "Tags": BAD_TAGS[tags]}
+    role_arn = f"{aws.role_arn_prefix}tenant-read"
+    request: Any = {
+        "RoleArn": f"{aws.role_arn_prefix}tenant-read",
+        "RoleSessionName": "aws-tests",
+        "Tags": BAD_TAGS[tags],
+    }
     with pytest.raises(ClientError) as refusal:
-        aws.sts.assume_role(**asked)
+        aws.sts.assume_role(**request)
     assert refusal.value.response["Error"]["Code"] == "AccessDenied"
 
 
 def test_sts_rejects_a_wildcard_in_a_tag(aws: Aws) -> None:
+    role_arn = f"{aws.role_arn_prefix}tenant-read"
     with pytest.raises(ClientError) as refusal:
-        aws.sts.assume_role(
-            RoleArn=f"{aws.roles}tenant-read", RoleSessionName="points", Tags=[{"Key": "tenant", "Value": "a*"}]
-        )
+        aws.sts.assume_role(RoleArn=role_arn, RoleSessionName="aws-tests", Tags=[{"Key": "tenant", "Value": "a*"}])
     assert refusal.value.response["Error"]["Code"] == "ValidationError"
 
 
 def test_the_service_role_can_read_nothing(aws: Aws) -> None:
-    assert_denied(aws.own_client(), "GetItem", {"TableName": aws.table, "Key": _key(TENANT, "PROFILE")})
+    assert_denied(aws.service_client(), "GetItem", {"TableName": aws.table, "Key": _key(TENANT, "PROFILE")})
 
 
 def test_a_live_session_is_denied_soon_after_its_tenant_is_suspended_and_a_neighbours_is_not(
     aws: Aws,
 ) -> None:
-    """A change of IAM takes effect within seconds; the test allows a minute."""
-    suspender, reading = aws.suspender(), {"TableName": aws.table, "Key": _key(TENANT, "PROFILE")}
+    """A change of a policy takes effect within seconds. The test waits up to a minute."""
+    suspender, get_item = aws.suspender(), {"TableName": aws.table, "Key": _key(TENANT, "PROFILE")}
     client, neighbour = (aws.client(Caller("tenant-read", tenant)) for tenant in (TENANT, NEIGHBOUR))
-    assert_allowed(client, "GetItem", reading)
-    before = suspender.denied_tenants()
-    suspender.deny({*before, TenantId(TENANT)})
+    assert_allowed(client, "GetItem", get_item)
+    denied_before = suspender.denied_tenants()
+    suspender.deny({*denied_before, TenantId(TENANT)})
     try:
         for _ in range(60):
             with suppress(pytest.fail.Exception):
-                assert assert_denied(client, "GetItem", reading)["explicit"]
+                assert assert_denied(client, "GetItem", get_item)["explicit"]
                 break
             sleep(1)
-        assert assert_denied(client, "GetItem", reading)["explicit"]
-        assert_allowed(neighbour, "GetItem", {**reading, "Key": _key(NEIGHBOUR, "PROFILE")})
+        assert assert_denied(client, "GetItem", get_item)["explicit"]
+        assert_allowed(neighbour, "GetItem", {**get_item, "Key": _key(NEIGHBOUR, "PROFILE")})
     finally:
-        suspender.deny(before)
+        suspender.deny(denied_before)
 
 
-def _check(table: str, sort: str) -> dict[str, Any]:
+def _condition_check(table: str, sort: str) -> dict[str, Any]:
     return {
         "TableName": table,
         "Key": _key(NEIGHBOUR, sort),
@@ -116,4 +120,4 @@ def _check(table: str, sort: str) -> dict[str, Any]:
 
 
 def _key(tenant: str, sort: str) -> dict[str, Any]:
-    return {"PK": {"S": f"{tenant_key_prefix(tenant)}POINTS#1"}, "SK": {"S": sort}}
+    return {"PK": {"S": f"{tenant_key_prefix(tenant)}AWS-TESTS#1"}, "SK": {"S": sort}}

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from keyfence.local.engines import moto_patches
-from keyfence.local.engines.moto_patches import REMEMBERED_SECONDS, Tokens
 from keyfence_iam.tenant import TenantId
 from tests.stack import ServiceStack
 
@@ -74,8 +72,10 @@ async def test_what_failed_may_be_tried_again_under_its_token(counting: Counting
 
 
 def test_a_token_is_forgotten_after_ten_minutes() -> None:
+    from keyfence.local.engines.moto_patches import REMEMBERED_SECONDS, Tokens
+
     tokens = Tokens({"a": (0.0, b"one"), "b": (1.0, b"two")})
     assert tokens.find("a", REMEMBERED_SECONDS) == b"one"
     assert tokens.find("a", REMEMBERED_SECONDS + 0.5) is None
     assert set(tokens.done) == {"b"}
-    assert moto_patches.REMEMBERED_SECONDS == 600
+    assert REMEMBERED_SECONDS == 600
