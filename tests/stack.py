@@ -188,7 +188,7 @@ class ServiceStack:
         return Service(replace(self.connections, **changes)).app
 
     async def new_tenant(self, name: str | None = None) -> TenantId:
-        """Registers an active tenant with this id, or with a new one. Its quotas are so high that no test reaches them."""
+        """Registers an active tenant with this id, or with a new one. No test reaches its quotas."""
         tenant_id = parse_tenant_id(name or f"tenant-{next(_tenant_numbers)}")
         now = datetime.now(UTC)
         tenant = Tenant(

@@ -67,7 +67,6 @@ def test_scans_and_partiql_are_denied_explicitly(aws: Aws, role: str) -> None:
 
 @pytest.mark.parametrize("tags", BAD_TAGS)
 def test_the_trust_policy_denies_assume_role(aws: Aws, tags: str) -> None:
-    role_arn = f"{aws.role_arn_prefix}tenant-read"
     request: Any = {
         "RoleArn": f"{aws.role_arn_prefix}tenant-read",
         "RoleSessionName": "aws-tests",
