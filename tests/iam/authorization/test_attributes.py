@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from keyfence_iam.authorization import UnsupportedRequest
-from tests.iam.authorization.sample_table import KEY, attributes, one, s
+from tests.iam.authorization.sample_table import KEY, authorization, mentioned_attributes, string_value
 
 NAMES = {"#a": "alias", "#d": "dotted.name", "#s": "status"}
-VALUES = {":v": s("v"), ":w": s("w")}
+VALUES = {":v": string_value("v"), ":w": string_value("w")}
 
 
 def mentioned(operation: str, **parameters: Any) -> set[str]:
     placeholders = {"ExpressionAttributeNames": NAMES, "ExpressionAttributeValues": VALUES}
-    return attributes(one(operation, **placeholders, **parameters)) - {"PK", "SK"}
+    return mentioned_attributes(authorization(operation, **placeholders, **parameters)) - {"PK", "SK"}
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def mentioned(operation: str, **parameters: Any) -> set[str]:
         ("begins_with(_hidden, :v)", {"_hidden"}),
     ],
 )
-def test_conditions_and_filters_mention_the_roots_of_their_paths(condition: str, names: set[str]) -> None:
+def test_conditions_and_filters_mention_the_first_part_of_each_path(condition: str, names: set[str]) -> None:
     assert mentioned("DeleteItem", Key=KEY, ConditionExpression=condition) == names
     assert mentioned("Scan", FilterExpression=condition) == names
 
@@ -67,7 +67,7 @@ def test_legacy_maps_mention_their_keys() -> None:
     assert mentioned("DeleteItem", Key=KEY, Expected={"a.b": {"Exists": False}}) == {"a.b"}
     assert mentioned("Scan", ScanFilter={"a": compared}, AttributesToGet=["b"], ConditionalOperator="OR") == {"a", "b"}
     assert mentioned("UpdateItem", Key=KEY, AttributeUpdates={"a": {"Action": "DELETE"}}) == {"a"}
-    equals = {"PK": {"ComparisonOperator": "EQ", "AttributeValueList": [s("x")]}}
+    equals = {"PK": {"ComparisonOperator": "EQ", "AttributeValueList": [string_value("x")]}}
     assert mentioned("Query", KeyConditions=equals, QueryFilter={"a": compared}) == {"a"}
 
 
@@ -92,13 +92,13 @@ def test_legacy_maps_mention_their_keys() -> None:
         "UPSERT a = :v",
     ],
 )
-def test_an_update_that_cannot_be_read_is_unsupported(update: str) -> None:
+def test_an_update_that_cannot_be_parsed_is_unsupported(update: str) -> None:
     with pytest.raises(UnsupportedRequest):
         mentioned("UpdateItem", Key=KEY, UpdateExpression=update)
 
 
 @pytest.mark.parametrize("projection", ["", ",", "a,", "a b", "a..b", "a[b]", "a[0", ":v", "size(a)", "#absent", "*"])
-def test_a_projection_that_cannot_be_read_is_unsupported(projection: str) -> None:
+def test_a_projection_that_cannot_be_parsed_is_unsupported(projection: str) -> None:
     with pytest.raises(UnsupportedRequest):
         mentioned("Scan", ProjectionExpression=projection)
 

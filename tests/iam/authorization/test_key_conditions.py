@@ -1,4 +1,4 @@
-"""The partition of a Query is found in every notation, or the call is unsupported."""
+"""The leading key of a Query is found in every notation of its key condition, or the call is unsupported."""
 
 from typing import Any
 
@@ -7,23 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence_iam.authorization import UnsupportedRequest
-from tests.iam.authorization.sample_table import leading, one, s
+from tests.iam.authorization.sample_table import authorization, leading_keys, string_value
 
 NAMES = {"#p": "PK", "#q": "PK", "#s": "SK"}
 VALUES = {
-    ":v": s("own"),
-    ":w": s("foreign"),
+    ":v": string_value("own"),
+    ":w": string_value("foreign"),
     ":n": {"N": "1"},
-    ":e": s(""),
-    ":l": s("\ud800"),
-    ":x": s("x"),
-    ":y": s("y"),
+    ":e": string_value(""),
+    ":l": string_value("\ud800"),
+    ":x": string_value("x"),
+    ":y": string_value("y"),
 }
 
 
-def ask(condition: str, **more: Any) -> object:
+def query_keys(condition: str, **parameters: Any) -> object:
     names = {"ExpressionAttributeNames": NAMES, "ExpressionAttributeValues": VALUES}
-    return leading(one("Query", KeyConditionExpression=condition, **{**names, **more}))
+    return leading_keys(authorization("Query", KeyConditionExpression=condition, **{**names, **parameters}))
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def ask(condition: str, **more: Any) -> object:
         "PK = :v AND :x < SK",
     ],
 )
-def test_the_partition_is_found(condition: str) -> None:
-    assert ask(condition) == ("own",)
+def test_the_leading_key_of_a_query_is_the_partition_in_its_key_condition(condition: str) -> None:
+    assert query_keys(condition) == ("own",)
 
 
 @pytest.mark.parametrize(
@@ -120,64 +120,64 @@ def test_the_partition_is_found(condition: str) -> None:
 )
 def test_a_partition_that_is_not_certain_is_unsupported(condition: str) -> None:
     with pytest.raises(UnsupportedRequest):
-        ask(condition)
+        query_keys(condition)
 
 
-def legacy(**conditions: Any) -> object:
-    return leading(one("Query", KeyConditions=conditions))
+def legacy_query_keys(**conditions: Any) -> object:
+    return leading_keys(authorization("Query", KeyConditions=conditions))
 
 
-EQ = {"ComparisonOperator": "EQ", "AttributeValueList": [s("own")]}
+EQUALITY = {"ComparisonOperator": "EQ", "AttributeValueList": [string_value("own")]}
 
 
-def test_legacy_key_conditions_are_read_too() -> None:
-    begins = {"ComparisonOperator": "BEGINS_WITH", "AttributeValueList": [s("x")]}
-    assert legacy(SK=begins, PK=EQ) == ("own",)
+def test_legacy_key_conditions_give_the_leading_key_too() -> None:
+    begins = {"ComparisonOperator": "BEGINS_WITH", "AttributeValueList": [string_value("x")]}
+    assert legacy_query_keys(SK=begins, PK=EQUALITY) == ("own",)
 
 
 @pytest.mark.parametrize(
-    "compared",
+    "condition",
     [
-        {**EQ, "ComparisonOperator": "BEGINS_WITH"},
-        {**EQ, "ComparisonOperator": "eq"},
-        {**EQ, "AttributeValueList": []},
-        {**EQ, "AttributeValueList": [s("own"), s("foreign")]},
-        {**EQ, "AttributeValueList": [{"N": "1"}]},
-        {**EQ, "AttributeValueList": s("own")},
-        {"AttributeValueList": [s("own")]},
+        {**EQUALITY, "ComparisonOperator": "BEGINS_WITH"},
+        {**EQUALITY, "ComparisonOperator": "eq"},
+        {**EQUALITY, "AttributeValueList": []},
+        {**EQUALITY, "AttributeValueList": [string_value("own"), string_value("foreign")]},
+        {**EQUALITY, "AttributeValueList": [{"N": "1"}]},
+        {**EQUALITY, "AttributeValueList": string_value("own")},
+        {"AttributeValueList": [string_value("own")]},
         {},
         None,
         [],
     ],
     ids=str,
 )
-def test_a_legacy_key_condition_that_is_not_one_equality_is_unsupported(compared: object) -> None:
+def test_a_legacy_key_condition_that_is_not_one_equality_is_unsupported(condition: object) -> None:
     with pytest.raises(UnsupportedRequest):
-        legacy(PK=compared)
+        legacy_query_keys(PK=condition)
 
 
 def test_a_query_without_a_key_condition_is_unsupported() -> None:
     with pytest.raises(UnsupportedRequest):
-        one("Query")
+        authorization("Query")
     with pytest.raises(UnsupportedRequest):
-        one("Query", KeyConditions={})
+        authorization("Query", KeyConditions={})
 
 
 @pytest.mark.parametrize(
-    "older",
-    [{"KeyConditions": {"PK": EQ}}, {"KeyConditions": {}}, {"QueryFilter": {}}, {"AttributesToGet": ["x"]}],
+    "legacy_parameter",
+    [{"KeyConditions": {"PK": EQUALITY}}, {"KeyConditions": {}}, {"QueryFilter": {}}, {"AttributesToGet": ["x"]}],
     ids=str,
 )
-def test_a_legacy_parameter_together_with_an_expression_is_unsupported(older: dict[str, Any]) -> None:
+def test_a_legacy_parameter_together_with_an_expression_is_unsupported(legacy_parameter: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedRequest, match="exclude each other"):
-        ask("PK = :v", **older)
+        query_keys("PK = :v", **legacy_parameter)
 
 
 @pytest.mark.parametrize(
     "placeholders",
     [
         {"ExpressionAttributeNames": {"SK": "PK", "#p": "PK"}},
-        {"ExpressionAttributeValues": {"v": s("foreign"), ":v": s("own")}},
+        {"ExpressionAttributeValues": {"v": string_value("foreign"), ":v": string_value("own")}},
         {"ExpressionAttributeNames": {"#p": 7}},
         {"ExpressionAttributeNames": ["#p"]},
         {"ExpressionAttributeValues": {":v": "own"}},
@@ -186,29 +186,34 @@ def test_a_legacy_parameter_together_with_an_expression_is_unsupported(older: di
     ],
     ids=str,
 )
-def test_placeholders_that_could_be_read_in_two_ways_are_unsupported(placeholders: dict[str, Any]) -> None:
+def test_placeholders_that_an_engine_could_read_differently_are_unsupported(placeholders: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedRequest):
-        ask("#p = :v", **placeholders)
+        query_keys("#p = :v", **placeholders)
 
 
-BLANK = st.text(" \t\r\n", max_size=2)
-SPELLED = st.sampled_from(["AND", "and", "And"])
+WHITE_SPACE = st.text(" \t\r\n", max_size=2)
+AND_IN_ANY_CASE = st.sampled_from(["AND", "and", "And"])
 SORT = st.sampled_from(["SK = :x", "#s <= :x", ":x > SK", "SK BETWEEN :x AND :y", "begins_with(SK,:x)"])
 PARTITION = st.sampled_from(["PK = :v", "#p=:v", ":v = #p", "(PK)=:v", "PK=(:v)"])
 
 
 @given(
-    PARTITION, st.none() | SORT, st.booleans(), st.tuples(st.booleans(), st.booleans(), st.booleans()), SPELLED, BLANK
+    PARTITION,
+    st.none() | SORT,
+    st.booleans(),
+    st.tuples(st.booleans(), st.booleans(), st.booleans()),
+    AND_IN_ANY_CASE,
+    WHITE_SPACE,
 )
 def test_every_legal_spelling_gives_the_same_partition(
-    partition: str, sort: str | None, swapped: bool, grouped: tuple[bool, bool, bool], word: str, blank: str
+    partition: str, sort: str | None, is_swapped: bool, parentheses: tuple[bool, bool, bool], word: str, blank: str
 ) -> None:
-    def group(text: str, group: bool) -> str:
-        return f"({blank}{text}{blank})" if group else text
+    def parenthesize(text: str, needed: bool) -> str:
+        return f"({blank}{text}{blank})" if needed else text
 
-    parts = [group(partition, grouped[0])] + ([group(sort, grouped[1])] if sort else [])
-    written = f"{blank} {word} {blank}".join(parts[::-1] if swapped else parts)
-    assert ask(group(written, grouped[2])) == ("own",)
+    parts = [parenthesize(partition, parentheses[0])] + ([parenthesize(sort, parentheses[1])] if sort else [])
+    condition = f"{blank} {word} {blank}".join(parts[::-1] if is_swapped else parts)
+    assert query_keys(parenthesize(condition, parentheses[2])) == ("own",)
 
 
 TOKENS = [
@@ -237,12 +242,12 @@ TOKENS = [
 
 @given(st.lists(st.sampled_from(TOKENS), max_size=12).map(" ".join))
 def test_no_sequence_of_tokens_makes_another_partition_look_like_the_callers_own(condition: str) -> None:
-    """Every supported condition compares the partition key with exactly one value, and that is the one reported."""
+    """Every supported condition compares the partition key with exactly one value, which is its leading key."""
     try:
-        found = ask(condition)
+        keys = query_keys(condition)
     except UnsupportedRequest:
         return
-    assert found in {("own",), ("foreign",)}
+    assert keys in {("own",), ("foreign",)}
     assert " OR " not in condition
     assert condition.count("PK") + condition.count("#p") == 1
-    assert (":v" in condition) if found == ("own",) else (":w" in condition)
+    assert (":v" in condition) if keys == ("own",) else (":w" in condition)

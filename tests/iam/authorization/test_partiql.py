@@ -10,11 +10,21 @@ from keyfence_iam.authorization import UnsupportedRequest
 from keyfence_iam.dynamodb.expressions.grammar import LiteralValue
 from keyfence_iam.dynamodb.expressions.partiql_parser import parse_statement, possible_values
 from keyfence_iam.evaluator.request import AuthorizationRequest
-from tests.iam.authorization.sample_table import OTHER, TABLE, asked, attributes, leading, of, s
+from tests.iam.authorization.sample_table import (
+    OTHER_TABLE_ARN,
+    TABLE_ARN,
+    authorizations,
+    context_value,
+    leading_keys,
+    mentioned_attributes,
+    string_value,
+)
 
 
-def execute(text: str, *parameters: Any) -> AuthorizationRequest:
-    (only,) = asked("ExecuteStatement", Statement=text, **({"Parameters": list(parameters)} if parameters else {}))
+def statement_request(text: str, *parameters: Any) -> AuthorizationRequest:
+    (only,) = authorizations(
+        "ExecuteStatement", Statement=text, **({"Parameters": list(parameters)} if parameters else {})
+    )
     return only
 
 
@@ -34,11 +44,13 @@ def execute(text: str, *parameters: Any) -> AuthorizationRequest:
         ("PK = 'a' AND x IS NOT MISSING AND y BETWEEN 1 AND -2.5e3", ("a",)),
     ],
 )
-def test_a_select_has_the_partitions_it_cannot_leave_as_leading_keys(where: str, partition: tuple[str, ...]) -> None:
-    select = execute(f'SELECT * FROM "keyfence" WHERE {where}')
-    assert (select.action, select.resource, leading(select)) == ("dynamodb:PartiQLSelect", TABLE, partition)
-    assert of(select, "FullTableScan") == "false"
-    assert of(select, "ReturnConsumedCapacity") is of(select, "ReturnValues") is None
+def test_the_leading_keys_of_a_select_are_all_partitions_that_it_can_read(
+    where: str, partition: tuple[str, ...]
+) -> None:
+    select = statement_request(f'SELECT * FROM "keyfence" WHERE {where}')
+    assert (select.action, select.resource, leading_keys(select)) == ("dynamodb:PartiQLSelect", TABLE_ARN, partition)
+    assert context_value(select, "FullTableScan") == "false"
+    assert context_value(select, "ReturnConsumedCapacity") is context_value(select, "ReturnValues") is None
 
 
 @pytest.mark.parametrize(
@@ -62,66 +74,78 @@ def test_a_select_has_the_partitions_it_cannot_leave_as_leading_keys(where: str,
         "ORDER BY PK",
     ],
 )
-def test_a_select_that_can_leave_a_partition_is_a_full_scan_without_leading_keys(where: str) -> None:
-    select = execute(f"SELECT * FROM keyfence {where}")
-    assert (leading(select), of(select, "FullTableScan")) == (None, "true")
+def test_a_select_that_can_read_any_partition_is_a_full_scan_without_leading_keys(where: str) -> None:
+    select = statement_request(f"SELECT * FROM keyfence {where}")
+    assert (leading_keys(select), context_value(select, "FullTableScan")) == (None, "true")
 
 
 def test_parameters_replace_literals_in_order() -> None:
-    select = execute(
-        "SELECT * FROM keyfence WHERE x = '?' AND SK = ? AND PK IN [?, 'b', ?]", {"N": "1"}, s("a"), s("c")
+    select = statement_request(
+        "SELECT * FROM keyfence WHERE x = '?' AND SK = ? AND PK IN [?, 'b', ?]",
+        {"N": "1"},
+        string_value("a"),
+        string_value("c"),
     )
-    assert leading(select) == ("a", "b", "c")
+    assert leading_keys(select) == ("a", "b", "c")
 
 
-@pytest.mark.parametrize("parameters", [(), (s("a"), s("b")), ({"N": "1"},), ({"S": "a", "N": "1"},), ("a",), (s(""),)])
-def test_parameters_that_do_not_fit_are_unsupported(parameters: tuple[Any, ...]) -> None:
+@pytest.mark.parametrize(
+    "parameters",
+    [(), (string_value("a"), string_value("b")), ({"N": "1"},), ({"S": "a", "N": "1"},), ("a",), (string_value(""),)],
+)
+def test_parameters_of_a_wrong_number_or_type_are_unsupported(parameters: tuple[Any, ...]) -> None:
     with pytest.raises(UnsupportedRequest):
-        execute("SELECT * FROM keyfence WHERE PK = ?", *parameters)
+        statement_request("SELECT * FROM keyfence WHERE PK = ?", *parameters)
 
 
 def test_a_select_of_an_index_is_authorized_for_the_index_and_its_partition() -> None:
-    select = execute('SELECT email FROM "keyfence"."GSI1" WHERE GSI1PK = \'e\' ORDER BY GSI1SK DESC')
-    assert (select.resource, leading(select)) == (f"{TABLE}/index/GSI1", ("e",))
-    assert attributes(select) == {"email", "GSI1PK", "GSI1SK"}
-    assert of(select, "Select") == "SPECIFIC_ATTRIBUTES"
+    select = statement_request('SELECT email FROM "keyfence"."GSI1" WHERE GSI1PK = \'e\' ORDER BY GSI1SK DESC')
+    assert (select.resource, leading_keys(select)) == (f"{TABLE_ARN}/index/GSI1", ("e",))
+    assert mentioned_attributes(select) == {"email", "GSI1PK", "GSI1SK"}
+    assert context_value(select, "Select") == "SPECIFIC_ATTRIBUTES"
 
 
 def test_select_star_of_an_index_selects_all_projected_attributes() -> None:
-    assert of(execute("SELECT * FROM keyfence.GSI1"), "Select") == "ALL_PROJECTED_ATTRIBUTES"
-    assert of(execute("SELECT * FROM keyfence"), "Select") == "ALL_ATTRIBUTES"
+    assert context_value(statement_request("SELECT * FROM keyfence.GSI1"), "Select") == "ALL_PROJECTED_ATTRIBUTES"
+    assert context_value(statement_request("SELECT * FROM keyfence"), "Select") == "ALL_ATTRIBUTES"
 
 
 def test_a_select_with_a_part_of_the_partition_key_is_a_full_scan() -> None:
-    half = execute("SELECT * FROM keyfence.TOWNS WHERE country = 'NL'")
-    whole = execute("SELECT * FROM keyfence.TOWNS WHERE country = 'NL' AND town = 'Delft'")
-    assert (leading(half), of(half, "FullTableScan")) == (None, "true")
-    assert (leading(whole), of(whole, "SecondPartitionKeyValues")) == (("NL",), ("Delft",))
+    half = statement_request("SELECT * FROM keyfence.TOWNS WHERE country = 'NL'")
+    whole = statement_request("SELECT * FROM keyfence.TOWNS WHERE country = 'NL' AND town = 'Delft'")
+    assert (leading_keys(half), context_value(half, "FullTableScan")) == (None, "true")
+    assert (leading_keys(whole), context_value(whole, "SecondPartitionKeyValues")) == (("NL",), ("Delft",))
 
 
 def test_an_insert_is_authorized_for_the_partition_of_its_item() -> None:
-    insert = execute("INSERT INTO \"keyfence\" VALUE {'PK': ?, 'SK': 'x', 'm': {'n': [1, <<'q'>>, null, -2]}}", s("a"))
-    assert (insert.action, leading(insert)) == ("dynamodb:PartiQLInsert", ("a",))
-    assert attributes(insert) == {"PK", "SK", "m"}
-    assert of(insert, "ReturnValues") is None
+    insert = statement_request(
+        "INSERT INTO \"keyfence\" VALUE {'PK': ?, 'SK': 'x', 'm': {'n': [1, <<'q'>>, null, -2]}}", string_value("a")
+    )
+    assert (insert.action, leading_keys(insert)) == ("dynamodb:PartiQLInsert", ("a",))
+    assert mentioned_attributes(insert) == {"PK", "SK", "m"}
+    assert context_value(insert, "ReturnValues") is None
 
 
 def test_an_update_is_authorized_for_what_it_changes_reads_and_returns() -> None:
-    update = execute(
+    update = statement_request(
         "UPDATE keyfence SET a.b = list_append(c, ['x']) SET d = e + 1, f = ? REMOVE g[0] "
         "WHERE PK = 'a' AND SK = 'x' RETURNING MODIFIED NEW *",
-        s("w"),
+        string_value("w"),
     )
-    assert (update.action, leading(update)) == ("dynamodb:PartiQLUpdate", ("a",))
-    assert attributes(update) == {"a", "c", "d", "e", "f", "g", "PK", "SK"}
-    assert of(update, "ReturnValues") == "UPDATED_NEW"
+    assert (update.action, leading_keys(update)) == ("dynamodb:PartiQLUpdate", ("a",))
+    assert mentioned_attributes(update) == {"a", "c", "d", "e", "f", "g", "PK", "SK"}
+    assert context_value(update, "ReturnValues") == "UPDATED_NEW"
 
 
 def test_a_delete_is_authorized_for_its_partition_and_what_it_returns() -> None:
-    delete = execute("delete from keyfence where PK = 'a' and SK = 'x'")
-    assert (delete.action, leading(delete), of(delete, "ReturnValues")) == ("dynamodb:PartiQLDelete", ("a",), "NONE")
-    returning = execute("DELETE FROM keyfence WHERE PK = 'a' AND SK = 'x' RETURNING ALL OLD *")
-    assert of(returning, "ReturnValues") == "ALL_OLD"
+    delete = statement_request("delete from keyfence where PK = 'a' and SK = 'x'")
+    assert (delete.action, leading_keys(delete), context_value(delete, "ReturnValues")) == (
+        "dynamodb:PartiQLDelete",
+        ("a",),
+        "NONE",
+    )
+    returning = statement_request("DELETE FROM keyfence WHERE PK = 'a' AND SK = 'x' RETURNING ALL OLD *")
+    assert context_value(returning, "ReturnValues") == "ALL_OLD"
 
 
 @pytest.mark.parametrize(
@@ -176,9 +200,9 @@ def test_a_delete_is_authorized_for_its_partition_and_what_it_returns() -> None:
         "SELECT * FROM keyfence WHERE PK = '" + "a" * 9000 + "'",
     ],
 )
-def test_a_statement_that_is_not_certain_is_unsupported(text: str) -> None:
+def test_a_statement_that_cannot_be_parsed_or_has_no_certain_partition_is_unsupported(text: str) -> None:
     with pytest.raises(UnsupportedRequest):
-        execute(text)
+        statement_request(text)
 
 
 def test_a_batch_of_statements_is_authorized_once_per_verb_and_table_for_all_partitions() -> None:
@@ -188,28 +212,35 @@ def test_a_batch_of_statements_is_authorized_once_per_verb_and_table_for_all_par
         "DELETE FROM keyfence WHERE PK = 'c'",
         "DELETE FROM other WHERE id = 'd' RETURNING ALL OLD *",
     ]
-    found = asked("BatchExecuteStatement", Statements=[{"Statement": text} for text in texts])
-    assert [(one.action, one.resource, leading(one)) for one in found] == [
-        ("dynamodb:PartiQLSelect", TABLE, ("a", "b")),
-        ("dynamodb:PartiQLDelete", TABLE, ("c",)),
-        ("dynamodb:PartiQLDelete", OTHER, ("d",)),
+    requests = authorizations("BatchExecuteStatement", Statements=[{"Statement": text} for text in texts])
+    assert [(one.action, one.resource, leading_keys(one)) for one in requests] == [
+        ("dynamodb:PartiQLSelect", TABLE_ARN, ("a", "b")),
+        ("dynamodb:PartiQLDelete", TABLE_ARN, ("c",)),
+        ("dynamodb:PartiQLDelete", OTHER_TABLE_ARN, ("d",)),
     ]
-    assert [of(one, "Select") or of(one, "ReturnValues") for one in found] == ["ALL_ATTRIBUTES", "NONE", "ALL_OLD"]
-    assert {of(one, "EnclosingOperation") for one in found} == {None}
+    assert [context_value(one, "Select") or context_value(one, "ReturnValues") for one in requests] == [
+        "ALL_ATTRIBUTES",
+        "NONE",
+        "ALL_OLD",
+    ]
+    assert {context_value(one, "EnclosingOperation") for one in requests} == {None}
 
 
 def test_a_scan_does_not_get_the_leading_keys_of_another_statement() -> None:
     texts = ["SELECT * FROM keyfence WHERE PK = 'own'", "SELECT * FROM keyfence"]
-    found = asked("BatchExecuteStatement", Statements=[{"Statement": text} for text in texts])
-    assert [(leading(one), of(one, "FullTableScan")) for one in found] == [(("own",), "false"), (None, "true")]
+    requests = authorizations("BatchExecuteStatement", Statements=[{"Statement": text} for text in texts])
+    assert [(leading_keys(one), context_value(one, "FullTableScan")) for one in requests] == [
+        (("own",), "false"),
+        (None, "true"),
+    ]
 
 
 def test_statements_in_a_transaction_have_the_enclosing_operation() -> None:
-    statements = [{"Statement": "DELETE FROM keyfence WHERE PK = ?", "Parameters": [s("a")]}]
-    (delete,) = asked("ExecuteTransaction", TransactStatements=statements)
-    assert (leading(delete), of(delete, "EnclosingOperation")) == (("a",), "ExecuteTransaction")
+    statements = [{"Statement": "DELETE FROM keyfence WHERE PK = ?", "Parameters": [string_value("a")]}]
+    (delete,) = authorizations("ExecuteTransaction", TransactStatements=statements)
+    assert (leading_keys(delete), context_value(delete, "EnclosingOperation")) == (("a",), "ExecuteTransaction")
     with pytest.raises(UnsupportedRequest):
-        asked("ExecuteTransaction", TransactStatements=[])
+        authorizations("ExecuteTransaction", TransactStatements=[])
 
 
 Tree = tuple[Any, ...]
@@ -219,12 +250,12 @@ TREES: st.SearchStrategy[Tree] = st.recursive(
 )
 
 
-def written(tree: Tree) -> str:
+def where_clause(tree: Tree) -> str:
     match tree:
         case ("AND" | "OR") as word, one, other:
-            return f"({written(one)} {word} {written(other)})"
+            return f"({where_clause(one)} {word} {where_clause(other)})"
         case "NOT", one:
-            return f"NOT ({written(one)})"
+            return f"NOT ({where_clause(one)})"
         case operator, name, value:
             return f"{name} {operator} '{value}'"
     raise AssertionError(tree)
@@ -245,6 +276,6 @@ def holds(tree: Tree, item: dict[str, str]) -> bool:
 
 @given(TREES, st.sampled_from("abc"), st.sampled_from("abc"))
 def test_no_item_outside_the_reported_partitions_satisfies_the_clause(tree: Tree, partition: str, sort: str) -> None:
-    assume(holds(tree, {"PK": partition, "SK": sort}) and len(written(tree)) < 1000)
-    reported = possible_values(parse_statement(f"SELECT * FROM keyfence WHERE {written(tree)}").where, "PK")
+    assume(holds(tree, {"PK": partition, "SK": sort}) and len(where_clause(tree)) < 1000)
+    reported = possible_values(parse_statement(f"SELECT * FROM keyfence WHERE {where_clause(tree)}").where, "PK")
     assert reported is None or LiteralValue(partition) in reported

@@ -7,7 +7,7 @@ from botocore.model import OperationModel, ServiceModel, StructureShape
 from keyfence_iam.authorization import SUPPORTED_OPERATIONS
 from keyfence_iam.dynamodb import operations
 
-REFUSED = {
+REJECTED_OPERATIONS = {
     "search by vectors, which has no condition keys": {"SearchVectors"},
     "bulk writes, which have no condition keys": {
         "StartBulkPutItems",
@@ -56,13 +56,13 @@ MODELS: dict[str, OperationModel] = {
 
 
 def test_every_operation_is_either_supported_or_deliberately_rejected() -> None:
-    refused = set().union(*REFUSED.values())
-    assert set(MODELS) == SUPPORTED_OPERATIONS | refused
-    assert not SUPPORTED_OPERATIONS & refused
+    rejected = set().union(*REJECTED_OPERATIONS.values())
+    assert set(MODELS) == SUPPORTED_OPERATIONS | rejected
+    assert not SUPPORTED_OPERATIONS & rejected
 
 
 @pytest.mark.parametrize("operation", sorted(operations.PARAMETERS))
-def test_the_parameters_of_a_data_call_are_those_of_the_model(operation: str) -> None:
+def test_the_parameters_of_an_item_operation_are_those_of_the_service_model(operation: str) -> None:
     shape = MODELS[operation].input_shape
     assert shape is not None
     assert operations.PARAMETERS[operation] == set(shape.members)
@@ -81,7 +81,7 @@ def test_the_parameters_of_a_data_call_are_those_of_the_model(operation: str) ->
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_the_parts_of_a_data_call_are_those_of_the_model(shape: str, known: frozenset[str]) -> None:
+def test_the_members_of_a_part_of_a_call_are_those_of_the_service_model(shape: str, known: frozenset[str]) -> None:
     modelled = SERVICES[0].shape_for(shape)
     assert isinstance(modelled, StructureShape)
     assert known == set(modelled.members)

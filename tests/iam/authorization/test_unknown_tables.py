@@ -5,44 +5,48 @@ from typing import Any
 import pytest
 
 from keyfence_iam.authorization import TableSchema, UnknownTable, UnsupportedRequest, authorizations_for, tables_needed
-from tests.iam.authorization.sample_table import KEY, KEYS, PLACE, TABLE, leading, s
+from tests.iam.authorization.sample_table import KEY, SCHEMAS, SCOPE, TABLE_ARN, leading_keys, string_value
 
 FOREIGN = "arn:aws:dynamodb:eu-west-1:999999999999:table/keyfence"
 
 
-def unknown(operation: str, **parameters: Any) -> UnknownTable:
+def unknown_table(operation: str, **parameters: Any) -> UnknownTable:
     with pytest.raises(UnknownTable) as raised:
-        authorizations_for(operation, parameters, PLACE, KEYS)
+        authorizations_for(operation, parameters, SCOPE, SCHEMAS)
     return raised.value
 
 
 def test_the_request_lacks_only_its_leading_keys() -> None:
-    found = unknown("GetItem", TableName="missing", Key=KEY)
-    (asked,) = found.requests
-    assert found.tables == {"missing"}
-    assert (asked.action, asked.resource) == ("dynamodb:GetItem", TABLE.replace("keyfence", "missing"))
-    assert leading(asked) is None
+    error = unknown_table("GetItem", TableName="missing", Key=KEY)
+    (request,) = error.requests
+    assert error.tables == {"missing"}
+    assert (request.action, request.resource) == ("dynamodb:GetItem", TABLE_ARN.replace("keyfence", "missing"))
+    assert leading_keys(request) is None
 
 
 def test_the_known_tables_of_a_batch_keep_their_leading_keys() -> None:
-    found = unknown("BatchGetItem", RequestItems={"keyfence": {"Keys": [KEY]}, "missing": {"Keys": [KEY]}})
-    assert [leading(asked) for asked in found.requests] == [(KEY["PK"]["S"],), None]
+    error = unknown_table("BatchGetItem", RequestItems={"keyfence": {"Keys": [KEY]}, "missing": {"Keys": [KEY]}})
+    assert [leading_keys(request) for request in error.requests] == [(KEY["PK"]["S"],), None]
 
 
 def test_a_table_of_another_account_keeps_its_arn_and_is_unknown() -> None:
-    found = unknown("GetItem", TableName=FOREIGN, Key=KEY)
-    assert found.tables == {FOREIGN}
-    assert found.requests[0].resource == FOREIGN
+    error = unknown_table("GetItem", TableName=FOREIGN, Key=KEY)
+    assert error.tables == {FOREIGN}
+    assert error.requests[0].resource == FOREIGN
 
 
-QUERY = {"TableName": "a-table", "KeyConditionExpression": "x = :v", "ExpressionAttributeValues": {":v": s("x")}}
+QUERY = {
+    "TableName": "a-table",
+    "KeyConditionExpression": "x = :v",
+    "ExpressionAttributeValues": {":v": string_value("x")},
+}
 
 
 @pytest.mark.parametrize(
     ("operation", "parameters", "tables"),
     [
         ("Query", QUERY, {"a-table"}),
-        ("GetItem", {"TableName": TABLE, "Key": KEY}, {"keyfence"}),
+        ("GetItem", {"TableName": TABLE_ARN, "Key": KEY}, {"keyfence"}),
         ("BatchWriteItem", {"RequestItems": {"x1": [{"PutRequest": {"Item": KEY}}], "y1": []}}, {"x1", "y1"}),
         ("TransactGetItems", {"TransactItems": [{"Get": {"TableName": "x1", "Key": KEY}}]}, {"x1"}),
         ("ExecuteStatement", {"Statement": 'SELECT * FROM "x1"."i1"'}, {"x1"}),
@@ -51,18 +55,18 @@ QUERY = {"TableName": "a-table", "KeyConditionExpression": "x = :v", "Expression
         ("ListTables", {}, set()),
     ],
 )
-def test_the_tables_whose_schema_is_needed_are_known_beforehand(
+def test_tables_needed_returns_each_table_whose_schema_is_needed(
     operation: str, parameters: dict[str, Any], tables: set[str]
 ) -> None:
     assert tables_needed(operation, parameters) == tables
 
 
-def test_an_unsupported_call_needs_no_tables() -> None:
+def test_tables_needed_raises_for_an_unsupported_call() -> None:
     with pytest.raises(UnsupportedRequest):
         tables_needed("Query", {"TableName": "x1", "Undocumented": True})
 
 
-def described(**changes: Any) -> dict[str, Any]:
+def table_description(**changes: Any) -> dict[str, Any]:
     names = ("PK", "SK", "GSI1PK", "number", "a", "b")
     types = [{"AttributeName": name, "AttributeType": "N" if name == "number" else "S"} for name in names]
     indexes = {"GSI1": ["GSI1PK"], "NUMBERS": ["number"], "TOWNS": ["a", "b"]}
@@ -78,7 +82,7 @@ def described(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_schema_is_read_from_a_tables_description() -> None:
-    keys = TableSchema.from_description(described())
+    keys = TableSchema.from_description(table_description())
     assert keys.partition_attributes(None) == ("PK",)
     assert keys.partition_attributes("GSI1") == ("GSI1PK",)
     assert keys.partition_attributes("TOWNS") == ("a", "b")
@@ -99,4 +103,4 @@ def test_a_schema_is_read_from_a_tables_description() -> None:
 )
 def test_a_table_without_one_string_as_its_partition_key_is_unsupported(changes: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedRequest):
-        TableSchema.from_description(described(**changes))
+        TableSchema.from_description(table_description(**changes))
