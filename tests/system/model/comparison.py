@@ -1,4 +1,4 @@
-"""Runs the same changes on the service and on a shop in memory, and compares them."""
+"""`Comparison`: makes the same changes in the service and in a shop in memory, and compares the results."""
 
 import asyncio
 from collections import Counter
@@ -7,191 +7,199 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tests.stack import ApiClient
-from tests.system.model import graphql_documents as ask
-from tests.system.model.reference_shop import Shop, Wanted, step_refusal
-from tests.system.model.shop_objects import STEPS, Line, Order, Path, Product, money
+from tests.system.model import graphql_documents as documents
+from tests.system.model.reference_shop import OrderRequest, Shop, transition_refusal
+from tests.system.model.shop_objects import TRANSITIONS, Line, Order, Path, Product, price_text
 
 
 @dataclass(slots=True)
 class Comparison:
-    """One tenant. Each change returns the new id, or None if both the service and the shop in memory refuse it.
+    """Compares one tenant with a shop in memory.
 
-    Responses are compared after each change, and all lists after each change that succeeded. `moves` counts the
-    outcomes of category moves."""
+    A method that changes something fails if the service does not refuse or accept the change like the shop in memory,
+    or if the responses differ. Methods that create something return the new id, or None if it was refused."""
 
-    session: ApiClient
+    client: ApiClient
     runner: asyncio.Runner
-    moves: Counter[str]
+    move_outcomes: Counter[str]
+    """How many moves of a category were `done`, and how many were refused, by error code."""
     shop: Shop = field(default_factory=Shop)
-    known: set[Path] = field(default_factory=set)
-    compared: int = -1
+    used_paths: set[Path] = field(default_factory=set)
+    """Every path that a category has had, or was refused."""
+    compared_activities: int = -1
+    """The length of the activity log when the lists were last compared."""
 
-    def asked(self, document: str, **variables: Any) -> Any:
-        return ask.bare(self.runner.run(self.session.data(document, **variables)))
+    def query(self, document: str, **variables: Any) -> Any:
+        return documents.without_edges(self.runner.run(self.client.data(document, **variables)))
 
-    def done(self, document: str, refusal: str | None, **variables: Any) -> Any:
-        """Returns the response, or None if the service refused and the shop in memory does too."""
-        answer = self.runner.run(self.session.execute(document, **variables))
-        said = [error["extensions"]["code"] for error in answer.get("errors", ())]
-        assert said == ([refusal] if refusal else []), answer
-        return None if refusal else ask.bare(answer["data"]["done"])
+    def mutate(self, document: str, refusal: str | None, **variables: Any) -> Any:
+        """Returns the result of a mutation, or None if it is refused. `refusal` is the expected error code, if any."""
+        answer = self.runner.run(self.client.execute(document, **variables))
+        codes = [error["extensions"]["code"] for error in answer.get("errors", ())]
+        assert codes == ([refusal] if refusal else []), answer
+        return None if refusal else documents.without_edges(answer["data"]["result"])
 
-    def customer(self) -> str:
-        id: str = self.done(ask.NEW_CUSTOMER, None)["id"]
+    def create_customer(self) -> str:
+        id: str = self.mutate(documents.NEW_CUSTOMER, None)["id"]
         self.shop.customers.append(id)
-        self.shop.noted("customer.created", id)
+        self.shop.record_activity("customer.created", id)
         return id
 
-    def category(self, path: Path) -> None:
-        self.known.add(path)
-        if self.done(ask.NEW_CATEGORY, self.shop.category_refusal(path), path=path):
+    def create_category(self, path: Path) -> None:
+        self.used_paths.add(path)
+        if self.mutate(documents.NEW_CATEGORY, self.shop.category_refusal(path), path=path):
             self.shop.categories.add(path)
-            self.shop.noted("category.created")
+            self.shop.record_activity("category.created")
 
-    def move(self, path: Path, to: Path) -> None:
+    def move_category(self, path: Path, to: Path) -> None:
         refusal = self.shop.move_refusal(path, to)
-        self.moves[refusal or "done"] += 1
-        moved = self.done(ask.MOVE, refusal, path=path, to=to)
-        if moved is not None:
-            assert moved == self.shop.moved(path, to)
-            self.known |= self.shop.categories
-            self.shop.noted("category.moved")
+        self.move_outcomes[refusal or "done"] += 1
+        moved_count = self.mutate(documents.MOVE_CATEGORY, refusal, path=path, to=to)
+        if moved_count is not None:
+            assert moved_count == self.shop.move(path, to)
+            self.used_paths |= self.shop.categories
+            self.shop.record_activity("category.moved")
 
-    def product(self, sku: str, cost: int, path: Path) -> str | None:
+    def create_product(self, sku: str, cents: int, path: Path) -> str | None:
         currency = "USD" if sku.startswith("$") else "EUR"
-        given = {"sku": sku, "name": sku, "price": money(cost), "category": path, "currency": currency}
-        made = self.done(ask.NEW_PRODUCT, self.shop.product_refusal(sku, path), input=given)
-        if made is None:
+        fields = {"sku": sku, "name": sku, "price": price_text(cents), "category": path, "currency": currency}
+        response = self.mutate(documents.NEW_PRODUCT, self.shop.product_refusal(sku, path), input=fields)
+        if response is None:
             return None
-        product = Product(id=made["id"], sku=sku, currency=currency, category=path, revisions=[(sku, cost)])
+        product = Product(id=response["id"], sku=sku, currency=currency, category=path, revisions=[(sku, cents)])
         self.shop.products[product.id] = product
-        self.shop.noted("product.created", product.id)
-        assert made == product.shown()
+        self.shop.record_activity("product.created", product.id)
+        assert response == product.to_response()
         return product.id
 
-    def revise(self, id: str, name: str, cost: int, path: Path | None) -> None:
+    def revise_product(self, id: str, name: str, cents: int, path: Path | None) -> None:
         product = self.shop.products[id]
-        to = path or product.category
-        refusal = None if to in self.shop.categories else "BAD_USER_INPUT"
-        made = self.done(ask.REVISE, refusal, id=id, input={"name": name, "price": money(cost), "category": to})
-        if made is None:
+        category = path or product.category
+        refusal = None if category in self.shop.categories else "BAD_USER_INPUT"
+        fields = {"name": name, "price": price_text(cents), "category": category}
+        response = self.mutate(documents.REVISE_PRODUCT, refusal, id=id, input=fields)
+        if response is None:
             return
-        if (product.category, product.revisions[-1]) != (to, (name, cost)):
-            product.category, product.version = to, product.version + 1
-            product.revisions.append((name, cost))
-            self.shop.noted("product.revised", id)
-        assert made == product.shown()
+        if (product.category, product.revisions[-1]) != (category, (name, cents)):
+            product.category, product.version = category, product.version + 1
+            product.revisions.append((name, cents))
+            self.shop.record_activity("product.revised", id)
+        assert response == product.to_response()
 
-    def view(self, id: str) -> None:
-        assert self.done(ask.VIEW, None, id=id)
+    def view_product(self, id: str) -> None:
+        assert self.mutate(documents.COUNT_VIEW, None, id=id)
         self.shop.products[id].views += 1
-        self.shop.noted("product.viewed", id)
+        self.shop.record_activity("product.viewed", id)
 
-    def place(
+    def place_order(
         self, customer: str, region: str, lines: tuple[tuple[str, int], ...], key: str | None = None
     ) -> str | None:
-        wanted: Wanted = (customer, region, lines)
+        request: OrderRequest = (customer, region, lines)
         items = [{"productId": id, "quantity": quantity} for id, quantity in lines]
-        given = {"customerId": customer, "region": region, "items": items}
-        made = self.done(ask.PLACE, self.shop.order_refusal(wanted, key), input=given, key=key)
-        if made is None:
+        fields = {"customerId": customer, "region": region, "items": items}
+        response = self.mutate(documents.PLACE_ORDER, self.shop.order_refusal(request, key), input=fields, key=key)
+        if response is None:
             return None
-        month = made.pop("createdAt")[:7]
+        month = response.pop("createdAt")[:7]
         if key not in self.shop.keys:
-            self._placed(made["id"], wanted, month, key)
-            assert made == self.shop.orders[made["id"]].shown()
-            return str(made["id"])
-        assert made == self.shop.orders[self.shop.keys[key][1]].shown()
+            self._add_order(response["id"], request, month, key)
+            assert response == self.shop.orders[response["id"]].to_response()
+            return str(response["id"])
+        assert response == self.shop.orders[self.shop.keys[key][1]].to_response()
         return None
 
-    def _placed(self, id: str, wanted: Wanted, month: str, key: str | None) -> None:
-        customer, region, lines = wanted
-        found = [(self.shop.products[product], quantity) for product, quantity in lines]
-        kept = [Line(product=product, quantity=quantity, cents=product.cents) for product, quantity in found]
-        order = Order(id=id, customer=customer, region=region, month=month, lines=kept)
-        order.happened("placed", None, "PENDING")
+    def _add_order(self, id: str, request: OrderRequest, month: str, key: str | None) -> None:
+        customer, region, lines = request
+        products = [(self.shop.products[product], quantity) for product, quantity in lines]
+        items = [Line(product=product, quantity=quantity, cents=product.cents) for product, quantity in products]
+        order = Order(id=id, customer=customer, region=region, month=month, lines=items)
+        order.add_event("placed", None, "PENDING")
         self.shop.orders[id] = order
-        self.shop.noted("order.placed", id)
+        self.shop.record_activity("order.placed", id)
         if key:
-            self.shop.keys[key] = (wanted, id)
+            self.shop.keys[key] = (request, id)
 
-    def onward(self, id: str) -> None:
+    def advance(self, id: str) -> None:
         """Moves an order to its next status, if there is one."""
-        steps = [status for status in STEPS if status in STEPS[self.shop.orders[id].status]]
-        if steps:
-            self.step(id, steps[0])
+        next_statuses = [status for status in TRANSITIONS if status in TRANSITIONS[self.shop.orders[id].status]]
+        if next_statuses:
+            self.transition(id, next_statuses[0])
 
     def cancel(self, id: str) -> None:
-        self.step(id, "CANCELLED")
+        self.transition(id, "CANCELLED")
 
-    def step(self, id: str, to: str, versions_behind: int | None = None) -> None:
+    def transition(self, id: str, to: str, versions_behind: int | None = None) -> None:
+        """Sends the expected version of the order minus `versions_behind`, or none."""
         order = self.shop.orders[id]
         version = None if versions_behind is None else len(order.history) - versions_behind
-        refusal = "CONFLICT" if versions_behind else step_refusal(order, to)
-        made = self.done(ask.STEP, refusal, id=id, to=to, version=version, note="so it is")
-        if made is None:
+        refusal = "CONFLICT" if versions_behind else transition_refusal(order, to)
+        response = self.mutate(documents.TRANSITION_ORDER, refusal, id=id, to=to, version=version, note="checked")
+        if response is None:
             return
-        order.happened("transitioned", order.status, to, "so it is")
+        order.add_event("transitioned", order.status, to, "checked")
         order.status = to
-        self.shop.noted("order.transitioned", id)
-        assert made == order.shown()
+        self.shop.record_activity("order.transitioned", id)
+        assert response == order.to_response()
 
     def flag(self, id: str) -> None:
         order = self.shop.orders[id]
-        refusal = None if order.alive and order.flagged is None else "CONFLICT"
-        made = self.done(ask.FLAG, refusal, id=id, reason="odd")
-        if made is None:
+        refusal = None if order.is_alive and order.flagged_at is None else "CONFLICT"
+        response = self.mutate(documents.FLAG_ORDER, refusal, id=id, reason="odd")
+        if response is None:
             return
-        order.flagged = self.shop.noted("order.flagged", id)
-        order.happened("flagged", note="odd")
-        assert made == order.shown()
+        order.flagged_at = self.shop.record_activity("order.flagged", id)
+        order.add_event("flagged", note="odd")
+        assert response == order.to_response()
 
     def claim(self) -> None:
-        made = self.done(ask.CLAIM, None)
-        waiting = self.shop.queue()
-        if not waiting:
-            assert made is None
+        response = self.mutate(documents.CLAIM_ORDER, None)
+        queue = self.shop.review_queue()
+        if not queue:
+            assert response is None
             return
-        order = waiting[0]
-        order.flagged = None
-        order.happened("claimed")
-        self.shop.noted("order.claimed", order.id)
-        assert made == order.shown()
+        order = queue[0]
+        order.flagged_at = None
+        order.add_event("claimed")
+        self.shop.record_activity("order.claimed", order.id)
+        assert response == order.to_response()
 
     def delete(self, id: str) -> None:
         order = self.shop.orders[id]
-        made = self.done(ask.DELETE, None, id=id)
-        if order.alive:
-            order.deleted = self.shop.noted("order.deleted", id)
-            order.happened("deleted")
-        assert made == order.shown()
+        response = self.mutate(documents.DELETE_ORDER, None, id=id)
+        if order.is_alive:
+            order.deleted_at = self.shop.record_activity("order.deleted", id)
+            order.add_event("deleted")
+        assert response == order.to_response()
 
     def restore(self, id: str) -> None:
         order = self.shop.orders[id]
-        made = self.done(ask.RESTORE, "CONFLICT" if order.alive else None, id=id)
-        if made is None:
+        response = self.mutate(documents.RESTORE_ORDER, "CONFLICT" if order.is_alive else None, id=id)
+        if response is None:
             return
-        order.deleted = None
-        order.happened("restored")
-        self.shop.noted("order.restored", id)
-        assert made == order.shown()
+        order.deleted_at = None
+        order.add_event("restored")
+        self.shop.record_activity("order.restored", id)
+        assert response == order.to_response()
 
     def compare_lists(self) -> None:
-        if self.compared == len(self.shop.journal):
+        """Compares all lists, if anything has changed since the last comparison."""
+        if self.compared_activities == len(self.shop.activity):
             return
-        self.compared = len(self.shop.journal)
+        self.compared_activities = len(self.shop.activity)
         month = f"{datetime.now(UTC):%Y-%m}"
-        for name, shown in self.asked(ask.LISTS, month=month).items():
+        for name, listed in self.query(documents.ALL_LISTS, month=month).items():
             expected = self.shop.lists(month)[name]
-            assert shown == expected, f"{name}: {shown}, not {expected}"
+            assert listed == expected, f"{name}: {listed}, not {expected}"
 
     def compare_everything(self) -> None:
-        self.compared = -1
+        self.compared_activities = -1
         self.compare_lists()
-        for path in self.known:
-            shown = [product.shown() for product in self.shop.in_category(path)]
-            assert self.asked(ask.IN_CATEGORY, path=path)["found"] == shown
+        for path in self.used_paths:
+            expected = [product.to_response() for product in self.shop.products_in(path)]
+            assert self.query(documents.PRODUCTS_IN_CATEGORY, path=path)["found"] == expected
         for product in self.shop.products.values():
-            assert self.asked(ask.BY_SKU, sku=product.sku)["found"] == product.shown()
+            assert self.query(documents.PRODUCT_BY_SKU, sku=product.sku)["found"] == product.to_response()
         for id, order in self.shop.orders.items():
-            assert self.asked(ask.BY_ID, id=id)["found"] == (order.shown() if order.alive else None)
+            assert self.query(documents.ORDER_BY_ID, id=id)["found"] == (
+                order.to_response() if order.is_alive else None
+            )

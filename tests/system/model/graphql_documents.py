@@ -1,55 +1,53 @@
-"""GraphQL documents of the model, and responses without edges."""
+"""GraphQL documents that the model sends, and `without_edges` for their responses."""
 
 from typing import Any
 
-ORDER = """id status currency total flagged version customer { id }
+ORDER_FIELDS = """id status currency total flagged version customer { id }
   items { sku quantity unitPrice } history { kind from to note }"""
-PRODUCT = """id sku name price currency category revision version views
+PRODUCT_FIELDS = """id sku name price currency category revision version views
   revisions(first: 50) { edges { node { revision name price } } }"""
-LISTS = f"""query($month: String!) {{
+ALL_LISTS = f"""query($month: String!) {{
   customers(first: 25) {{ edges {{ node {{
     id orders(first: 30) {{ edges {{ node {{ id }} }} }}
     pending: orders(status: PENDING, first: 30) {{ edges {{ node {{ id }} }} }}
   }} }} }}
-  north: ordersByRegion(region: "north", first: 25) {{ edges {{ node {{ {ORDER} }} }} }}
-  south: ordersByRegion(region: "south", first: 25) {{ edges {{ node {{ {ORDER} }} }} }}
-  deletedOrders(first: 25) {{ edges {{ node {{ {ORDER} }} }} }}
+  north: ordersByRegion(region: "north", first: 25) {{ edges {{ node {{ {ORDER_FIELDS} }} }} }}
+  south: ordersByRegion(region: "south", first: 25) {{ edges {{ node {{ {ORDER_FIELDS} }} }} }}
+  deletedOrders(first: 25) {{ edges {{ node {{ {ORDER_FIELDS} }} }} }}
   openOrders(first: 30) {{ edges {{ node {{ id }} }} }}
   reviewQueue(first: 30) {{ edges {{ node {{ id }} }} }}
   topProducts(month: $month, first: 30) {{ quantity product {{ id }} }}
   categories {{ path }}
   activity(first: 100) {{ edges {{ node {{ kind target }} }} }}
 }}"""
-IN_CATEGORY = (
-    f"query($path: [String!]!) {{ found: productsInCategory(path: $path) {{ edges {{ node {{ {PRODUCT} }} }} }} }}"
+PRODUCTS_IN_CATEGORY = f"query($path: [String!]!) {{ found: productsInCategory(path: $path) {{ edges {{ node {{ {PRODUCT_FIELDS} }} }} }} }}"
+PRODUCT_BY_SKU = f"query($sku: String!) {{ found: productBySku(sku: $sku) {{ {PRODUCT_FIELDS} }} }}"
+ORDER_BY_ID = f"query($id: ID!) {{ found: order(id: $id) {{ {ORDER_FIELDS} }} }}"
+
+NEW_CUSTOMER = 'mutation { result: createCustomer(input: {name: "Ann"}) { id } }'
+NEW_CATEGORY = "mutation($path: [String!]!) { result: createCategory(path: $path) { path } }"
+MOVE_CATEGORY = "mutation($path: [String!]!, $to: [String!]!) { result: moveCategory(path: $path, to: $to) }"
+NEW_PRODUCT = f"mutation($input: CreateProductInput!) {{ result: createProduct(input: $input) {{ {PRODUCT_FIELDS} }} }}"
+REVISE_PRODUCT = f"mutation($id: ID!, $input: ReviseProductInput!) {{ result: reviseProduct(id: $id, input: $input) {{ {PRODUCT_FIELDS} }} }}"
+COUNT_VIEW = "mutation($id: ID!) { result: countProductView(id: $id) }"
+PLACE_ORDER = f"""mutation($input: PlaceOrderInput!, $key: String) {{
+  result: placeOrder(input: $input, idempotencyKey: $key) {{ createdAt {ORDER_FIELDS} }} }}"""
+TRANSITION_ORDER = f"""mutation($id: ID!, $to: OrderStatus!, $version: Int, $note: String) {{
+  result: transitionOrder(id: $id, to: $to, expectedVersion: $version, note: $note) {{ {ORDER_FIELDS} }} }}"""
+FLAG_ORDER = (
+    f"mutation($id: ID!, $reason: String!) {{ result: flagOrder(id: $id, reason: $reason) {{ {ORDER_FIELDS} }} }}"
 )
-BY_SKU = f"query($sku: String!) {{ found: productBySku(sku: $sku) {{ {PRODUCT} }} }}"
-BY_ID = f"query($id: ID!) {{ found: order(id: $id) {{ {ORDER} }} }}"
-
-NEW_CUSTOMER = 'mutation { done: createCustomer(input: {name: "Ann"}) { id } }'
-NEW_CATEGORY = "mutation($path: [String!]!) { done: createCategory(path: $path) { path } }"
-MOVE = "mutation($path: [String!]!, $to: [String!]!) { done: moveCategory(path: $path, to: $to) }"
-NEW_PRODUCT = f"mutation($input: CreateProductInput!) {{ done: createProduct(input: $input) {{ {PRODUCT} }} }}"
-REVISE = (
-    f"mutation($id: ID!, $input: ReviseProductInput!) {{ done: reviseProduct(id: $id, input: $input) {{ {PRODUCT} }} }}"
-)
-VIEW = "mutation($id: ID!) { done: countProductView(id: $id) }"
-PLACE = f"""mutation($input: PlaceOrderInput!, $key: String) {{
-  done: placeOrder(input: $input, idempotencyKey: $key) {{ createdAt {ORDER} }} }}"""
-STEP = f"""mutation($id: ID!, $to: OrderStatus!, $version: Int, $note: String) {{
-  done: transitionOrder(id: $id, to: $to, expectedVersion: $version, note: $note) {{ {ORDER} }} }}"""
-FLAG = f"mutation($id: ID!, $reason: String!) {{ done: flagOrder(id: $id, reason: $reason) {{ {ORDER} }} }}"
-CLAIM = f"mutation {{ done: claimReview {{ {ORDER} }} }}"
-DELETE = f"mutation($id: ID!) {{ done: deleteOrder(id: $id) {{ {ORDER} }} }}"
-RESTORE = f"mutation($id: ID!) {{ done: restoreOrder(id: $id) {{ {ORDER} }} }}"
+CLAIM_ORDER = f"mutation {{ result: claimReview {{ {ORDER_FIELDS} }} }}"
+DELETE_ORDER = f"mutation($id: ID!) {{ result: deleteOrder(id: $id) {{ {ORDER_FIELDS} }} }}"
+RESTORE_ORDER = f"mutation($id: ID!) {{ result: restoreOrder(id: $id) {{ {ORDER_FIELDS} }} }}"
 
 
-def bare(value: Any) -> Any:
+def without_edges(value: Any) -> Any:
     """Returns the response with a plain list in place of every connection."""
     if isinstance(value, list):
-        return [bare(one) for one in value]
+        return [without_edges(item) for item in value]
     if not isinstance(value, dict):
         return value
     if "edges" in value:
-        return [bare(edge["node"]) for edge in value["edges"]]
-    return {name: bare(one) for name, one in value.items()}
+        return [without_edges(edge["node"]) for edge in value["edges"]]
+    return {name: without_edges(field) for name, field in value.items()}

@@ -1,9 +1,9 @@
-"""Products and orders of the shop in memory, and how lists show them."""
+"""Products and orders of the shop in memory, and the responses of the service for them."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
-STEPS = {
+TRANSITIONS = {
     "PENDING": {"CONFIRMED", "CANCELLED"},
     "CONFIRMED": {"PROCESSING", "CANCELLED"},
     "PROCESSING": {"SHIPPED", "CANCELLED"},
@@ -11,19 +11,19 @@ STEPS = {
     "DELIVERED": set[str](),
     "CANCELLED": set[str](),
 }
-SOLD = {"CONFIRMED", "PROCESSING", "SHIPPED", "DELIVERED"}
+SOLD_STATUSES = {"CONFIRMED", "PROCESSING", "SHIPPED", "DELIVERED"}
 
 Path = tuple[str, ...]
 
 
-def money(cents: int) -> str:
+def price_text(cents: int) -> str:
     whole, rest = divmod(cents, 100)
     return f"{whole}.{rest:02d}"
 
 
 @dataclass(slots=True, kw_only=True)
 class Product:
-    """A product with its former names and prices. `cents` is its current price."""
+    """A product. `revisions` has each name and price in cents, the current one last."""
 
     id: str
     sku: str
@@ -37,38 +37,41 @@ class Product:
     def cents(self) -> int:
         return self.revisions[-1][1]
 
-    def shown(self) -> dict[str, Any]:
+    def to_response(self) -> dict[str, Any]:
         name, cents = self.revisions[-1]
         numbered = list(enumerate(self.revisions, start=1))
         return {
             "id": self.id,
             "sku": self.sku,
             "name": name,
-            "price": money(cents),
+            "price": price_text(cents),
             "currency": self.currency,
             "category": list(self.category),
             "revision": len(numbered),
             "version": self.version,
             "views": self.views,
-            "revisions": [{"revision": n, "name": was, "price": money(cost)} for n, (was, cost) in numbered[::-1]],
+            "revisions": [
+                {"revision": number, "name": name, "price": price_text(cents)}
+                for number, (name, cents) in numbered[::-1]
+            ],
         }
 
 
 @dataclass(slots=True, kw_only=True)
 class Line:
-    """A quantity of a product, at its price when the order was placed."""
+    """A quantity of a product. `cents` is the unit price when the order was placed."""
 
     product: Product
     quantity: int
     cents: int
 
-    def shown(self) -> dict[str, Any]:
-        return {"sku": self.product.sku, "quantity": self.quantity, "unitPrice": money(self.cents)}
+    def to_response(self) -> dict[str, Any]:
+        return {"sku": self.product.sku, "quantity": self.quantity, "unitPrice": price_text(self.cents)}
 
 
 @dataclass(slots=True, kw_only=True)
 class Order:
-    """An order with its history. `deleted` and `flagged` are times, or None if it is not deleted or flagged."""
+    """An order with its history. `flagged_at` and `deleted_at` are numbers of activities, or None."""
 
     id: str
     customer: str
@@ -76,30 +79,32 @@ class Order:
     month: str
     lines: list[Line]
     status: str = "PENDING"
-    flagged: int | None = None
-    deleted: int | None = None
+    flagged_at: int | None = None
+    deleted_at: int | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
 
     @property
-    def alive(self) -> bool:
-        return self.deleted is None
+    def is_alive(self) -> bool:
+        return self.deleted_at is None
 
     @property
-    def open(self) -> bool:
-        return self.alive and bool(STEPS[self.status])
+    def is_open(self) -> bool:
+        return self.is_alive and bool(TRANSITIONS[self.status])
 
-    def happened(self, kind: str, old: str | None = None, new: str | None = None, note: str | None = None) -> None:
-        self.history.append({"kind": kind, "from": old, "to": new, "note": note})
+    def add_event(
+        self, kind: str, from_status: str | None = None, to_status: str | None = None, note: str | None = None
+    ) -> None:
+        self.history.append({"kind": kind, "from": from_status, "to": to_status, "note": note})
 
-    def shown(self) -> dict[str, Any]:
+    def to_response(self) -> dict[str, Any]:
         return {
             "id": self.id,
             "status": self.status,
             "currency": self.lines[0].product.currency,
-            "total": money(sum(line.cents * line.quantity for line in self.lines)),
-            "flagged": self.flagged is not None,
+            "total": price_text(sum(line.cents * line.quantity for line in self.lines)),
+            "flagged": self.flagged_at is not None,
             "version": len(self.history),
             "customer": {"id": self.customer},
-            "items": [line.shown() for line in self.lines],
+            "items": [line.to_response() for line in self.lines],
             "history": self.history,
         }
