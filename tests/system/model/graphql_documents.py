@@ -20,7 +20,8 @@ ALL_LISTS = f"""query($month: String!) {{
   categories {{ path }}
   activity(first: 100) {{ edges {{ node {{ kind target }} }} }}
 }}"""
-PRODUCTS_IN_CATEGORY = f"query($path: [String!]!) {{ found: productsInCategory(path: $path) {{ edges {{ node {{ {PRODUCT_FIELDS} }} }} }} }}"
+PRODUCTS_IN_CATEGORY = f"""query($path: [String!]!) {{
+  found: productsInCategory(path: $path) {{ edges {{ node {{ {PRODUCT_FIELDS} }} }} }} }}"""
 PRODUCT_BY_SKU = f"query($sku: String!) {{ found: productBySku(sku: $sku) {{ {PRODUCT_FIELDS} }} }}"
 ORDER_BY_ID = f"query($id: ID!) {{ found: order(id: $id) {{ {ORDER_FIELDS} }} }}"
 
@@ -28,7 +29,8 @@ NEW_CUSTOMER = 'mutation { result: createCustomer(input: {name: "Ann"}) { id } }
 NEW_CATEGORY = "mutation($path: [String!]!) { result: createCategory(path: $path) { path } }"
 MOVE_CATEGORY = "mutation($path: [String!]!, $to: [String!]!) { result: moveCategory(path: $path, to: $to) }"
 NEW_PRODUCT = f"mutation($input: CreateProductInput!) {{ result: createProduct(input: $input) {{ {PRODUCT_FIELDS} }} }}"
-REVISE_PRODUCT = f"mutation($id: ID!, $input: ReviseProductInput!) {{ result: reviseProduct(id: $id, input: $input) {{ {PRODUCT_FIELDS} }} }}"
+REVISE_PRODUCT = f"""mutation($id: ID!, $input: ReviseProductInput!) {{
+  result: reviseProduct(id: $id, input: $input) {{ {PRODUCT_FIELDS} }} }}"""
 COUNT_VIEW = "mutation($id: ID!) { result: countProductView(id: $id) }"
 PLACE_ORDER = f"""mutation($input: PlaceOrderInput!, $key: String) {{
   result: placeOrder(input: $input, idempotencyKey: $key) {{ createdAt {ORDER_FIELDS} }} }}"""
