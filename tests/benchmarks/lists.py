@@ -35,7 +35,7 @@ class Slots:
         found = [text for text in self.items.get(int(slot.partition), []) if text < start]
         slot.items += [{"SK": {"S": text}} for text in found[:count]]
         slot.start_key = {"SK": {"S": found[count - 1]}} if len(found) >= count else None
-        slot.exhausted = slot.start_key is None
+        slot.is_exhausted = slot.start_key is None
         self.queries[slot.partition] += 1
         self.read += len(found[:count])
 

@@ -1,4 +1,4 @@
-"""Entities (how a dataclass is stored) and their access patterns: `Get`, `Query` and `ItemCollection`."""
+"""Entities (dataclasses with the keys that they are stored under) and their access patterns."""
 
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields
@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 from keyfence.store.codec import Item, decode_model, encode_model
 from keyfence.store.key_template import KeyField, KeyTemplate
 from keyfence.store.keys import (
-    NEXT,
+    AFTER_SEPARATOR,
     ControlKey,
     Fence,
     Key,
@@ -38,7 +38,7 @@ def key_names(index: Index) -> KeyPair:
 
 
 class Model(Protocol):
-    """A dataclass that can be stored. `version` is its optimistic lock."""
+    """A dataclass that can be stored. Every update increases `version`, which serves as an optimistic lock."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
@@ -56,28 +56,28 @@ _REQUIRED_FIELDS = frozenset({"created_at", "updated_at", "version"})
 
 
 class BadEntity(TypeError):
-    """An entity or a pattern was declared with keys that do not fit its dataclass or each other."""
+    """An entity or an access pattern that is declared with keys that do not fit its dataclass or each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entity(Generic[M]):
-    """A dataclass with the keys that it is stored under. Declare it with `entity`."""
+    """A dataclass with the keys that it is stored under. The function `entity` declares and checks one."""
 
     model: type[M]
     keys: Mapping[Index, Key]
     index_fields: tuple[str, ...] = ()
-    """Optional fields that queries on an index return too. Fields without a default are in every index anyway."""
+    """Optional fields that indexes project. Fields without a default are projected anyway."""
 
     @property
     def type(self) -> str:
-        """The value of the attribute `type` of its items."""
+        """The value of the attribute `type` in all items of this entity."""
         return self.model.__name__
 
     def to_item(self, model: M, fence: Fence, shards: ShardMap) -> Item:
         return {**encode_model(model), **self.key_attributes(model, fence, shards), "type": {"S": self.type}}
 
     def key_attributes(self, model: M, fence: Fence, shards: ShardMap) -> Item:
-        """Returns the key attributes of the table and of every index that contains this item."""
+        """Returns the key attributes of a model, for the table and for every index that contains the model."""
         attributes: Item = {}
         for index in self.keys:
             if pair := self.key_pair(index, model, fence, shards):
@@ -86,8 +86,9 @@ class Entity(Generic[M]):
         return attributes
 
     def key_pair(self, index: Index, model: M, fence: Fence, shards: ShardMap) -> KeyPair | None:
-        """Returns the item's key in an index, or None if the item is not in the index: a field of the key is None, or
-        the key's `when` returns False."""
+        """Returns the key of a model in an index.
+
+        Returns None if the model is not in the index: a field of the key is None, or the key's `when` returns False."""
         key = self.keys[index]
         values = {name: getattr(model, name) for name in key.fields}
         if None in values.values() or (key.when and not key.when(model)):
@@ -115,23 +116,26 @@ class Get(Generic[M]):
 
 @dataclass(frozen=True, slots=True)
 class Query(Generic[M]):
-    """An access pattern that reads one partition, or all shards of it, in the order of the sort key."""
+    """An access pattern that reads one partition, or all shards of a list, in the order of the sort key."""
 
     entity: Entity[M]
     index: Index
     begins_with: str
+    """The tags that the sort keys begin with, such as 'ORDER#', or nothing."""
     newest_first: bool
+    """Whether the list is in descending order."""
     range_field: str | None = None
-    """The field that `between` limits: the first field of the sort key after `begins_with`."""
+    """The field that a range of values can limit. It must be the field right after `begins_with`."""
 
     def __post_init__(self) -> None:
         if self.index not in self.entity.keys:
             raise BadEntity(f"{self.entity.type} is not stored in {self.index}")
         *tags, rest = self.begins_with.split("#")
-        if rest or list(self.key.sort.segments[: len(tags)]) != tags:
+        segments = self.key.sort.segments
+        if rest or list(segments[: len(tags)]) != tags:
             raise BadEntity(f"no sort key of {self.entity.type} in {self.index} begins with {self.begins_with!r}")
-        following = [_name(segment) for segment in self.key.sort.segments[len(tags) : len(tags) + 1]]
-        if self.range_field and following != [self.range_field]:
+        next_fields = [_field_name(segment) for segment in segments[len(tags) : len(tags) + 1]]
+        if self.range_field and next_fields != [self.range_field]:
             problem = f"{self.range_field} does not follow {self.begins_with!r}"
             raise BadEntity(f"{problem} in the sort key of {self.entity.type} in {self.index}")
 
@@ -140,28 +144,35 @@ class Query(Generic[M]):
         return self.entity.keys[self.index]
 
     def sort_key_range(self, between: ValueRange | None = None) -> SortKeyRange:
-        """Returns the sort keys that the query reads: all after `begins_with`, or those `between` two values."""
+        """Returns the sort keys to read: all with the prefix `begins_with`, or those `between` two values of the
+        `range_field`."""
         if between is None:
             return SortKeyRange(self.begins_with)
-        low = self.begins_with if between.low is None else self._bound(between.low)
-        high = end_of_prefix(self.begins_with) if between.high is None else self._bound(between.high) + NEXT
+        low = self.begins_with if between.low is None else self._sort_key_start(between.low)
+        high = (
+            end_of_prefix(self.begins_with)
+            if between.high is None
+            else self._sort_key_start(between.high) + AFTER_SEPARATOR
+        )
         return SortKeyRange(self.begins_with, low, high)
 
-    def _bound(self, value: object) -> str:
-        (field,) = (segment for segment in self.key.sort.segments if _name(segment) == self.range_field)
+    def _sort_key_start(self, value: object) -> str:
+        """Returns the start of all sort keys that have this value in `range_field`."""
+        (field,) = (segment for segment in self.key.sort.segments if _field_name(segment) == self.range_field)
         return self.begins_with + ("" if isinstance(field, str) else field.render(value))
 
     @property
     def identity(self) -> str:
-        """A text that differs between any two queries. A cursor is valid for one identity only."""
+        """A text that is different for every query. It is part of cursors: other queries reject them."""
         direction = "desc" if self.newest_first else "asc"
         return f"{self.entity.type}|{self.index}|{self.key}|{self.begins_with}|{direction}"
 
 
 @dataclass(frozen=True, slots=True)
 class ItemCollection(Generic[P, M]):
-    """An access pattern that reads a parent and its children in one Query: they are stored in one partition, and the
-    parent comes first."""
+    """An access pattern that reads a parent and its children with one Query.
+
+    The parent and its children must be in one partition, and the parent must come first."""
 
     parent: Entity[P]
     children: Query[M]
@@ -169,7 +180,7 @@ class ItemCollection(Generic[P, M]):
     def __post_init__(self) -> None:
         if self.children.index != "table" or not self.children.begins_with or self.children.key.sharding:
             raise BadEntity("the children of an item collection need an unsharded query of the table with begins_with")
-        if self._shape(self.parent) != self._shape(self.children.entity):
+        if self._partition_tags(self.parent) != self._partition_tags(self.children.entity):
             raise BadEntity(f"{self.parent.type} and {self.children.entity.type} are not stored in one partition")
         if self.parent_sort.fields or (self.parent_sort.text > self.children.begins_with) != self.children.newest_first:
             raise BadEntity(f"{self.parent.type} does not come first in the order of {self.children.entity.type}")
@@ -179,13 +190,17 @@ class ItemCollection(Generic[P, M]):
         return self.parent.keys["table"].sort
 
     @staticmethod
-    def _shape(entity: Entity[Any]) -> list[str | None]:
+    def _partition_tags(entity: Entity[Any]) -> list[str | None]:
+        """Returns the tags of the partition key, with None in the place of each field."""
         return [segment if isinstance(segment, str) else None for segment in entity.keys["table"].partition.segments]
 
     def sort_key_range(self) -> SortKeyRange:
-        """Returns the range from the parent to the last child, in either direction."""
-        prefix, sort = self.children.begins_with, self.parent_sort.text
-        return SortKeyRange(low=min(prefix, sort), high=sort if sort > prefix else end_of_prefix(prefix))
+        """Returns the sort keys of the parent and all children. In a list that is newest first, the parent has the
+        highest sort key."""
+        children_prefix, parent_key = self.children.begins_with, self.parent_sort.text
+        if parent_key > children_prefix:
+            return SortKeyRange(low=children_prefix, high=parent_key)
+        return SortKeyRange(low=parent_key, high=end_of_prefix(children_prefix))
 
 
 def entity(
@@ -197,7 +212,7 @@ def entity(
     gsi3: Key | None = None,
     index_fields: tuple[str, ...] = (),
 ) -> Entity[M]:
-    """Declares how a dataclass is stored. Raises BadEntity if the keys do not fit."""
+    """Declares the keys of a dataclass in the table and its indexes. Raises BadEntity if they do not fit."""
     declared: dict[Index, Key | None] = {"table": table, "gsi1": gsi1, "gsi2": gsi2, "gsi3": gsi3}
     keys = {index: key for index, key in declared.items() if key is not None}
     for check in (_check_key_types, _check_key_fields, _check_required_fields):
@@ -213,9 +228,9 @@ def _check_key_types(model: type[Model], keys: Mapping[Index, Key]) -> None:
 
 
 def _check_key_fields(model: type[Model], keys: Mapping[Index, Key]) -> None:
-    known = {field.name for field in fields(model)}
+    model_fields = {field.name for field in fields(model)}
     for index, key in keys.items():
-        if missing := sorted(key.fields - known):
+        if missing := sorted(key.fields - model_fields):
             raise BadEntity(f"{model.__name__}.{index} uses {', '.join(missing)}, which the dataclass does not have")
 
 
@@ -224,5 +239,5 @@ def _check_required_fields(model: type[Model], _keys: Mapping[Index, Key]) -> No
         raise BadEntity(f"{model.__name__} must have the fields {', '.join(missing)}")
 
 
-def _name(segment: str | KeyField) -> str | None:
+def _field_name(segment: str | KeyField) -> str | None:
     return None if isinstance(segment, str) else segment.name

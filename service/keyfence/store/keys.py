@@ -1,6 +1,6 @@
-"""Keys inside a fence: `Fence`, `TenantKey`, `ControlKey`, and ranges of sort keys."""
+"""Fences, keys inside a fence (`TenantKey`, `ControlKey`), and ranges of sort keys."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -11,17 +11,20 @@ from keyfence.store.shards import Sharding, ShardMap, shard_of, shard_suffix
 from keyfence_iam.tenant import CONTROL_PLANE_PREFIX, TenantId, parse_tenant_id, tenant_key_prefix
 
 Realm = Literal["tenant", "control"]
+"""Whether keys belong to tenants or to the control plane."""
 
-NEXT = chr(ord("#") + 1)
-"""The character after '#'. Segments of keys are joined by '#', so `text + NEXT` follows every key that continues after
-the segment `text`."""
+AFTER_SEPARATOR = chr(ord("#") + 1)
+"""The character that sorts after '#'. Segments of keys are joined by '#', so `text + AFTER_SEPARATOR` sorts after all
+keys that have further segments after `text`."""
 RESERVED_TAGS: Mapping[Realm, frozenset[str]] = {
     "tenant": frozenset({"TENANT", "CONTROL"}),
     "control": frozenset({"CONTROL"}),
 }
-"""Tags that a partition template must not begin with, because they would look like a prefix of a fence."""
+"""Tags that a partition template must not begin with, because they would look like the prefix of a fence."""
 MAX_PARTITION_KEY_BYTES = 2048
+"""DynamoDB's limit."""
 MAX_SORT_KEY_BYTES = 1024
+"""DynamoDB's limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +55,16 @@ class KeyPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True, init=False)
 class _Key:
-    """The shared part of `TenantKey` and `ControlKey`. The type of a key decides which kind of fence it belongs to."""
+    """The shared part of `TenantKey` and `ControlKey`. A key can only be rendered inside a fence of the same realm."""
 
     realm: Realm
     partition: KeyTemplate
     sort: KeyTemplate
     sharding: Sharding | None
     when: Callable[[Any], bool] | None
+    """Returns whether a model has this key. None means that every model has it."""
     fields: frozenset[str]
+    """The names of the model's fields that the key needs."""
 
     def __init__(
         self,
@@ -82,7 +87,7 @@ class _Key:
         raise TypeError("declare a TenantKey or a ControlKey")
 
     def render(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> KeyPair:
-        """Returns the key of a new item with these values. Raises BadInput if a value does not fit into a key."""
+        """Returns the key of a new item with these field values. Raises BadInput if a value does not fit into a key."""
         sort = self.sort.render(values)
         if len(sort.encode()) > MAX_SORT_KEY_BYTES:
             raise BadInput(f"{_field_names(self.sort)}: too long for a key ({MAX_SORT_KEY_BYTES} bytes when escaped)")
@@ -93,25 +98,28 @@ class _Key:
         return KeyPair(partition, sort)
 
     def candidates(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[KeyPair]:
-        """Returns every key that an item with these values may have: one for each shard that it may be in."""
+        """Yields every key that an item with these values may have: one for each shard that may contain the item.
+
+        Without a value for the hashed field, every shard may contain it."""
         partition, sort = self._unsharded_partition(fence, values), self.sort.render(values)
         if self.sharding is None:
             yield KeyPair(partition, sort)
             return
         counts = shards.counts_of(self.sharding.collection)
-        is_known = self.sharding.hashed_field in values
-        for shard in (
-            counts.candidates(str(values[self.sharding.hashed_field])) if is_known else range(counts.read_shards)
-        ):
+        if self.sharding.hashed_field in values:
+            candidates: Iterable[int] = counts.candidates(str(values[self.sharding.hashed_field]))
+        else:
+            candidates = range(counts.read_shards)
+        for shard in candidates:
             yield KeyPair(_with_shard(partition, shard), sort)
 
     def partitions(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[str]:
-        """Returns every partition that may contain items with these values, in the order of the read stages."""
+        """Yields every partition that may contain items with these values, in the order in which to read them."""
         for stage in self.read_stages(fence, shards, values):
             yield from stage
 
     def read_stages(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[list[str]]:
-        """Returns the partitions that may contain items with these values, in groups to be read one after the other."""
+        """Yields the partitions that may contain items with these values, in stages to read one after the other."""
         partition = self._unsharded_partition(fence, values)
         if self.sharding is None:
             yield [partition]
@@ -120,7 +128,7 @@ class _Key:
                 yield [_with_shard(partition, shard) for shard in stage]
 
     def is_moving(self, shards: ShardMap) -> bool:
-        """Whether a job may move items between shards during a read."""
+        """Whether a job is moving items of this key between shards."""
         return self.sharding is not None and shards.counts_of(self.sharding.collection).move_direction is not None
 
     def _unsharded_partition(self, fence: Fence, values: Mapping[str, object]) -> str:
@@ -133,12 +141,12 @@ class _Key:
         return text
 
     def __str__(self) -> str:
-        start = "TENANT#<tenant>#" if self.realm == "tenant" else CONTROL_PLANE_PREFIX
-        return f"{start}{self.partition.text}{'#<shard>' if self.sharding else ''} / {self.sort.text}"
+        prefix = "TENANT#<tenant>#" if self.realm == "tenant" else CONTROL_PLANE_PREFIX
+        return f"{prefix}{self.partition.text}{'#<shard>' if self.sharding else ''} / {self.sort.text}"
 
 
 class TenantKey(_Key):
-    """A key in the partitions of one tenant: the tenant of the `Table` that uses it."""
+    """A key in the partitions of a tenant. The `Table` that uses the key knows the tenant."""
 
     __slots__ = ()
 
@@ -161,11 +169,12 @@ Key = TenantKey | ControlKey
 
 
 def _parse_partition(realm: Realm, text: str) -> KeyTemplate:
-    """Raises BadTemplate unless the template begins with a tag of its own. The fence's prefix is added when the key is
-    rendered; a template can neither contain nor avoid it."""
+    """Returns a partition template. Raises BadTemplate unless it begins with a tag that is not reserved.
+
+    The prefix of the fence is added when the key is rendered, so a template can neither contain nor avoid it."""
     template = KeyTemplate.parse(text)
-    first = template.segments[0]
-    if not isinstance(first, str) or not first.isupper() or first in RESERVED_TAGS[realm]:
+    tag = template.segments[0]
+    if not isinstance(tag, str) or not tag.isupper() or tag in RESERVED_TAGS[realm]:
         raise BadTemplate(
             f"partition {text!r} must begin with an upper-case tag; the prefix of the fence is added before it"
         )
@@ -190,7 +199,8 @@ class ValueRange:
 
 @dataclass(frozen=True, slots=True)
 class SortKeyRange:
-    """The sort keys that a Query reads: from `low` to `high` if either is set, else those that begin with `prefix`."""
+    """The sort keys that a Query reads. With `low` or `high`: the keys from `low` to `high`. Otherwise: the keys that
+    begin with `prefix`. An empty text means no limit."""
 
     prefix: str = ""
     low: str = ""
@@ -198,11 +208,11 @@ class SortKeyRange:
 
     @property
     def is_empty(self) -> bool:
-        """Whether `low` is above `high`. DynamoDB returns an error for such a range instead of no items."""
+        """Whether no key can be in the range. DynamoDB answers a Query of such a range with an error."""
         return bool(self.high) and self.low.encode() > self.high.encode()
 
     def condition(self) -> tuple[str, Mapping[str, AttributeValue]]:
-        """Returns the condition on the sort key `#s` and its values. Both are empty if the whole partition is read."""
+        """Returns the condition on the sort key `#s`, and its values. Both are empty for a whole partition."""
         if self.low and self.high:
             return " AND #s BETWEEN :low AND :high", {":low": {"S": self.low}, ":high": {"S": self.high}}
         if self.low:
@@ -215,5 +225,6 @@ class SortKeyRange:
 
 
 def end_of_prefix(prefix: str) -> str:
-    """Returns the first text after everything that begins with this prefix. The prefix ends in '#', or is empty."""
-    return prefix[:-1] + NEXT if prefix else ""
+    """Returns a text that sorts after every key with this prefix. The prefix must end in '#'. For an empty prefix,
+    returns an empty text, which means no limit."""
+    return prefix[:-1] + AFTER_SEPARATOR if prefix else ""

@@ -1,4 +1,4 @@
-"""Scans of the whole table, which only the migrator may do."""
+"""Scans of a whole table or index. Only the migrator (the role that runs jobs) may scan."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ class ScanSegment(NamedTuple):
     """One of the segments of a parallel scan."""
 
     number: int
+    """From 0 to `total` - 1."""
     total: int
 
 
@@ -28,15 +29,18 @@ class ScanPage:
     """One page of a scan. A page can be empty although the scan has not ended."""
 
     items: Sequence[Item]
+    """The items that match the filter."""
     scanned: int
+    """The number of items that were read, including those that do not match the filter."""
     units: float
+    """The consumed read units."""
     next_key: Item | None
-    """The key to continue after, or None at the end."""
+    """The ExclusiveStartKey of the next page, or None at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableScan:
-    """Scans with the credentials of the migrator, which can read but not write."""
+    """Scans with the credentials of the caller, which must be those of the migrator."""
 
     caller: DynamoDbCaller
 
@@ -49,14 +53,16 @@ class TableScan:
         limit: int,
         segment: ScanSegment = WHOLE_TABLE,
     ) -> ScanPage:
-        """Returns a page of the items that have a key inside the fence, in the table or in an index. With None: of all
-        items."""
+        """Returns the page after the key `after`, or the first page.
+
+        With a fence, the page has only items that have a key inside the fence: their table key, or a key of any index
+        that the scan can see. Without a fence, it has all items."""
         parameters = {
             "TableName": self.caller.table,
             "Limit": limit,
-            **_source(index),
-            **_segment(segment),
-            **_filter(index, fence),
+            **_source_parameters(index),
+            **_segment_parameters(segment),
+            **_filter_parameters(index, fence),
             **({"ExclusiveStartKey": after} if after else {}),
         }
         try:
@@ -66,7 +72,7 @@ class TableScan:
         return ScanPage(
             items=answer["Items"],
             scanned=answer["ScannedCount"],
-            units=_units(answer),
+            units=_consumed_units(answer),
             next_key=answer.get("LastEvaluatedKey"),
         )
 
@@ -80,20 +86,21 @@ def tenant_of_partition(partition: str) -> TenantId | None:
         return None
 
 
-def _source(index: Index) -> dict[str, Any]:
-    """The table is read consistently. Indexes have no consistent reads."""
+def _source_parameters(index: Index) -> dict[str, Any]:
+    """Returns the parameters that select the table or an index. Indexes have no consistent reads."""
     return {"ConsistentRead": True} if index == "table" else {"IndexName": index.upper()}
 
 
-def _segment(segment: ScanSegment) -> dict[str, Any]:
+def _segment_parameters(segment: ScanSegment) -> dict[str, Any]:
     return {} if segment == WHOLE_TABLE else {"Segment": segment.number, "TotalSegments": segment.total}
 
 
-def _filter(index: Index, fence: Fence | None) -> dict[str, Any]:
+def _filter_parameters(index: Index, fence: Fence | None) -> dict[str, Any]:
+    """Returns the filter for items with a key inside the fence. An index contains only its own keys and table keys."""
     if fence is None:
         return {}
-    indexes: tuple[Index, ...] = ("table", *INDEXES) if index == "table" else ("table", index)
-    names = {f"#p{number}": key_names(each).partition for number, each in enumerate(indexes)}
+    visible_indexes: tuple[Index, ...] = ("table", *INDEXES) if index == "table" else ("table", index)
+    names = {f"#p{number}": key_names(visible).partition for number, visible in enumerate(visible_indexes)}
     return {
         "FilterExpression": " OR ".join(f"begins_with({name}, :fence)" for name in names),
         "ExpressionAttributeNames": names,
@@ -101,7 +108,7 @@ def _filter(index: Index, fence: Fence | None) -> dict[str, Any]:
     }
 
 
-def _units(answer: dict[str, Any]) -> float:
+def _consumed_units(answer: dict[str, Any]) -> float:
     """Returns the consumed units. If the engine does not report them, each scanned item counts as one unit."""
     consumed = answer.get("ConsumedCapacity")
     return consumed_total(consumed) if consumed else float(answer["ScannedCount"])

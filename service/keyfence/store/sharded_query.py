@@ -1,4 +1,4 @@
-"""A Query with its arguments, and the merge of several shards into one list."""
+"""`BoundQuery`: a Query with its values. The functions here read several shards and merge them into one list."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,83 +14,90 @@ from keyfence.store.keys import Fence, SortKeyRange
 from keyfence.store.shards import ShardMap
 
 MAX_CONCURRENT_SHARDS = 32
-"""How many shards one list reads at the same time."""
+"""How many shards one list reads at the same time. More would wait for one of the client's 32 connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class SortOrder:
-    """The order of a list: by the text of one attribute."""
+    """The order of a list, by one text attribute."""
 
     attribute: str
+    """The sort key attribute of the table or of an index."""
     newest_first: bool = False
 
-    def key(self, item: Item) -> str:
-        text: str = item[self.attribute]["S"]
-        return text
+    def sort_key(self, item: Item) -> str:
+        sort_key: str = item[self.attribute]["S"]
+        return sort_key
 
     def sorted(self, items: Iterable[Item]) -> list[Item]:
-        return sorted(items, key=self.key, reverse=self.newest_first)
+        return sorted(items, key=self.sort_key, reverse=self.newest_first)
 
     def precedes(self, item: Item, other: Item) -> bool:
-        """Whether an item comes before another one. Items with equal keys do not precede each other."""
-        return self.key(item) > self.key(other) if self.newest_first else self.key(item) < self.key(other)
+        """Whether an item comes before another item. Items with equal sort keys do not precede each other."""
+        if self.newest_first:
+            return self.sort_key(item) > self.sort_key(other)
+        return self.sort_key(item) < self.sort_key(other)
 
 
 @dataclass(slots=True)
 class ShardReader:
-    """How far one shard (a partition of a list) has been read."""
+    """How far one shard of a list has been read."""
 
     partition: str
     start_key: Item | None = None
-    seen: str | None = None
-    """The sort key of an item that the client has seen already. The item may have another table key since."""
+    """The ExclusiveStartKey of the next Query."""
+    seen_sort_key: str | None = None
+    """The sort key of the last item that the client has seen, if a Query can return this item again."""
     items: list[Item] = field(default_factory=list)
-    exhausted: bool = False
+    """The items read so far."""
+    is_exhausted: bool = False
+    """Whether the whole shard has been read."""
 
-    def unseen(self, items: Sequence[Item], order: SortOrder) -> Sequence[Item]:
-        return items if self.seen is None else [item for item in items if order.key(item) != self.seen]
+    def without_seen(self, items: Sequence[Item], order: SortOrder) -> Sequence[Item]:
+        if self.seen_sort_key is None:
+            return items
+        return [item for item in items if order.sort_key(item) != self.seen_sort_key]
 
 
-Fetch = Callable[[ShardReader, int], Awaitable[None]]
-"""Reads this many more items into the reader, or fewer if the shard has no more."""
+FetchItems = Callable[[ShardReader, int], Awaitable[None]]
+"""Reads this many more items into `ShardReader.items`, or fewer if the shard has no more."""
 
 
-async def merge_shards(readers: Sequence[ShardReader], order: SortOrder, limit: int, fetch: Fetch) -> list[Item]:
-    """Returns the first `limit` items of all shards together. Items must not move between shards meanwhile.
+async def merge_shards(readers: Sequence[ShardReader], order: SortOrder, limit: int, fetch: FetchItems) -> list[Item]:
+    """Returns the first `limit` items of all shards together. Items must not move between the shards.
 
-    A shard that is not exhausted may have more items after its last one. It is read further as long as such an item
-    could come before the last item of the result."""
+    A shard must be read further if its next item could come before the last item of the result."""
     found: list[Item] = []
     unfinished, needed = list(readers), limit
     while unfinished:
-        await fetch_all(fetch, unfinished, items_per_shard(needed, len(unfinished)))
+        await _fetch_all(fetch, unfinished, items_per_shard(needed, len(unfinished)))
         found = order.sorted(item for reader in readers for item in reader.items)
         last = found[limit - 1] if len(found) >= limit else None
         unfinished = [
             reader
             for reader in readers
-            if not reader.exhausted and (last is None or order.precedes(reader.items[-1], last))
+            if not reader.is_exhausted and (last is None or order.precedes(reader.items[-1], last))
         ]
         needed = limit - _count_final(found[:limit], unfinished, order)
     return found[:limit]
 
 
 async def merge_moving_shards(
-    stages: Iterable[Sequence[ShardReader]], order: SortOrder, limit: int, fetch: Fetch
+    stages: Iterable[Sequence[ShardReader]], order: SortOrder, limit: int, fetch: FetchItems
 ) -> list[Item]:
-    """Returns the first `limit` items of all shards together, while items move from shards of earlier stages to shards
-    of later ones.
+    """Returns the first `limit` items of all shards together, while items move from shards of one stage to shards of a
+    later stage.
 
-    Each stage is read completely, as far as the result can need it, before the next one. An item that has left its
-    shard is then found in a later stage. An item that is found twice counts once."""
+    The stages are read one after the other, up to `limit` items from each shard. An item that moves during the read is
+    found in a later stage. An item that is found twice counts once."""
     found: dict[tuple[str, ...], Item] = {}
     for stage in stages:
-        await fetch_all(fetch, stage, limit)
+        await _fetch_all(fetch, stage, limit)
         found |= {_identity(item, order): item for reader in stage for item in reader.items}
     return order.sorted(found.values())[:limit]
 
 
-async def fetch_all(fetch: Fetch, readers: Sequence[ShardReader], count: int) -> None:
+async def _fetch_all(fetch: FetchItems, readers: Sequence[ShardReader], count: int) -> None:
     """Reads several shards concurrently. The first error cancels the other reads and is raised."""
     if len(readers) == 1:
         await fetch(readers[0], count)
@@ -105,41 +112,47 @@ async def fetch_all(fetch: Fetch, readers: Sequence[ShardReader], count: int) ->
         async with asyncio.TaskGroup() as tasks:
             for reader in readers:
                 tasks.create_task(fetch_one(reader))
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from failures
+    except BaseExceptionGroup as group:
+        raise group.exceptions[0] from group
 
 
 def items_per_shard(needed: int, shards: int) -> int:
-    """Returns how many of the next items one shard probably has: the mean and one standard deviation."""
+    """Returns how many items to read from each shard, to get the next `needed` items of the list.
+
+    Items are spread over shards at random. The mean plus one standard deviation is enough for most shards, and the
+    others are read again."""
     mean = needed / shards
     return needed if shards == 1 else ceil(mean + sqrt(mean))
 
 
 @dataclass(frozen=True)
 class BoundQuery(Generic[M]):
-    """A Query pattern with its values, inside one fence. A cursor is valid for one bound query only."""
+    """A Query pattern with its values, inside one fence."""
 
     pattern: Query[M]
     fence: Fence
     values: Mapping[str, object]
+    """The values of the fields in the partition key."""
     sort_key_range: SortKeyRange
 
     def partitions(self, shards: ShardMap) -> Iterator[str]:
         return self.pattern.key.partitions(self.fence, shards, self.values)
 
     def read_stages(self, shards: ShardMap, start: CursorPosition | None) -> list[list[ShardReader]]:
-        """Returns a reader for each shard, from a position on, in groups to be read one after the other."""
+        """Returns a reader for each shard, in stages to read one after the other. Reading begins after `start`."""
         stages = self.pattern.key.read_stages(self.fence, shards, self.values)
-        seen = start.sort if start and self._changes_table_keys else None
+        seen_sort_key = start.sort if start and self._can_repeat_items else None
         return [
-            [ShardReader(partition, start and self.start_key(partition, start), seen) for partition in stage]
+            [ShardReader(partition, start and self.start_key(partition, start), seen_sort_key) for partition in stage]
             for stage in stages
         ]
 
     @property
-    def _changes_table_keys(self) -> bool:
-        """Whether items of this index have a sharded table key, which a job may change. Items with equal sort keys are
-        ordered by their table keys, so a moved item could come after its own cursor."""
+    def _can_repeat_items(self) -> bool:
+        """Whether a Query can return the item of its own start position again.
+
+        This happens in an index if a reshard has changed the table key of the item: an index orders items with equal
+        sort keys by their table keys, so the item may come after its old position."""
         return self.pattern.index != "table" and self.pattern.entity.keys["table"].sharding is not None
 
     @property
@@ -148,13 +161,13 @@ class BoundQuery(Generic[M]):
 
     @cached_property
     def scope(self) -> CursorScope:
-        """The scope of all cursors of this query. Cached, because each item of a page has a cursor."""
-        limits = self.sort_key_range
-        arguments = "|".join((self.pattern.key.partition.render(self.values), limits.low, limits.high))
+        """The scope of all cursors of this query. It is cached because each item of a page has a cursor."""
+        partition = self.pattern.key.partition.render(self.values)
+        arguments = "|".join((partition, self.sort_key_range.low, self.sort_key_range.high))
         return CursorScope(self.fence.prefix, self.pattern.identity, arguments)
 
     def parameters(self, partition: str, limit: int, start: Item | None, *, consistent: bool) -> dict[str, Any]:
-        """Returns the parameters of a Query call without the table's name."""
+        """Returns the parameters of a Query call, except TableName."""
         names = key_names(self.pattern.index)
         condition, values = self.sort_key_range.condition()
         parameters: dict[str, Any] = {
@@ -171,15 +184,15 @@ class BoundQuery(Generic[M]):
         return parameters | ({"ExclusiveStartKey": start} if start else {})
 
     def position(self, item: Item) -> CursorPosition:
-        """Returns the position of an item in this list, from its key attributes."""
+        """Returns the position of an item in this list."""
         sort = item[key_names(self.pattern.index).sort]["S"]
         if self.pattern.index == "table":
             return CursorPosition(sort)
         return CursorPosition(sort, item["PK"]["S"].removeprefix(self.fence.prefix), item["SK"]["S"])
 
     def start_key(self, partition: str, position: CursorPosition) -> Item:
-        """Returns the ExclusiveStartKey that continues after a position, in any shard. The key need not exist there:
-        DynamoDB continues by sort key."""
+        """Returns the ExclusiveStartKey that continues after a position, in any shard. The shard need not contain the
+        key, because DynamoDB continues by sort key."""
         names = key_names(self.pattern.index)
         start: Item = {names.partition: {"S": partition}, names.sort: {"S": position.sort}}
         if self.pattern.index != "table":
@@ -189,12 +202,16 @@ class BoundQuery(Generic[M]):
 
 
 def _count_final(found: Sequence[Item], unfinished: Sequence[ShardReader], order: SortOrder) -> int:
-    """Returns how many of these items no unread item can precede."""
-    ends = order.sorted(reader.items[-1] for reader in unfinished)
-    return sum(not order.precedes(ends[0], item) for item in found) if ends else len(found)
+    """Returns how many of the found items are final: no unread item can come before them.
+
+    Unread items of a shard come after the last item that was read from the shard."""
+    last_items = order.sorted(reader.items[-1] for reader in unfinished)
+    if not last_items:
+        return len(found)
+    return sum(not order.precedes(last_items[0], item) for item in found)
 
 
 def _identity(item: Item, order: SortOrder) -> tuple[str, ...]:
-    """Returns the item's table key. In a list of the table itself only the sort key: the partition changes with the
-    shard."""
+    """Returns the part of the item's table key that a move keeps. If the table itself is sharded, this is only the sort
+    key, because the partition key contains the shard."""
     return (item["SK"]["S"],) if order.attribute == "SK" else item_key(item)

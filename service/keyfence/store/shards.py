@@ -1,4 +1,7 @@
-"""Sharded collections: one list of items in several partitions, each with a shard number at the end of its key."""
+"""Sharded collections: lists whose items are spread over several partitions (shards).
+
+The partition key of a shard ends with the shard's number.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,52 +12,64 @@ from itertools import pairwise
 from keyfence.errors import BadInput
 
 MAX_SHARDS = 256
+"""A shard number has two hexadecimal digits."""
 
 _FACTOR = 2862933555777941757
+"""The factor of the random number generator in the published algorithm of jump consistent hashing."""
 _WORD = 2**64
+"""The generator computes with 64-bit numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sharding:
-    """Declares that a key is sharded: the collection, by the name that operators use, and the field that is hashed."""
+    """Declares that a key is sharded."""
 
     collection: str
+    """The name of the collection, as operators use it."""
     hashed_field: str
+    """The field whose hash decides the shard of an item."""
     summed_field: str | None = None
-    """A number of which every shard stores a part. When a shard goes away, its part is added to another one."""
+    """The field of a sharded counter. Each shard stores a part of the sum. When a shard is removed, its part is added
+    to another shard."""
     max_shards: int = MAX_SHARDS
 
 
 class MoveDirection(StrEnum):
-    """The direction in which a reshard moves items: UP into the newest shards, DOWN out of removed shards."""
+    """The direction in which a reshard moves items."""
 
     UP = "UP"
+    """Into new shards."""
     DOWN = "DOWN"
+    """Out of the shards that are removed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardCounts:
-    """The shards of one collection. Reads cover `read_shards` shards; new items go into the first `write_shards`."""
+    """How many shards one collection has, now and during a reshard."""
 
     read_shards: int = 1
+    """How many shards a query reads."""
     write_shards: int = 1
+    """How many shards new items go into. They are the first ones."""
     generation: int = 1
+    """A number that increases whenever `write_shards` changes."""
     former_write_shards: tuple[int, ...] = ()
-    """Earlier values of `write_shards`, ascending. Items written then may still be in the shards of that time."""
+    """Earlier values of `write_shards`, ascending. Items may still be in the shards that these values gave them."""
     move_direction: MoveDirection | None = None
+    """None while no items move."""
     job_id: str | None = None
     """The job that changes these counts, while there is one."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.write_shards <= self.read_shards <= MAX_SHARDS:
-            raise ValueError(f"a collection has 1 to {MAX_SHARDS} shards, and reads cover all shards that are written")
+            raise ValueError(f"shard counts must be 1 <= write_shards <= read_shards <= {MAX_SHARDS}")
 
     def read_stages(self) -> tuple[range, ...]:
         """Returns all shards, grouped into stages that must be read one after the other.
 
-        There is one stage unless items move. Then the shards that items leave are read before the shards that items
-        enter, so that a moving item cannot be missed. The hash only moves an item up into a shard that no earlier
-        count had, or down out of a shard that goes away."""
+        While no items move, there is one stage. While items move, the shards that items leave are read before the
+        shards that items enter, so that no moving item is missed. UP moves items only into shards that no earlier
+        count had, and DOWN only out of shards that are removed."""
         match self.move_direction:
             case None:
                 return (range(self.read_shards),)
@@ -65,10 +80,9 @@ class ShardCounts:
                 return range(self.write_shards, self.read_shards), range(self.write_shards)
 
     def candidates(self, value: str) -> tuple[int, ...]:
-        """Returns the shards that an item with this value may be in, for every count that some server may write with.
+        """Returns the shards that an item with this hashed value may be in, for every count up to `read_shards`.
 
-        These are not only the counts known here: while a collection shrinks, other servers may already know a smaller
-        count."""
+        All counts matter, because another server may write with a count that this server does not know yet."""
         return candidate_shards(value, self.read_shards)
 
 
@@ -86,25 +100,27 @@ class ShardMap:
 
 
 UNSHARDED = ShardMap()
+"""Every collection has one shard."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardedCollections:
-    """The sharded collections of a table, by the names that operators use."""
+    """The sharded collections of a table."""
 
     shardings: Mapping[str, Sharding] = field(default_factory=dict)
+    """The sharding of each collection, by the collection's name."""
     in_table_key: frozenset[str] = frozenset()
-    """Collections whose items have the shard in their own key, not only in an index key. Such an item is moved to
-    another shard by deleting it and putting it again."""
+    """Collections that have the shard in the table key of their items, not only in an index key. A table key cannot
+    change, so an item is moved to another shard by a Put and a Delete."""
 
     def checked_name(self, name: str) -> str:
-        """Returns the name of a collection. Raises BadInput if there is none of that name."""
+        """Returns the name. Raises BadInput if no collection has this name."""
         if name not in self.shardings:
             raise BadInput(f"collection must be one of {', '.join(self.shardings)}", field="collection")
         return name
 
     def checked_count(self, name: str, count: int) -> int:
-        """Returns the number of shards. Raises BadInput if the collection cannot have that many."""
+        """Returns the count. Raises BadInput if the collection cannot have this many shards."""
         if not 1 <= count <= self.max_shards(name):
             raise BadInput(f"{name} can have 1 to {self.max_shards(name)} shards", field="shards")
         return count
@@ -113,18 +129,21 @@ class ShardedCollections:
         return self.shardings[name].max_shards if name in self.shardings else MAX_SHARDS
 
     def all_counts(self, stored: Mapping[str, ShardCounts]) -> dict[str, ShardCounts]:
-        """Returns the counts of every collection: one shard where a tenant has none stored."""
+        """Returns the counts of every collection. A collection without stored counts has one shard."""
         return {name: stored.get(name, ONE_SHARD) for name in self.shardings}
 
 
 def shard_of(value: str, count: int) -> int:
-    """Returns the shard of a value by jump consistent hashing (Lamping and Veach): with one more shard, a value keeps
-    its shard or moves into the new one."""
+    """Returns the shard of a value for this count, by jump consistent hashing (Lamping and Veach).
+
+    If the count grows by one, each value keeps its shard or moves into the new shard."""
     return 0 if count == 1 else candidate_shards(value, count)[-1]
 
 
 def candidate_shards(value: str, count: int) -> tuple[int, ...]:
-    """Returns the shards that a value has for any count up to this one, ascending: about 3 of 8, about 6 of 256."""
+    """Returns the shards that a value has for the counts from 1 to `count`, ascending.
+
+    They are few: about 3 for a count of 8, about 6 for a count of 256."""
     state = int.from_bytes(blake2b(value.encode(), digest_size=8).digest())
     shards, next_shard = list[int](), 0
     while next_shard < count:
@@ -135,4 +154,5 @@ def candidate_shards(value: str, count: int) -> tuple[int, ...]:
 
 
 def shard_suffix(shard: int) -> str:
+    """Returns a shard number as the end of a partition key."""
     return f"{shard:02x}"

@@ -23,28 +23,30 @@ from keyfence.store.shards import ShardMap
 from keyfence.store.writes import ActivityLog, ActivityNote, Write, table_key
 
 MAX_TRANSACTION_WRITES = 100
+"""DynamoDB's limit for a transaction."""
 MAX_SPLIT_TRANSACTION_WRITES = 50
-"""The size of a transaction where many writes are split into several. It is half the maximum, because each write is
-doubled while a tenant moves to another table."""
+"""How many writes to put into each transaction, if there are too many for one transaction. It is half of the limit,
+because each write becomes two while a tenant moves to another table."""
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A handle on the table of one tenant or of the control plane. No method can name a key outside its fence, and its
-    credentials do not reach further either.
+    """A handle on the items of one tenant, or of the control plane.
 
-    `get` patterns name one item, `query` patterns a list; the values of their key fields are keyword arguments."""
+    No method can build a key outside the fence, and the credentials do not allow other keys either. Methods take an
+    access pattern, and the values of its key fields as keyword arguments."""
 
     fence: Fence
     caller: DynamoDbCaller
     cursors: CursorCodec
     consistent: bool = False
+    """Whether reads of the table are consistent. Indexes have no consistent reads."""
     on_foreign_item: Callable[[], None] = lambda: None
     """Called when an index returns an item of another tenant."""
     activity_log: ActivityLog | None = None
-    """Turns notes into writes of the activity log. None if there is no user in whose name to log."""
+    """Returns the write that logs a note. None if there is no user, so that nothing is logged."""
 
     @property
     def shards(self) -> ShardMap:
@@ -52,28 +54,28 @@ class Table:
 
     async def find(self, pattern: Get[M], **values: object) -> M | None:
         if pattern.entity.keys["table"].sharding:
-            (found,) = await self.find_in_all_shards(pattern, [values])
-            return found[0] if found else None
+            (models,) = await self.find_in_all_shards(pattern, [values])
+            return models[0] if models else None
         key = table_key(pattern.entity, self.fence, self.shards, values)
         answer = await self._call("GetItem", {"Key": key, "ConsistentRead": self.consistent})
         return pattern.entity.from_item(answer["Item"]) if "Item" in answer else None
 
     async def find_many(self, pattern: Get[M], keys: Sequence[Mapping[str, object]]) -> list[M | None]:
-        """Returns one result for each key, in the order of the keys. Reads in batches."""
+        """Returns one model, or None, for each key, in the order of the keys. Reads in batches."""
         table_keys = [table_key(pattern.entity, self.fence, self.shards, values) for values in keys]
         distinct = {item_key(key): key for key in table_keys}
         with _keyfence_errors():
             items = await get_many(self.caller, list(distinct.values()), consistent=self.consistent)
-        found = {item_key(item): pattern.entity.from_item(item) for item in items}
-        return [found.get(item_key(key)) for key in table_keys]
+        models = {item_key(item): pattern.entity.from_item(item) for item in items}
+        return [models.get(item_key(key)) for key in table_keys]
 
     async def find_in_all_shards(self, pattern: Get[M], keys: Sequence[Mapping[str, object]]) -> list[list[M]]:
-        """Returns, for each key, the items that any shard has under it."""
+        """Returns, for each key, the models with this key in all shards."""
         candidates = [list(self._candidate_keys(pattern, values)) for values in keys]
         with _keyfence_errors():
             items = await self._get_candidates(pattern, candidates)
-        found = {item_key(item): pattern.entity.from_item(item) for item in items}
-        return [[found[item_key(key)] for key in keys if item_key(key) in found] for keys in candidates]
+        models = {item_key(item): pattern.entity.from_item(item) for item in items}
+        return [[models[item_key(key)] for key in keys if item_key(key) in models] for keys in candidates]
 
     async def find_first(self, pattern: Query[M], **values: object) -> M | None:
         items = await self.read(self.bind(pattern, values), 1, None)
@@ -99,8 +101,8 @@ class Table:
     def page_from_models(
         self, pattern: Query[M], models: Sequence[M], *, has_next: bool, has_previous: bool, **values: object
     ) -> Page[M]:
-        """Returns a page of models that were not read with this pattern. Their cursors are made from the keys that the
-        models have in it."""
+        """Returns a page of models that were read in another way, such as from embedded edges. Their cursors are valid
+        for this pattern."""
         query = self.bind(pattern, values)
 
         def cursor(model: M) -> str:
@@ -114,12 +116,14 @@ class Table:
     ) -> tuple[P | None, Page[M]]:
         """Returns the parent and the first page of its children, with one Query."""
         checked_page_size(first)
-        children, parent = self.bind(pattern.children, values), pattern.parent
-        items = await self.read(self.bind(pattern.children, values, pattern.sort_key_range()), first + 2, None)
+        parent, child = pattern.parent, pattern.children.entity
+        query = self.bind(pattern.children, values, pattern.sort_key_range())
+        items = await self.read(query, first + 2, None)  # the parent, the page, and one child of the next page
         parents = [parent.from_item(item) for item in items if item["type"]["S"] == parent.type]
-        found = [item for item in items if item["type"]["S"] == children.pattern.entity.type]
-        edges = tuple(self._edge(children, item) for item in found[:first])
-        page = Page(edges=edges, has_next=len(found) > first, has_previous=False)
+        children = [item for item in items if item["type"]["S"] == child.type]
+        children_query = self.bind(pattern.children, values)  # cursors continue the list of children, not this query
+        edges = tuple(self._edge(children_query, item) for item in children[:first])
+        page = Page(edges=edges, has_next=len(children) > first, has_previous=False)
         return next(iter(parents), None), page
 
     async def iterate(
@@ -138,19 +142,22 @@ class Table:
     async def iterate_shards(
         self, pattern: Query[M], *, between: ValueRange | None = None, **values: object
     ) -> AsyncIterator[M]:
-        """Yields all items of a list, one shard after the other. An item that a job moves meanwhile may come twice."""
+        """Yields all items of a list, one shard after the other. An item that a job moves meanwhile may be yielded
+        twice."""
         query = self.bind(pattern, values, pattern.sort_key_range(between))
         for partition in query.partitions(self.shards):
             reader = ShardReader(partition)
-            while not reader.exhausted:
+            while not reader.is_exhausted:
                 reader.items.clear()
                 await self._fetch(query, reader, MAX_PAGE_SIZE)
                 for item in reader.items:
                     yield pattern.entity.from_item(item)
 
     async def write(self, *writes: Write[Any], note: ActivityNote | None = None) -> None:
-        """Makes all writes, and the entry of the note in the activity log, in one transaction. A retry after a lost
-        answer does not write twice. Raises the `on_failure` of the first write whose condition does not hold."""
+        """Makes all writes in one transaction, and the write that logs the note. A retry after a lost answer does not
+        write twice.
+
+        If conditions fail, raises the error of the first write whose condition failed."""
         if note and self.activity_log:
             writes = (*writes, self.activity_log(note))
         if len(writes) > MAX_TRANSACTION_WRITES:
@@ -160,10 +167,10 @@ class Table:
         try:
             await self.caller.call("TransactWriteItems", {"TransactItems": actions, "ClientRequestToken": token})
         except DynamoDbError as error:
-            raise _failure_of(error, writes) from error
+            raise _transaction_error(error, writes) from error
 
     async def put_many(self, entity: Entity[M], models: Sequence[M]) -> None:
-        """Puts items in batches, without a transaction or a condition: for items that have no other writer."""
+        """Puts items in batches, without a transaction and conditions. Only for items that no other writer changes."""
         with _keyfence_errors():
             await put_many(self.caller, [entity.to_item(model, self.fence, self.shards) for model in models])
 
@@ -185,21 +192,23 @@ class Table:
         return await merge_shards([reader for stage in stages for reader in stage], query.order, limit, fetch)
 
     async def _fetch(self, query: BoundQuery[M], reader: ShardReader, count: int) -> None:
-        """Reads `count` more items of a shard. While items move, it reads consistently where possible: an older state
-        may show a moving item in no shard."""
-        wanted = len(reader.items) + count
+        """Reads `count` more items of a shard into the reader.
+
+        While items move between shards, the table is read consistently: in older states of two shards, a moving item
+        could be in neither."""
+        target = len(reader.items) + count
         consistent = self.consistent or query.pattern.key.is_moving(self.shards)
-        while not reader.exhausted and len(reader.items) < wanted:
-            limit = wanted - len(reader.items)
+        while not reader.is_exhausted and len(reader.items) < target:
+            limit = target - len(reader.items)
             parameters = query.parameters(reader.partition, limit, reader.start_key, consistent=consistent)
             answer = await self._call("Query", parameters)
-            reader.items += reader.unseen(self._without_foreign(answer["Items"]), query.order)
+            reader.items += reader.without_seen(self._without_foreign(answer["Items"]), query.order)
             reader.start_key = answer.get("LastEvaluatedKey")
-            reader.exhausted = reader.start_key is None
+            reader.is_exhausted = reader.start_key is None
 
     def _without_foreign(self, items: Sequence[Item]) -> list[Item]:
-        """Drops items of other tenants. IAM checks index reads by the index key alone, and a malicious writer could put
-        this tenant's prefix into the index key of its own item."""
+        """Drops items of other tenants, and logs them. IAM checks only the index key when an index is read. A malicious
+        tenant could give its own item an index key with the prefix of this tenant."""
         own = [item for item in items if self.fence.contains(item["PK"]["S"])]
         for _ in range(len(items) - len(own)):
             log.error("foreign_item_in_index", fence=self.fence.prefix)
@@ -211,11 +220,13 @@ class Table:
             yield {"PK": {"S": pair.partition}, "SK": {"S": pair.sort}}
 
     async def _get_candidates(self, pattern: Get[M], keys: Sequence[Sequence[Item]]) -> list[Item]:
-        """While items move between shards, the candidates of one key are read in a transaction: separate reads could
-        find a moving item twice or not at all."""
+        """Returns the items under the candidate keys of all keys.
+
+        While items move between shards, the candidates of one key are read in a transaction: separate reads could find
+        a moving item twice or not at all."""
         if not pattern.entity.keys["table"].is_moving(self.shards):
-            flat = [key for candidates in keys for key in candidates]
-            return await get_many(self.caller, flat, consistent=self.consistent)
+            all_candidates = [key for candidates in keys for key in candidates]
+            return await get_many(self.caller, all_candidates, consistent=self.consistent)
         return [item for candidates in keys for item in await transact_get(self.caller, candidates)]
 
     def _edge(self, query: BoundQuery[M], item: Item) -> Edge[M]:
@@ -231,13 +242,15 @@ class Table:
 
 @contextmanager
 def _keyfence_errors() -> Iterator[None]:
+    """Raises the Keyfence error of a DynamoDbError."""
     try:
         yield
     except DynamoDbError as error:
         raise error.as_keyfence_error() from error
 
 
-def _failure_of(error: DynamoDbError, writes: Sequence[Write[Any]]) -> Exception:
+def _transaction_error(error: DynamoDbError, writes: Sequence[Write[Any]]) -> Exception:
+    """Returns the error of the first write whose condition failed, or the Keyfence error of the DynamoDbError."""
     for reason, write in zip(error.cancellation_reasons, writes, strict=False):
         if reason == "ConditionalCheckFailed":
             return write.on_failure()
