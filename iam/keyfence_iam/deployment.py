@@ -1,4 +1,4 @@
-"""`Deployment`: the account, region, table and role names from which ARNs are built."""
+"""`Deployment`: the account, region, tables and role names of one installation of Keyfence."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ LOCAL_REGION = "us-east-1"
 
 
 def silo_table(table: str, tenant: str) -> str:
-    """Returns the name of a tenant's own table. The id ends the name: acme and acme-1 have different tables."""
+    """Returns the name of a tenant's silo. It ends with the tenant id, so acme and acme-1 have different silos."""
     return f"{table}-silo-{tenant}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """A shared table in one region of one account, the silo tables of its tenants, and the prefix of its role names."""
+    """One installation of Keyfence: a shared table in one region of one account, silos of tenants, and IAM roles."""
 
     account: str = LOCAL_ACCOUNT
     region: str = LOCAL_REGION
@@ -23,9 +23,9 @@ class Deployment:
     role_prefix: str = "keyfence-"
     partition: str = "aws"
     indexes: tuple[str, ...] = ("GSI1", "GSI2", "GSI3")
-    """The global secondary indexes that each of the tables has."""
+    """The global secondary indexes of each table."""
     compute: tuple[str, ...] = ("ecs-tasks.amazonaws.com",)
-    """The AWS services whose processes may run as one of the service roles."""
+    """The AWS services that may run processes with one of the service roles."""
 
     @property
     def table_arn(self) -> str:
@@ -38,14 +38,15 @@ class Deployment:
         return silo_table(self.table, tenant)
 
     def silo_arn(self, tenant: str) -> str:
-        """Returns the ARN of a tenant's own table. `tenant` can also be a policy variable or a wildcard."""
+        """Returns the ARN of a tenant's silo. In policies, `tenant` can also be a policy variable or a wildcard."""
         return self._table_arn(self.silo_table(tenant))
 
     def role_arn(self, role: str) -> str:
+        """Returns the ARN of a role. `role` is the name without the prefix."""
         return arns.role_arn(f"{self.role_prefix}{role}", account=self.account, partition=self.partition)
 
     def boundary_arn(self, role: str) -> str:
-        """Returns the ARN of the managed policy that is this role's permissions boundary."""
+        """Returns the ARN of the permissions boundary of a role. `role` is the name without the prefix."""
         return arns.boundary_arn(f"{self.role_prefix}{role}", account=self.account, partition=self.partition)
 
     def _table_arn(self, table: str) -> str:

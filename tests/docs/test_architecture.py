@@ -54,8 +54,8 @@ KEY_REFRESH, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), session_refres
         f"`http/request_body.py` reads the body, at most {MAX_BODY_BYTES:,} bytes",
         f"of {SESSIONS.session_seconds} s when between"
         f" {SESSIONS.earliest_refresh:.0%} and {SESSIONS.latest_refresh:.0%} of it are over".replace("%", " %"),
-        f"{SESSIONS.expiry_margin:g} s before it expires it is no longer used",
-        f"{session_cache.MAX_SESSIONS:,}; removed {SESSIONS.expiry_margin:g} s before they expire",
+        f"{SESSIONS.expiry_margin_seconds:g} s before it expires it is no longer used",
+        f"{session_cache.MAX_SESSIONS:,}; removed {SESSIONS.expiry_margin_seconds:g} s before they expire",
         f"A partition key has at most {MAX_PARTITION_KEY_BYTES:,} bytes, a sort key {MAX_SORT_KEY_BYTES:,}",
     ],
 )

@@ -73,7 +73,7 @@ class SessionCacheFixture:
 
 def session_cache(**given: Any) -> SessionCacheFixture:
     clock, sts = ManualClock(), ScriptedSts()
-    options: dict[str, Any] = {"clock": clock, "random_share": lambda: 1.0, **given}
+    options: dict[str, Any] = {"clock": clock, "random_number": lambda: 1.0, **given}
     return SessionCacheFixture(SessionCache(sts, **options), clock, sts)
 
 

@@ -1,4 +1,4 @@
-"""`ROLES`: the roles that Keyfence deploys. Their policies are functions of a `Deployment`."""
+"""`ROLES`: the IAM roles that Keyfence deploys, by name. Their policies are functions of a `Deployment`."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""The names of Keyfence's roles, without the prefix of a deployment."""
+"""The names of the IAM roles of Keyfence, without the role prefix of a deployment."""
 
 from typing import Final
 

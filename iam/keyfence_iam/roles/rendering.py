@@ -1,4 +1,4 @@
-"""The policies of the roles as JSON files, as they are deployed."""
+"""`policy_files`: the policies of roles as JSON files, which can be deployed."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,10 @@ def policy_json(policy: Policy) -> str:
 
 
 def policy_files(deployment: Deployment, *roles: str) -> Mapping[str, str]:
-    """Returns the texts of the identity, trust and boundary policies by file name, of these roles or of all."""
+    """Returns the texts of the identity, trust and boundary policies by file name.
+
+    Without `roles`, the policies of all roles are returned.
+    """
     files = {}
     for role in roles or ROLES:
         files[f"{role}.json"] = policy_json(ROLES[role].identity(deployment))

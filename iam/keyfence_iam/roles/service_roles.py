@@ -1,4 +1,7 @@
-"""The roles without a tenant: service-base, control-plane, stream-worker, provisioner, migrator and suspender."""
+"""The policies of the roles without a tenant: of servers, workers, jobs and operators.
+
+A Sid that begins with `AcceptH1` tells the policy linter that its finding H1 is intended in this statement.
+"""
 
 from keyfence_iam import arns
 from keyfence_iam.deployment import Deployment
@@ -23,8 +26,9 @@ from keyfence_iam.roles.shared_statements import (
 from keyfence_iam.tenant import CONTROL_PLANE_PREFIX
 
 SUSPENDABLE_ROLES = (names.TENANT_READ, names.TENANT_WRITE)
-"""Without tenant-migration: a suspended tenant's items can still be moved and purged."""
-JOB_PREFIX = f"{CONTROL_PLANE_PREFIX}JOB#"
+"""The roles that are denied to suspended tenants. Jobs use tenant-migration, and still move and delete items."""
+JOB_KEY_PREFIX = f"{CONTROL_PLANE_PREFIX}JOB#"
+"""The beginning of the partition keys of jobs."""
 ANY_TENANT = "*"
 DENY_DYNAMODB = deny(("dynamodb:*",), "DenyDynamoDB")
 
@@ -90,11 +94,11 @@ PROVISIONER = RoleDefinition(identity=provisioner_identity, trust=trust_account)
 def migrator_identity(deployment: Deployment) -> Policy:
     return Policy(
         statements=(
-            _scan_pool(deployment),
-            _on_silos(deployment, "AcceptH1AcceptH29ScanSilos", SCAN),
-            _on_silos(deployment, "AcceptH19AcceptH29ManageSilos", *TABLE_SETUP_ACTIONS, "dynamodb:DeleteTable"),
+            _allow_scan_of_pool(deployment),
+            _allow_on_silos(deployment, "AcceptH1AcceptH29ScanSilos", SCAN),
+            _allow_on_silos(deployment, "AcceptH19AcceptH29ManageSilos", *TABLE_SETUP_ACTIONS, "dynamodb:DeleteTable"),
             _deny_pool_administration(deployment),
-            *allow_with_leading_keys(deployment, (deployment.table_arn,), JOB_PREFIX, (*READS, *WRITES)),
+            *allow_with_leading_keys(deployment, (deployment.table_arn,), JOB_KEY_PREFIX, (*READS, *WRITES)),
             allow_assume_as_tenant(deployment, names.TENANT_MIGRATION),
             allow_assume_untagged(deployment, names.CONTROL_PLANE, names.SUSPENDER),
             DENY_TABLE_WIDE,
@@ -102,19 +106,22 @@ def migrator_identity(deployment: Deployment) -> Policy:
     )
 
 
-def _scan_pool(deployment: Deployment) -> Statement:
-    """Includes the indexes: the check that nothing of a purged tenant is left scans them too."""
+def _allow_scan_of_pool(deployment: Deployment) -> Statement:
+    """Allows to scan the shared table and its indexes.
+
+    After a tenant's items were deleted, the indexes are also scanned for items that are left.
+    """
     resources = (deployment.table_arn, *index_arns(deployment, deployment.table_arn))
     return Statement(effect="Allow", sid="AcceptH1ScanToFindItems", actions=(SCAN,), resources=resources)
 
 
-def _on_silos(deployment: Deployment, sid: str, *actions: str) -> Statement:
-    """Allows actions on the silos of all tenants. The wildcard also matches '/', and so the silos' indexes."""
+def _allow_on_silos(deployment: Deployment, sid: str, *actions: str) -> Statement:
+    """Allows actions on the silos of all tenants. The wildcard also matches `/`, and therefore the indexes of silos."""
     return Statement(effect="Allow", sid=sid, actions=actions, resources=(deployment.silo_arn(ANY_TENANT),))
 
 
 def _deny_pool_administration(deployment: Deployment) -> Statement:
-    """Keeps the shared table safe, whatever else the role may be allowed one day."""
+    """Denies to change or delete the shared table, even if another statement allows it by mistake."""
     return Statement(
         effect="Deny", sid="DenyPoolAdministration", actions=TABLE_ADMIN_ACTIONS, resources=(deployment.table_arn,)
     )
@@ -124,7 +131,7 @@ MIGRATOR = RoleDefinition(identity=migrator_identity, trust=trust_compute)
 
 
 def suspender_identity(deployment: Deployment) -> Policy:
-    write_suspensions = (_write_suspensions(deployment, role) for role in SUSPENDABLE_ROLES)
+    write_suspensions = (_allow_suspension(deployment, role) for role in SUSPENDABLE_ROLES)
     read_suspensions = Statement(
         effect="Allow",
         sid="ReadSuspensions",
@@ -134,8 +141,11 @@ def suspender_identity(deployment: Deployment) -> Policy:
     return Policy(statements=(*write_suspensions, read_suspensions, DENY_DYNAMODB))
 
 
-def _write_suspensions(deployment: Deployment, role: str) -> Statement:
-    """Only while the role has its permissions boundary: then an inline policy can take away and never allow more."""
+def _allow_suspension(deployment: Deployment, role: str) -> Statement:
+    """Allows to change the inline policies of a role, but only while the role has its permissions boundary.
+
+    With the boundary, an inline policy can take permissions away, but it cannot add any.
+    """
     return Statement(
         effect="Allow",
         sid="Suspend" + role.title().replace("-", ""),

@@ -1,4 +1,4 @@
-"""Statements that several roles share: leading keys, denials, AssumeRole and trust."""
+"""The policy statements that several roles share: access by leading keys, Deny statements, AssumeRole and trust."""
 
 from collections.abc import Iterable, Mapping
 
@@ -44,54 +44,63 @@ ONLY_TENANT_TAG = (
     Condition("Null", "aws:TagKeys", ("false",)),
     Condition("Null", "sts:TransitiveTagKeys", ("true",)),
 )
-"""Exactly one tag, which has a value and is not transitive: sessions assumed from this one do not inherit it."""
+"""The new session has exactly one tag, which names its tenant and is not empty.
 
-NO_TAGS = (Condition("Null", "aws:TagKeys", ("true",)),)
+The tag is not transitive: a session that is assumed from the new session does not inherit it.
+"""
+
+WITHOUT_TAGS = (Condition("Null", "aws:TagKeys", ("true",)),)
 
 
 def allow_with_leading_keys(
-    deployment: Deployment, tables: tuple[str, ...], prefix: str, actions: tuple[str, ...]
+    deployment: Deployment, table_arns: tuple[str, ...], key_prefix: str, actions: tuple[str, ...]
 ) -> tuple[Statement, ...]:
-    """Allows these actions on partitions whose keys begin with the prefix, in these tables and in their indexes."""
+    """Allows the actions on partitions whose keys begin with `key_prefix`, in the tables and in their indexes."""
     return (
         Statement(
             effect="Allow",
             sid="ItemsWithKeyPrefix",
             actions=actions,
-            resources=tables,
-            conditions=leading_keys_condition(prefix),
+            resources=table_arns,
+            conditions=leading_keys_conditions(key_prefix),
         ),
         Statement(
             effect="Allow",
             sid="IndexesWithKeyPrefix",
             actions=INDEX_READS,
-            resources=index_arns(deployment, *tables),
-            conditions=leading_keys_condition(prefix),
+            resources=index_arns(deployment, *table_arns),
+            conditions=leading_keys_conditions(key_prefix),
         ),
         DENY_WITHOUT_LEADING_KEYS,
     )
 
 
-def index_arns(deployment: Deployment, *tables: str) -> tuple[str, ...]:
-    return tuple(arns.index_arn(table, index) for table in tables for index in deployment.indexes)
+def index_arns(deployment: Deployment, *table_arns: str) -> tuple[str, ...]:
+    return tuple(arns.index_arn(table_arn, index) for table_arn in table_arns for index in deployment.indexes)
 
 
-def leading_keys_condition(prefix: str) -> tuple[Condition, ...]:
-    """ForAllValues is also true for calls without leading keys. The Null condition excludes those."""
+def leading_keys_conditions(key_prefix: str) -> tuple[Condition, ...]:
+    """Returns the conditions that all leading keys begin with `key_prefix`.
+
+    ForAllValues is also true for a call without leading keys. The Null condition excludes such calls.
+    """
     return (
-        Condition("ForAllValues:StringLike", LEADING_KEYS, (f"{prefix}*",)),
+        Condition("ForAllValues:StringLike", LEADING_KEYS, (f"{key_prefix}*",)),
         Condition("Null", LEADING_KEYS, ("false",)),
     )
 
 
 def allow_tenant_items(deployment: Deployment, actions: tuple[str, ...]) -> tuple[Statement, ...]:
-    """Allows the actions in the shared table and in the tenant's own. The session policy says which of them is used."""
-    tables = (deployment.table_arn, deployment.silo_arn(SESSION_TAG_VARIABLE))
-    return allow_with_leading_keys(deployment, tables, tenant_key_prefix(SESSION_TAG_VARIABLE), actions)
+    """Allows the actions on the tenant's items in the shared table and in the tenant's silo.
+
+    A session policy can limit a session to one of the two tables.
+    """
+    table_arns = (deployment.table_arn, deployment.silo_arn(SESSION_TAG_VARIABLE))
+    return allow_with_leading_keys(deployment, table_arns, tenant_key_prefix(SESSION_TAG_VARIABLE), actions)
 
 
 def allow_assume_as_tenant(deployment: Deployment, *roles: str) -> Statement:
-    """Allows to assume these roles for one tenant, which the session's only tag names."""
+    """Allows to assume the roles for one tenant. The only tag of the session names the tenant."""
     return Statement(
         effect="Allow",
         sid="AssumeRoleForOneTenant",
@@ -102,40 +111,40 @@ def allow_assume_as_tenant(deployment: Deployment, *roles: str) -> Statement:
 
 
 def allow_assume_untagged(deployment: Deployment, *roles: str) -> Statement:
-    """Allows to assume these roles, which belong to no tenant, without any tag."""
+    """Allows to assume the roles without a session tag, and therefore without a tenant."""
     return Statement(
         effect="Allow",
         sid="AssumeRoleWithoutTenant",
         actions=(ASSUME_ROLE,),
         resources=tuple(deployment.role_arn(role) for role in roles),
-        conditions=NO_TAGS,
+        conditions=WITHOUT_TAGS,
     )
 
 
 def trust_with_tenant_tag(deployment: Deployment, *roles: str) -> Policy:
-    """Lets these roles assume the role for one tenant, which the session's only tag names."""
-    return _trust(
+    """Returns a trust policy: the roles may assume this role for one tenant, which the only session tag names."""
+    return _trust_policy(
         "TrustForOneTenant", _role_principals(deployment, *roles), (ASSUME_ROLE, TAG_SESSION), ONLY_TENANT_TAG
     )
 
 
 def trust_untagged(deployment: Deployment, *roles: str) -> Policy:
-    """Lets these roles assume the role without any tag."""
-    return _trust("TrustWithoutTenant", _role_principals(deployment, *roles), (ASSUME_ROLE,), NO_TAGS)
+    """Returns a trust policy: the roles may assume this role without a session tag."""
+    return _trust_policy("TrustWithoutTenant", _role_principals(deployment, *roles), (ASSUME_ROLE,), WITHOUT_TAGS)
 
 
 def trust_compute(deployment: Deployment) -> Policy:
-    """Lets the deployment's compute services run a process as the role."""
-    return _trust("TrustCompute", {"Service": deployment.compute}, (ASSUME_ROLE,))
+    """Returns a trust policy: the compute services of the deployment may run processes as this role."""
+    return _trust_policy("TrustCompute", {"Service": deployment.compute}, (ASSUME_ROLE,))
 
 
 def trust_account(deployment: Deployment) -> Policy:
-    """Lets every principal of the account assume the role whose own policies allow it."""
+    """Returns a trust policy: each principal of the account may assume this role if its own policies allow it."""
     root = arns.account_root_arn(account=deployment.account, partition=deployment.partition)
-    return _trust("TrustAccount", {"AWS": (root,)}, (ASSUME_ROLE,), NO_TAGS)
+    return _trust_policy("TrustAccount", {"AWS": (root,)}, (ASSUME_ROLE,), WITHOUT_TAGS)
 
 
-def _trust(
+def _trust_policy(
     sid: str,
     principals: Mapping[str, tuple[str, ...]],
     actions: tuple[str, ...],

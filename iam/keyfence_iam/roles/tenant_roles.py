@@ -1,6 +1,6 @@
-"""The roles of tenants' sessions: tenant-read, tenant-write and tenant-migration.
+"""The policies of the tenant roles: tenant-read, tenant-write and tenant-migration.
 
-Each role's identity policy is also its permissions boundary: no other policy on the role can allow more.
+The identity policy of each role is also its permissions boundary, so no other policy on the role can allow more.
 """
 
 from keyfence_iam.deployment import Deployment

@@ -1,4 +1,4 @@
-"""Vending: STS sessions per role and tenant, requested once, cached and refreshed. The only caller of STS."""
+"""Session vending: gives out STS sessions for a role and a tenant, from a cache. No other package calls STS."""
 
 from keyfence_iam.sts.session_cache import SessionCache
 

@@ -1,4 +1,4 @@
-"""`SessionCache`: credentials per session spec, cached and refreshed before they expire."""
+"""`SessionCache`: gives out the credentials of sessions, caches them, and refreshes them before they expire."""
 
 import random
 from collections import Counter, OrderedDict
@@ -18,37 +18,40 @@ from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import TokenBucket, call_budget
 
 MAX_SESSIONS = 10_000
+"""The number of cached sessions. The least recently used session is removed first."""
 STS_CALLS_PER_SECOND = 50.0
+"""The default budget of calls to STS."""
 THREADS = 8
+"""The number of calls to STS at the same time."""
 
 AssumeRole = Callable[[SessionSpec, int], Credentials]
-"""Returns a new session of this many seconds, or raises SessionUnavailable."""
+"""Requests a session with a lifetime of this many seconds. Raises SessionUnavailable."""
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
 class CachedSession:
-    """Credentials, until when they are given out, and when they are refreshed."""
+    """The credentials of a session, until when they are given out, and when they are refreshed."""
 
     credentials: Credentials
     valid_until: float
     refresh_at: float
-    used: bool
-    """Whether they were given out since they were issued. An unused session is not refreshed."""
+    was_used: bool
+    """Whether the credentials were given out since the last refresh. An unused session is not refreshed."""
     failures: int = 0
-    """Refreshes that failed in a row."""
+    """The number of refreshes that failed in a row."""
 
     def is_due(self, now: float) -> bool:
-        """Whether the session is to be refreshed or removed."""
-        return now >= self.valid_until or (self.used and now >= self.refresh_at)
+        """Whether the session must be refreshed or removed."""
+        return now >= self.valid_until or (self.was_used and now >= self.refresh_at)
 
 
 class SessionCache:
-    """Gives out credentials for a session spec, in any event loop. Raises SessionUnavailable if there are none.
+    """Gives out the credentials of sessions. It can be used from any event loop.
 
-    A cached session is returned without waiting. STS is called in threads, with one call at a time for each spec,
-    however many callers wait for it.
+    A cached session is given out without waiting. STS is called in threads. All callers that wait for the same session
+    share one call.
     """
 
     def __init__(
@@ -59,7 +62,7 @@ class SessionCache:
         budget: TokenBucket | None = None,
         max_sessions: int = MAX_SESSIONS,
         clock: Callable[[], float] = boottime,
-        random_share: Callable[[], float] = random.random,
+        random_number: Callable[[], float] = random.random,
     ) -> None:
         self.counts: Counter[str] = Counter(issued=0, renewed=0, failed=0, throttled=0)
         self._assume = assume
@@ -67,50 +70,56 @@ class SessionCache:
         self._budget = budget or call_budget(STS_CALLS_PER_SECOND)
         self._max_sessions = max_sessions
         self._clock = clock
-        self._random_share = random_share
+        self._random_number = random_number
         self._lock = Lock()
         self._sessions: OrderedDict[SessionSpec, CachedSession] = OrderedDict()
         self._pending: dict[SessionSpec, Future[Credentials]] = {}
-        self._failures: dict[SessionSpec, tuple[float, SessionUnavailable]] = {}
-        self._replaced: dict[SessionSpec, float] = {}
-        self._forgotten: set[SessionSpec] = set()
+        self._recent_failures: dict[SessionSpec, tuple[float, SessionUnavailable]] = {}
+        """The last failure of a session, and until when callers get it again."""
+        self._next_replacement_at: dict[SessionSpec, float] = {}
+        """When a denied session may be replaced again."""
+        self._forgotten_while_pending: set[SessionSpec] = set()
+        """Sessions that are requested now and must not be cached."""
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="sts")
 
     async def credentials(self, spec: SessionSpec) -> Credentials:
+        """Returns the credentials of a session. Raises SessionUnavailable."""
         with self._lock:
-            found = self._find(spec)
+            found = self._find_or_request(spec)
         return found if isinstance(found, Credentials) else await self._wait(found)
 
     async def replace(self, spec: SessionSpec, denied: Credentials) -> Credentials | None:
-        """Returns another session than the denied one, which may have been revoked. Returns None if there is none.
+        """Returns a session to use instead of a denied one, which may have been revoked. Returns None if there is none.
 
-        The denied session stays in the cache until there is another: during an outage of STS, a call that was denied
-        for another reason costs nobody a valid session.
+        The denied session stays in the cache until there is a new one. It may still be valid, because a call can also
+        be denied for another reason, and during an outage of STS no new session can be had.
         """
-        with suppress(Exception):  # the error is in the log, and the caller has the denial to report
+        with suppress(Exception):  # the error is already logged, and the caller reports the denial
             with self._lock:
-                found = self._find_other(spec, denied)
+                found = self._find_or_request_other(spec, denied)
             other = found if found is None or isinstance(found, Credentials) else await self._wait(found)
             return None if other == denied else other
         return None
 
     def forget(self, tenant: TenantId) -> None:
-        """Removes this tenant's sessions. Sessions that are being requested now are not cached either."""
+        """Removes the sessions of a tenant. Sessions that are requested now will not be cached either."""
         with self._lock:
             for spec in [spec for spec in self._sessions if spec.tenant == tenant]:
                 del self._sessions[spec]
-            self._forgotten.update(spec for spec in self._pending if spec.tenant == tenant)
+            self._forgotten_while_pending.update(spec for spec in self._pending if spec.tenant == tenant)
 
     def refresh_due(self) -> None:
-        """Refreshes sessions that are in use, and removes those that expired unused.
+        """Refreshes the sessions that are in use, and removes the sessions that expired.
 
-        The lock is taken for each session separately, so that requests do not wait for all of them.
+        The lock is taken for each session separately, so that callers do not wait until all sessions are processed.
         """
         now = self._clock()
         with self._lock:
             sessions = list(self._sessions.items())
-            self._failures = {spec: failure for spec, failure in self._failures.items() if now < failure[0]}
-            self._replaced = {spec: until for spec, until in self._replaced.items() if now < until}
+            self._recent_failures = {
+                spec: (until, error) for spec, (until, error) in self._recent_failures.items() if now < until
+            }
+            self._next_replacement_at = {spec: at for spec, at in self._next_replacement_at.items() if now < at}
         for spec in [spec for spec, session in sessions if session.is_due(now)]:
             with self._lock:
                 self._refresh_or_remove(spec, now)
@@ -119,30 +128,34 @@ class SessionCache:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _wait(self, pending: "Future[Credentials]") -> Credentials:
-        return await wait_for_result(pending, self._schedule.max_wait)
+        return await wait_for_result(pending, self._schedule.max_wait_seconds)
 
-    def _find(self, spec: SessionSpec) -> "Credentials | Future[Credentials]":
+    def _find_or_request(self, spec: SessionSpec) -> "Credentials | Future[Credentials]":
+        """Returns cached credentials, or the future of a call to STS. Raises SessionUnavailable."""
         now = self._clock()
         session = self._sessions.get(spec)
         if session is None or now >= session.valid_until:
             return self._pending.get(spec) or self._request_new(spec, now)
-        session.used = True
+        session.was_used = True
         self._sessions.move_to_end(spec)
         if session.is_due(now):
             self._refresh(spec, now)
         return session.credentials
 
-    def _find_other(self, spec: SessionSpec, denied: Credentials) -> "Credentials | Future[Credentials] | None":
+    def _find_or_request_other(
+        self, spec: SessionSpec, denied: Credentials
+    ) -> "Credentials | Future[Credentials] | None":
+        """Returns None if the denied session was replaced a short time ago, or if the budget is used up."""
         now = self._clock()
         session = self._sessions.get(spec)
         if session is None or session.credentials != denied:
-            return self._find(spec)
+            return self._find_or_request(spec)
         if pending := self._pending.get(spec):
             return pending
-        if now < self._replaced.get(spec, now) or not self._budget.try_take(1.0, now):
+        if now < self._next_replacement_at.get(spec, now) or not self._budget.try_take(1.0, now):
             return None
-        self._replaced[spec] = now + self._schedule.replacement_interval
-        return self._start(spec, now)
+        self._next_replacement_at[spec] = now + self._schedule.replacement_interval_seconds
+        return self._start_request(spec, now)
 
     def _request_new(self, spec: SessionSpec, now: float) -> "Future[Credentials]":
         self._sessions.pop(spec, None)
@@ -150,11 +163,12 @@ class SessionCache:
         if not self._budget.try_take(1.0, now):
             self.counts["throttled"] += 1
             raise SessionThrottled("the budget for calls to STS is used up", self._budget.seconds_until(1.0, now))
-        return self._start(spec, now)
+        return self._start_request(spec, now)
 
     def _raise_recent_failure(self, spec: SessionSpec, now: float) -> None:
-        if spec in self._failures and now < self._failures[spec][0]:
-            raise self._failures[spec][1].with_traceback(None)
+        until, error = self._recent_failures.get(spec, (now, None))
+        if error is not None and now < until:
+            raise error.with_traceback(None)
 
     def _refresh_or_remove(self, spec: SessionSpec, now: float) -> None:
         session = self._sessions.get(spec)
@@ -164,42 +178,52 @@ class SessionCache:
             self._refresh(spec, now)
 
     def _refresh(self, spec: SessionSpec, now: float) -> None:
-        """If the budget is used up, the session stays due and the next caller or the thread tries again."""
+        """Starts a refresh. If the budget is used up, the session stays due and is refreshed later."""
         if spec not in self._pending and self._budget.try_take(1.0, now, use_reserve=True):
-            self._start(spec, now)
+            self._start_request(spec, now)
 
-    def _start(self, spec: SessionSpec, now: float) -> "Future[Credentials]":
+    def _start_request(self, spec: SessionSpec, now: float) -> "Future[Credentials]":
         try:
-            pending = self._threads.submit(self._request, spec, now + self._schedule.max_wait)
+            pending = self._threads.submit(self._request_and_store, spec, now + self._schedule.max_wait_seconds)
         except RuntimeError as error:
             raise SessionUnavailable("the session cache is closed") from error
         self._pending[spec] = pending
         return pending
 
-    def _request(self, spec: SessionSpec, deadline: float) -> Credentials:
-        """A lifetime counts from before the call, by our own clock, whatever the clock of STS says."""
+    def _request_and_store(self, spec: SessionSpec, deadline: float) -> Credentials:
+        """Requests a session in a thread, and stores the session or the failure.
+
+        The lifetime of the session counts from before the call, by the clock of this process, not by that of STS.
+        """
         requested_at = self._clock()
         try:
-            credentials = self._call_sts(spec, late=requested_at > deadline)
+            credentials = self._call_sts(spec, is_late=requested_at > deadline)
         except BaseException as error:
-            self._finish(spec, partial(self._store_failure, spec, error))
+            self._end_request(spec, partial(self._store_failure, spec, error))
             _log_failure(spec, error)
             raise
-        self._finish(spec, partial(self._store, spec, credentials, requested_at))
+        self._end_request(spec, partial(self._store_session, spec, credentials, requested_at))
         return credentials
 
-    def _finish(self, spec: SessionSpec, store_outcome: Callable[[], None]) -> None:
-        """Ends the pending call, also if it failed: later callers must not wait for it."""
+    def _end_request(self, spec: SessionSpec, store_outcome: Callable[[], None]) -> None:
+        """Stores the outcome, and removes the pending call, even if the outcome cannot be stored.
+
+        Otherwise later callers would wait for a call that has ended.
+        """
         with self._lock:
             try:
                 store_outcome()
             finally:
                 del self._pending[spec]
-                self._forgotten.discard(spec)
+                self._forgotten_while_pending.discard(spec)
 
-    def _call_sts(self, spec: SessionSpec, *, late: bool) -> Credentials:
-        """A call whose waiters have already timed out is not made. So no queue of calls is left after an outage."""
-        if late:
+    def _call_sts(self, spec: SessionSpec, *, is_late: bool) -> Credentials:
+        """Calls STS, a second time if the connection was lost.
+
+        If all waiters have already timed out, the call is not made. Otherwise a long queue of useless calls would have
+        to be worked off after an outage.
+        """
+        if is_late:
             raise SessionUnavailable("too many sessions were waiting for STS")
         try:
             return self._assume(spec, self._schedule.session_seconds)
@@ -210,16 +234,16 @@ class SessionCache:
                 raise
         return self._assume(spec, self._schedule.session_seconds)
 
-    def _store(self, spec: SessionSpec, credentials: Credentials, requested_at: float) -> None:
-        renewed = spec in self._sessions
-        self.counts["renewed" if renewed else "issued"] += 1
-        if spec in self._forgotten:
+    def _store_session(self, spec: SessionSpec, credentials: Credentials, requested_at: float) -> None:
+        is_refresh = spec in self._sessions
+        self.counts["renewed" if is_refresh else "issued"] += 1
+        if spec in self._forgotten_while_pending:
             return
         self._sessions[spec] = CachedSession(
             credentials=credentials,
-            valid_until=requested_at + self._schedule.session_seconds - self._schedule.expiry_margin,
-            refresh_at=requested_at + self._schedule.refresh_after(self._random_share()),
-            used=not renewed,
+            valid_until=requested_at + self._schedule.session_seconds - self._schedule.expiry_margin_seconds,
+            refresh_at=requested_at + self._schedule.refresh_delay_seconds(self._random_number()),
+            was_used=not is_refresh,
         )
         if len(self._sessions) > self._max_sessions:
             self._sessions.popitem(last=False)
@@ -229,14 +253,14 @@ class SessionCache:
         now = self._clock()
         if session := self._sessions.get(spec):
             session.failures += 1
-            session.refresh_at = now + self._schedule.retry_after(session.failures, self._random_share())
+            session.refresh_at = now + self._schedule.retry_delay_seconds(session.failures, self._random_number())
         unavailable = (
             error if isinstance(error, SessionUnavailable) else SessionUnavailable(f"{type(error).__name__}: {error}")
         )
-        self._failures[spec] = (now + self._schedule.failure_memory, unavailable)
+        self._recent_failures[spec] = (now + self._schedule.failure_cache_seconds, unavailable)
 
 
 def _log_failure(spec: SessionSpec, error: BaseException) -> None:
-    """A log that cannot be written must not change the outcome for the waiters."""
+    """Logs a failed call. An error of the log is ignored, because it must not change the outcome for the waiters."""
     with suppress(Exception):
         log.error("session_unavailable", role=spec.role, tenant=spec.tenant, scope=spec.scope, reason=str(error))

@@ -1,4 +1,4 @@
-"""When sessions are refreshed, and the thread that does it."""
+"""`RefreshSchedule`: decides when sessions are refreshed. `RefreshThread`: refreshes them in the background."""
 
 import asyncio
 import time
@@ -14,52 +14,59 @@ import structlog
 from keyfence_iam.sts.session_spec import SessionUnavailable
 
 REFRESH_INTERVAL_SECONDS = 5.0
+"""How often the thread looks for sessions that are due. It is short compared to the lifetime of a session."""
 
 T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
 
 _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""Linux's monotonic clock stops while the machine is suspended; that of macOS does not."""
+"""On Linux, CLOCK_MONOTONIC stops while the machine is suspended. macOS has no CLOCK_BOOTTIME and does not need it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshSchedule:
-    """All times are in seconds. `earliest_refresh` and `latest_refresh` are shares of a session's lifetime.
+    """The lifetime of sessions, and when they are refreshed, retried and replaced.
 
-    With the defaults, a session in use is valid for more than five minutes when an outage of STS begins.
+    With the defaults, a session in use is valid for at least five more minutes when an outage of STS begins.
     """
 
     session_seconds: int = 900
-    expiry_margin: float = 15.0
-    """A session that expires sooner than this is not given out: the call must arrive while the session is valid."""
+    expiry_margin_seconds: float = 15.0
+    """A session that expires sooner is not given out, because a call must arrive while the session is valid."""
     earliest_refresh: float = 0.5
     latest_refresh: float = 0.6
-    first_retry_after: float = 1.0
-    longest_retry_after: float = 30.0
-    failure_memory: float = 1.0
+    """A session is refreshed at a random time between these two shares of its lifetime."""
+    first_retry_seconds: float = 1.0
+    longest_retry_seconds: float = 30.0
+    """A failed refresh is tried again after the first time. Each further failure doubles it, up to the longest time."""
+    failure_cache_seconds: float = 1.0
     """After a failure, callers get the same error for this long, without another call to STS."""
-    replacement_interval: float = 30.0
+    replacement_interval_seconds: float = 30.0
     """A denied session is replaced at most once in this time."""
-    max_wait: float = 5.0
+    max_wait_seconds: float = 5.0
     """How long a caller waits for a session, and how long a call to STS waits for a free thread."""
 
-    def refresh_after(self, random_share: float) -> float:
-        share = self.earliest_refresh + random_share * (self.latest_refresh - self.earliest_refresh)
+    def refresh_delay_seconds(self, random_number: float) -> float:
+        """Returns when a new session is refreshed. `random_number` is from 0 to 1."""
+        share = self.earliest_refresh + random_number * (self.latest_refresh - self.earliest_refresh)
         return self.session_seconds * share
 
-    def retry_after(self, failures: int, random_share: float) -> float:
-        """Doubles with each failure. Half of it is random, so that processes that failed together retry apart."""
-        longest = min(self.longest_retry_after, self.first_retry_after * 2.0 ** (failures - 1))
-        return longest * (1.0 + random_share) / 2.0
+    def retry_delay_seconds(self, failures: int, random_number: float) -> float:
+        """Returns when a failed refresh is tried again. `failures` counts failures in a row, from 1.
+
+        Half of the delay is random, so that processes that failed at the same time do not retry at the same time.
+        """
+        longest_delay = min(self.longest_retry_seconds, self.first_retry_seconds * 2.0 ** (failures - 1))
+        return longest_delay * (1.0 + random_number) / 2.0
 
 
 class RefreshThread:
-    """Runs a task at an interval until it is stopped, also after a run that failed. A daemon thread."""
+    """A daemon thread that runs a task at an interval until it is stopped. A task that fails is run again."""
 
-    def __init__(self, task: Callable[[], None], interval: float = REFRESH_INTERVAL_SECONDS) -> None:
+    def __init__(self, task: Callable[[], None], interval_seconds: float = REFRESH_INTERVAL_SECONDS) -> None:
         self._task = task
-        self._interval = interval
+        self._interval_seconds = interval_seconds
         self._stopped = Event()
         self._thread = Thread(target=self._run, name="sessions", daemon=True)
 
@@ -71,7 +78,7 @@ class RefreshThread:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._stopped.wait(self._interval):
+        while not self._stopped.wait(self._interval_seconds):
             try:
                 self._task()
             except Exception:
@@ -79,25 +86,28 @@ class RefreshThread:
 
 
 def boottime() -> float:
-    """Seconds on a clock that also advances while the machine is suspended."""
+    """Returns the seconds of a clock that also advances while the machine is suspended."""
     return time.clock_gettime(_BOOT_CLOCK)
 
 
-async def wait_for_result(future: "Future[T]", seconds: float) -> T:
-    """Returns the result of a thread's future. A waiter that is cancelled or times out does not cancel the future."""
+async def wait_for_result(future: "Future[T]", timeout_seconds: float) -> T:
+    """Waits in an event loop for the future of a thread. Raises SessionUnavailable after a timeout.
+
+    A waiter that is cancelled or times out does not cancel the future, because other waiters may share it.
+    """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 
     def wake(_: object) -> None:
-        with suppress(RuntimeError):  # the loop was closed in the meantime: nobody waits
+        with suppress(RuntimeError):  # the loop was closed, so no waiter is left
             loop.call_soon_threadsafe(_set_done, done)
 
     future.add_done_callback(wake)
     try:
-        await asyncio.wait_for(done, seconds)
+        await asyncio.wait_for(done, timeout_seconds)
         return future.result()
     except TimeoutError:
-        raise SessionUnavailable(f"STS has not answered within {seconds:g} s") from None
+        raise SessionUnavailable(f"STS has not answered within {timeout_seconds:g} s") from None
     except CancelledError:
         raise SessionUnavailable("the session cache is closed") from None
 

@@ -1,4 +1,4 @@
-"""`SessionSpec`: which session is requested (role, tenant, scope). The errors for a session that cannot be had."""
+"""`SessionSpec`: the role, tenant and scope of a session. `SessionUnavailable`: the errors of requesting a session."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -8,12 +8,14 @@ from keyfence_iam.tenant import TenantId, parse_tenant_id
 
 
 class SessionScope(StrEnum):
-    """How much of its role's permissions a session has."""
+    """The permissions of its role that a session has. A session policy takes the others away."""
 
     FULL = "full"
     READ_ONLY = "read-only"
     POOL = "pool"
+    """Only the shared table."""
     SILO = "silo"
+    """Only the tenant's own table."""
 
 
 class TableAccess(StrEnum):
@@ -25,7 +27,7 @@ class TableAccess(StrEnum):
 
     @property
     def scope(self) -> SessionScope:
-        """The tenant roles allow exactly these two tables. Access to both therefore needs no session policy."""
+        """The scope of the session. It is FULL for both tables, because the tenant roles allow exactly these tables."""
         return SessionScope.FULL if self is TableAccess.BOTH else SessionScope(self.value)
 
 
@@ -42,7 +44,10 @@ def tenant_session(tenant: TenantId, *, writes: bool, table_access: TableAccess 
 
 
 def migration_session(tenant: TenantId, *, table_access: TableAccess = TableAccess.POOL) -> SessionSpec:
-    """A session to move or purge a tenant's items, also of a suspended tenant. Only the migrator may assume it."""
+    """Returns the spec of a session that moves or deletes a tenant's items, even if the tenant is suspended.
+
+    Only the migrator may assume the role of this session.
+    """
     return SessionSpec(TENANT_MIGRATION, parse_tenant_id(tenant), table_access.scope)
 
 
@@ -55,16 +60,19 @@ def control_plane_session(*, writes: bool) -> SessionSpec:
 
 
 class SessionUnavailable(Exception):
-    """There are no credentials for this spec, and no others are used instead. The message is for the log."""
+    """A session cannot be requested. The call that needs it fails: no other credentials are used instead.
+
+    The message is for the log, not for the users of the API.
+    """
 
 
 class StsConnectionLost(SessionUnavailable):
-    """STS closed the connection during the call, as it does with idle ones. A second call may succeed."""
+    """STS closed the connection during the call. STS also closes idle connections, so a second call may succeed."""
 
 
 class SessionThrottled(SessionUnavailable):
-    """Too many new sessions are requested. The caller can try again after `retry_after` seconds."""
+    """Too many sessions are requested. The caller can try again after `retry_after_seconds`."""
 
-    def __init__(self, message: str, retry_after: float) -> None:
+    def __init__(self, message: str, retry_after_seconds: float) -> None:
         super().__init__(message)
-        self.retry_after = retry_after
+        self.retry_after_seconds = retry_after_seconds

@@ -1,4 +1,4 @@
-"""`StsClient`: AssumeRole over boto3, with the session policy of each scope."""
+"""`StsClient`: calls AssumeRole with boto3. `session_policies`: the session policy of each scope."""
 
 import json
 import os
@@ -32,16 +32,19 @@ if TYPE_CHECKING:
     from mypy_boto3_sts import STSClient
 
 ALL_DYNAMODB_ACTIONS = ("dynamodb:*",)
-"""The role limits the actions. The session policy is kept short, since STS packs it into the session token."""
+"""The role already limits the actions. A short session policy keeps the session token small."""
 ANY_REGION = "*"
-MAX_SESSION_NAME = 64
+"""The role already limits the region, and the ARN of a role does not name it."""
+MAX_SESSION_NAME_LENGTH = 64
+"""The limit of AWS for RoleSessionName, in characters."""
 THROTTLED_RETRY_SECONDS = 1.0
+"""When a caller may try again after STS has throttled a call. STS does not say when."""
 _THROTTLING_CODES = {"Throttling", "ThrottlingException", "RequestLimitExceeded"}
 
 
 @dataclass(frozen=True, slots=True)
 class StsClient:
-    """Assumes the roles whose ARNs begin with `role_arn_prefix`, for one table and its silos."""
+    """Assumes the roles whose ARNs begin with `role_arn_prefix`, for a shared table and its silos."""
 
     client: "STSClient"
     role_arn_prefix: str
@@ -57,13 +60,16 @@ class StsClient:
         *,
         region: str | None = None,
         endpoint_url: str | None = None,
-        read_timeout: float = 2.0,
+        read_timeout_seconds: float = 2.0,
     ) -> "StsClient":
-        """Connects to the regional endpoint unless `endpoint_url` is given. Timeouts are short, since requests wait."""
+        """Connects to `endpoint_url`, or else to the regional endpoint of STS.
+
+        Timeouts are short and failed calls are not repeated, because requests of users wait for the session.
+        """
         config = client_config(
             endpoint_url,
             connect_timeout=1,
-            read_timeout=read_timeout,
+            read_timeout=read_timeout_seconds,
             retries={"mode": "standard", "total_max_attempts": 1},
             max_pool_connections=THREADS,
             tcp_keepalive=True,
@@ -71,25 +77,25 @@ class StsClient:
         client = session.client("sts", region_name=region, endpoint_url=endpoint_url, config=config)
         return cls(client, role_arn_prefix, table, default_session_name())
 
-    def __call__(self, spec: SessionSpec, seconds: int) -> Credentials:
+    def __call__(self, spec: SessionSpec, session_seconds: int) -> Credentials:
         """Returns the credentials of a new session. Raises SessionUnavailable or one of its subclasses."""
         try:
-            issued = self.client.assume_role(**self._parameters(spec, seconds))["Credentials"]
+            credentials = self.client.assume_role(**self._parameters(spec, session_seconds))["Credentials"]
         except ClientError as error:
             raise _session_error(error) from error
         except ConnectionClosedError as error:
             raise StsConnectionLost(f"STS cannot be reached: {error}") from error
         except BotoCoreError as error:
             raise SessionUnavailable(f"STS cannot be reached: {error}") from error
-        return Credentials(issued["AccessKeyId"], issued["SecretAccessKey"], issued["SessionToken"])
+        return Credentials(credentials["AccessKeyId"], credentials["SecretAccessKey"], credentials["SessionToken"])
 
-    def _parameters(self, spec: SessionSpec, seconds: int) -> Any:
+    def _parameters(self, spec: SessionSpec, session_seconds: int) -> Any:
         tags = [{"Key": SESSION_TAG, "Value": spec.tenant}] if spec.tenant is not None else []
         policy = session_policies(self.role_arn_prefix, self.table)[spec.scope]
         return {
             "RoleArn": f"{self.role_arn_prefix}{spec.role}",
             "RoleSessionName": self.session_name,
-            "DurationSeconds": seconds,
+            "DurationSeconds": session_seconds,
             **({"Tags": tags} if tags else {}),
             **({"Policy": policy} if policy else {}),
         }
@@ -97,7 +103,10 @@ class StsClient:
 
 @cache
 def session_policies(role_arn_prefix: str, table: str) -> Mapping[SessionScope, str | None]:
-    """Returns the session policy of each scope, for the table in the account of these roles."""
+    """Returns the session policy of each scope as JSON text, or None for a scope without a session policy.
+
+    The table and its silos are in the account that the ARN of the roles names.
+    """
     partition, account = arns.partition_and_account(role_arn_prefix)
     deployment = Deployment(account=account, region=ANY_REGION, table=table, partition=partition)
     return {
@@ -109,10 +118,10 @@ def session_policies(role_arn_prefix: str, table: str) -> Mapping[SessionScope, 
 
 
 def default_session_name() -> str:
-    """Returns a RoleSessionName with the host and the process id, which CloudTrail shows."""
+    """Returns a RoleSessionName with the host and the process id. CloudTrail shows this name for each call."""
     suffix = f"-{os.getpid()}"
     host = re.sub(r"[^A-Za-z0-9.-]", "-", socket.gethostname())
-    return f"keyfence-{host}"[: MAX_SESSION_NAME - len(suffix)] + suffix
+    return f"keyfence-{host}"[: MAX_SESSION_NAME_LENGTH - len(suffix)] + suffix
 
 
 def _allow_table(sid: str, table_arn: str) -> Statement:
@@ -128,4 +137,4 @@ def _policy_json(statement: Statement) -> str:
 def _session_error(error: ClientError) -> SessionUnavailable:
     if error.response["Error"]["Code"] in _THROTTLING_CODES:
         return SessionThrottled("STS throttles AssumeRole calls", THROTTLED_RETRY_SECONDS)
-    return SessionUnavailable(f"STS refuses: {error}")
+    return SessionUnavailable(f"STS rejects AssumeRole: {error}")

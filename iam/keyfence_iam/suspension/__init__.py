@@ -1,4 +1,4 @@
-"""Deny policies that stop the live sessions of suspended tenants; the only caller of the IAM API."""
+"""Suspends tenants: Deny policies on the tenant roles stop their sessions. No other package calls the IAM API."""
 
 from keyfence_iam.suspension.iam_client import SuspensionFailed, TenantSuspension, TooManySuspended
 

@@ -1,4 +1,4 @@
-"""Deny policies for sessions that already exist: those of suspended tenants, and those issued before a given time."""
+"""The Deny policies that stop existing sessions: sessions of suspended tenants, and sessions issued before a time."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,11 @@ from keyfence_iam.roles.shared_statements import ALL_RESOURCES
 from keyfence_iam.tenant import SESSION_TAG, TenantId, parse_tenant_id
 
 MAX_SUSPENSION_SIZE = MAX_INLINE_SIZE - 4_480
-"""The rest of a role's inline policy size is for the role's own policy and for a revocation."""
+"""The size of a suspension policy, in characters.
+
+IAM limits the size of all inline policies of a role. 4,480 characters are left for the identity policy of the role and
+for a policy that denies older sessions.
+"""
 
 
 class InvalidSuspension(ValueError):
@@ -17,28 +21,33 @@ class InvalidSuspension(ValueError):
 
 
 def deny_tenants_policy(tenants: Iterable[TenantId]) -> Policy:
-    """Returns the policy that, on the tenant roles, denies every call of these tenants' sessions."""
-    listed = tuple(sorted({parse_tenant_id(tenant) for tenant in tenants}))
-    if not listed:
-        raise InvalidSuspension("a suspension names at least one tenant; when nobody is suspended, detach the policy")
-    policy = _deny_all("SuspendedTenants", Condition("StringEquals", f"aws:PrincipalTag/{SESSION_TAG}", listed))
+    """Returns a policy for the tenant roles that denies every call of these tenants' sessions.
+
+    Raises InvalidSuspension if there are no tenants, or too many for the size of the policy.
+    """
+    sorted_tenants = tuple(sorted({parse_tenant_id(tenant) for tenant in tenants}))
+    if not sorted_tenants:
+        raise InvalidSuspension("a suspension names at least one tenant; if no tenant is suspended, delete the policy")
+    policy = _deny_all("SuspendedTenants", Condition("StringEquals", f"aws:PrincipalTag/{SESSION_TAG}", sorted_tenants))
     if policy_size(policy) > MAX_SUSPENSION_SIZE:
         raise InvalidSuspension(
-            f"{len(listed)} tenants take {policy_size(policy):,} characters, and a policy has {MAX_SUSPENSION_SIZE:,}"
+            f"the policy of {len(sorted_tenants)} suspended tenants has {policy_size(policy):,} characters;"
+            f" the maximum is {MAX_SUSPENSION_SIZE:,}"
         )
     return policy
 
 
 def deny_sessions_before(time: datetime) -> Policy:
-    """Returns the policy that, on a role, denies its sessions issued before this time.
+    """Returns a policy that denies the sessions of a role that were issued before this time.
 
-    The time is rounded up to the next second: TokenIssueTime has whole seconds, and no session of that second may stay.
+    TokenIssueTime has whole seconds. The time is rounded up to the next second, so that all sessions that were issued
+    in the same second are denied.
     """
     if time.tzinfo is None:
-        raise InvalidSuspension("the time has no time zone")
-    rounded = (time + timedelta(microseconds=999_999)).astimezone(UTC)
+        raise InvalidSuspension("the time has no time zone; pass one with a time zone")
+    rounded_up = (time + timedelta(microseconds=999_999)).astimezone(UTC)
     return _deny_all(
-        "RevokedSessions", Condition("DateLessThan", "aws:TokenIssueTime", (f"{rounded:%Y-%m-%dT%H:%M:%SZ}",))
+        "RevokedSessions", Condition("DateLessThan", "aws:TokenIssueTime", (f"{rounded_up:%Y-%m-%dT%H:%M:%SZ}",))
     )
 
 

@@ -1,4 +1,4 @@
-"""Puts, reads and deletes the Deny policy of suspended tenants through the IAM API."""
+"""`TenantSuspension`: writes, reads and deletes the Deny policy of suspended tenants with the IAM API."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -16,16 +16,16 @@ from keyfence_iam.suspension.deny_policies import InvalidSuspension, deny_tenant
 from keyfence_iam.tenant import TenantId
 
 POLICY_NAME = "keyfence-suspended-tenants"
-GLOBAL_REGION = "us-east-1"
-"""The region that requests to a given IAM endpoint are signed for. boto3 knows it for the endpoints of AWS."""
+SIGNING_REGION = "us-east-1"
+"""The region in signatures of requests to another endpoint than those of AWS, for which boto3 knows the region."""
 
 
 class SuspensionFailed(Exception):
-    """IAM rejected the change or did not answer. Each role has either its old or its new list of denied tenants."""
+    """IAM rejected a change or did not answer. Each role has either its old or its new list of denied tenants."""
 
 
 class TooManySuspended(SuspensionFailed):
-    """The inline policies of a role have no room for so many tenants. That role was not changed."""
+    """The inline policies of a role have no room for so many tenants. The role was not changed."""
 
 
 class RolePolicyClient(Protocol):
@@ -38,7 +38,7 @@ class RolePolicyClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TenantSuspension:
-    """Denies tenants on the tenant roles whose names begin with `role_prefix`. Each call is idempotent."""
+    """Suspends tenants on the tenant roles whose names begin with `role_prefix`. Each call is idempotent."""
 
     client: RolePolicyClient
     role_prefix: str
@@ -47,10 +47,10 @@ class TenantSuspension:
     def connect(
         cls, credentials: Credentials, role_prefix: str, *, region: str | None = None, endpoint_url: str | None = None
     ) -> "TenantSuspension":
-        """IAM is global in each partition of AWS; `region` tells boto3 which partition that is."""
+        """Connects to IAM. `region` decides which partition of AWS is used, because IAM itself has no regions."""
         client = boto_session_with(credentials).client(
             "iam",
-            region_name=GLOBAL_REGION if endpoint_url else region,
+            region_name=SIGNING_REGION if endpoint_url else region,
             endpoint_url=endpoint_url,
             config=client_config(
                 endpoint_url,
@@ -62,68 +62,73 @@ class TenantSuspension:
         return cls(client, role_prefix)
 
     def deny(self, tenants: Iterable[TenantId]) -> None:
-        """Denies all sessions of exactly these tenants, also those issued before. Others are allowed again."""
-        denied = frozenset(tenants)
-        policy = _policy(denied)
-        for role in self._roles():
-            with _iam_errors(role, len(denied)):
-                self._put(role, policy) if policy else self._delete(role)
+        """Denies all sessions of these tenants, also sessions issued before. All other tenants are allowed again."""
+        denied_tenants = frozenset(tenants)
+        policy = _suspension_policy(denied_tenants)
+        for role in self._role_names():
+            with _translated_errors(role, len(denied_tenants)):
+                self._put_policy(role, policy) if policy else self._delete_policy(role)
 
     def denied_tenants(self) -> frozenset[TenantId]:
-        """Returns the tenants that both roles deny."""
-        read, write = (self._denied_on(role) for role in self._roles())
-        return read & write
+        """Returns the tenants that are denied on both tenant roles."""
+        denied_reads, denied_writes = (self._denied_on(role) for role in self._role_names())
+        return denied_reads & denied_writes
 
-    def _roles(self) -> tuple[str, ...]:
+    def _role_names(self) -> tuple[str, ...]:
         return tuple(f"{self.role_prefix}{role}" for role in SUSPENDABLE_ROLES)
 
-    def _put(self, role: str, policy: Policy) -> None:
+    def _put_policy(self, role: str, policy: Policy) -> None:
         document = json.dumps(policy.as_json(), separators=(",", ":"))
         self.client.put_role_policy(RoleName=role, PolicyName=POLICY_NAME, PolicyDocument=document)
 
-    def _delete(self, role: str) -> None:
+    def _delete_policy(self, role: str) -> None:
         try:
             self.client.delete_role_policy(RoleName=role, PolicyName=POLICY_NAME)
         except ClientError as error:
-            if not _policy_missing(error):
+            if not _is_policy_missing(error):
                 raise
 
     def _denied_on(self, role: str) -> frozenset[TenantId]:
-        with _iam_errors(role):
-            policy = self._find(role)
+        with _translated_errors(role):
+            policy = self._find_policy(role)
         if policy is None:
             return frozenset()
         return frozenset(map(TenantId, policy.statements[0].conditions[0].values))
 
-    def _find(self, role: str) -> Policy | None:
+    def _find_policy(self, role: str) -> Policy | None:
         try:
             return parse_policy(self.client.get_role_policy(RoleName=role, PolicyName=POLICY_NAME)["PolicyDocument"])
         except ClientError as error:
-            if not _policy_missing(error):
+            if not _is_policy_missing(error):
                 raise
         return None
 
 
-def _policy(tenants: frozenset[TenantId]) -> Policy | None:
+def _suspension_policy(tenants: frozenset[TenantId]) -> Policy | None:
+    """Returns None if no tenant is suspended. Raises TooManySuspended."""
     try:
         return deny_tenants_policy(tenants) if tenants else None
     except InvalidSuspension as error:
         raise TooManySuspended(str(error)) from error
 
 
-def _policy_missing(error: ClientError) -> bool:
-    """IAM reports a missing role with the same code as a missing policy; only the message tells them apart."""
+def _is_policy_missing(error: ClientError) -> bool:
+    """Whether the policy does not exist.
+
+    IAM has the same error code for a missing role. The message names what is missing.
+    """
     details = error.response["Error"]
     return details["Code"] == "NoSuchEntity" and POLICY_NAME in details["Message"]
 
 
 @contextmanager
-def _iam_errors(role: str, tenants: int = 0) -> Iterator[None]:
+def _translated_errors(role: str, tenant_count: int = 0) -> Iterator[None]:
+    """Raises TooManySuspended or SuspensionFailed instead of the errors of boto3."""
     try:
         yield
     except ClientError as error:
         if error.response["Error"]["Code"] == "LimitExceeded":
-            raise TooManySuspended(f"{role} has no room for {tenants} suspended tenants: {error}") from error
-        raise SuspensionFailed(f"IAM refuses: {error}") from error
+            raise TooManySuspended(f"{role} has no room for {tenant_count} suspended tenants: {error}") from error
+        raise SuspensionFailed(f"IAM rejects the call for {role}: {error}") from error
     except BotoCoreError as error:
         raise SuspensionFailed(f"IAM cannot be reached: {error}") from error

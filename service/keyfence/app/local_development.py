@@ -40,14 +40,14 @@ def aws_access(settings: Settings, issuer: SessionIssuer) -> AwsAccess:
     return AwsAccess(
         settings=settings,
         dynamodb=connection_options(settings),
-        refresh=RefreshSchedule(session_seconds=settings.session_seconds, max_wait=TIMEOUT_SECONDS),
+        refresh=RefreshSchedule(session_seconds=settings.session_seconds, max_wait_seconds=TIMEOUT_SECONDS),
         connect_sts=lambda role: StsClient.connect(
             boto_session_for(role, issuer),
             account.role_arn_prefix,
             settings.table,
             region=settings.region,
             endpoint_url=settings.sts_endpoint_url,
-            read_timeout=TIMEOUT_SECONDS,
+            read_timeout_seconds=TIMEOUT_SECONDS,
         ),
         process_credentials=lambda role: ProcessCredentials(boto_session_for(role, issuer)),
         connect_iam=partial(

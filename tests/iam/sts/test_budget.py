@@ -19,8 +19,8 @@ async def test_a_new_tenant_beyond_the_budget_gets_the_time_to_retry() -> None:
         await crowd(stage)
     assert len(stage.sts.requests) == 9, "a burst of two seconds, less the reserve for refreshes"
     assert stage.sessions.counts["throttled"] == 1
-    assert refused.value.retry_after > 0
-    stage.clock.now += refused.value.retry_after + 0.001
+    assert refused.value.retry_after_seconds > 0
+    stage.clock.now += refused.value.retry_after_seconds + 0.001
     assert await stage.use(reads("t99"))
 
 

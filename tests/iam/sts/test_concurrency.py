@@ -87,7 +87,7 @@ async def test_all_waiting_callers_get_the_failure(stage: SessionCacheFixture) -
 
 
 async def test_a_caller_that_times_out_does_not_stop_the_call() -> None:
-    impatient = session_cache(schedule=RefreshSchedule(max_wait=0.01))
+    impatient = session_cache(schedule=RefreshSchedule(max_wait_seconds=0.01))
     impatient.sts.open.clear()
     with pytest.raises(SessionUnavailable, match=r"has not answered within 0\.01 s"):
         await impatient.use(reads("acme"))

@@ -62,7 +62,7 @@ async def test_a_failure_of_one_tenant_does_not_affect_another(stage: SessionCac
 async def test_a_request_that_waited_too_long_is_not_sent_to_sts(stage: SessionCacheFixture) -> None:
     stage.sts.open.clear()
     for number in range(20):
-        stage.sessions._find(reads(f"t{number:02}"))
+        stage.sessions._find_or_request(reads(f"t{number:02}"))
     while len(stage.sts.requests) < 8:
         pass
     stage.clock.now += 6
@@ -88,7 +88,7 @@ async def test_throttling_by_sts_is_passed_on_with_the_time_to_retry(stage: Sess
     for _ in range(2):
         with pytest.raises(SessionThrottled) as refused:
             await stage.use(reads("acme"))
-        assert refused.value.retry_after == 1.0
+        assert refused.value.retry_after_seconds == 1.0
 
 
 @pytest.mark.parametrize(("rate", "asked"), [(5.0, 2), (0.5, 1)], ids=["in the budget", "beyond it"])
@@ -139,7 +139,7 @@ async def test_a_failed_request_is_no_longer_pending_when_it_is_logged(
     monkeypatch.setattr("keyfence_iam.sts.session_cache.log", Seeing())
     stage.sts.fail()
     stage.sts.open.clear()
-    stage.sessions._find(reads("acme"))
+    stage.sessions._find_or_request(reads("acme"))
     stage.sts.open.set()
     stage.settle()
     assert under_way == [0]
@@ -167,7 +167,7 @@ async def test_a_request_ends_also_if_its_outcome_cannot_be_stored(
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched:
-        patched.setattr(stage.sessions, "_random_share", broken)
+        patched.setattr(stage.sessions, "_random_number", broken)
         with pytest.raises(ZeroDivisionError):
             await stage.use(reads("acme"))
     assert await stage.use(reads("acme"))

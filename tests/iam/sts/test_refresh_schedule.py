@@ -22,7 +22,7 @@ async def test_the_cached_session_is_given_out_while_it_is_refreshed(stage: Sess
 
 @pytest.mark.parametrize(("chance", "due"), [(0.0, 450), (0.5, 495), (1.0, 540)])
 async def test_a_refresh_is_at_a_random_time_between_50_and_60_percent_of_the_lifetime(chance: float, due: int) -> None:
-    stage = session_cache(random_share=lambda: chance)
+    stage = session_cache(random_number=lambda: chance)
     await stage.use(reads("acme"))
     stage.clock.now += due - 1
     stage.sessions.refresh_due()
@@ -36,7 +36,7 @@ async def test_a_refresh_is_at_a_random_time_between_50_and_60_percent_of_the_li
 
 async def test_sessions_that_were_issued_together_are_refreshed_apart() -> None:
     numbers = iter([n / 20 for n in range(20)])
-    stage = session_cache(random_share=lambda: next(numbers, 0.5))
+    stage = session_cache(random_number=lambda: next(numbers, 0.5))
     for number in range(20):
         await stage.use(reads(f"t{number:02}"))
     stage.advance(452)
@@ -89,6 +89,6 @@ async def test_failed_refreshes_are_retried_less_and_less_often(stage: SessionCa
 @pytest.mark.parametrize("failures", range(1, 40))
 def test_half_of_every_retry_interval_is_random(failures: int) -> None:
     pace = RefreshSchedule()
-    shortest, longest = pace.retry_after(failures, 0.0), pace.retry_after(failures, 1.0)
+    shortest, longest = pace.retry_delay_seconds(failures, 0.0), pace.retry_delay_seconds(failures, 1.0)
     assert longest == min(30.0, 2.0 ** (failures - 1))
     assert shortest == longest / 2

@@ -14,7 +14,7 @@ def test_a_failed_run_does_not_end_the_thread() -> None:
             enough.set()
         raise ZeroDivisionError
 
-    sweep = RefreshThread(work, interval=0.001)
+    sweep = RefreshThread(work, interval_seconds=0.001)
     sweep.start()
     assert enough.wait(60)
     sweep.stop()
@@ -24,7 +24,7 @@ def test_a_failed_run_does_not_end_the_thread() -> None:
 
 
 def test_stopping_does_not_wait_for_the_next_run() -> None:
-    sweep = RefreshThread(lambda: None, interval=3600)
+    sweep = RefreshThread(lambda: None, interval_seconds=3600)
     sweep.start()
     sweep.stop()
     assert not sweep._thread.is_alive()

@@ -55,7 +55,7 @@ async def test_the_refresh_keeps_the_time_of_a_replacement(stage: SessionCacheFi
     assert await replaced(stage, await stage.sessions.credentials(ACME)) is None
     stage.clock.now += 30
     stage.sessions.refresh_due()
-    assert stage.sessions._replaced == {}
+    assert stage.sessions._next_replacement_at == {}
 
 
 async def test_a_replacement_for_one_spec_is_not_used_for_another(stage: SessionCacheFixture) -> None:

@@ -44,7 +44,9 @@ def test_a_suspension_without_tenants_is_rejected() -> None:
 
 
 def test_a_suspension_that_is_too_large_is_rejected_with_its_size() -> None:
-    with pytest.raises(InvalidSuspension, match=r"1000 tenants take 3\d,\d{3} characters, and a policy has 5,760"):
+    with pytest.raises(
+        InvalidSuspension, match=r"1000 suspended tenants has 3\d,\d{3} characters; the maximum is 5,760"
+    ):
         deny_tenants_policy(LONG_NAMED)
 
 

@@ -88,7 +88,7 @@ def test_a_list_that_does_not_fit_raises_too_many_suspended_and_changes_nothing(
     one = connected(running_gate)
     one.deny([ACME])
     before = running_gate.account.inline_policies
-    with pytest.raises(TooManySuspended, match="1000 tenants take"):
+    with pytest.raises(TooManySuspended, match="1000 suspended tenants has"):
         one.deny(MANY)
     assert running_gate.account.inline_policies == before
     one.deny(MANY[:150])
@@ -123,7 +123,7 @@ def test_a_role_without_its_boundary_is_not_changed(running_gate: Gate) -> None:
     running_gate.account = running_gate.account.with_role(
         replace(running_gate.account.get_role("tenant-read"), boundary_arn=None)
     )
-    with pytest.raises(SuspensionFailed, match=r"IAM refuses: .*AccessDenied"):
+    with pytest.raises(SuspensionFailed, match=r"IAM rejects the call for .*AccessDenied"):
         connected(running_gate).deny([ACME])
 
 
@@ -131,7 +131,7 @@ def test_other_roles_cannot_suspend_tenants(running_gate: Gate) -> None:
     other = TenantSuspension.connect(
         assumed_credentials(running_gate, "control-plane"), "keyfence-", endpoint_url=running_gate.url
     )
-    with pytest.raises(SuspensionFailed, match=r"IAM refuses: .*AccessDenied"):
+    with pytest.raises(SuspensionFailed, match=r"IAM rejects the call for .*AccessDenied"):
         other.deny([ACME])
 
 

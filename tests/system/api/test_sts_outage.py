@@ -37,7 +37,7 @@ class Service:
 @pytest.fixture
 def service(stack: ServiceStack, owner: ApiClient) -> Iterator[Service]:
     made: Service
-    vending = SessionCache(stack.vending._assume, clock=lambda: made.now, random_share=lambda: 1.0)
+    vending = SessionCache(stack.vending._assume, clock=lambda: made.now, random_number=lambda: 1.0)
     application = stack.serve(tables=replace(stack.tables, credentials=TenantCredentials(vending)), sessions=vending)
     made = Service(stack, vending, replace(owner, application=application))
     yield made

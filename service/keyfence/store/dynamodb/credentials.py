@@ -65,7 +65,7 @@ class SessionCredentials:
         try:
             return await self.sessions.credentials(self.spec)
         except SessionThrottled as error:
-            wait_ms = ceil(error.retry_after * 1000)
+            wait_ms = ceil(error.retry_after_seconds * 1000)
             raise Throttled("too many new sessions are being requested; retry shortly", retryAfterMs=wait_ms) from None
         except SessionUnavailable as error:
             raise Internal(f"no session of {self.spec.role} for {self.spec.tenant}: {error}") from error
