@@ -38,7 +38,7 @@ def onboarding(tables: Tables, connections: Connections) -> Onboarding:
     factory = AdminContextFactory(
         settings=connections.settings, tables=tables, publish_suspensions=connections.publish_suspensions
     )
-    return factory.onboarding(TenantRepository(tables.for_control_plane(writes=True), "an-operator"))
+    return factory.new_onboarding(TenantRepository(tables.for_control_plane(writes=True), "an-operator"))
 
 
 def main(given: dict[str, Any]) -> None:

@@ -1,1 +1,1 @@
-"""The operators' API: its GraphQL schema and what its resolvers hold."""
+"""The operators' API: its GraphQL schema, and the onboarding of tenants."""

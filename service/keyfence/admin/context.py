@@ -1,4 +1,4 @@
-"""`Context` of an operator's request, and `AdminContextFactory`, which makes it."""
+"""`AdminContext`: the objects that a request or command of an operator uses. `AdminContextFactory` makes it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -31,29 +31,25 @@ ONBOARDER = "keyfence"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminContext:
-    """The objects that resolvers of the operators' API use. None of them reads a tenant's own items."""
+    """The objects that the resolvers of the operators' API use. None of them reads items of a tenant."""
 
     operator: Operator
     tenants: TenantRepository
     administration: TenantAdministration
-    onboarding: Onboarding
-    rotation: IssuerKeyRotation
-    offboarding: StartOffboarding
-    reshards: StartReshard
-    moves: StartMove
+    onboard: Onboarding
+    rotate_issuer_keys: IssuerKeyRotation
+    start_offboarding: StartOffboarding
+    start_reshard: StartReshard
+    start_move: StartMove
     jobs: JobStore
     usage: UsageRepository
     prices: PriceTable
     hot_partitions: HotPartitions
     on_tenant_changed: Callable[[Tenant], None]
-    """Called with each changed tenant, so that this process uses it immediately."""
+    """Called with each changed tenant, so that this process uses the change immediately."""
 
 
 Info = StrawberryInfo[AdminContext, None]
-
-
-def _ignore(_: Tenant) -> None:
-    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,43 +59,48 @@ class AdminContextFactory:
     settings: Settings
     tables: Tables
     publish_suspensions: PublishSuspensions
-    on_tenant_changed: Callable[[Tenant], None] = _ignore
+    on_tenant_changed: Callable[[Tenant], None] = lambda _: None
     run_in_background: Callable[[Job], None] = lambda _: None
+    """Called with each job that was started or resumed."""
 
     def context(self, operator: Operator, *, writes: bool) -> AdminContext:
-        control, on_changed = self.tables.for_control_plane(writes=writes), self.on_tenant_changed
-        tenants = TenantRepository(control, operator.subject)
-        suspensions = SuspensionPublisher(control, self.publish_suspensions)
+        """Returns a context that may write to the control plane only if `writes` is true."""
+        control_plane, on_changed = self.tables.for_control_plane(writes=writes), self.on_tenant_changed
+        tenants = TenantRepository(control_plane, operator.subject)
+        suspensions = SuspensionPublisher(control_plane, self.publish_suspensions)
         collections = self.tables.entities.collections
         return AdminContext(
             operator=operator,
             tenants=tenants,
             administration=TenantAdministration(tenants, suspensions, on_changed),
-            onboarding=self.onboarding(tenants),
-            rotation=IssuerKeyRotation(tenants, on_changed, allow_development_keys=self._allow_development_keys),
-            offboarding=StartOffboarding(tenants, suspensions, on_changed, self.run_in_background),
-            reshards=StartReshard(tenants, collections, on_changed, self.run_in_background),
-            moves=StartMove(tenants, on_changed, self.run_in_background),
-            jobs=JobStore(control),
-            usage=UsageRepository(control),
+            onboard=self.new_onboarding(tenants),
+            rotate_issuer_keys=IssuerKeyRotation(
+                tenants, on_changed, allow_development_keys=self._allow_development_keys
+            ),
+            start_offboarding=StartOffboarding(tenants, suspensions, on_changed, self.run_in_background),
+            start_reshard=StartReshard(tenants, collections, on_changed, self.run_in_background),
+            start_move=StartMove(tenants, on_changed, self.run_in_background),
+            jobs=JobStore(control_plane),
+            usage=UsageRepository(control_plane),
             prices=price_table(self.settings),
-            hot_partitions=HotPartitions(control, FleetTraffic(control), collections),
+            hot_partitions=HotPartitions(control_plane, FleetTraffic(control_plane), collections),
             on_tenant_changed=on_changed,
         )
 
-    def onboarding(self, tenants: TenantRepository) -> Onboarding:
-        """Return the onboarding, which writes the owner's item with the new tenant's own session."""
-        configured = (*self.settings.issuers, *self.settings.admin_issuers)
+    def new_onboarding(self, tenants: TenantRepository) -> Onboarding:
+        """Returns an onboarding, which stores the owner with a session of the new tenant."""
+        issuers_in_settings = (*self.settings.issuers, *self.settings.admin_issuers)
         return Onboarding(
             tenants,
             self._users_of,
-            frozenset(one.issuer for one in configured),
+            frozenset(settings.issuer for settings in issuers_in_settings),
             allow_development_keys=self._allow_development_keys,
         )
 
     @property
     def _allow_development_keys(self) -> bool:
-        """Whether tenants may have keys that `keyfence jwks` made. Only AWS needs KEYFENCE_ROLE_ARN_PREFIX."""
+        """Whether tenants may have keys that `keyfence jwks` made. On AWS, where the settings have a prefix of role
+        ARNs, they may not."""
         return self.settings.role_arn_prefix is None
 
     def _users_of(self, tenant: Tenant) -> UserRepository:

@@ -1,4 +1,4 @@
-"""Jobs in the operators' API: reshard, move, offboard, and the state of any job."""
+"""Jobs in the operators' API: mutations that start them (reshard, move, offboard), and queries of their progress."""
 
 from datetime import datetime
 
@@ -17,29 +17,39 @@ from keyfence.jobs.progress_estimate import progress_of
 from keyfence.tenancy.placement import Placement
 from keyfence.tenancy.repository import parse_tenant_id
 
-strawberry.enum(model.JobKind, name="JobKind", description="The kinds of long-running work.")
-strawberry.enum(OffboardingPhase, name="OffboardingPhase", description="What an offboarding does next.")
+strawberry.enum(model.JobKind, name="JobKind", description="The kinds of jobs.")
+strawberry.enum(OffboardingPhase, name="OffboardingPhase", description="The current step of an offboarding.")
 
 
-@strawberry.type(description="Long-running work that any worker can resume, and its progress.")
+@strawberry.type(description="Long work that any worker can resume, and its progress.")
 class Job:
     id: strawberry.ID
-    tenant: strawberry.ID = strawberry.field(description="`*` if the job changes items of all tenants.")
+    tenant: strawberry.ID = strawberry.field(
+        description="The id of the tenant, or `*` if the job changes items of all tenants."
+    )
     kind: model.JobKind
-    phase: str = strawberry.field(description="The current step, in the words of the kind; FINISHED at the end.")
+    phase: str = strawberry.field(
+        description="The current step. Each kind of job has its own steps. The last one is FINISHED."
+    )
     percent: float | None = strawberry.field(
-        description="How much of the current phase is done, 0 to 100. It is estimated, and null if nothing is known."
+        description="An estimate of how much of the current phase is done, from 0 to 100. Null if there is no estimate."
     )
     seconds_left: float | None = strawberry.field(
-        description="About how long the current phase still takes at its speed so far; null if nothing is known."
+        description="An estimate of the rest of the current phase, from its speed so far. Null if there is no estimate."
     )
     created_by: str
-    parameters: JSON = strawberry.field(description="What the job does.")
-    items_scanned: int = strawberry.field(description="In the current pass, or in the last one if none is running.")
-    items_changed: int = strawberry.field(description="In all passes together.")
-    items_total: int | None = strawberry.field(description="How many items the job has to change, if it is known.")
-    counts: JSON = strawberry.field(description="Other numbers of the current pass, or of the last one.")
-    worker: str | None = strawberry.field(description="The process that works on the job; null if none does.")
+    parameters: JSON = strawberry.field(description="The parameters of the job. They depend on its kind.")
+    items_scanned: int = strawberry.field(
+        description="Items that the current pass has read, or the last pass if none is running."
+    )
+    items_changed: int = strawberry.field(description="Items that all passes together have changed.")
+    items_total: int | None = strawberry.field(
+        description="Items that the job has to change. Null if the number is not known."
+    )
+    counts: JSON = strawberry.field(
+        description="Further counts of the current pass, or of the last pass if none is running."
+    )
+    worker: str | None = strawberry.field(description="The process that works on the job. Null if no process does.")
     created_at: datetime
     updated_at: datetime
     finished_at: datetime | None
@@ -69,54 +79,57 @@ class Job:
 
 @strawberry.type
 class JobQueries:
-    @strawberry.field(description="One job, or null if there is none with this id.")
+    @strawberry.field(description="The job with this id, or null if there is none.")
     async def job(self, info: Info, id: strawberry.ID) -> Job | None:
-        found = await info.context.jobs.find(parse_job_id(id))
-        return Job.of(found) if found else None
+        job = await info.context.jobs.find(parse_job_id(id))
+        return Job.of(job) if job else None
 
-    @strawberry.field(description="Jobs of one tenant or of all, the newest first.")
+    @strawberry.field(description="Jobs of one tenant, or of all tenants, the newest first.")
     async def jobs(
         self, info: Info, tenant: strawberry.ID | None = None, first: int | None = 20, after: str | None = None
     ) -> Connection[Job]:
-        owner = parse_tenant_id(tenant, "tenant") if tenant else None
-        return connection(await info.context.jobs.newest(owner, first=page_size(first), after=after), Job.of)
+        tenant_id = parse_tenant_id(tenant, "tenant") if tenant else None
+        return connection(await info.context.jobs.newest(tenant_id, first=page_size(first), after=after), Job.of)
 
 
 @strawberry.type
 class MoveMutations:
     @strawberry.mutation(
-        description="Move a tenant to a table of its own, or back to the shared one, while it is served. A repeated "
-        "request resumes the move. A request for the placement that the tenant had before cancels it. If this server "
-        "is not the migrator, `keyfence move` does the work."
+        description="Moves a tenant to a table of its own, or back to the shared table, while the tenant is served. A "
+        "repeated request resumes the move. A request for the placement that the tenant had before cancels the move. "
+        "If this server has no credentials of the migrator, run `keyfence move` to do the work."
     )
     async def move_tenant(self, info: Info, id: strawberry.ID, to: Placement) -> Job:
-        return Job.of(await info.context.moves(parse_tenant_id(id), to))
+        return Job.of(await info.context.start_move(parse_tenant_id(id), to))
 
 
 @strawberry.type
 class ShardMutations:
     @strawberry.mutation(
-        description="Change the number of shards of a collection while it is read and written. A repeated request "
-        "resumes the change. Any server can add shards. To remove shards, and for `rebalance`, which moves every item "
-        "to the shard where a new item would be written, items are moved; if this server is not the migrator, "
-        "`keyfence reshard` does that."
+        description="Changes the number of shards of a collection while the collection is read and written. With "
+        "`rebalance` the number stays, and every item is moved to the shard where a new item would be written. A "
+        "repeated request resumes the change. Any server can add shards. If shards are removed or rebalanced, and this "
+        "server has no credentials of the migrator, run `keyfence reshard` to move the items."
     )
     async def reshard(
         self, info: Info, tenant: strawberry.ID, collection: str, shards: int, rebalance: bool = False
     ) -> CollectionShards:
-        id = parse_tenant_id(tenant, "tenant")
-        return CollectionShards.of(collection, await info.context.reshards(id, collection, shards, rebalance=rebalance))
+        tenant_id = parse_tenant_id(tenant, "tenant")
+        counts = await info.context.start_reshard(tenant_id, collection, shards, rebalance=rebalance)
+        return CollectionShards.of(collection, counts)
 
 
-@strawberry.type(description="A tenant that is being offboarded, and how far it is.")
+@strawberry.type(description="The progress of an offboarding.")
 class Offboarding:
     tenant: Tenant
     job: Job
     phase: OffboardingPhase
-    export_uri: str | None = strawberry.field(description="Where the export is written.")
+    export_uri: str | None = strawberry.field(description="The URI that the export is written to.")
     items_exported: int
     items_purged: int
-    certificate: JSON | None = strawberry.field(description="Not null when the offboarding is finished.")
+    certificate: JSON | None = strawberry.field(
+        description="The proof of the deletion. Null until the offboarding is finished."
+    )
 
     @classmethod
     def of(cls, progress: OffboardingProgress) -> "Offboarding":
@@ -136,9 +149,9 @@ class Offboarding:
 @strawberry.type
 class OffboardingMutations:
     @strawberry.mutation(
-        description="Deny the tenant access immediately, then export its items, purge them and certify it. A repeated "
-        "request resumes the work and returns its progress. If this server is not the migrator, `keyfence tenant "
-        "offboard` does the work. `confirm` must be the tenant's id."
+        description="Denies the tenant access immediately. Then exports its items, deletes them, and writes a "
+        "certificate of the deletion. A repeated request resumes the work and returns its progress. If this server has no "
+        "credentials of the migrator, run `keyfence tenant offboard` to do the work. `confirm` must be the tenant's id."
     )
     async def offboard_tenant(self, info: Info, id: strawberry.ID, confirm: strawberry.ID) -> Offboarding:
-        return Offboarding.of(await info.context.offboarding(parse_tenant_id(id), confirm))
+        return Offboarding.of(await info.context.start_offboarding(parse_tenant_id(id), confirm))

@@ -1,4 +1,4 @@
-"""`OnboardingRequest`, `Onboarding`: claim, write the owner, activate."""
+"""`Onboarding`: sets up a new tenant with its issuer and its first user, the owner."""
 
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ from keyfence_iam.tenant import TenantId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnboardingRequest:
-    """Two that are equal in everything ask for the same tenant."""
+    """What an operator asks for. A request that equals an earlier request is a repetition of it."""
 
     id: TenantId
     name: str
@@ -37,10 +37,10 @@ class OnboardingRequest:
     jwks: Mapping[str, object] | None = None
     jwks_uri: str | None = None
 
-    def check(
-        self, now: datetime, reserved: Container[str] = (), *, allow_development_keys: bool = False
+    def checked_issuer(
+        self, now: datetime, reserved_issuers: Container[str] = (), *, allow_development_keys: bool = False
     ) -> TenantIssuer:
-        """Nothing is claimed for an application with which something is wrong."""
+        """Checks all fields, and returns the issuer to store. Raises BadInput if a field is not valid."""
         checked_name(self.name)
         checked_line(self.owner_name, "ownerName", MAX_NAME_LENGTH)
         checked_email(self.owner_email, "ownerEmail")
@@ -50,7 +50,7 @@ class OnboardingRequest:
             self.jwks,
             self.jwks_uri,
             now,
-            reserved_issuers=reserved,
+            reserved_issuers=reserved_issuers,
             allow_development_keys=allow_development_keys,
         )
 
@@ -58,103 +58,110 @@ class OnboardingRequest:
         return sha256(orjson.dumps(self, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
-TAKEN = partial(Conflict, "another tenant has this id, or was onboarded by another request", field="id")
+TENANT_EXISTS = partial(Conflict, "another tenant has this id, or was onboarded by another request", field="id")
 
-GONE = frozenset({TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED})
+LEAVING_STATUSES = frozenset({TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED})
 
 UsersOf = Callable[[Tenant], UserRepository]
-"""The users of a tenant, reached with that tenant's own credentials."""
+"""Returns the repository of a tenant's users. It uses a session of the tenant, and no other credentials."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnboardingResult:
-    """A tenant that is served from now on, and the user who owns it."""
+    """The new tenant, and the user who owns it."""
 
     tenant: Tenant
     owner: User
     created: bool
-    """False when it was there already."""
+    """False if the request is a repetition and the tenant existed before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Onboarding:
-    """The id and the issuer are claimed first, the owner is written next, and only then is the tenant served.
+    """Sets up a tenant in three steps: reserves the id and the issuer, stores the owner, makes the tenant ACTIVE.
 
-    Whoever sends the same application again, after a crash or a lost answer, goes on where it stopped."""
+    After a crash or a lost answer the operator sends the same request again. The onboarding then continues with the
+    first step that is missing."""
 
     tenants: TenantRepository
     users_of: UsersOf
-    reserved: Container[str] = ()
-    """Issuers that the settings name, which no tenant can have."""
+    reserved_issuers: Container[str] = ()
+    """The issuers of the settings, which no tenant can register."""
     now: Callable[[], datetime] = timestamps.utc_now
     allow_development_keys: bool = False
 
-    async def __call__(self, wanted: OnboardingRequest) -> OnboardingResult:
-        tenant, created = await self._claimed(wanted)
+    async def __call__(self, request: OnboardingRequest) -> OnboardingResult:
+        """Raises Conflict if the id or the issuer belongs to a tenant that was onboarded by another request."""
+        tenant, created = await self._find_or_add_tenant(request)
         if tenant.status is not TenantStatus.PROVISIONING:
-            return OnboardingResult(tenant=tenant, owner=_owner(tenant, wanted), created=False)
-        owner = await self._written(self.users_of(tenant), UserId(tenant.owner_id), wanted)
-        return OnboardingResult(tenant=await self._activated(tenant.id), owner=owner, created=created)
+            return OnboardingResult(tenant=tenant, owner=_owner_as_requested(tenant, request), created=False)
+        owner = await self._find_or_create_owner(self.users_of(tenant), UserId(tenant.owner_id), request)
+        active = await self.tenants.change(tenant.id, TenantEventKind.ONBOARDED, activated, detail={})
+        return OnboardingResult(tenant=active, owner=owner, created=created)
 
-    async def _claimed(self, wanted: OnboardingRequest) -> tuple[Tenant, bool]:
-        identity = wanted.check(self.now(), self.reserved, allow_development_keys=self.allow_development_keys)
-        if known := await self.tenants.find(wanted.id):
-            return _same(known, wanted), False
-        fresh = self._fresh(wanted)
+    async def _find_or_add_tenant(self, request: OnboardingRequest) -> tuple[Tenant, bool]:
+        """Returns the tenant, and whether this call has stored it. Nothing is stored if the request is not valid."""
+        issuer = request.checked_issuer(
+            self.now(), self.reserved_issuers, allow_development_keys=self.allow_development_keys
+        )
+        if existing := await self.tenants.find(request.id):
+            return require_same_request(existing, request), False
+        tenant = self._new_tenant(request)
         try:
-            await self.tenants.add_with_issuer(fresh, identity, {"tier": wanted.tier, "issuer": wanted.issuer})
+            await self.tenants.add_with_issuer(tenant, issuer, {"tier": request.tier, "issuer": request.issuer})
         except Conflict:
-            if known := await self.tenants.find(wanted.id):
-                return _same(known, wanted), False
+            # The same request may run twice at the same time.
+            if existing := await self.tenants.find(request.id):
+                return require_same_request(existing, request), False
             raise
-        return fresh, True
+        return tenant, True
 
-    def _fresh(self, wanted: OnboardingRequest) -> Tenant:
+    def _new_tenant(self, request: OnboardingRequest) -> Tenant:
         now = self.now()
         return Tenant(
-            id=wanted.id,
-            name=wanted.name,
-            tier=wanted.tier,
+            id=request.id,
+            name=request.name,
+            tier=request.tier,
             status=TenantStatus.PROVISIONING,
-            issuer=wanted.issuer,
+            issuer=request.issuer,
             owner_id=new_id("usr"),
-            onboarding_digest=wanted.digest(),
+            onboarding_digest=request.digest(),
             created_at=now,
             updated_at=now,
         )
 
-    async def _written(self, users: UserRepository, id: UserId, wanted: OnboardingRequest) -> User:
-        """Of several who go on at once, one writes."""
-        if known := await users.find(id):
-            return known
+    async def _find_or_create_owner(self, users: UserRepository, id: UserId, request: OnboardingRequest) -> User:
+        if existing := await users.find(id):
+            return existing
         try:
-            return await users.create(id=id, email=wanted.owner_email, name=wanted.owner_name, role=Role.OWNER)
+            return await users.create(id=id, email=request.owner_email, name=request.owner_name, role=Role.OWNER)
         except Conflict:
-            if (written := await users.find(id)) is None:
+            # The same request, running at the same time, may have created the owner.
+            if (existing := await users.find(id)) is None:
                 raise
-            return written
-
-    async def _activated(self, id: TenantId) -> Tenant:
-        return await self.tenants.change(id, TenantEventKind.ONBOARDED, _active, detail={})
+            return existing
 
 
-def _same(known: Tenant, wanted: OnboardingRequest) -> Tenant:
-    if known.onboarding_digest != wanted.digest() or known.status in GONE:
-        raise TAKEN()
-    return known
+def require_same_request(tenant: Tenant, request: OnboardingRequest) -> Tenant:
+    """Returns the tenant. Raises Conflict if another request has onboarded it, or if it is offboarded."""
+    if tenant.onboarding_digest != request.digest() or tenant.status in LEAVING_STATUSES:
+        raise TENANT_EXISTS()
+    return tenant
 
 
-def _active(tenant: Tenant) -> Tenant:
-    """Unless somebody was faster, who may even have suspended it since."""
+def activated(tenant: Tenant) -> Tenant:
+    """Returns the tenant as ACTIVE if it is PROVISIONING. Otherwise another request has activated it, and an operator
+    may have suspended it since, so its status stays."""
     return replace(tenant, status=TenantStatus.ACTIVE) if tenant.status is TenantStatus.PROVISIONING else tenant
 
 
-def _owner(tenant: Tenant, wanted: OnboardingRequest) -> User:
-    """As the application has it: who has left since, or changed, is the tenant's own business."""
+def _owner_as_requested(tenant: Tenant, request: OnboardingRequest) -> User:
+    """Returns the owner as the request describes it. The stored user may be different by now, but the operators' API
+    does not read items of tenants."""
     return User(
         id=UserId(tenant.owner_id),
-        email=wanted.owner_email,
-        name=wanted.owner_name,
+        email=request.owner_email,
+        name=request.owner_name,
         role=Role.OWNER,
         created_at=tenant.created_at,
         updated_at=tenant.created_at,

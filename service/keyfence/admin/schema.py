@@ -1,4 +1,4 @@
-"""The operators' schema."""
+"""The GraphQL schema of the operators' API."""
 
 import strawberry
 from strawberry.schema.config import StrawberryConfig
@@ -13,14 +13,14 @@ from keyfence.graphql.scalars import SCALARS
 
 @strawberry.type
 class Query(TenantQueries, UsageQueries, JobQueries, HotPartitionQueries):
-    """The queries of operators."""
+    """All queries of operators."""
 
 
 @strawberry.type
 class Mutation(
     OnboardingMutations, IssuerMutations, TenantMutations, ShardMutations, MoveMutations, OffboardingMutations
 ):
-    """The mutations of operators."""
+    """All mutations of operators."""
 
 
 schema = strawberry.Schema(

@@ -1,4 +1,4 @@
-"""Onboard, rename, tier, quotas, suspend, resume, keys."""
+"""Mutations of the operators' API that onboard a tenant or change it."""
 
 import strawberry
 from strawberry.scalars import JSON
@@ -14,20 +14,22 @@ from keyfence.tenancy.tier_quotas import Tier
 
 @strawberry.type
 class TenantMutations:
-    """Mutations that change a tenant. Each can be repeated."""
+    """Mutations that change a tenant. An operator can safely send each of them again."""
 
-    @strawberry.mutation
+    @strawberry.mutation(description="Renames a tenant. With `expectedVersion` only if the tenant has that version.")
     async def rename_tenant(
         self, info: Info, id: strawberry.ID, name: str, expected_version: int | None = None
     ) -> Tenant:
-        tenant = parse_tenant_id(id)
-        return Tenant.of(await info.context.administration.rename(tenant, name, expected_version=expected_version))
+        tenant_id = parse_tenant_id(id)
+        return Tenant.of(await info.context.administration.rename(tenant_id, name, expected_version=expected_version))
 
-    @strawberry.mutation(description="What was agreed with the tenant alone stays as it is.")
+    @strawberry.mutation(description="Changes the tier of a tenant. Quotas that were set for the tenant stay.")
     async def set_tier(self, info: Info, id: strawberry.ID, tier: Tier) -> Tenant:
         return Tenant.of(await info.context.administration.set_tier(parse_tenant_id(id), tier))
 
-    @strawberry.mutation(description="Agree on quotas with this tenant alone; what is left out stays.")
+    @strawberry.mutation(
+        description="Sets quotas for this tenant, which replace the quotas of its tier. Quotas that are left out stay."
+    )
     async def set_quotas(
         self,
         info: Info,
@@ -38,44 +40,42 @@ class TenantMutations:
         users: int | None = None,
         storage_mb: int | None = None,
     ) -> Tenant:
-        named = {
+        quotas = {
             "requests_per_second": requests_per_second,
             "read_units_per_second": read_units_per_second,
             "write_units_per_second": write_units_per_second,
             "users": users,
             "storage_mb": storage_mb,
         }
-        given = {name: value for name, value in named.items() if value is not None}
-        if not given:
+        changes = {name: value for name, value in quotas.items() if value is not None}
+        if not changes:
             raise BadInput("name at least one quota")
-        return Tenant.of(await info.context.administration.set_quotas(parse_tenant_id(id), given))
+        return Tenant.of(await info.context.administration.set_quotas(parse_tenant_id(id), changes))
 
-    @strawberry.mutation(description="From the next request on nobody of the tenant is served, and no session works.")
+    @strawberry.mutation(
+        description="Suspends a tenant. The next request of its users is refused, and IAM denies its sessions."
+    )
     async def suspend_tenant(self, info: Info, id: strawberry.ID, reason: str) -> Tenant:
         return Tenant.of(await info.context.administration.suspend(parse_tenant_id(id), reason))
 
-    @strawberry.mutation(description="Serve a suspended tenant again.")
+    @strawberry.mutation(description="Makes a suspended tenant active again.")
     async def resume_tenant(self, info: Info, id: strawberry.ID) -> Tenant:
         return Tenant.of(await info.context.administration.resume(parse_tenant_id(id)))
 
 
 @strawberry.type
 class IssuerMutations:
-    """Whose tokens open a tenant."""
-
     @strawberry.mutation(
-        description="Other keys for the tenant's issuer: exactly one of `jwks`, which holds all of them, and `jwksUri`."
+        description="Replaces the keys of the tenant's issuer. Give either `jwks`, with all keys, or `jwksUri`."
     )
     async def set_issuer_keys(
         self, info: Info, id: strawberry.ID, jwks: JSON | None = None, jwks_uri: str | None = None
     ) -> Tenant:
-        return Tenant.of(await info.context.rotation(parse_tenant_id(id), jwks, jwks_uri))
+        return Tenant.of(await info.context.rotate_issuer_keys(parse_tenant_id(id), jwks, jwks_uri))
 
 
-@strawberry.input
+@strawberry.input(description="A new tenant with its owner and its issuer. Give exactly one of `jwks` and `jwksUri`.")
 class OnboardTenantInput:
-    """An application; exactly one of `jwks` and `jwksUri` names the keys of the tenant's identity provider."""
-
     id: strawberry.ID
     name: str
     tier: Tier | None = Tier.STANDARD
@@ -85,7 +85,7 @@ class OnboardTenantInput:
     jwks: JSON | None = None
     jwks_uri: str | None = None
 
-    def application(self) -> OnboardingRequest:
+    def request(self) -> OnboardingRequest:
         if self.jwks is not None and not isinstance(self.jwks, dict):
             raise BadInput('jwks must be a JSON object like {"keys": [...]}', field="jwks")
         return OnboardingRequest(
@@ -100,29 +100,28 @@ class OnboardTenantInput:
         )
 
 
-@strawberry.type(description="A tenant that is served from now on.")
+@strawberry.type(description="A tenant that was onboarded, and its owner.")
 class OnboardedTenant:
-    """`created` is false when the same request came again."""
-
     tenant: Tenant
     owner: JSON
-    created: bool
+    created: bool = strawberry.field(description="False if the same request was sent before.")
 
     @classmethod
-    def of(cls, onboarded: OnboardingResult) -> "OnboardedTenant":
-        return cls(tenant=Tenant.of(onboarded.tenant), owner=JSON(_shown(onboarded.owner)), created=onboarded.created)
+    def of(cls, result: OnboardingResult) -> "OnboardedTenant":
+        return cls(tenant=Tenant.of(result.tenant), owner=JSON(_owner_json(result.owner)), created=result.created)
 
 
 @strawberry.type
 class OnboardingMutations:
-    """How tenants come."""
-
-    @strawberry.mutation(description="Idempotent: the same request again answers with the same tenant.")
+    @strawberry.mutation(
+        description="Sets up a new tenant with its issuer and its owner. The same request sent again returns the same "
+        "tenant."
+    )
     async def onboard_tenant(self, info: Info, input: OnboardTenantInput) -> OnboardedTenant:
-        onboarded = await info.context.onboarding(input.application())
-        info.context.on_tenant_changed(onboarded.tenant)
-        return OnboardedTenant.of(onboarded)
+        result = await info.context.onboard(input.request())
+        info.context.on_tenant_changed(result.tenant)
+        return OnboardedTenant.of(result)
 
 
-def _shown(owner: User) -> dict[str, str]:
+def _owner_json(owner: User) -> dict[str, str]:
     return {"id": owner.id, "email": owner.email, "name": owner.name, "role": owner.role}

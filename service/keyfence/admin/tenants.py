@@ -1,4 +1,4 @@
-"""Tenants as operators see them."""
+"""Tenants, their quotas, shards, moves and events in the operators' API."""
 
 from datetime import datetime
 
@@ -22,10 +22,10 @@ strawberry.enum(Placement)
 strawberry.enum(MovePhase)
 
 
-@strawberry.type(description="What a tenant may use.")
+@strawberry.type(
+    description="How much a tenant may use: the quotas of its tier, or quotas that were set for the tenant."
+)
 class Quotas:
-    """The allowance of its tier, or what was agreed with it alone."""
-
     requests_per_second: int
     read_units_per_second: int
     write_units_per_second: int
@@ -33,25 +33,23 @@ class Quotas:
     storage_mb: int
 
     @classmethod
-    def of(cls, given: tier_quotas.Quotas) -> "Quotas":
+    def of(cls, quotas: tier_quotas.Quotas) -> "Quotas":
         return cls(
-            requests_per_second=given.requests_per_second,
-            read_units_per_second=given.read_units_per_second,
-            write_units_per_second=given.write_units_per_second,
-            users=given.users,
-            storage_mb=given.storage_mb,
+            requests_per_second=quotas.requests_per_second,
+            read_units_per_second=quotas.read_units_per_second,
+            write_units_per_second=quotas.write_units_per_second,
+            users=quotas.users,
+            storage_mb=quotas.storage_mb,
         )
 
 
 @strawberry.type(description="How many shards a collection of a tenant has.")
 class CollectionShards:
-    """Reads look into `readShards`, new items go into the first `writeShards`."""
-
     collection: str
-    read_shards: int
-    write_shards: int
-    generation: int
-    job: strawberry.ID | None = strawberry.field(description="The job that is changing them.")
+    read_shards: int = strawberry.field(description="How many shards a query reads.")
+    write_shards: int = strawberry.field(description="How many shards new items are written to.")
+    generation: int = strawberry.field(description="How often the number of shards has changed.")
+    job: strawberry.ID | None = strawberry.field(description="The job that changes the shards. Null if there is none.")
 
     @classmethod
     def of(cls, collection: str, counts: ShardCounts) -> "CollectionShards":
@@ -64,56 +62,52 @@ class CollectionShards:
         )
 
 
-@strawberry.type(description="A move of a tenant to another table, while it is under way.")
+@strawberry.type(description="The running move of a tenant to another table.")
 class TenantMove:
-    to: Placement = strawberry.field(description="Where the tenant will be at the end.")
+    to: Placement = strawberry.field(description="The placement of the tenant when the move has ended.")
     phase: MovePhase
     job: strawberry.ID
-    is_cancelled: bool = strawberry.field(description="The move was cancelled, and the tenant goes back.")
+    is_cancelled: bool = strawberry.field(description="An operator has cancelled the move, and the tenant goes back.")
 
     @classmethod
-    def of(cls, under_way: placement.TableMove) -> "TenantMove":
+    def of(cls, move: placement.TableMove) -> "TenantMove":
         return cls(
-            to=under_way.final_placement,
-            phase=under_way.phase,
-            job=strawberry.ID(under_way.job_id),
-            is_cancelled=under_way.is_cancelled,
+            to=move.final_placement,
+            phase=move.phase,
+            job=strawberry.ID(move.job_id),
+            is_cancelled=move.is_cancelled,
         )
 
 
-@strawberry.type(description="Something that happened to a tenant.")
+@strawberry.type(description="A change of a tenant.")
 class TenantEvent:
-    """`by` is the operator's subject."""
-
     id: strawberry.ID
     at: datetime
-    kind: str
-    by: str
+    kind: str = strawberry.field(description="What has changed, such as `tenant.suspended`.")
+    by: str = strawberry.field(description="The subject of the operator, or `keyfence` for the service itself.")
     detail: JSON | None
 
     @classmethod
-    def of(cls, happened: tenant_events.TenantEvent) -> "TenantEvent":
+    def of(cls, event: tenant_events.TenantEvent) -> "TenantEvent":
         return cls(
-            id=strawberry.ID(happened.id),
-            at=happened.created_at,
-            kind=happened.kind,
-            by=happened.by,
-            detail=orjson.loads(happened.detail),
+            id=strawberry.ID(event.id),
+            at=event.created_at,
+            kind=event.kind,
+            by=event.by,
+            detail=orjson.loads(event.detail),
         )
 
 
-@strawberry.type(description="A customer, whose users share one fence.")
+@strawberry.type(description="A customer of the service.")
 class Tenant:
-    """All that the control plane knows of it."""
-
     id: strawberry.ID
     name: str
     status: TenantStatus
     tier: Tier
     placement: Placement
     issuer: str
-    reason: str | None = strawberry.field(description="Why it is suspended.")
-    stored_bytes: float = strawberry.field(description="When its items were last weighed.")
+    reason: str | None = strawberry.field(description="Why the tenant is suspended.")
+    stored_bytes: float = strawberry.field(description="The size of all items of the tenant at the last measurement.")
     created_at: datetime
     updated_at: datetime
     version: int
@@ -140,16 +134,16 @@ class Tenant:
     def quotas(self) -> Quotas:
         return Quotas.of(self.source.quotas)
 
-    @strawberry.field(description="While it is moved to another table.")
+    @strawberry.field(description="The running move to another table. Null if the tenant is not being moved.")
     def move(self) -> TenantMove | None:
         return TenantMove.of(self.source.move) if self.source.move else None
 
-    @strawberry.field(description="Every sharded collection.")
+    @strawberry.field(description="The shard counts of all collections that can be sharded.")
     def shards(self, info: Info) -> list[CollectionShards]:
-        counts = info.context.reshards.collections.all_counts(self.source.shards)
-        return [CollectionShards.of(*one) for one in counts.items()]
+        counts_by_collection = info.context.start_reshard.collections.all_counts(self.source.shards)
+        return [CollectionShards.of(collection, counts) for collection, counts in counts_by_collection.items()]
 
-    @strawberry.field(description="Newest first.")
+    @strawberry.field(description="The events of the tenant, the newest first.")
     async def events(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[TenantEvent]:
         page = await info.context.tenants.events(self.source.id, first=page_size(first), after=after)
         return connection(page, TenantEvent.of)
@@ -157,14 +151,12 @@ class Tenant:
 
 @strawberry.type
 class TenantQueries:
-    """Questions about tenants."""
-
-    @strawberry.field
+    @strawberry.field(description="The tenant with this id, or null if there is none.")
     async def tenant(self, info: Info, id: strawberry.ID) -> Tenant | None:
-        found = await info.context.tenants.find(parse_tenant_id(id))
-        return Tenant.of(found) if found else None
+        tenant = await info.context.tenants.find(parse_tenant_id(id))
+        return Tenant.of(tenant) if tenant else None
 
-    @strawberry.field(description="Newest first, all of them or those in a status.")
+    @strawberry.field(description="All tenants, or the tenants with a status, the newest first.")
     async def tenants(
         self, info: Info, status: TenantStatus | None = None, first: int | None = 20, after: str | None = None
     ) -> Connection[Tenant]:

@@ -1,4 +1,4 @@
-"""Usage and hot partitions."""
+"""The usage of tenants and hot partitions in the operators' API."""
 
 from datetime import datetime
 from typing import Annotated
@@ -14,16 +14,17 @@ from keyfence.usage.hourly_usage import CONTROL_PLANE, PriceTable, UsageCounts
 from keyfence_iam.tenant import TenantId
 
 
-@strawberry.type(description="What one field of the API used: by its name, or `several`, `unknown` and `outside`.")
+@strawberry.type(description="The usage of one operation.")
 class OperationUsage:
-    """The part of a usage that one operation has."""
-
-    operation: str
-    requests: int
+    operation: str = strawberry.field(
+        description="The root field of the requests; `several` for requests with several root fields, `unknown` for "
+        "refused and malformed requests, and `outside` for the calls of jobs and commands."
+    )
+    requests: int = strawberry.field(description="Requests that were served.")
     read_units: float
     write_units: float
-    throttled: int
-    throttled_calls: int
+    throttled: int = strawberry.field(description="Requests that were refused because of a quota.")
+    throttled_calls: int = strawberry.field(description="Calls that DynamoDB throttled.")
     cost_usd: float
 
     @classmethod
@@ -39,17 +40,15 @@ class OperationUsage:
         )
 
 
-@strawberry.type(description="What a tenant used in whole hours.")
+@strawberry.type(description="The usage of a tenant in whole hours.")
 class Usage:
-    """A total and its parts."""
-
     tenant: strawberry.ID
     from_: datetime = strawberry.field(name="from", description="The beginning of the first hour.")
     to: datetime = strawberry.field(description="The end of the last hour.")
-    requests: int = strawberry.field(description="Served.")
+    requests: int = strawberry.field(description="Requests that were served.")
     read_units: float
     write_units: float
-    throttled: int = strawberry.field(description="Requests that were refused for a rate.")
+    throttled: int = strawberry.field(description="Requests that were refused because of a quota.")
     throttled_calls: int = strawberry.field(description="Calls that DynamoDB throttled.")
     cost_usd: float
     operations: list[OperationUsage]
@@ -73,9 +72,10 @@ class Usage:
 
 @strawberry.type
 class UsageQueries:
-    """Questions about usage."""
-
-    @strawberry.field(description="Of every hour that the span touches; the tenant `-` is the service itself.")
+    @strawberry.field(
+        description="The usage of a tenant in all hours between `from` and `to`, the hours of both included. The "
+        "tenant `-` is the service itself."
+    )
     async def usage(
         self,
         info: Info,
@@ -83,29 +83,35 @@ class UsageQueries:
         start: Annotated[datetime, strawberry.argument(name="from")],
         to: datetime,
     ) -> Usage:
-        whose = TenantId(tenant)
-        if whose != CONTROL_PLANE:
-            whose = (await info.context.tenants.get(parse_tenant_id(tenant, "tenant"))).id
-        return Usage.of(await info.context.usage.sum_hours(whose, start, to), info.context.prices)
+        tenant_id = TenantId(tenant)
+        if tenant_id != CONTROL_PLANE:
+            tenant_id = (await info.context.tenants.get(parse_tenant_id(tenant, "tenant"))).id
+        return Usage.of(await info.context.usage.sum_hours(tenant_id, start, to), info.context.prices)
 
 
-@strawberry.type(description="A partition near its limit, or beyond it, in the last minute.")
+@strawberry.type(description="A partition that was near its limit or over it in the last minute.")
 class HotPartition:
-    """The units that a hot partition needs, and the recommended number of shards."""
-
-    tenant: strawberry.ID = strawberry.field(description="`-` is the service itself.")
-    collection: str = strawberry.field(description="The sharded collection; empty for a partition of another kind.")
-    table: str = strawberry.field(description="A tenant that is being moved has two.")
-    index: str = strawberry.field(description="Where it is a partition: `table`, `GSI1`, `GSI2` or `GSI3`.")
-    partition: str
-    read_units_per_second: float = strawberry.field(description="Asked for, also in vain, in the busiest 10 seconds.")
-    write_units_per_second: float
-    throttled: int = strawberry.field(description="Calls, or parts of them, that DynamoDB turned away.")
-    recommended_shards: int = strawberry.field(description="The fewest shards that can serve the collection's peak.")
+    tenant: strawberry.ID = strawberry.field(description="The id of the tenant, or `-` for the service itself.")
+    collection: str = strawberry.field(
+        description="The collection whose shard the partition is. Empty if the partition is not a shard."
+    )
+    table: str = strawberry.field(description="The name of the table. A tenant that is being moved has two tables.")
+    index: str = strawberry.field(description="`table`, or the index of the partition: `GSI1`, `GSI2` or `GSI3`.")
+    partition: str = strawberry.field(description="The partition key.")
+    read_units_per_second: float = strawberry.field(
+        description="Read units in the busiest 10 seconds, with those of throttled calls."
+    )
+    write_units_per_second: float = strawberry.field(
+        description="Write units in the busiest 10 seconds, with those of throttled calls."
+    )
+    throttled: int = strawberry.field(description="Calls, or items of batch calls, that DynamoDB throttled.")
+    recommended_shards: int = strawberry.field(
+        description="The smallest number of shards that can serve the peak of the collection."
+    )
 
     @classmethod
-    def of(cls, hot: fleet_traffic.HotPartition) -> "HotPartition":
-        load = hot.load
+    def of(cls, hot_partition: fleet_traffic.HotPartition) -> "HotPartition":
+        load = hot_partition.load
         return cls(
             tenant=strawberry.ID(load.partition.tenant),
             collection=load.collection,
@@ -115,14 +121,13 @@ class HotPartition:
             read_units_per_second=load.read_units_per_second,
             write_units_per_second=load.write_units_per_second,
             throttled=load.throttled,
-            recommended_shards=hot.recommended_shards,
+            recommended_shards=hot_partition.recommended_shards,
         )
 
 
 @strawberry.type
 class HotPartitionQueries:
-    """Questions about traffic."""
-
-    @strawberry.field(description="Of all servers together, the hottest first.")
+    @strawberry.field(description="The hot partitions in the traffic of all servers together, the hottest first.")
     async def hot_partitions(self, info: Info, first: int | None = 20) -> list[HotPartition]:
-        return [HotPartition.of(one) for one in await info.context.hot_partitions.hottest(first=page_size(first))]
+        hottest = await info.context.hot_partitions.hottest(first=page_size(first))
+        return [HotPartition.of(hot_partition) for hot_partition in hottest]

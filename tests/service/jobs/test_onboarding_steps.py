@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from keyfence.admin.onboarding import OnboardingRequest, _active, _same
+from keyfence.admin.onboarding import OnboardingRequest, activated, require_same_request
 from keyfence.errors import Conflict
 from keyfence.tenancy.tenant import Tenant
 from keyfence.tenancy.tenant_status import TenantStatus
@@ -38,17 +38,17 @@ def tenant(status: TenantStatus) -> Tenant:
 
 @pytest.mark.parametrize("status", [one for one in TenantStatus if one is not TenantStatus.PROVISIONING])
 def test_what_is_not_being_set_up_stays_as_it_is(status: TenantStatus) -> None:
-    assert _active(tenant(status)) == tenant(status)
+    assert activated(tenant(status)) == tenant(status)
 
 
 def test_what_is_being_set_up_becomes_active() -> None:
-    assert _active(tenant(TenantStatus.PROVISIONING)) == tenant(TenantStatus.ACTIVE)
+    assert activated(tenant(TenantStatus.PROVISIONING)) == tenant(TenantStatus.ACTIVE)
 
 
 @pytest.mark.parametrize("status", [TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED])
 def test_who_is_leaving_or_gone_is_not_given_again_to_the_same_request(status: TenantStatus) -> None:
     with pytest.raises(Conflict):
-        _same(tenant(status), WANTED)
+        require_same_request(tenant(status), WANTED)
 
 
 OTHERS = {
@@ -60,6 +60,6 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_another_request_does_not_get_it(name: str) -> None:
-    assert _same(tenant(TenantStatus.ACTIVE), WANTED)
+    assert require_same_request(tenant(TenantStatus.ACTIVE), WANTED)
     with pytest.raises(Conflict):
-        _same(tenant(TenantStatus.ACTIVE), OTHERS[name])
+        require_same_request(tenant(TenantStatus.ACTIVE), OTHERS[name])

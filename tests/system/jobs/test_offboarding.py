@@ -312,7 +312,7 @@ async def test_what_is_left_of_it_is_that_it_was(
     factory = AdminContextFactory(
         settings=stack.settings, tables=stack.tables, publish_suspensions=stack.connections.publish_suspensions
     )
-    onboard = factory.onboarding(given.tenants)
+    onboard = factory.new_onboarding(given.tenants)
     await onboard(wanted)
     job = await offboard(given, wanted.id)
     tenant = await given.tenants.get(wanted.id)

@@ -124,7 +124,7 @@ def show(
         if (tenant := await context.tenants.find(tenant_id)) is None:
             raise tenant_not_found(tenant_id)
         latest_events = await context.tenants.events(tenant_id, first=events, after=None)
-        return tenant, latest_events.items, context.reshards.collections.all_counts(tenant.shards)
+        return tenant, latest_events.items, context.start_reshard.collections.all_counts(tenant.shards)
 
     tenant, latest_events, shard_counts = OperatorSession(data, endpoint_url).read(work)
     if json:

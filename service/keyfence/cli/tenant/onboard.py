@@ -50,7 +50,7 @@ def keys(
     key_set = read_key_set(jwks, jwks_uri)
 
     async def replace_keys(context: "AdminContext", tenant_id: "TenantId") -> "Tenant":
-        return await context.rotation(tenant_id, key_set, jwks_uri)
+        return await context.rotate_issuer_keys(tenant_id, key_set, jwks_uri)
 
     TenantCommand(id=id, operator=operator, data=data, endpoint_url=endpoint_url, json=json).run(
         replace_keys, lambda tenant: f"The keys of {tenant.issuer}, the issuer of {tenant.id}, are replaced."
@@ -130,7 +130,7 @@ def onboard(
     )
 
     async def work(context: "AdminContext") -> "OnboardingResult":
-        return await context.onboarding(request)
+        return await context.onboard(request)
 
     _print_result(OperatorSession(data, endpoint_url).change(operator, request.id, work), as_json=json)
 
