@@ -151,8 +151,8 @@ class OffboardingMutations:
     @strawberry.mutation(
         description="Denies the tenant access immediately. Then exports its items, deletes them, and writes a "
         "certificate of the deletion. A repeated request resumes the work and returns its progress. If this server has "
-        "no credentials of the migrator, run `keyfence tenant offboard` to do the work. `confirm` must be the id of the "
-        "tenant."
+        "no credentials of the migrator, run `keyfence tenant offboard` to do the work. `confirm` must be the id of "
+        "the tenant."
     )
     async def offboard_tenant(self, info: Info, id: strawberry.ID, confirm: strawberry.ID) -> Offboarding:
         return Offboarding.of(await info.context.start_offboarding(parse_tenant_id(id), confirm))
