@@ -1,4 +1,4 @@
-"""Every DynamoDB call that the catalogue of access patterns leads to, for any partition."""
+"""The DynamoDB calls of all access patterns and of all entities, with a key in any partition."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,12 +13,14 @@ from keyfence.store.key_template import KeyField
 from keyfence.store.keys import Fence, Key
 from keyfence.store.shards import UNSHARDED
 
-EXAMPLES: Mapping[str, object] = {"_at": datetime(2026, 11, 5, tzinfo=UTC)}
+EXAMPLE_BY_NAME_ENDING: Mapping[str, object] = {"_at": datetime(2026, 11, 5, tzinfo=UTC)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A call with a key inside a given fence. `writes` says whether it needs a session that may write."""
+    """A DynamoDB call. `parameters` returns its parameters for a table and for the fence that its key is inside.
+
+    `writes` says whether the call needs a session that may write."""
 
     name: str
     operation: str
@@ -39,7 +41,7 @@ def calls() -> Iterator[Call]:
 
 
 def one_call_of_each_kind() -> Iterator[Call]:
-    """Yields one call for each operation, index and realm. The others differ only in the entity."""
+    """Yields one call for each operation, index and realm. The calls that are left out differ only in the entity."""
     seen = set()
     for call in calls():
         index = call.parameters("t", Fence("tenant", "X#")).get("IndexName")
@@ -54,14 +56,14 @@ def _reads(named: NamedPattern) -> Iterator[Call]:
     if isinstance(named.read, Query):
         yield _call(entity, f"{named}: Query", "Query", _query(named.read))
         return
-    for operation, parameters in _GETS.items():
-        yield _call(entity, f"{named}: {operation}", operation, _keyed(entity, parameters))
+    for operation, parameters in _GET_OPERATIONS.items():
+        yield _call(entity, f"{named}: {operation}", operation, _with_key_inside(entity, parameters))
 
 
 def _writes(entity: Entity[Any]) -> Iterator[Call]:
-    for name, parameters in _CHANGES.items():
+    for name, parameters in _WRITE_OPERATIONS.items():
         operation = name.partition(" ")[0]
-        yield _call(entity, f"{entity.type}: {name}", operation, _keyed(entity, parameters), writes=True)
+        yield _call(entity, f"{entity.type}: {name}", operation, _with_key_inside(entity, parameters), writes=True)
 
 
 def _call(
@@ -76,31 +78,31 @@ def _call(
     return Call(name=name, operation=operation, realm=realm, writes=writes, parameters=parameters)
 
 
-Shape = Callable[[str, Item], Mapping[str, Any]]
-_GETS: Mapping[str, Shape] = {
+ParametersForKey = Callable[[str, Item], Mapping[str, Any]]
+_GET_OPERATIONS: Mapping[str, ParametersForKey] = {
     "GetItem": lambda table, key: {"TableName": table, "Key": key},
     "BatchGetItem": lambda table, key: {"RequestItems": {table: {"Keys": [key]}}},
     "TransactGetItems": lambda table, key: {"TransactItems": [{"Get": {"TableName": table, "Key": key}}]},
 }
-_SET = {
+_UPDATE = {
     "UpdateExpression": "SET #n = :n",
     "ExpressionAttributeNames": {"#n": "note"},
     "ExpressionAttributeValues": {":n": {"S": "x"}},
 }
-_UNMET = {"ConditionExpression": "attribute_not_exists(PK)"}
-_CHANGES: Mapping[str, Shape] = {
+_CONDITION = {"ConditionExpression": "attribute_not_exists(PK)"}
+_WRITE_OPERATIONS: Mapping[str, ParametersForKey] = {
     "PutItem": lambda table, key: {"TableName": table, "Item": key},
-    "UpdateItem": lambda table, key: {"TableName": table, "Key": key, **_SET},
+    "UpdateItem": lambda table, key: {"TableName": table, "Key": key, **_UPDATE},
     "DeleteItem": lambda table, key: {"TableName": table, "Key": key},
     "BatchWriteItem of a put": lambda table, key: {"RequestItems": {table: [{"PutRequest": {"Item": key}}]}},
     "BatchWriteItem of a deletion": lambda table, key: {"RequestItems": {table: [{"DeleteRequest": {"Key": key}}]}},
     "TransactWriteItems of a put": lambda table, key: _transaction({"Put": {"TableName": table, "Item": key}}),
     "TransactWriteItems of an update": lambda table, key: _transaction(
-        {"Update": {"TableName": table, "Key": key, **_SET}}
+        {"Update": {"TableName": table, "Key": key, **_UPDATE}}
     ),
     "TransactWriteItems of a deletion": lambda table, key: _transaction({"Delete": {"TableName": table, "Key": key}}),
     "TransactWriteItems of a check": lambda table, key: _transaction(
-        {"ConditionCheck": {"TableName": table, "Key": {**key, "SK": {"S": "NOWHERE"}}, **_UNMET}}
+        {"ConditionCheck": {"TableName": table, "Key": {**key, "SK": {"S": "NOWHERE"}}, **_CONDITION}}
     ),
 }
 
@@ -109,8 +111,10 @@ def _transaction(*members: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"TransactItems": list(members)}
 
 
-def _keyed(entity: Entity[Any], shape: Shape) -> Callable[[str, Fence], Mapping[str, Any]]:
-    return lambda table, fence: shape(table, example_key(entity, "table", fence))
+def _with_key_inside(
+    entity: Entity[Any], parameters_for_key: ParametersForKey
+) -> Callable[[str, Fence], Mapping[str, Any]]:
+    return lambda table, fence: parameters_for_key(table, example_key(entity, "table", fence))
 
 
 def _query(pattern: Query[Any]) -> Callable[[str, Fence], Mapping[str, Any]]:
@@ -138,8 +142,8 @@ def example_key(entity: Entity[Any], index: Index, fence: Fence) -> Item:
 
 def example_values(key: Key) -> dict[str, object]:
     fields = [part for part in (*key.partition.segments, *key.sort.segments) if isinstance(part, KeyField)]
-    by = {key.sharding.hashed_field: "example"} if key.sharding else {}
-    return by | {field.name: _value(field) for field in fields}
+    sharded_by = {key.sharding.hashed_field: "example"} if key.sharding else {}
+    return sharded_by | {field.name: _value(field) for field in fields}
 
 
 def _value(field: KeyField) -> object:
@@ -147,4 +151,4 @@ def _value(field: KeyField) -> object:
         return ("example",)
     if field.spec and field.spec[0] == "0":
         return 1
-    return next((value for ending, value in EXAMPLES.items() if field.name.endswith(ending)), "example")
+    return next((value for ending, value in EXAMPLE_BY_NAME_ENDING.items() if field.name.endswith(ending)), "example")

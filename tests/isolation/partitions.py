@@ -1,4 +1,4 @@
-"""The partitions that sessions are tried on, and what each session may do there."""
+"""The partitions on which tests try sessions, and the rule that says which calls a session may make there."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ PARTITIONS: Mapping[str, Fence] = {
     "another tenant": Fence("tenant", tenant_key_prefix("zebra")),
     "no tenant": Fence("tenant", ""),
     "the empty tenant": Fence("tenant", tenant_key_prefix("")),
-    "itself in capitals": Fence("tenant", tenant_key_prefix(TENANT.upper())),
-    "a tag in small letters": Fence("tenant", tenant_key_prefix(TENANT).lower()),
-    "itself without the closing sign": Fence("tenant", tenant_key_prefix(TENANT)[:-1] + "-"),
+    "its own in capitals": Fence("tenant", tenant_key_prefix(TENANT.upper())),
+    "its own in small letters": Fence("tenant", tenant_key_prefix(TENANT).lower()),
+    "its own without the closing #": Fence("tenant", tenant_key_prefix(TENANT)[:-1] + "-"),
     "the control plane": Fence("control", CONTROL_PLANE_PREFIX),
 }
 
@@ -31,13 +31,15 @@ class Caller:
     def __str__(self) -> str:
         return f"{self.role} of {self.tenant}" if self.tenant else self.role
 
-    def may(self, call: Call, place: str) -> bool:
-        """Returns what the design promises."""
+    def may(self, call: Call, partition: str) -> bool:
+        """Whether the design allows this caller the call on a partition of PARTITIONS."""
         if self.role == "control-plane":
-            return place == "the control plane"
-        writes = self.role in {"tenant-write", "tenant-migration"}
-        own = {TENANT: "its own", NEIGHBOUR: "the neighbour that a careless prefix lets in"}.get(self.tenant or "")
-        return place == own and (writes or (self.role == "tenant-read" and not call.writes))
+            return partition == "the control plane"
+        may_write = self.role in {"tenant-write", "tenant-migration"}
+        own_partition = {TENANT: "its own", NEIGHBOUR: "the neighbour that a careless prefix lets in"}.get(
+            self.tenant or ""
+        )
+        return partition == own_partition and (may_write or (self.role == "tenant-read" and not call.writes))
 
 
 CALLERS = (

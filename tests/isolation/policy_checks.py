@@ -1,4 +1,4 @@
-"""Checks of a tenant role's policy. Each returns False if the policy has that weakness."""
+"""Checks of a tenant role's policies. A check returns False if the policy has the weakness that it looks for."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -30,9 +30,16 @@ from tests.isolation.session_evaluator import DEPLOYMENT, SILOS, SessionEvaluato
 Check = Callable[[Policy], bool]
 
 A1, A10, OTHER = (f"TENANT#{tenant}#USER#1" for tenant in ("a1", "a10", "zebra"))
-NOBODYS = ("USER#1", "TENANT#USER#1", "tenant#a1#USER#1", "TENANT#A1#USER#1", "CONTROL#TENANT#a1", "TENANT#a1")
+UNOWNED_PARTITIONS = (
+    "USER#1",
+    "TENANT#USER#1",
+    "tenant#a1#USER#1",
+    "TENANT#A1#USER#1",
+    "CONTROL#TENANT#a1",
+    "TENANT#a1",
+)
 
-TABLE_WIDE = tuple(
+TABLE_WIDE_ACTIONS = tuple(
     f"dynamodb:{name}"
     for name in (
         "Scan", "PartiQLSelect", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete", "SearchVectors",
@@ -41,7 +48,8 @@ TABLE_WIDE = tuple(
         "EnableKinesisStreamingDestination", "UpdateKinesisStreamingDestination",
     )
 )  # fmt: skip
-"""Listed a second time, independently of the policies, so that an action missing there is found."""
+"""The actions that Deny statements must name. The list does not use the lists of the policies, so that an action that
+is missing there is found."""
 
 
 def allows_its_own_partitions(policy: Policy) -> bool:
@@ -49,7 +57,9 @@ def allows_its_own_partitions(policy: Policy) -> bool:
 
 
 def denies_the_neighbours(policy: Policy) -> bool:
-    foreign = [call for other in (A10, OTHER, *NOBODYS) for call in (get(other), query(other), query(other, "GSI3"))]
+    foreign = [
+        call for other in (A10, OTHER, *UNOWNED_PARTITIONS) for call in (get(other), query(other), query(other, "GSI3"))
+    ]
     return not any(_allows(policy, call) for call in foreign)
 
 
@@ -66,7 +76,7 @@ def denies_the_silos_of_others(policy: Policy) -> bool:
 
 
 def denies_the_partitions_of_others_in_its_own_silo(policy: Policy) -> bool:
-    return not any(_allows(policy, get(other, TableName=SILOS["a1"])) for other in (A10, OTHER, *NOBODYS))
+    return not any(_allows(policy, get(other, TableName=SILOS["a1"])) for other in (A10, OTHER, *UNOWNED_PARTITIONS))
 
 
 def denies_mixed_batches(policy: Policy) -> bool:
@@ -79,23 +89,27 @@ def denies_calls_on_the_whole_table(policy: Policy) -> bool:
 
 def denies_calls_without_keys_by_its_allow_statements(policy: Policy) -> bool:
     """Checks the Null condition of the Allow statements, with the Deny statements removed."""
-    grants = tuple(one for one in policy.statements if one.effect == "Allow")
-    return not _allows_without_keys(replace(policy, statements=grants))
+    allow_statements = tuple(statement for statement in policy.statements if statement.effect == "Allow")
+    return not _allows_without_keys(replace(policy, statements=allow_statements))
 
 
 def denies_calls_without_keys_by_its_deny_statements(policy: Policy) -> bool:
     """Checks the Deny statements, with everything else allowed."""
-    denials = tuple(one for one in policy.statements if one.effect == "Deny")
-    return not _allows_without_keys(replace(policy, statements=(*denials, *allowing("*", None, "*").statements)))
+    deny_statements = tuple(statement for statement in policy.statements if statement.effect == "Deny")
+    return not _allows_without_keys(
+        replace(policy, statements=(*deny_statements, *allowing("*", None, "*").statements))
+    )
 
 
 def denies_table_wide_calls_by_its_deny_statements(policy: Policy) -> bool:
     """Checks that the Deny statements refuse each call, also if another policy allows everything."""
-    return all(isinstance(decided, Denied) and decided.is_explicit for decided in _table_wide(policy))
+    return all(
+        isinstance(decision, Denied) and decision.is_explicit for decision in _decisions_on_table_wide_actions(policy)
+    )
 
 
 def denies_sessions_without_a_tenant(policy: Policy) -> bool:
-    partitions = (A1, A10, "TENANT#", "TENANT##USER#1", *NOBODYS)
+    partitions = (A1, A10, "TENANT#", "TENANT##USER#1", *UNOWNED_PARTITIONS)
     return not any(
         SessionEvaluator.with_identity_policy(policy, None).allows(*get(partition)) for partition in partitions
     )
@@ -103,7 +117,8 @@ def denies_sessions_without_a_tenant(policy: Policy) -> bool:
 
 def denies_sessions_with_an_empty_tag(policy: Policy) -> bool:
     return not any(
-        SessionEvaluator.with_identity_policy(policy, "").allows(*get(partition)) for partition in (A1, A10, *NOBODYS)
+        SessionEvaluator.with_identity_policy(policy, "").allows(*get(partition))
+        for partition in (A1, A10, *UNOWNED_PARTITIONS)
     )
 
 
@@ -159,7 +174,7 @@ TRUST_CHECKS: Mapping[str, Check] = {
 }
 
 
-def failing(checks: Mapping[str, Check], policy: Policy) -> set[str]:
+def failed_checks(checks: Mapping[str, Check], policy: Policy) -> set[str]:
     return {name for name, check in checks.items() if not check(policy)}
 
 
@@ -168,34 +183,36 @@ def _allows(policy: Policy, call: Call) -> bool:
 
 
 def _allows_without_keys(policy: Policy) -> bool:
-    """Evaluates an item action without dynamodb:LeadingKeys, which no DynamoDB call does today."""
-    asked = [
+    """Evaluates item actions without dynamodb:LeadingKeys. No DynamoDB call has this form today."""
+    requests = [
         AuthorizationRequest(action, resource, {"aws:PrincipalTag/tenant": "a1"})
         for action in READS
         for resource in (DEPLOYMENT.table_arn, DEPLOYMENT.index_arn("GSI1"))
     ]
-    assert not any(LEADING in one.context for one in asked)
-    return any(isinstance(evaluate(Policies((policy,)), one), Allowed) for one in asked)
+    assert not any(LEADING in request.context for request in requests)
+    return any(isinstance(evaluate(Policies((policy,)), request), Allowed) for request in requests)
 
 
-def _table_wide(policy: Policy) -> Iterator[Decision]:
+def _decisions_on_table_wide_actions(policy: Policy) -> Iterator[Decision]:
     everything = Policies((policy, allowing("dynamodb:*", None, "*")))
     contexts: tuple[dict[str, ContextValue], ...] = ({}, {LEADING: (A1,)})
-    for action in TABLE_WIDE:
+    for action in TABLE_WIDE_ACTIONS:
         for resource in (DEPLOYMENT.table_arn, DEPLOYMENT.index_arn("GSI1"), f"{DEPLOYMENT.table_arn}/stream/now"):
             for keys in contexts:
-                asked = AuthorizationRequest(action, resource, {"aws:PrincipalTag/tenant": "a1", **keys})
-                yield evaluate(everything, asked)
+                request = AuthorizationRequest(action, resource, {"aws:PrincipalTag/tenant": "a1", **keys})
+                yield evaluate(everything, request)
 
 
 def _trusts(trust: Policy, tags: Mapping[str, str]) -> bool:
-    """Evaluates the trust policy alone: the caller may assume any role."""
-    ours = Account.from_definitions(ROLES, DEPLOYMENT)
+    """Evaluates the trust policy alone: the policy of the caller allows it to assume any role."""
+    our_account = Account.from_definitions(ROLES, DEPLOYMENT)
     anything = allowing(["sts:AssumeRole", "sts:TagSession"], None, "*")
-    account = ours.with_role(replace(ours.get_role("service-base"), policies=(anything,)))
+    account = our_account.with_role(replace(our_account.get_role("service-base"), policies=(anything,)))
     try:
         session(
-            "tenant-write", tags=tags, account=account.with_role(replace(ours.get_role("tenant-write"), trust=trust))
+            "tenant-write",
+            tags=tags,
+            account=account.with_role(replace(our_account.get_role("tenant-write"), trust=trust)),
         )
     except QueryError:
         return False

@@ -1,4 +1,4 @@
-"""A call of every root field, generated from the schema."""
+"""`RootFieldCall`: a GraphQL document for every root field, generated from the schema."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ from graphql import (
 
 from keyfence.app.domain_loading import load_domains
 
-DEPTH = 3
-NUMBERS: Mapping[str, Any] = {
+SELECTION_DEPTH = 3
+VALUE_BY_SCALAR: Mapping[str, Any] = {
     "Int": 1,
     "Float": 1.5,
     "Boolean": True,
@@ -29,10 +29,10 @@ NUMBERS: Mapping[str, Any] = {
     "Decimal": "1.5",
     "DateTime": "2026-11-16T00:00:00Z",
 }
-"""Values for required arguments that are neither ids nor text."""
-USUAL = frozenset({"MEMBER", "CONFIRMED", "STANDARD", "ACTIVE", "POOL"})
-"""For each enum, a value with which a call can succeed."""
-_types = load_domains().schema._schema
+"""The values of required arguments that are neither ids nor text, by the name of their scalar."""
+USABLE_ENUM_VALUES = frozenset({"MEMBER", "CONFIRMED", "STANDARD", "ACTIVE", "POOL"})
+"""One value of each enum with which a call can succeed."""
+_tenant_schema = load_domains().schema._schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,36 +48,37 @@ class RootFieldCall:
 
     @property
     def document(self) -> str:
-        head = ", ".join(f"${name}: {argument.type}" for name, argument in self.field.args.items())
-        handed = ", ".join(f"{name}: ${name}" for name in self.field.args)
-        call = f"{self.name}({handed})" if handed else self.name
-        return f"{self.operation}{f'({head})' if head else ''} {{ {call} {selection(self.field.type, DEPTH)} }}"
+        declarations = ", ".join(f"${name}: {argument.type}" for name, argument in self.field.args.items())
+        arguments = ", ".join(f"{name}: ${name}" for name in self.field.args)
+        call = f"{self.name}({arguments})" if arguments else self.name
+        variables = f"({declarations})" if declarations else ""
+        return f"{self.operation}{variables} {{ {call} {selection(self.field.type, SELECTION_DEPTH)} }}"
 
     @property
-    def names_things(self) -> bool:
+    def has_id_argument(self) -> bool:
         """Whether any argument is an id, at any depth."""
-        return any(kind == "ID" for _, kind in _texts(self.field.args))
+        return any(kind == "ID" for _, kind in _id_and_text_arguments(self.field.args))
 
     @property
     def argument_names(self) -> list[str]:
         """The names of all arguments, at any depth, that are ids or text."""
-        return sorted({name for name, _ in _texts(self.field.args)})
+        return sorted({name for name, _ in _id_and_text_arguments(self.field.args)})
 
-    def variables(self, given: Mapping[str, str]) -> dict[str, Any]:
-        return {name: _value(name, argument.type, given) for name, argument in self.field.args.items()}
+    def variables(self, value_by_name: Mapping[str, str]) -> dict[str, Any]:
+        return {name: _value(name, argument.type, value_by_name) for name, argument in self.field.args.items()}
 
 
-def root_field_calls(types: GraphQLSchema = _types) -> Iterator[RootFieldCall]:
-    for operation, root in (("query", types.query_type), ("mutation", types.mutation_type)):
+def root_field_calls(schema: GraphQLSchema = _tenant_schema) -> Iterator[RootFieldCall]:
+    for operation, root in (("query", schema.query_type), ("mutation", schema.mutation_type)):
         assert root is not None
         yield from (RootFieldCall(operation, name, field) for name, field in root.fields.items())
 
 
 def node_types() -> Sequence[GraphQLObjectType]:
     """Returns the types that the field `node` can return."""
-    node = _types.type_map["Node"]
+    node = _tenant_schema.type_map["Node"]
     assert isinstance(node, GraphQLInterfaceType)
-    return _types.get_possible_types(node)
+    return _tenant_schema.get_possible_types(node)
 
 
 def selection(type_: Any, depth: int) -> str:
@@ -88,55 +89,59 @@ def selection(type_: Any, depth: int) -> str:
     if isinstance(named, GraphQLObjectType):
         return f"{{ {_fields(named, depth)} }}"
     assert isinstance(named, GraphQLInterfaceType)
-    return f"{{ __typename {_each(_types.get_possible_types(named))} }}"
+    return f"{{ __typename {_fragments_of(_tenant_schema.get_possible_types(named))} }}"
 
 
 def _fields(type_: GraphQLObjectType, depth: int) -> str:
     chosen = [
         f"{name} {selection(field.type, depth - 1)}"
         for name, field in type_.fields.items()
-        if (depth > 0 or is_leaf_type(get_named_type(field.type))) and not _demands(field)
+        if (depth > 0 or is_leaf_type(get_named_type(field.type))) and not _has_required_argument(field)
     ]
     return " ".join(["__typename", *chosen])
 
 
-def _demands(field: GraphQLField) -> bool:
+def _has_required_argument(field: GraphQLField) -> bool:
     return any(is_required_argument(argument) for argument in field.args.values())
 
 
-def _each(types: Sequence[GraphQLObjectType]) -> str:
-    """Returns fragments with the scalar fields of each type. A name with different types in two of them is left out."""
-    meanings: dict[str, set[str]] = {}
-    for one in types:
-        for name, field in one.fields.items():
-            meanings.setdefault(name, set()).add(str(field.type))
-    clear = {name for name, found in meanings.items() if len(found) == 1}
-    return " ".join(f"... on {one.name} {{ {_leaves(one, clear)} }}" for one in types)
+def _fragments_of(types: Sequence[GraphQLObjectType]) -> str:
+    """Returns a fragment for each type with its scalar fields.
+
+    A field that has different types in two of the fragments is left out, because GraphQL cannot merge it."""
+    types_by_name: dict[str, set[str]] = {}
+    for type_ in types:
+        for name, field in type_.fields.items():
+            types_by_name.setdefault(name, set()).add(str(field.type))
+    unambiguous_names = {name for name, types_of_field in types_by_name.items() if len(types_of_field) == 1}
+    return " ".join(f"... on {type_.name} {{ {_scalar_fields(type_, unambiguous_names)} }}" for type_ in types)
 
 
-def _leaves(type_: GraphQLObjectType, clear: set[str]) -> str:
+def _scalar_fields(type_: GraphQLObjectType, unambiguous_names: set[str]) -> str:
     fields = type_.fields.items()
-    return " ".join(name for name, field in fields if name in clear and is_leaf_type(get_named_type(field.type)))
+    return " ".join(
+        name for name, field in fields if name in unambiguous_names and is_leaf_type(get_named_type(field.type))
+    )
 
 
-def _texts(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _id_and_text_arguments(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, argument in arguments.items():
         named = get_named_type(argument.type)
         if isinstance(named, GraphQLInputObjectType):
-            yield from _texts(named.fields)
+            yield from _id_and_text_arguments(named.fields)
         elif named.name in {"ID", "String"}:
             yield name, named.name
 
 
-def _value(name: str, type_: Any, given: Mapping[str, str]) -> Any:
-    bare = type_.of_type if isinstance(type_, GraphQLNonNull) else type_
-    if is_list_type(bare):
-        return [_value(name, bare.of_type, given)]
-    if isinstance(bare, GraphQLInputObjectType):
-        filled = {inner: _value(inner, part.type, given) for inner, part in bare.fields.items()}
-        return {inner: value for inner, value in filled.items() if value is not None}
-    if is_enum_type(bare):
-        return next(value for value in bare.values if value in USUAL)
-    if bare.name in {"ID", "String"}:
-        return given[name]
-    return NUMBERS[bare.name] if isinstance(type_, GraphQLNonNull) or name == "first" else None
+def _value(name: str, type_: Any, value_by_name: Mapping[str, str]) -> Any:
+    nullable_type = type_.of_type if isinstance(type_, GraphQLNonNull) else type_
+    if is_list_type(nullable_type):
+        return [_value(name, nullable_type.of_type, value_by_name)]
+    if isinstance(nullable_type, GraphQLInputObjectType):
+        values = {field: _value(field, part.type, value_by_name) for field, part in nullable_type.fields.items()}
+        return {field: value for field, value in values.items() if value is not None}
+    if is_enum_type(nullable_type):
+        return next(value for value in nullable_type.values if value in USABLE_ENUM_VALUES)
+    if nullable_type.name in {"ID", "String"}:
+        return value_by_name[name]
+    return VALUE_BY_SCALAR[nullable_type.name] if isinstance(type_, GraphQLNonNull) or name == "first" else None

@@ -1,4 +1,4 @@
-"""Calls on given partitions, sample policies, and sessions that the gate's STS issues for them."""
+"""Sample DynamoDB calls, sample policies, and sessions that the STS of the gate issues."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -37,8 +37,8 @@ def get(partition: str, **parameters: object) -> Call:
 
 
 def put(partition: str, **attributes: str) -> Call:
-    written = {name: {"S": value} for name, value in attributes.items()}
-    return "PutItem", {"TableName": TABLE, "Item": {**key(partition), **written}}
+    encoded = {name: {"S": value} for name, value in attributes.items()}
+    return "PutItem", {"TableName": TABLE, "Item": {**key(partition), **encoded}}
 
 
 def update(partition: str, **parameters: object) -> Call:
@@ -82,27 +82,34 @@ def allowing(
     return parse_policy({"Version": version, "Statement": [conditioned]})
 
 
-def fenced(value: object = OWN, operator: str = "ForAllValues:StringLike", **how: Any) -> Policy:
-    """Returns a policy for item calls with this condition on leading keys, and no Null condition."""
-    return allowing(condition={operator: {how.pop("condition_key", LEADING): value}}, **how)
+def fenced(value: object = OWN, operator: str = "ForAllValues:StringLike", **options: Any) -> Policy:
+    """Returns a policy that allows item calls under this condition on leading keys. It has no Null condition."""
+    return allowing(condition={operator: {options.pop("condition_key", LEADING): value}}, **options)
 
 
 def session(
-    role: str = "tenant-write", *, tags: Mapping[str, str], account: Account | None = None, by: str = "service-base"
+    role: str = "tenant-write",
+    *,
+    tags: Mapping[str, str],
+    account: Account | None = None,
+    caller_role: str = "service-base",
 ) -> Session:
-    """Returns the session that STS issues. Raises the error with which STS refuses."""
+    """Returns the session that STS issues to a session of `caller_role`. Raises QueryError if STS refuses."""
     sessions = SessionIssuer(account or Account.from_definitions(ROLES, DEPLOYMENT), b"k" * 32, clock=lambda: NOON)
     assumption = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn(role), session_name="tester", tags=tags)
-    return assume_role(assumption, sessions.issue_service_session(by).session, sessions).session
+    return assume_role(assumption, sessions.issue_service_session(caller_role).session, sessions).session
 
 
-def questions(call: Call) -> Iterator[AuthorizationRequest]:
+def authorization_requests(call: Call) -> Iterator[AuthorizationRequest]:
     operation, parameters = call
     yield from authorizations_for(operation, parameters, ArnScope.of(DEPLOYMENT), {TABLE: KEYS})
 
 
-def reaches(one: Session, call: Call) -> bool:
-    """Returns whether the gate allows the call."""
-    known = one.context(NOON, source_ip="127.0.0.1", secure_transport=False, region=DEPLOYMENT.region)
-    asked = [AuthorizationRequest(each.action, each.resource, {**known, **each.context}) for each in questions(call)]
-    return all(isinstance(evaluate(one.policies_for(), each, one.principal), Allowed) for each in asked)
+def reaches(caller: Session, call: Call) -> bool:
+    """Returns whether the gate allows the session to make the call."""
+    session_context = caller.context(NOON, source_ip="127.0.0.1", secure_transport=False, region=DEPLOYMENT.region)
+    requests = [
+        AuthorizationRequest(request.action, request.resource, {**session_context, **request.context})
+        for request in authorization_requests(call)
+    ]
+    return all(isinstance(evaluate(caller.policies_for(), request, caller.principal), Allowed) for request in requests)

@@ -76,7 +76,7 @@ async def _mismatches(question: RootFieldCall, neighbour: Neighbour, stranger: A
         nobodys = await stranger.execute(question.document, **question.variables(missing))
         if _as_shape(theirs, given) != _as_shape(nobodys, missing):
             yield f"{theirs} is not like {nobodys}"
-        if question.names_things and not _is_unknown(theirs):
+        if question.has_id_argument and not _is_unknown(theirs):
             yield f"{theirs} is not what an unknown id gets"
         if leaks := _leaks(theirs, neighbour, given):
             yield f"{theirs} shows {leaks}"

@@ -11,7 +11,6 @@ from keyfence_iam.authorization import UnsupportedRequest
 from keyfence_iam.evaluator.decision import Allowed, Denied, access_denied_message
 from keyfence_iam.evaluator.evaluation_logic import Policies, evaluate
 from keyfence_iam.evaluator.request import AuthorizationRequest
-from keyfence_iam.lint import lint
 from keyfence_iam.policy import Policy
 from keyfence_iam.policy.actions import STREAM_READS, TABLE_COPY_ACTIONS
 from keyfence_iam.roles import ROLES
@@ -22,6 +21,7 @@ from tests.isolation.sample_sessions import (
     SCAN,
     Call,
     allowing,
+    authorization_requests,
     batch_get,
     condition_check,
     fenced,
@@ -29,10 +29,9 @@ from tests.isolation.sample_sessions import (
     key,
     put,
     query,
-    questions,
     update,
 )
-from tests.isolation.session_evaluator import DEPLOYMENT, SessionEvaluator
+from tests.isolation.session_evaluator import DEPLOYMENT, SessionEvaluator, allows, finding_names, our_roles_that_allow
 
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 STREAM = f"{DEPLOYMENT.table_arn}/stream/2026-11-05T12:00:00.000"
@@ -44,14 +43,6 @@ TENANT_CONDITION = {
 LISTED = {"ForAllValues:StringEquals": {"dynamodb:Attributes": ["PK", "SK", "nickname"]}}
 
 
-def allows(policy: Policy, call: Call) -> bool:
-    return SessionEvaluator.with_identity_policy(policy, "a1").allows(*call)
-
-
-def our_roles_that_allow(call: Call) -> list[str]:
-    return [role for role in TENANT_ROLES if SessionEvaluator.of(role, "a1").allows(*call)]
-
-
 def allowed(policy: Policy, action: str, resource: str, **context: str) -> bool:
     asked = AuthorizationRequest(action, resource, {"aws:PrincipalTag/tenant": "a1", **context})
     return isinstance(evaluate(Policies((policy,)), asked), Allowed)
@@ -61,10 +52,6 @@ def ours_allow(action: str, resource: str) -> list[str]:
     return [role for role, found in ROLES.items() if allowed(found.identity(DEPLOYMENT), action, resource)]
 
 
-def names(policy: Policy) -> set[str]:
-    return {finding.name for finding in lint(policy)}
-
-
 @pytest.mark.parametrize("call", [condition_check(A10), batch_get(A10)], ids=["ConditionCheck", "BatchGetItem"])
 def test_H14_an_action_in_a_second_statement_without_the_condition_reaches_neighbours_and_ours_all_have_it(
     call: Call,
@@ -72,7 +59,7 @@ def test_H14_an_action_in_a_second_statement_without_the_condition_reaches_neigh
     bad = allowing(["dynamodb:ConditionCheckItem", "dynamodb:BatchGetItem"])
     assert allows(bad, call)
     assert our_roles_that_allow(call) == []
-    assert "unfenced-data-call" in names(bad)
+    assert "unfenced-data-call" in finding_names(bad)
 
 
 def test_H15_an_attribute_list_does_not_limit_what_a_write_returns() -> None:
@@ -85,7 +72,7 @@ def test_H15_an_attribute_list_does_not_limit_what_a_write_returns() -> None:
     assert allows(bad, whole)
     assert not allows(good, whole)
     assert allows(good, update(A1))
-    assert "return-values-open" in names(bad) - names(good)
+    assert "return-values-open" in finding_names(bad) - finding_names(good)
 
 
 def test_H16_an_attribute_list_does_not_limit_a_read_without_a_projection() -> None:
@@ -96,13 +83,13 @@ def test_H16_an_attribute_list_does_not_limit_a_read_without_a_projection() -> N
     assert allows(bad, get(A1))
     assert not allows(good, get(A1))
     assert allows(good, get(A1, ProjectionExpression="nickname"))
-    assert "projection-not-required" in names(bad) - names(good)
+    assert "projection-not-required" in finding_names(bad) - finding_names(good)
 
 
 def test_H17_an_attribute_list_does_not_stop_a_put_from_removing_other_attributes() -> None:
     bad = allowing(["dynamodb:PutItem"], TENANT_CONDITION | LISTED)
     assert allows(bad, put(A1, nickname="only this is left of the item"))
-    assert "whole-item-replaced" in names(bad)
+    assert "whole-item-replaced" in finding_names(bad)
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -130,11 +117,11 @@ def test_H19_table_wide_actions_pass_a_condition_without_null_guard_and_no_tenan
     resource = STREAM if action in STREAM_READS else DEPLOYMENT.table_arn
     assert allowed(bad, action, resource)
     assert ours_allow(action, resource) == (["stream-worker"] if action in STREAM_READS else [])
-    assert "table-wide-call" in names(bad)
+    assert "table-wide-call" in finding_names(bad)
 
 
 def test_H20_a_denial_names_role_and_table_and_clients_of_the_api_see_neither() -> None:
-    (asked,) = questions(get(A10))
+    (asked,) = authorization_requests(get(A10))
     text = access_denied_message(
         Denied("identity"), asked, "arn:aws:sts::000000000000:assumed-role/keyfence-tenant-read/acme"
     )
@@ -148,7 +135,7 @@ def test_H21_a_denial_does_not_reveal_whether_an_item_exists_and_no_tenant_write
     texts = {
         access_denied_message(Denied("identity"), asked, "session")
         for partition in ("TENANT#a10#USER#1", "TENANT#a10#USER#nobody")
-        for asked in questions(get(partition))
+        for asked in authorization_requests(get(partition))
     }
     assert len(texts) == 1
     assert our_roles_that_allow(put("UNIQUE#EMAIL#a@b.example")) == our_roles_that_allow(put("CONTROL#SLUG#acme")) == []
@@ -159,7 +146,7 @@ def test_H29_a_wildcard_after_the_table_includes_indexes_and_stream_and_ours_nam
     bad = allowing(["dynamodb:Query", "dynamodb:GetRecords"], None, wide)
     assert allows(bad, query(A10, "GSI1"))
     assert allowed(bad, "dynamodb:GetRecords", STREAM)
-    assert "table-wildcard" in names(bad)
+    assert "table-wildcard" in finding_names(bad)
     resources = [
         resource
         for role in TENANT_ROLES
@@ -178,17 +165,17 @@ def test_H31_dax_would_call_with_its_own_role_and_nothing_of_ours_may_or_does_us
     assert ours_allow("dax:GetItem", cache) == []
     projects = [tomllib.loads((ROOT / top / "pyproject.toml").read_text())["project"] for top in ("service", "iam")]
     assert not [name for project in projects for name in project["dependencies"] if "dax" in name.lower()]
-    assert "dax-granted" in names(bad)
+    assert "dax-granted" in finding_names(bad)
 
 
 def test_H32_vector_search_passes_a_condition_without_null_guard_and_ours_denies_it() -> None:
     bad = fenced(actions="dynamodb:*")
     assert allowed(bad, "dynamodb:SearchVectors", DEPLOYMENT.table_arn)
     assert ours_allow("dynamodb:SearchVectors", DEPLOYMENT.table_arn) == []
-    assert "vector-search-granted" in names(bad)
+    assert "vector-search-granted" in finding_names(bad)
     for unknown in ("SearchVectors", "StartBulkPutItems", "WhatComesNextYear"):
         with pytest.raises(UnsupportedRequest):
-            list(questions((unknown, {"TableName": DEPLOYMENT.table})))
+            list(authorization_requests((unknown, {"TableName": DEPLOYMENT.table})))
 
 
 def test_H1_only_the_migrator_may_scan_and_it_may_not_read_items_by_key() -> None:

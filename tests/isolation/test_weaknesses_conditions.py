@@ -18,7 +18,7 @@ from tests.isolation.sample_sessions import (
     fenced,
     get,
 )
-from tests.isolation.session_evaluator import DEPLOYMENT, SessionEvaluator
+from tests.isolation.session_evaluator import DEPLOYMENT, allows, our_roles_that_allow
 
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 KEYLESS = ["dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:DeleteTable", "dynamodb:PartiQLSelect"]
@@ -26,16 +26,8 @@ TENANT_CONDITION = {"ForAllValues:StringLike": {LEADING: OWN}}
 NULL_GUARD = {"Null": {LEADING: "false"}}
 
 
-def allows(policy: Policy, call: Call, tenant: str | None = "a1") -> bool:
-    return SessionEvaluator.with_identity_policy(policy, tenant).allows(*call)
-
-
-def our_roles_that_allow(call: Call, tenant: str | None = "a1") -> list[str]:
-    """Returns the tenant roles whose sessions may make the call."""
-    return [role for role in ("tenant-read", "tenant-write") if SessionEvaluator.of(role, tenant).allows(*call)]
-
-
-def names(policy: Policy) -> set[tuple[str, str]]:
+def findings(policy: Policy) -> set[tuple[str, str]]:
+    """Returns the codes and names of the linter's findings."""
     return {(finding.code, finding.name) for finding in lint(policy)}
 
 
@@ -44,7 +36,7 @@ def test_H1_a_call_without_leading_keys_passes_a_condition_without_null_guard_bu
     assert allows(allowing(KEYLESS, TENANT_CONDITION), call)
     assert not allows(allowing(KEYLESS, {**TENANT_CONDITION, **NULL_GUARD}), call)
     assert our_roles_that_allow(call) == []
-    assert ("H1", "missing-null-guard") in names(allowing(KEYLESS, TENANT_CONDITION))
+    assert ("H1", "missing-null-guard") in findings(allowing(KEYLESS, TENANT_CONDITION))
 
 
 @pytest.mark.parametrize("misspelled", ["dynamodb: LeadingKeys", "dynamodb:LeadingKey", "dynamo:LeadingKeys"])
@@ -53,7 +45,7 @@ def test_H2_a_misspelled_condition_key_limits_nothing_and_ours_is_correct(misspe
     assert allows(bad, get(A10))
     assert not allows(fenced(), get(A10))
     assert our_roles_that_allow(get(A10)) == []
-    assert "H2" in {code for code, _ in names(bad)}
+    assert "H2" in {code for code, _ in findings(bad)}
 
 
 def test_H6_for_any_value_allows_a_batch_with_one_own_key_and_ours_does_not() -> None:
@@ -62,7 +54,7 @@ def test_H6_for_any_value_allows_a_batch_with_one_own_key_and_ours_does_not() ->
     assert not allows(bad, batch_get(A10))
     assert our_roles_that_allow(batch_get(A1, A10)) == []
     assert our_roles_that_allow(batch_get(A1)) == ["tenant-read", "tenant-write"]
-    assert ("H6", "for-any-value") in names(bad)
+    assert ("H6", "for-any-value") in findings(bad)
 
 
 def test_H6_for_all_values_in_a_deny_does_not_deny_a_mixed_batch() -> None:
@@ -71,7 +63,7 @@ def test_H6_for_all_values_in_a_deny_does_not_deny_a_mixed_batch() -> None:
     bad = parse_policy({"Version": "2012-10-17", "Statement": [everything, deny]})
     assert not allows(bad, batch_get(A10))
     assert allows(bad, batch_get(A1, A10))
-    assert ("H6", "for-all-values-in-deny") in names(bad)
+    assert ("H6", "for-all-values-in-deny") in findings(bad)
 
 
 def test_H7_an_operator_without_for_all_values_neither_allows_nor_denies_and_ours_works() -> None:
@@ -81,7 +73,7 @@ def test_H7_an_operator_without_for_all_values_neither_allows_nor_denies_and_our
     assert not allows(plain, get(A1))
     assert allows(toothless, get(A10))
     assert our_roles_that_allow(get(A1)) == ["tenant-read", "tenant-write"]
-    assert ("H7", "set-operator-missing") in names(plain) & names(toothless)
+    assert ("H7", "set-operator-missing") in findings(plain) & findings(toothless)
 
 
 def test_H8_without_the_tag_a_negated_condition_allows_everything_and_ours_nothing() -> None:
@@ -90,14 +82,14 @@ def test_H8_without_the_tag_a_negated_condition_allows_everything_and_ours_nothi
     assert allows(bad, get("TENANT#a1#SECRET#1"), tenant=None)
     assert our_roles_that_allow(get(A1), tenant=None) == our_roles_that_allow(get(A10), tenant=None) == []
     assert our_roles_that_allow(get("TENANT##USER#1"), tenant=None) == []
-    assert ("H8", "negated-operator-in-allow") in names(bad)
+    assert ("H8", "negated-operator-in-allow") in findings(bad)
 
 
 def test_H8_a_default_value_for_the_missing_tag_is_a_real_tenant() -> None:
     bad = fenced("TENANT#${aws:PrincipalTag/tenant, 'a10'}#*")
     assert allows(bad, get(A10), tenant=None)
     assert our_roles_that_allow(get(A10), tenant=None) == []
-    assert ("H8", "variable-with-default") in names(bad)
+    assert ("H8", "variable-with-default") in findings(bad)
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -108,4 +100,4 @@ def test_H24_in_the_old_policy_version_the_variable_is_plain_text_and_ours_is_th
     assert allows(old, literal, tenant="a10")
     assert ROLES[role].identity(DEPLOYMENT).version == ROLES[role].trust(DEPLOYMENT).version == "2012-10-17"
     assert our_roles_that_allow(literal) == []
-    assert ("H24", "version-without-variables") in names(old)
+    assert ("H24", "version-without-variables") in findings(old)

@@ -13,26 +13,19 @@ from keyfence_iam.gate.dynamodb_api import index_key_outside_prefix
 from keyfence_iam.gate.dynamodb_call import DynamoDBCall as GateCall
 from keyfence_iam.gate.http.messages import HttpRequest
 from keyfence_iam.gate.http.parameter_validation import TAG_VALUE
-from keyfence_iam.lint import lint
-from keyfence_iam.policy import InvalidPolicy, Policy
+from keyfence_iam.policy import InvalidPolicy
 from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id, session_key_prefix, tenant_key_prefix
 from tests.fakes.scripted_dynamodb import ScriptedDynamoDB, table
 from tests.isolation.sample_sessions import OWN, TABLE, Call, allowing, fenced, get, put, query, session
-from tests.isolation.session_evaluator import DEPLOYMENT, KEYS, SessionEvaluator
+from tests.isolation.session_evaluator import (
+    DEPLOYMENT,
+    KEYS,
+    allows,
+    finding_names,
+    our_roles_that_allow,
+)
 
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
-
-
-def allows(policy: Policy, call: Call, tenant: str = "a1") -> bool:
-    return SessionEvaluator.with_identity_policy(policy, tenant).allows(*call)
-
-
-def our_roles_that_allow(call: Call, tenant: str = "a1") -> list[str]:
-    return [role for role in ("tenant-read", "tenant-write") if SessionEvaluator.of(role, tenant).allows(*call)]
-
-
-def names(policy: Policy) -> set[str]:
-    return {finding.name for finding in lint(policy)}
 
 
 def test_H3_iam_lets_a_tenant_write_a_neighbours_index_key_and_the_strict_gate_does_not() -> None:
@@ -56,7 +49,7 @@ def test_H4_a_prefix_without_delimiter_includes_longer_tenant_ids_and_ours_has_o
     assert allows(fenced(), get(A1))
     assert not allows(fenced(), get(A10))
     assert our_roles_that_allow(get(A10)) == []
-    assert "no-closing-delimiter" in names(bad)
+    assert "no-closing-delimiter" in finding_names(bad)
 
 
 @pytest.mark.parametrize("hostile", ["a*", "a1?", "?*", "${*}", 'a1#*", "TENANT#*'])
@@ -71,7 +64,7 @@ def test_H5_an_id_pasted_into_a_policy_can_include_neighbours_and_a_tag_cannot(h
     bad = fenced(json.loads(f'["TENANT#{hostile}#*"]'))
     assert allows(bad, get(A10))
     assert our_roles_that_allow(get(A10), tenant=hostile) == []
-    assert "invalid-tenant-id" in names(bad)
+    assert "invalid-tenant-id" in finding_names(bad)
 
 
 def test_H9_an_empty_tag_reaches_everything_without_the_delimiter_and_no_tenant_with_it() -> None:
@@ -79,7 +72,7 @@ def test_H9_an_empty_tag_reaches_everything_without_the_delimiter_and_no_tenant_
     assert allows(bad, get(A1), tenant="")
     assert allows(bad, get(A10), tenant="")
     assert our_roles_that_allow(get(A1), tenant="") == our_roles_that_allow(get(A10), tenant="") == []
-    assert "empty-tag-opens-all" in names(bad)
+    assert "empty-tag-opens-all" in finding_names(bad)
 
 
 def test_H12_leading_keys_do_not_cover_a_tenant_in_the_sort_key_and_ours_is_in_every_partition_key() -> None:
@@ -98,7 +91,7 @@ def test_H13_a_partition_that_tenants_share_shows_other_tenants_and_ours_share_n
     assert allows(bad, query("STATUS#OPEN", "GSI2"))
     assert our_roles_that_allow(query("STATUS#OPEN", "GSI2")) == []
     assert our_roles_that_allow(query("CONTROL#TENANTS#2026-11", "GSI2")) == []
-    assert "shared-partition" in names(bad)
+    assert "shared-partition" in finding_names(bad)
 
 
 @pytest.mark.parametrize("index", DEPLOYMENT.indexes)
@@ -107,7 +100,7 @@ def test_H25_an_index_returns_all_projected_attributes_and_ours_only_of_own_part
     assert allows(bad, query(A10, index))
     assert our_roles_that_allow(query(A10, index)) == []
     assert our_roles_that_allow(query(A1, index)) == ["tenant-read", "tenant-write"]
-    assert "unfenced-data-call" in names(bad)
+    assert "unfenced-data-call" in finding_names(bad)
 
 
 @pytest.mark.parametrize("value", [{"N": "42"}, {"N": "42.0"}, {"B": "NDI="}], ids=str)

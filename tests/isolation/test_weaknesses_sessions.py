@@ -14,15 +14,14 @@ from keyfence_iam.evaluator.evaluation_logic import Policies, evaluate
 from keyfence_iam.evaluator.request import AuthorizationRequest
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.http.query_protocol import QueryError
-from keyfence_iam.lint import lint
 from keyfence_iam.policy import Policy, parse_policy
 from keyfence_iam.roles import ROLES
 from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.session_spec import SessionScope, SessionSpec
 from keyfence_iam.suspension.deny_policies import deny_sessions_before, deny_tenants_policy
 from keyfence_iam.tenant import TenantId
-from tests.isolation.sample_sessions import NOON, OWN, allowing, fenced, get, questions, reaches, session
-from tests.isolation.session_evaluator import DEPLOYMENT
+from tests.isolation.sample_sessions import NOON, OWN, allowing, authorization_requests, fenced, get, reaches, session
+from tests.isolation.session_evaluator import DEPLOYMENT, finding_names
 
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 OURS = Account.from_definitions(ROLES, DEPLOYMENT)
@@ -45,10 +44,6 @@ def _unhindered(account: Account) -> Account:
     return account.with_role(replace(account.get_role("service-base"), policies=(anything,)))
 
 
-def names(policy: Policy) -> set[str]:
-    return {finding.name for finding in lint(policy)}
-
-
 @each_role
 def test_H8_a_trust_policy_without_conditions_allows_sessions_without_a_tag_and_ours_does_not(role: str) -> None:
     untagged = session(role, tags={}, account=careless(role))
@@ -57,7 +52,7 @@ def test_H8_a_trust_policy_without_conditions_allows_sessions_without_a_tag_and_
         session(role, tags={}, account=_unhindered(OURS))
     with pytest.raises(QueryError, match="AccessDenied"):
         session(role, tags={}, account=OURS)
-    assert "tag-not-required" in names(careless(role).get_role(role).trust)
+    assert "tag-not-required" in finding_names(careless(role).get_role(role).trust)
 
 
 @each_role
@@ -93,7 +88,7 @@ def test_H11_tag_keys_ignore_case_in_conditions_and_our_trust_policy_accepts_one
     assert reaches(session(role, tags={spelled: "a1"}, account=careless(role)), get(A1))
     with pytest.raises(QueryError, match="AccessDenied"):
         session(role, tags={spelled: "a1"}, account=_unhindered(OURS))
-    assert "tag-key-spelling" in names(fenced(OWN.replace("tenant", spelled)))
+    assert "tag-key-spelling" in finding_names(fenced(OWN.replace("tenant", spelled)))
 
 
 @each_role
@@ -106,19 +101,19 @@ def test_H11_our_trust_policy_accepts_no_second_tag(role: str) -> None:
 
 def test_H22_a_resource_policy_that_names_the_session_overrides_its_session_policy_and_our_table_has_none() -> None:
     one = session(tags={"tenant": "a1"})
-    (asked,) = questions(get(A10))
+    (asked,) = authorization_requests(get(A10))
     bad = _on_the_table("Allow", one.arn)
     nothing = allowing("dynamodb:ListTables", None, "*")
     narrowed = Policies(identity=one.role.policies, session=(nothing,))
     assert not isinstance(evaluate(narrowed, asked, one.principal), Allowed)
     assert isinstance(evaluate(replace(narrowed, resource=(bad,)), asked, one.principal), Allowed)
     assert OURS.resource_policies == {}
-    assert "session-named" in names(bad)
+    assert "session-named" in finding_names(bad)
 
 
 def test_H23_an_allow_with_a_condition_in_a_resource_policy_limits_nobody_and_a_deny_does() -> None:
     one = session(tags={"tenant": "a1"})
-    (asked,) = questions(get(A10))
+    (asked,) = authorization_requests(get(A10))
     tagged = AuthorizationRequest(asked.action, asked.resource, {**asked.context, "aws:PrincipalTag/tenant": "a1"})
     wide = Policies(identity=(allowing(),))
     condition = {"StringEquals": {"aws:PrincipalTag/tenant": "a10"}}
@@ -126,7 +121,7 @@ def test_H23_an_allow_with_a_condition_in_a_resource_policy_limits_nobody_and_a_
     denial = _on_the_table("Deny", "*", {"StringNotEquals": {"aws:PrincipalTag/tenant": "a10"}})
     assert isinstance(evaluate(replace(wide, resource=(bad,)), tagged, one.principal), Allowed)
     assert not isinstance(evaluate(replace(wide, resource=(denial,)), tagged, one.principal), Allowed)
-    assert "conditional-allow" in names(bad) - names(denial)
+    assert "conditional-allow" in finding_names(bad) - finding_names(denial)
     assert OURS.resource_policies == {}
 
 
@@ -167,7 +162,7 @@ def test_H27_a_revocation_denies_older_sessions_and_allows_new_ones(role: str) -
     turned = {"DateGreaterThan": {"aws:TokenIssueTime": "2026-11-05T12:00:01Z"}}
     bad = parse_policy({"Version": "2012-10-17", "Statement": [_deny(turned)]})
     assert reaches(replace(of_a1, role=of_a1.role.with_policy(bad)), get(A1))
-    assert "reversed-revocation" in names(bad)
+    assert "reversed-revocation" in finding_names(bad)
 
 
 def test_no_session_lasts_longer_than_an_hour() -> None:
@@ -178,26 +173,26 @@ def test_no_session_lasts_longer_than_an_hour() -> None:
 
 @pytest.mark.parametrize("tags", [{"tenant": "a1"}, {"team": "red"}], ids=str)
 def test_the_control_plane_cannot_be_assumed_with_a_tenant_tag(tags: dict[str, str]) -> None:
-    for by in ("service-base", "migrator"):
-        assert reaches(session("control-plane", tags={}, by=by), get("CONTROL#TENANT#a1"))
+    for caller_role in ("service-base", "migrator"):
+        assert reaches(session("control-plane", tags={}, caller_role=caller_role), get("CONTROL#TENANT#a1"))
     with pytest.raises(QueryError, match="AccessDenied"):
         session("control-plane", tags=tags, account=_unhindered(OURS))
 
 
-@pytest.mark.parametrize("by", ["provisioner", "control-plane", "suspender", "tenant-write", "tenant-read"])
+@pytest.mark.parametrize("caller_role", ["provisioner", "control-plane", "suspender", "tenant-write", "tenant-read"])
 @each_role
-def test_only_trusted_roles_can_assume_tenant_roles(role: str, by: str) -> None:
+def test_only_trusted_roles_can_assume_tenant_roles(role: str, caller_role: str) -> None:
     with pytest.raises(QueryError, match="AccessDenied"):
-        session(role, tags={"tenant": "a1"}, by=by)
+        session(role, tags={"tenant": "a1"}, caller_role=caller_role)
 
 
-@pytest.mark.parametrize(("by", "role"), [("stream-worker", "tenant-write"), ("migrator", "tenant-migration")])
-def test_the_stream_worker_can_assume_one_tenant_role_only(by: str, role: str) -> None:
-    assert reaches(session(role, tags={"tenant": "a1"}, by=by), get(A1))
-    assert not reaches(session(role, tags={"tenant": "a1"}, by=by), get(A10))
+@pytest.mark.parametrize(("caller_role", "role"), [("stream-worker", "tenant-write"), ("migrator", "tenant-migration")])
+def test_the_stream_worker_can_assume_one_tenant_role_only(caller_role: str, role: str) -> None:
+    assert reaches(session(role, tags={"tenant": "a1"}, caller_role=caller_role), get(A1))
+    assert not reaches(session(role, tags={"tenant": "a1"}, caller_role=caller_role), get(A10))
     for other in {*TENANT_ROLES} - {role}:
         with pytest.raises(QueryError, match="AccessDenied"):
-            session(other, tags={"tenant": "a1"}, by=by)
+            session(other, tags={"tenant": "a1"}, caller_role=caller_role)
 
 
 def _on_the_table(effect: str, principal: str, condition: Mapping[str, object] | None = None) -> Policy:
