@@ -1,4 +1,4 @@
-"""boto3 sessions and client configurations that do not depend on the environment's profile and proxies."""
+"""boto3 sessions with explicit credentials, and client configurations without a proxy for local endpoints."""
 
 from typing import Any
 
@@ -12,9 +12,9 @@ from keyfence_iam.credentials import Credentials
 
 
 def default_boto_session() -> boto3.Session:
-    """Returns a session with the credentials that boto3's own chain finds, which boto3 refreshes before they expire.
+    """Returns a session with credentials from boto3's default chain. boto3 refreshes them before they expire.
 
-    Raises NoCredentialsError if the chain finds none. STS is called at its regional endpoint.
+    The session calls STS at its regional endpoint. Raises NoCredentialsError if the chain finds no credentials.
     """
     session = botocore.session.Session()
     session.set_config_variable("sts_regional_endpoints", "regional")
@@ -31,20 +31,20 @@ def boto_session_with(credentials: Credentials) -> boto3.Session:
 
 
 def boto_session_from(provider: CredentialProvider) -> boto3.Session:
-    """Returns a session that takes its credentials from this provider alone."""
+    """Returns a session that gets its credentials only from this provider."""
     session = _session_without_profile()
     session.register_component("credential_provider", CredentialResolver([provider]))
     return boto3.Session(botocore_session=session)
 
 
 def client_config(endpoint_url: str | None, **options: Any) -> Config:
-    """Returns a client configuration. A plain http endpoint is a local one and is called without a proxy."""
+    """Returns a client configuration. An endpoint with `http:` is local, and is called without a proxy."""
     if (endpoint_url or "").startswith("http:"):
         options["proxies"] = {}
     return Config(**options)
 
 
 def _session_without_profile() -> botocore.session.Session:
-    """Ignores AWS_PROFILE: it may name a profile that does not exist on this machine."""
+    """Returns a session that ignores AWS_PROFILE, which may name a profile that does not exist on this machine."""
     no_profile: Any = {"profile": (None, None, None, None)}
     return botocore.session.Session(session_vars=no_profile)

@@ -1,11 +1,11 @@
-"""Credentials of one AWS session."""
+"""`Credentials`: the keys and the token of one AWS session."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Signs a call. The secret key and the session token are not in the repr."""
+    """Keys that sign calls. The repr shows neither the secret key nor the session token."""
 
     access_key: str
     secret_key: str = field(repr=False)

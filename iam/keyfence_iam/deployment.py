@@ -6,6 +6,7 @@ from keyfence_iam import arns
 
 LOCAL_ACCOUNT = "000000000000"
 LOCAL_REGION = "us-east-1"
+"""The account and the region of a local gate, which has no AWS account behind it."""
 
 
 def silo_table(table: str, tenant: str) -> str:

@@ -1,4 +1,4 @@
-"""JSON parsers that reject every text which two readers could understand differently."""
+"""JSON parsers that reject every text which two other parsers could read differently."""
 
 import json
 import re
@@ -16,11 +16,11 @@ class InvalidJson(ValueError):
 def parse(text: str | bytes) -> Any:
     """Parses a JSON value. Bytes must be UTF-8.
 
-    Raises InvalidJson for NaN, Infinity, and keys that occur twice in one object, which Python's json accepts.
+    Raises InvalidJson also for NaN, Infinity, and a key that occurs twice in one object. Python's json accepts these.
     """
     try:
         decoded = text.decode() if isinstance(text, bytes) else text
-        return json.loads(decoded, object_pairs_hook=_unique, parse_constant=_reject_constant)
+        return json.loads(decoded, object_pairs_hook=_object_with_unique_keys, parse_constant=_reject_constant)
     except InvalidJson:
         raise
     except (ValueError, RecursionError) as error:
@@ -36,12 +36,12 @@ def parse_object(body: bytes) -> dict[str, Any]:
         raise InvalidJson(str(error)) from error
     if not isinstance(value, dict):
         raise InvalidJson("the body is not an object")
-    if _lost_a_pair(body, rendered):
+    if _has_repeated_key(body, rendered):
         raise InvalidJson("a key occurs twice in one object")
     return value
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object_with_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -54,11 +54,11 @@ def _reject_constant(name: str) -> NoReturn:
     raise InvalidJson(f"not JSON: {name}")
 
 
-def _lost_a_pair(body: bytes, rendered: bytes) -> bool:
-    """Returns whether the body has more pairs than its rendered value, because a key occurs twice.
+def _has_repeated_key(body: bytes, rendered: bytes) -> bool:
+    """Returns whether a key occurs twice. Then the body has more key-value pairs than the rendered value.
 
-    Each pair has one colon. Colons in strings are the same in both texts, unless the body has an escaped one:
-    then strings have to be removed before colons are counted.
+    Each pair has one colon, so the colons are counted. Strings have the same colons in both texts, unless the body
+    has a colon as an escape. In this case the strings are removed before colons are counted.
     """
     if b"u003a" in body or b"u003A" in body:
         return _STRING.sub(b"", body).count(b":") != _STRING.sub(b"", rendered).count(b":")

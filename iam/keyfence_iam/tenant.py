@@ -1,4 +1,4 @@
-"""Keyfence's keys: tenant ids, the key prefixes `TENANT#<id>#` and `CONTROL#`, shard suffixes, the session tag."""
+"""Tenant ids, the key prefixes `TENANT#<id>#` and `CONTROL#`, shard suffixes of keys, and the session tag."""
 
 import re
 from collections.abc import Mapping
@@ -8,11 +8,13 @@ TenantId = NewType("TenantId", str)
 
 CONTROL_PLANE_PREFIX = "CONTROL#"
 SESSION_TAG = "tenant"
+"""The tag of an STS session that names its tenant."""
 SESSION_TAG_VARIABLE = f"${{aws:PrincipalTag/{SESSION_TAG}}}"
 TENANT_ID_PATTERN = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])")
 
 _TENANT_KEY = re.compile(rf"TENANT#({TENANT_ID_PATTERN.pattern})#")
 _SHARDED_KEY = re.compile(r"(.*#)([0-9a-f]{2})", re.DOTALL)
+"""A key that ends with the number of its shard in two hexadecimal digits."""
 
 
 class InvalidTenantId(ValueError):
@@ -28,7 +30,7 @@ def parse_tenant_id(text: object) -> TenantId:
 
 
 def tenant_key_prefix(tenant: str) -> str:
-    """Returns the prefix of all partition keys of this tenant. The final '#' separates acme from acmecorp."""
+    """Returns the prefix of all partition keys of this tenant. The final '#' keeps acme out of the keys of acmecorp."""
     return f"TENANT#{tenant}#"
 
 
@@ -39,12 +41,12 @@ def tenant_of_key(key: str) -> TenantId | None:
 
 
 def split_shard(key: str) -> tuple[str, str | None]:
-    """Splits a partition key into the key of its collection and its shard, which is None if it has none."""
+    """Returns the partition key without its shard, and the shard. The shard is None if the key has none."""
     match = _SHARDED_KEY.fullmatch(key)
     return (match[1], match[2]) if match else (key, None)
 
 
 def session_key_prefix(session_tags: Mapping[str, str]) -> str:
-    """Returns the prefix of the keys that a session with these tags may write: its tenant's or the control plane's."""
+    """Returns the prefix of keys that a session may write: its tenant's, or the control plane's if it has no tenant."""
     tenant = next((value for key, value in session_tags.items() if key.casefold() == SESSION_TAG), None)
     return CONTROL_PLANE_PREFIX if tenant is None else tenant_key_prefix(tenant)

@@ -1,18 +1,20 @@
-"""`TokenBucket`: the one rate limiter of the project, for capacity units, requests, STS calls and issuer lookups."""
+"""`TokenBucket`: a rate limiter for capacity units, requests, STS calls and lookups of token issuers."""
 
 from dataclasses import dataclass
 from math import inf
 
 CALL_BURST_SECONDS = 2.0
-CALL_RESERVE = 0.1
+"""The burst of a call budget is the number of calls that its rate allows in this time."""
+CALL_RESERVE_SHARE = 0.1
+"""The share of the burst that is reserved for renewals of sessions."""
 
 
 @dataclass(slots=True)
 class TokenBucket:
-    """Refills at `rate` tokens a second and holds at most `burst`.
+    """A bucket that refills at `rate` tokens a second, up to `burst` tokens.
 
-    `take` can overdraw the balance: it is then negative until the debt is refilled. `try_take` never overdraws.
-    The last `reserve` tokens are only for callers that pass `use_reserve`.
+    `take` can make the balance negative. `try_take` never does. The last `reserve` tokens are only for callers that
+    pass `use_reserve`.
     """
 
     rate: float
@@ -26,7 +28,7 @@ class TokenBucket:
         return cls(rate, burst, burst, now)
 
     def available(self, now: float) -> float:
-        """Refills the bucket and returns its balance. A clock that goes back refills nothing."""
+        """Refills the bucket and returns its balance. A clock that goes back adds no tokens."""
         self.balance = min(self.burst, self.balance + self.rate * max(0.0, now - self.filled_at))
         self.filled_at = now
         return self.balance
@@ -35,34 +37,36 @@ class TokenBucket:
         return self.available(now) >= self.burst
 
     def take(self, tokens: float, now: float) -> None:
-        """Takes the tokens, into debt if necessary. A negative number gives tokens back."""
+        """Takes the tokens, even if the balance becomes negative. A negative number gives tokens back."""
         self.balance = self.available(now) - tokens
 
     def try_take(self, tokens: float, now: float, *, use_reserve: bool = False) -> bool:
-        """Takes the tokens if they are there and returns whether they were."""
-        if self.available(now) < self._needed(tokens, use_reserve=use_reserve):
+        """Takes the tokens and returns True, or returns False if the balance is too low."""
+        if self.available(now) < self._needed_balance(tokens, use_reserve=use_reserve):
             return False
         self.balance -= tokens
         return True
 
     def seconds_until(self, tokens: float, now: float, *, use_reserve: bool = False) -> float:
-        missing = self._needed(tokens, use_reserve=use_reserve) - self.available(now)
+        """Returns the seconds after which the bucket has this many tokens, or 0 if it has them now."""
+        missing = self._needed_balance(tokens, use_reserve=use_reserve) - self.available(now)
         return missing / self.rate if missing > 0 else 0.0
 
     def resize(self, rate: float, burst: float, now: float) -> None:
-        """Changes rate and burst from now on. The balance stays, up to the new burst; so does a debt."""
+        """Changes rate and burst from now on. The balance stays the same, but is cut to the new burst."""
         self.available(now)
         self.rate, self.burst = rate, burst
         self.balance = min(self.balance, burst)
 
-    def _needed(self, tokens: float, *, use_reserve: bool) -> float:
+    def _needed_balance(self, tokens: float, *, use_reserve: bool) -> float:
         return tokens if use_reserve else tokens + self.reserve
 
 
 def call_budget(calls_per_second: float) -> TokenBucket:
-    """Returns a full bucket for calls to another service, with a burst of two seconds.
+    """Returns a full bucket for calls to another service.
 
-    It reserves a tenth for renewals. Callers that are already served keep their sessions, however many new ones arrive.
+    It reserves a part of the burst for renewals. Thus tenants that already have a session keep it, even if very many
+    new tenants arrive.
     """
     burst = max(1.0, calls_per_second * CALL_BURST_SECONDS)
-    return TokenBucket(calls_per_second, burst, burst, filled_at=-inf, reserve=CALL_RESERVE * (burst - 1.0))
+    return TokenBucket(calls_per_second, burst, burst, filled_at=-inf, reserve=CALL_RESERVE_SHARE * (burst - 1.0))

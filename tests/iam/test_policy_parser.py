@@ -1,4 +1,4 @@
-"""Policy documents are parsed and rendered. What IAM rejects is rejected, with its JSON path."""
+"""Policies are parsed and written as JSON. What IAM rejects is rejected, with the JSON path in the message."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ from keyfence_iam.policy.pattern import InvalidPattern, Variable, Wildcard, pars
 
 READ = {"Effect": "Allow", "Action": "dynamodb:GetItem", "Resource": "*"}
 TRUST = {"Effect": "Allow", "Principal": {"AWS": "000000000000"}, "Action": "sts:AssumeRole"}
-SAID = Statement(effect="Allow", actions=("dynamodb:GetItem",), resources=("*",))
+READ_STATEMENT = Statement(effect="Allow", actions=("dynamodb:GetItem",), resources=("*",))
 
 
 def document(*statements: dict[str, Any], **rest: Any) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def test_a_value_and_a_list_of_one_value_are_the_same() -> None:
     assert (
         parse_policy({"Version": "2012-10-17", "Statement": READ})
         == parse_policy(document(listed))
-        == Policy(statements=(SAID,))
+        == Policy(statements=(READ_STATEMENT,))
     )
 
 
@@ -42,21 +42,21 @@ def test_a_document_without_a_version_has_version_2008() -> None:
 
 def test_numbers_and_booleans_become_strings() -> None:
     block = {"StringEquals": {"x:a": [5, 2.5, 3.0, True, "b"]}, "Null": {"x:b": False}}
-    (said,) = parse_policy(document(READ | {"Condition": block})).statements
-    assert said.conditions == (
+    (statement,) = parse_policy(document(READ | {"Condition": block})).statements
+    assert statement.conditions == (
         Condition("StringEquals", "x:a", ("5", "2.5", "3", "true", "b")),
         Condition("Null", "x:b", ("false",)),
     )
 
 
-def test_any_principal_has_two_notations() -> None:
+def test_any_principal_can_be_written_in_two_forms() -> None:
     alone = parse_policy(document(TRUST | {"Principal": "*"}), kind="trust")
     assert alone == parse_policy(document(TRUST | {"Principal": {"AWS": "*"}}), kind="trust")
     assert alone.statements[0].principals == {"AWS": ("*",)}
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "statement"),
     [
         ("identity", READ | {"Sid": "Read"}),
         ("identity", {"Effect": "Deny", "NotAction": ["s3:*"], "NotResource": "arn:aws:s3:::a"}),
@@ -66,14 +66,16 @@ def test_any_principal_has_two_notations() -> None:
         ("resource", {"Effect": "Deny", "NotPrincipal": {"AWS": "000000000000"}, "Action": "*", "Resource": "*"}),
     ],
 )
-def test_a_policy_of_each_kind_survives_a_round_trip_through_json(kind: DocumentKind, said: dict[str, Any]) -> None:
-    policy = parse_policy(document(said, Id="one"), kind=kind)
+def test_a_policy_of_each_kind_survives_a_round_trip_through_json(
+    kind: DocumentKind, statement: dict[str, Any]
+) -> None:
+    policy = parse_policy(document(statement, Id="one"), kind=kind)
     assert parse_policy(policy.as_json(), kind=kind) == policy
     assert parse_policy_text(json.dumps(policy.as_json()), kind=kind) == policy
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "problem"),
+    ("kind", "statement", "problem"),
     [
         ("trust", TRUST | {"Resource": "*"}, "policy.Statement[0].Resource: is not allowed in a trust policy"),
         ("trust", READ, "policy.Statement[0].Resource: is not allowed in a trust policy"),
@@ -89,14 +91,14 @@ def test_a_policy_of_each_kind_survives_a_round_trip_through_json(kind: Document
     ],
 )
 def test_elements_in_the_wrong_kind_of_policy_are_rejected(
-    kind: DocumentKind, said: dict[str, Any], problem: str
+    kind: DocumentKind, statement: dict[str, Any], problem: str
 ) -> None:
-    with pytest.raises(InvalidPolicy) as refused:
-        parse_policy(document(said), kind=kind)
-    assert str(refused.value).startswith(problem)
+    with pytest.raises(InvalidPolicy) as error:
+        parse_policy(document(statement), kind=kind)
+    assert str(error.value).startswith(problem)
 
 
-def test_the_path_begins_with_that_of_the_caller() -> None:
+def test_the_json_path_of_an_error_begins_with_the_path_that_is_passed() -> None:
     with pytest.raises(InvalidPolicy, match=r"^roles/app\.json\.Statement\[1\]\.Effect: 'allow' is neither"):
         parse_policy(document(READ, READ | {"Effect": "allow"}), path="roles/app.json")
 
@@ -113,9 +115,9 @@ def test_the_path_begins_with_that_of_the_caller() -> None:
     ],
 )
 def test_a_text_that_is_not_a_policy_is_rejected(text: str | bytes, problem: str) -> None:
-    with pytest.raises(InvalidPolicy) as refused:
+    with pytest.raises(InvalidPolicy) as error:
         parse_policy_text(text)
-    assert str(refused.value).startswith(problem)
+    assert str(error.value).startswith(problem)
 
 
 NAMES = st.sampled_from(["Version", "Statement", "Effect", "Action", "Resource", "Condition", "StringLike", "Bool"])
@@ -138,12 +140,12 @@ def test_any_value_is_parsed_or_raises_invalid_policy(value: object, condition: 
 def problem_of(candidate: object, kind: DocumentKind) -> str:
     try:
         return f"policy of {len(parse_policy(candidate, kind=kind).statements)} statements"
-    except InvalidPolicy as refused:
-        return str(refused)
+    except InvalidPolicy as error:
+        return str(error)
 
 
 @pytest.mark.parametrize(
-    ("text", "atoms"),
+    ("text", "parts"),
     [
         ("a*b?", ("a", Wildcard.ANY_TEXT, "b", Wildcard.ANY_CHARACTER)),
         ("${aws:PrincipalTag/Tenant}", (Variable("aws:principaltag/tenant"),)),
@@ -153,8 +155,8 @@ def problem_of(candidate: object, kind: DocumentKind) -> str:
         ("", ()),
     ],
 )
-def test_a_pattern_is_split_into_parts(text: str, atoms: tuple[object, ...]) -> None:
-    assert parse_pattern(text, has_variables=True) == atoms
+def test_a_pattern_is_split_into_parts(text: str, parts: tuple[object, ...]) -> None:
+    assert parse_pattern(text, has_variables=True) == parts
 
 
 @pytest.mark.parametrize("text", ["${", "${}", "${ x:a}", "${x:a }", "${x:a,'b'}", "${x:a, b}", "${x:a, 'b}", "${*a}"])
@@ -170,7 +172,7 @@ def test_policies_can_be_keys_of_a_dictionary() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "statement",
     [
         {"Action": [], "Resource": ["*"]},
         {"Action": ["*"], "Resource": []},
@@ -178,6 +180,6 @@ def test_policies_can_be_keys_of_a_dictionary() -> None:
     ],
     ids=["Action", "Resource", "Condition"],
 )
-def test_an_empty_list_survives_a_round_trip(said: dict[str, Any]) -> None:
-    document = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", **said}]}
+def test_an_empty_list_survives_a_round_trip(statement: dict[str, Any]) -> None:
+    document = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", **statement}]}
     assert parse_policy(document).as_json() == document

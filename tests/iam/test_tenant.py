@@ -41,7 +41,7 @@ def test_a_tenant_id_is_2_to_32_small_letters_digits_and_inner_hyphens(text: str
 @pytest.mark.parametrize(
     "value", [None, 1, b"acme", ["acme"], {"acme": 1}, True, "", "Acme", "acme#", "a*", "a?c", "a_c", "a.c"]
 )
-def test_anything_else_is_rejected_as_a_tenant_id(value: object) -> None:
+def test_a_value_that_is_not_a_tenant_id_is_rejected(value: object) -> None:
     with pytest.raises(InvalidTenantId):
         parse_tenant_id(value)
 
@@ -56,13 +56,13 @@ def test_no_key_prefix_begins_with_another(one: str, other: str) -> None:
     assert not CONTROL_PLANE_PREFIX.startswith(tenant_key_prefix(one))
 
 
-def test_key_prefixes_are_spelled_as_in_the_policies() -> None:
+def test_key_prefixes_have_the_form_that_policies_expect() -> None:
     assert tenant_key_prefix("acme") == "TENANT#acme#"
     assert CONTROL_PLANE_PREFIX == "CONTROL#"
 
 
 @given(TENANTS)
-def test_the_tenant_of_a_key_is_the_one_of_its_prefix(tenant: str) -> None:
+def test_the_tenant_of_a_key_is_the_tenant_in_its_prefix(tenant: str) -> None:
     assert tenant_of_key(f"{tenant_key_prefix(tenant)}USER#1") == tenant
     assert tenant_of_key(f"{CONTROL_PLANE_PREFIX}{tenant_key_prefix(tenant)}") is None
 

@@ -1,4 +1,4 @@
-"""A token bucket gives out its rate and its burst, never more; it forgets no debt and keeps its reserve."""
+"""A token bucket never gives out more than its rate and burst, keeps a negative balance, and keeps its reserve."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +10,7 @@ RATES = st.floats(0.1, 10_000)
 STEPS = st.lists(st.tuples(st.floats(0, 3), st.integers(0, 20)), max_size=60)
 
 
-def full(rate: float, minimum_burst: float = 0.0) -> TokenBucket:
+def full_bucket(rate: float, minimum_burst: float = 0.0) -> TokenBucket:
     return TokenBucket.full(rate, max(rate * BURST_SECONDS, minimum_burst), now=0.0)
 
 
@@ -19,7 +19,7 @@ def test_a_full_bucket_holds_its_burst() -> None:
 
 
 def test_taken_tokens_come_back_at_the_rate_up_to_the_burst() -> None:
-    bucket = full(10.0)
+    bucket = full_bucket(10.0)
     bucket.take(20.0, now=0.0)
     assert bucket.seconds_until(1.0, now=0.0) == 0.1
     assert bucket.seconds_until(1.0, now=0.1) == 0.0
@@ -30,14 +30,14 @@ def test_taken_tokens_come_back_at_the_rate_up_to_the_burst() -> None:
 
 
 def test_tokens_that_are_given_back_do_not_exceed_the_burst() -> None:
-    bucket = full(10.0)
+    bucket = full_bucket(10.0)
     bucket.take(5.0, now=0.0)
     bucket.take(-500.0, now=0.0)
     assert bucket.available(now=0.0) == 20.0
 
 
 def test_a_debt_lasts_until_it_is_refilled() -> None:
-    bucket = full(10.0)
+    bucket = full_bucket(10.0)
     bucket.take(50.0, now=0.0)
     assert bucket.seconds_until(0.0, now=0.0) == 3.0
     assert bucket.seconds_until(0.0, now=2.5) == 0.5
@@ -45,28 +45,30 @@ def test_a_debt_lasts_until_it_is_refilled() -> None:
 
 
 def test_resizing_keeps_the_balance_and_the_debt() -> None:
-    indebted = full(10.0)
+    indebted = full_bucket(10.0)
     indebted.take(30.0, now=0.0)
     indebted.resize(100.0, 200.0, now=0.0)
     assert (indebted.balance, indebted.seconds_until(0.0, now=0.0)) == (-10.0, 0.1)
-    smaller = full(100.0)
+    smaller = full_bucket(100.0)
     smaller.resize(1.0, 2.0, now=0.0)
     assert smaller.balance == 2.0
-    larger = full(1.0)
+    larger = full_bucket(1.0)
     larger.resize(100.0, 200.0, now=0.0)
     assert larger.balance == 2.0
 
 
 def test_time_before_a_resize_is_refilled_at_the_old_rate() -> None:
-    bucket = full(10.0)
+    bucket = full_bucket(10.0)
     bucket.take(20.0, now=0.0)
     bucket.resize(100.0, 200.0, now=1.0)
     assert bucket.balance == 10.0
 
 
 @given(rate=RATES, steps=STEPS)
-def test_prepaid_calls_never_exceed_rate_and_burst(rate: float, steps: list[tuple[float, int]]) -> None:
-    bucket, now, passed = full(rate, minimum_burst=1.0), 0.0, 0
+def test_calls_that_take_tokens_in_advance_never_exceed_rate_and_burst(
+    rate: float, steps: list[tuple[float, int]]
+) -> None:
+    bucket, now, passed = full_bucket(rate, minimum_burst=1.0), 0.0, 0
     for pause, calls in steps:
         now += pause
         for _ in range(calls):
@@ -77,10 +79,10 @@ def test_prepaid_calls_never_exceed_rate_and_burst(rate: float, steps: list[tupl
 
 
 @given(rate=RATES, steps=STEPS, cost=st.floats(0.5, 1_000))
-def test_calls_that_are_paid_afterwards_exceed_rate_and_burst_by_one_call_at_most(
+def test_calls_that_take_tokens_afterwards_exceed_rate_and_burst_by_one_call_at_most(
     rate: float, steps: list[tuple[float, int]], cost: float
 ) -> None:
-    bucket, now, spent = full(rate), 0.0, 0.0
+    bucket, now, spent = full_bucket(rate), 0.0, 0.0
     for pause, calls in steps:
         now += pause
         for _ in range(calls):
@@ -100,7 +102,7 @@ def test_a_call_budget_never_exceeds_rate_and_burst(rate: float, steps: list[tup
 
 
 @given(rate=st.floats(0.1, 1000), use_reserve=st.booleans())
-def test_a_call_is_possible_after_the_wait_that_was_named(rate: float, use_reserve: bool) -> None:
+def test_a_call_is_possible_after_seconds_until_and_not_before(rate: float, use_reserve: bool) -> None:
     budget = call_budget(rate)
     while budget.try_take(1.0, 0.0, use_reserve=use_reserve):
         pass
@@ -109,14 +111,14 @@ def test_a_call_is_possible_after_the_wait_that_was_named(rate: float, use_reser
     assert budget.try_take(1.0, wait + 1e-6, use_reserve=use_reserve)
 
 
-def test_the_reserve_is_left_for_those_who_may_use_it() -> None:
+def test_the_reserve_is_only_for_callers_that_use_it() -> None:
     budget = call_budget(50.0)
     ordinary = sum(budget.try_take(1.0, 0.0) for _ in range(200))
     reserved = sum(budget.try_take(1.0, 0.0, use_reserve=True) for _ in range(200))
     assert (ordinary, reserved) == (90, 10)
 
 
-def test_a_clock_that_goes_back_neither_gives_nor_takes() -> None:
+def test_a_clock_that_goes_back_neither_adds_nor_removes_tokens() -> None:
     budget = call_budget(1.0)
     while budget.try_take(1.0, 100.0, use_reserve=True):
         pass

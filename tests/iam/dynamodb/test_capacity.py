@@ -1,4 +1,4 @@
-"""Capacity units: of bytes, of a partition, and as a response reports them."""
+"""Capacity units of sizes in bytes, limits of a partition, and `ConsumedCapacity` of a response."""
 
 from typing import Any
 
@@ -30,26 +30,28 @@ def test_the_limit_of_a_partition_is_3000_reads_or_1000_writes_a_second() -> Non
     assert partition_seconds(1_500, 500) == 1
 
 
-READ, WRITTEN = {"CapacityUnits": 2.5}, {"CapacityUnits": 4.0}
-REPEATED = {"CapacityUnits": 2.0, "ReadCapacityUnits": 2.0}
-BOTH = {"CapacityUnits": 5.0, "ReadCapacityUnits": 2.0, "WriteCapacityUnits": 3.0}
+READ_CAPACITY, WRITE_CAPACITY = {"CapacityUnits": 2.5}, {"CapacityUnits": 4.0}
+REPEATED_TRANSACTION = {"CapacityUnits": 2.0, "ReadCapacityUnits": 2.0}
+READ_AND_WRITE_CAPACITY = {"CapacityUnits": 5.0, "ReadCapacityUnits": 2.0, "WriteCapacityUnits": 3.0}
 
 
 @pytest.mark.parametrize(
     ("operation", "consumed", "units"),
     [
-        ("Query", READ, (2.5, 0)),
-        ("PutItem", WRITTEN, (0, 4)),
-        ("BatchGetItem", [READ, READ], (5, 0)),
-        ("BatchWriteItem", [WRITTEN, WRITTEN], (0, 8)),
-        ("TransactWriteItems", [REPEATED], (2, 0)),
-        ("TransactWriteItems", [BOTH, WRITTEN], (2, 7)),
+        ("Query", READ_CAPACITY, (2.5, 0)),
+        ("PutItem", WRITE_CAPACITY, (0, 4)),
+        ("BatchGetItem", [READ_CAPACITY, READ_CAPACITY], (5, 0)),
+        ("BatchWriteItem", [WRITE_CAPACITY, WRITE_CAPACITY], (0, 8)),
+        ("TransactWriteItems", [REPEATED_TRANSACTION], (2, 0)),
+        ("TransactWriteItems", [READ_AND_WRITE_CAPACITY, WRITE_CAPACITY], (2, 7)),
         ("Query", None, (0, 0)),
         ("Query", {"CapacityUnits": None}, (0, 0)),
-        ("Query", [None, "?", READ], (2.5, 0)),
+        ("Query", [None, "?", READ_CAPACITY], (2.5, 0)),
     ],
     ids=str,
 )
-def test_a_response_reports_reads_and_writes(operation: str, consumed: Any, units: tuple[float, float]) -> None:
+def test_consumed_capacity_is_split_into_read_and_write_units(
+    operation: str, consumed: Any, units: tuple[float, float]
+) -> None:
     assert consumed_units(operation, consumed) == units
     assert consumed_total(consumed) == sum(units)

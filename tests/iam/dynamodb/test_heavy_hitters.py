@@ -51,7 +51,7 @@ def test_counts_other_than_the_weight_are_never_too_high(size: int, stream: list
 
 
 @given(SIZES, STREAMS)
-def test_memory_is_bounded(size: int, stream: list[tuple[int, int]]) -> None:
+def test_the_number_of_keys_is_bounded_by_the_size(size: int, stream: list[tuple[int, int]]) -> None:
     sketch, _ = fill(size, stream)
     assert len(sketch) == min(size, len({key for key, _ in stream})) == len(sketch._heap)
 

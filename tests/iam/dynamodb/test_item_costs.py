@@ -1,4 +1,4 @@
-"""The units of a write depend on what it does to each index."""
+"""The units of a write depend on how it changes the entries of each index."""
 
 from typing import Any
 
@@ -10,25 +10,25 @@ from keyfence_iam.dynamodb.item_costs import ItemKey, ItemWrite
 from keyfence_iam.dynamodb.table_schema import TableSchema
 
 
-def schema(*names: str) -> list[dict[str, str]]:
+def key_schema(*names: str) -> list[dict[str, str]]:
     return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(names, ("HASH", "RANGE"), strict=False)]
 
 
 TABLE = TableSchema.from_description(
     {
         "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("PK", "SK", *"AKSIL")],
-        "KeySchema": schema("PK", "SK")[::-1],
+        "KeySchema": key_schema("PK", "SK")[::-1],
         "GlobalSecondaryIndexes": [
-            {"IndexName": "ALL", "KeySchema": schema("A"), "Projection": {"ProjectionType": "ALL"}},
-            {"IndexName": "KEYS", "KeySchema": schema("K", "S"), "Projection": {"ProjectionType": "KEYS_ONLY"}},
+            {"IndexName": "ALL", "KeySchema": key_schema("A"), "Projection": {"ProjectionType": "ALL"}},
+            {"IndexName": "KEYS", "KeySchema": key_schema("K", "S"), "Projection": {"ProjectionType": "KEYS_ONLY"}},
             {
                 "IndexName": "SOME",
-                "KeySchema": schema("I"),
+                "KeySchema": key_schema("I"),
                 "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["name"]},
             },
         ],
         "LocalSecondaryIndexes": [
-            {"IndexName": "LOCAL", "KeySchema": schema("PK", "L"), "Projection": {"ProjectionType": "KEYS_ONLY"}}
+            {"IndexName": "LOCAL", "KeySchema": key_schema("PK", "L"), "Projection": {"ProjectionType": "KEYS_ONLY"}}
         ],
     }
 )
@@ -39,12 +39,12 @@ def item(**values: str) -> dict[str, Any]:
     return {**KEY, **{name: {"S": value} for name, value in values.items()}}
 
 
-def costs(write: ItemWrite, before: dict[str, Any] | None) -> dict[tuple[str | None, str], float]:
-    found: dict[tuple[str | None, str], float] = {}
-    for partition, kind, units in write.units(before):
+def units_by_partition(write: ItemWrite, stored_item: dict[str, Any] | None) -> dict[tuple[str | None, str], float]:
+    units_so_far: dict[tuple[str | None, str], float] = {}
+    for partition, kind, units in write.units(stored_item):
         assert kind == "write"
-        found[partition.index, partition.key] = found.get((partition.index, partition.key), 0) + units
-    return found
+        units_so_far[partition.index, partition.key] = units_so_far.get((partition.index, partition.key), 0) + units
+    return units_so_far
 
 
 def put(**values: str) -> ItemWrite:
@@ -64,7 +64,7 @@ CHECK = ItemWrite(target=ItemKey("t", TABLE, KEY), kind="ConditionCheck", unit_f
 
 
 @pytest.mark.parametrize(
-    ("write", "before", "expected"),
+    ("write", "stored_item", "expected"),
     [
         (put(d="x"), None, {(None, "p"): 1}),
         (put(K="k"), None, {(None, "p"): 1}),
@@ -98,8 +98,10 @@ CHECK = ItemWrite(target=ItemKey("t", TABLE, KEY), kind="ConditionCheck", unit_f
     ],
     ids=lambda value: None,
 )
-def test_cost_by_partition(write: ItemWrite, before: dict[str, Any] | None, expected: dict[Any, float]) -> None:
-    assert costs(write, before) == expected
+def test_a_write_uses_these_units_in_each_partition(
+    write: ItemWrite, stored_item: dict[str, Any] | None, expected: dict[Any, float]
+) -> None:
+    assert units_by_partition(write, stored_item) == expected
 
 
 def test_a_failed_condition_costs_as_much_as_the_stored_item() -> None:
@@ -117,7 +119,7 @@ def test_an_update_has_unknown_values_if_only_the_engine_knows_them(expression: 
     assert update(expression, a={"N": "1"}).has_unknown_values == uncertain
 
 
-def test_legacy_updates_are_supported() -> None:
+def test_a_legacy_update_yields_its_attribute_changes() -> None:
     call = {
         "AttributeUpdates": {
             "a": {"Value": {"S": "x"}},

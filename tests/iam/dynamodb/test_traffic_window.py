@@ -6,30 +6,30 @@ from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, STEPS_PER_WINDOW,
 from tests.fakes.clock import ManualClock
 
 START = 1_000_000.0
-FIRST = int(START // STEP_SECONDS)
+FIRST_STEP = int(START // STEP_SECONDS)
 
 
-def test_a_step_adds_up_its_own_units_only() -> None:
+def test_each_step_counts_only_its_own_units() -> None:
     clock = ManualClock(START)
     window: TrafficWindow[str] = TrafficWindow(clock)
     for second in (0, 9.9, 10, 25):
         clock.now = START + second
         window.add("a", 1.5, 2.0)
     assert window.counts_by_step("a") == {
-        FIRST: TrafficCounts(3.0, 4.0),
-        FIRST + 1: TrafficCounts(1.5, 2.0),
-        FIRST + 2: TrafficCounts(1.5, 2.0),
+        FIRST_STEP: TrafficCounts(3.0, 4.0),
+        FIRST_STEP + 1: TrafficCounts(1.5, 2.0),
+        FIRST_STEP + 2: TrafficCounts(1.5, 2.0),
     }
 
 
 @pytest.mark.parametrize(
-    ("later", "steps"), [(STEP_SECONDS * STEPS_PER_WINDOW - 0.1, 1), (STEP_SECONDS * STEPS_PER_WINDOW, 0)]
+    ("seconds_later", "steps"), [(STEP_SECONDS * STEPS_PER_WINDOW - 0.1, 1), (STEP_SECONDS * STEPS_PER_WINDOW, 0)]
 )
-def test_a_step_older_than_the_window_is_dropped(later: float, steps: int) -> None:
+def test_a_step_older_than_the_window_is_dropped(seconds_later: float, steps: int) -> None:
     clock = ManualClock(START)
     window: TrafficWindow[str] = TrafficWindow(clock)
     window.add("a", 1.0, 0.0)
-    clock.now += later
+    clock.now += seconds_later
     assert len(window.counts_by_step("a")) == steps
 
 
@@ -59,5 +59,5 @@ def test_a_clock_that_goes_back_counts_into_the_newest_step() -> None:
     window.add("a", 0.0, 1.0)
     clock.now -= 3600
     window.add("a", 0.0, 1.0)
-    assert window.counts_by_step("a") == {FIRST: TrafficCounts(0.0, 2.0)}
+    assert window.counts_by_step("a") == {FIRST_STEP: TrafficCounts(0.0, 2.0)}
     assert window.load("a") == 0.002

@@ -1,4 +1,4 @@
-"""Cases of the evaluator: a sentence each, with policies, a request, and the decision that AWS documents."""
+"""Reads the cases of tests/cases/iam. Each has a sentence, policies, a request, and the decision that AWS documents."""
 
 import json
 from collections.abc import Mapping
@@ -8,32 +8,33 @@ from typing import Any
 
 FOLDER = Path(__file__).parents[2] / "cases" / "iam"
 EVERYTHING = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
-TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/app"
+TABLE_ARN = "arn:aws:dynamodb:us-east-1:000000000000:table/app"
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case, and the name of its file."""
+    """One case of a file. `topic` is the name of the file."""
 
-    theme: str
+    topic: str
     fields: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return f"{self.theme}: {self.fields['case']}"
+        return f"{self.topic}: {self.fields['case']}"
 
     @property
     def line(self) -> dict[str, Any]:
-        """The request as a line of `keyfence policy evaluate`."""
+        """The case as a line for `keyfence policy evaluate`."""
         request = {
             "identity": self._identity(),
             "action": self.fields.get("action", "dynamodb:GetItem"),
-            "resource": self.fields.get("resource", TABLE),
+            "resource": self.fields.get("resource", TABLE_ARN),
             "context": self.fields.get("context", {}),
         }
         return request | {kind: self.fields[kind] for kind in ("session", "boundary") if kind in self.fields}
 
     @property
-    def decided_by_line(self) -> bool:
+    def fits_on_line(self) -> bool:
+        """Whether a line can express the case. A line has no resource policy, trust policy and principal."""
         return not {"resource_policies", "principal", "trust"} & set(self.fields)
 
     def _identity(self) -> list[Any]:
@@ -54,9 +55,9 @@ class Case:
 
 
 def cases() -> list[Case]:
-    return [case for path in sorted(FOLDER.glob("*.json")) for case in _of(path)]
+    return [case for path in sorted(FOLDER.glob("*.json")) for case in _read_cases(path)]
 
 
-def _of(path: Path) -> list[Case]:
-    theme = json.loads(path.read_text())
-    return [Case(path.stem, {**theme.get("given", {}), **fields}) for fields in theme["cases"]]
+def _read_cases(path: Path) -> list[Case]:
+    topic = json.loads(path.read_text())
+    return [Case(path.stem, {**topic.get("given", {}), **fields}) for fields in topic["cases"]]

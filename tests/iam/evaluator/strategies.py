@@ -1,4 +1,4 @@
-"""Hypothesis strategies for policies and requests of few words, so that they often match."""
+"""Hypothesis strategies for policies and requests. They use few different words, so that they often match."""
 
 from random import Random
 
@@ -6,18 +6,24 @@ from hypothesis import strategies as st
 
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 from keyfence_iam.policy import Condition, Effect, Policy, Statement
-from keyfence_iam.policy.condition_operators import OPERATORS as PLAIN
+from keyfence_iam.policy.condition_operators import OPERATORS as BASE_OPERATORS
 from keyfence_iam.policy.condition_operators import parse_operator
 
 ACTIONS = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "s3:GetObject")
 RESOURCES = tuple(f"arn:aws:dynamodb:us-east-1:000000000000:table/{name}" for name in ("app", "app/index/a", "b"))
-ANY_A = "arn:aws:dynamodb:*:*:table/a*"
-OWN = "arn:aws:dynamodb:us-east-1:000000000000:table/${aws:PrincipalTag/tenant}"
+ANY_TABLE_WITH_A = "arn:aws:dynamodb:*:*:table/a*"
+OWN_TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/${aws:PrincipalTag/tenant}"
 KEYS = ("dynamodb:LeadingKeys", "aws:PrincipalTag/tenant", "aws:PrincipalTag/team", "x:n", "x:ip", "x:when")
 TEXTS = ("a", "a1", "b", "A", "", "*", "a*", "?", "TENANT#a1#x", "5", "10.0.0.1", "2026-01-01", "true")
 PATTERNS = (*TEXTS, "*a*a*b", "TENANT#*", "a?")
-WITH_VARIABLES = ("${aws:PrincipalTag/tenant}", "TENANT#${aws:PrincipalTag/tenant}#*", "${x:n, 'a'}", "${*}", "a${?}")
-TYPED = {
+PATTERNS_WITH_VARIABLES = (
+    "${aws:PrincipalTag/tenant}",
+    "TENANT#${aws:PrincipalTag/tenant}#*",
+    "${x:n, 'a'}",
+    "${*}",
+    "a${?}",
+)
+VALUES_BY_TYPE = {
     "numeric": ("5", "5.0", "-1"),
     "date": ("2026-01-01", "1767225600", "2026-01-01T00:00:00+01:00"),
     "bool": ("true", "false"),
@@ -28,51 +34,55 @@ TYPED = {
 }
 OPERATORS = tuple(
     name
-    for plain in PLAIN
-    for quantified in (plain, f"ForAllValues:{plain}", f"ForAnyValue:{plain}")
-    for name in (quantified, f"{quantified}IfExists")
+    for base in BASE_OPERATORS
+    for with_quantifier in (base, f"ForAllValues:{base}", f"ForAnyValue:{base}")
+    for name in (with_quantifier, f"{with_quantifier}IfExists")
     if parse_operator(name) is not None
 )
 EFFECTS: tuple[Effect, ...] = ("Allow", "Deny")
 
 
-def condition(die: Random, *, has_variables: bool) -> Condition:
-    name = die.choice(OPERATORS)
+def condition(random: Random, *, has_variables: bool) -> Condition:
+    name = random.choice(OPERATORS)
     operator = parse_operator(name)
     assert operator is not None
-    plain = TYPED.get(operator.type, PATTERNS)
-    values = (*plain, *WITH_VARIABLES) if has_variables and operator.type not in TYPED else plain
-    return Condition(name, die.choice(KEYS), tuple(die.choices(values, k=die.randint(1, 3))))
+    base = VALUES_BY_TYPE.get(operator.type, PATTERNS)
+    values = (*base, *PATTERNS_WITH_VARIABLES) if has_variables and operator.type not in VALUES_BY_TYPE else base
+    return Condition(name, random.choice(KEYS), tuple(random.choices(values, k=random.randint(1, 3))))
 
 
-def statement(die: Random, *, effect: Effect | None, has_variables: bool) -> Statement:
-    actions = tuple(die.choices((*ACTIONS, "*", "dynamodb:*Item"), k=die.randint(1, 3)))
-    listed = (*RESOURCES, "*", ANY_A, OWN) if has_variables else (*RESOURCES, "*", ANY_A)
-    resources = tuple(die.choices(listed, k=die.randint(1, 2)))
-    held = {
+def statement(random: Random, *, effect: Effect | None, has_variables: bool) -> Statement:
+    actions = tuple(random.choices((*ACTIONS, "*", "dynamodb:*Item"), k=random.randint(1, 3)))
+    candidates = (
+        (*RESOURCES, "*", ANY_TABLE_WITH_A, OWN_TABLE) if has_variables else (*RESOURCES, "*", ANY_TABLE_WITH_A)
+    )
+    resources = tuple(random.choices(candidates, k=random.randint(1, 2)))
+    conditions = {
         (one.operator, one.key): one
-        for one in (condition(die, has_variables=has_variables) for _ in range(die.randint(0, 2)))
+        for one in (condition(random, has_variables=has_variables) for _ in range(random.randint(0, 2)))
     }
-    excluding = die.random() < 0.3
+    is_negated = random.random() < 0.3
     return Statement(
-        effect=die.choice(EFFECTS) if effect is None else effect,
-        actions=() if excluding else actions,
-        not_actions=actions if excluding else (),
-        resources=() if excluding else resources,
-        not_resources=resources if excluding else (),
-        conditions=tuple(held[name] for name in sorted(held)),
+        effect=random.choice(EFFECTS) if effect is None else effect,
+        actions=() if is_negated else actions,
+        not_actions=actions if is_negated else (),
+        resources=() if is_negated else resources,
+        not_resources=resources if is_negated else (),
+        conditions=tuple(conditions[name] for name in sorted(conditions)),
     )
 
 
 def policies(*, effect: Effect | None = None, has_variables: bool = True) -> st.SearchStrategy[Policy]:
-    """Each is thrown by one number: drawn word by word they would take most of the tests' time."""
+    """Makes each policy from one random seed. Drawing each word would take most of the time of the tests."""
 
-    def thrown(seed: int) -> Policy:
-        die = Random(seed)
-        said = tuple(statement(die, effect=effect, has_variables=has_variables) for _ in range(die.randint(1, 3)))
-        return Policy(statements=said, version=die.choice(("2012-10-17", "2012-10-17", "2008-10-17")))
+    def random_policy(seed: int) -> Policy:
+        random = Random(seed)
+        statements = tuple(
+            statement(random, effect=effect, has_variables=has_variables) for _ in range(random.randint(1, 3))
+        )
+        return Policy(statements=statements, version=random.choice(("2012-10-17", "2012-10-17", "2008-10-17")))
 
-    return st.integers(0, 2**32).map(thrown)
+    return st.integers(0, 2**32).map(random_policy)
 
 
 VALUES: st.SearchStrategy[ContextValue] = st.sampled_from(TEXTS) | st.lists(st.sampled_from(TEXTS), max_size=3).map(

@@ -1,18 +1,18 @@
-"""Denials have the text of AWS."""
+"""The message of a denied request is the message of AWS."""
 
 import pytest
 
 from keyfence_iam.evaluator.decision import Denied, PolicyType, StatementId, access_denied_message
 from keyfence_iam.evaluator.request import AuthorizationRequest
 
-SESSION = "arn:aws:sts::000000000000:assumed-role/tenant-read/acme"
-TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/keyfence"
-ASKED = AuthorizationRequest("dynamodb:Query", TABLE)
-REFUSED = f"User: {SESSION} is not authorized to perform: dynamodb:Query on resource: {TABLE} "
+SESSION_ARN = "arn:aws:sts::000000000000:assumed-role/tenant-read/acme"
+TABLE_ARN = "arn:aws:dynamodb:us-east-1:000000000000:table/keyfence"
+REQUEST = AuthorizationRequest("dynamodb:Query", TABLE_ARN)
+DENIAL = f"User: {SESSION_ARN} is not authorized to perform: dynamodb:Query on resource: {TABLE_ARN} "
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"),
+    ("policy_type", "reason"),
     [
         ("identity", "because no identity-based policy allows the dynamodb:Query action"),
         ("session", "because no session policy allows the dynamodb:Query action"),
@@ -20,12 +20,12 @@ REFUSED = f"User: {SESSION} is not authorized to perform: dynamodb:Query on reso
         ("resource", "because no resource-based policy allows the dynamodb:Query action"),
     ],
 )
-def test_an_implicit_denial_names_the_policy_type_that_does_not_allow(kind: PolicyType, words: str) -> None:
-    assert access_denied_message(Denied(kind), ASKED, SESSION) == REFUSED + words
+def test_an_implicit_denial_names_the_policy_type_that_does_not_allow(policy_type: PolicyType, reason: str) -> None:
+    assert access_denied_message(Denied(policy_type), REQUEST, SESSION_ARN) == DENIAL + reason
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"),
+    ("policy_type", "reason"),
     [
         ("identity", "with an explicit deny in an identity-based policy"),
         ("session", "with an explicit deny in a session policy"),
@@ -33,5 +33,8 @@ def test_an_implicit_denial_names_the_policy_type_that_does_not_allow(kind: Poli
         ("resource", "with an explicit deny in a resource-based policy"),
     ],
 )
-def test_an_explicit_denial_names_the_policy_type_that_denies(kind: PolicyType, words: str) -> None:
-    assert access_denied_message(Denied(kind, StatementId(kind, 0, 0)), ASKED, SESSION) == REFUSED + words
+def test_an_explicit_denial_names_the_policy_type_that_denies(policy_type: PolicyType, reason: str) -> None:
+    assert (
+        access_denied_message(Denied(policy_type, StatementId(policy_type, 0, 0)), REQUEST, SESSION_ARN)
+        == DENIAL + reason
+    )

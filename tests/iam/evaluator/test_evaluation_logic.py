@@ -1,4 +1,4 @@
-"""A request that cannot be evaluated is denied, and an empty list of policies allows nothing."""
+"""A request that cannot be evaluated is denied. An empty list of policies allows nothing."""
 
 from typing import Any, cast
 
@@ -10,13 +10,15 @@ from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue, P
 from keyfence_iam.policy import Condition, Policy, Statement, parse_policy
 
 EVERYTHING = Policy(statements=(Statement(effect="Allow", actions=("*",), resources=("*",)),))
-ASKED = AuthorizationRequest("dynamodb:GetItem", "*")
-TRUSTING = parse_policy({"Statement": {"Effect": "Allow", "Principal": "*", "Action": "sts:AssumeRole"}}, kind="trust")
+REQUEST = AuthorizationRequest("dynamodb:GetItem", "*")
+TRUST_POLICY = parse_policy(
+    {"Statement": {"Effect": "Allow", "Principal": "*", "Action": "sts:AssumeRole"}}, kind="trust"
+)
 
 
-def guarded(*conditions: Condition) -> Policy:
-    said = Statement(effect="Allow", actions=("*",), resources=("*",), conditions=conditions)
-    return Policy(statements=(said,))
+def policy_with(*conditions: Condition) -> Policy:
+    statement = Statement(effect="Allow", actions=("*",), resources=("*",), conditions=conditions)
+    return Policy(statements=(statement,))
 
 
 @pytest.mark.parametrize(
@@ -31,28 +33,30 @@ def guarded(*conditions: Condition) -> Policy:
 def test_a_request_that_cannot_be_evaluated_is_denied_and_logged(
     context: dict[str, ContextValue], caplog: pytest.LogCaptureFixture
 ) -> None:
-    policies = Policies((EVERYTHING, guarded(Condition("ForAllValues:StringEquals", "x:a", ("1",)))), session=(NEVER,))
+    policies = Policies(
+        (EVERYTHING, policy_with(Condition("ForAllValues:StringEquals", "x:a", ("1",)))), session=(CONDITIONAL_POLICY,)
+    )
     assert evaluate(policies, AuthorizationRequest("x:Do", "*", context)) == Denied("identity")
     assert "could not be evaluated" in caplog.text
 
 
-NEVER = guarded(Condition("ForAllValues:StringEquals", "x:a", ("1",)))
+CONDITIONAL_POLICY = policy_with(Condition("ForAllValues:StringEquals", "x:a", ("1",)))
 
 
-def test_a_trust_policy_that_cannot_be_evaluated_denies(caplog: pytest.LogCaptureFixture) -> None:
-    asked = AuthorizationRequest("sts:AssumeRole", "*", {"x:a": "1", "X:a": "1"})
-    assert evaluate_trust(TRUSTING, Principal(account="000000000000"), asked) == Denied("resource")
+def test_a_trust_policy_that_cannot_be_evaluated_allows_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    request = AuthorizationRequest("sts:AssumeRole", "*", {"x:a": "1", "X:a": "1"})
+    assert evaluate_trust(TRUST_POLICY, Principal(account="000000000000"), request) == Denied("resource")
     assert "could not be evaluated" in caplog.text
 
 
 def test_an_empty_boundary_or_session_allows_nothing() -> None:
-    assert evaluate(Policies((EVERYTHING,)), ASKED) == Allowed(StatementId("identity", 0, 0))
-    assert evaluate(Policies((EVERYTHING,), session=()), ASKED) == Denied("session")
-    assert evaluate(Policies((EVERYTHING,), boundary=()), ASKED) == Denied("boundary")
+    assert evaluate(Policies((EVERYTHING,)), REQUEST) == Allowed(StatementId("identity", 0, 0))
+    assert evaluate(Policies((EVERYTHING,), session=()), REQUEST) == Denied("session")
+    assert evaluate(Policies((EVERYTHING,), boundary=()), REQUEST) == Denied("boundary")
 
 
 @pytest.mark.parametrize(
-    "said",
+    "statement",
     [
         Statement(effect="Allow", actions=("*",)),
         Statement(effect="Allow", resources=("*",)),
@@ -60,24 +64,24 @@ def test_an_empty_boundary_or_session_allows_nothing() -> None:
     ],
     ids=["no resource", "no action", "neither"],
 )
-def test_a_statement_without_actions_or_resources_applies_to_nothing(said: Statement) -> None:
-    assert evaluate(Policies((Policy(statements=(said,)),)), ASKED) == Denied("identity")
+def test_a_statement_without_actions_or_resources_applies_to_nothing(statement: Statement) -> None:
+    assert evaluate(Policies((Policy(statements=(statement,)),)), REQUEST) == Denied("identity")
 
 
 def test_an_unknown_operator_cannot_be_compiled() -> None:
     with pytest.raises(ValueError, match="StringLik"):
-        Policies((guarded(Condition("StringLik", "x:a", ("1",))),))
+        Policies((policy_with(Condition("StringLik", "x:a", ("1",))),))
 
 
 def test_a_trust_policy_as_a_resource_policy_allows_nothing() -> None:
-    assert evaluate(Policies((TRUSTING,)), AuthorizationRequest("sts:AssumeRole", "*")) == Denied("identity")
-    assert evaluate(Policies((), resource=(TRUSTING,)), AuthorizationRequest("sts:AssumeRole", "*")) == Denied(
+    assert evaluate(Policies((TRUST_POLICY,)), AuthorizationRequest("sts:AssumeRole", "*")) == Denied("identity")
+    assert evaluate(Policies((), resource=(TRUST_POLICY,)), AuthorizationRequest("sts:AssumeRole", "*")) == Denied(
         "identity"
     )
 
 
-def test_an_identity_policy_as_a_resource_policy_names_nobody() -> None:
-    assert evaluate(Policies((), resource=(EVERYTHING,)), ASKED) == Denied("identity")
+def test_an_identity_policy_as_a_resource_policy_allows_nothing() -> None:
+    assert evaluate(Policies((), resource=(EVERYTHING,)), REQUEST) == Denied("identity")
 
 
 def test_a_statement_id_prints_its_position() -> None:
@@ -86,10 +90,10 @@ def test_a_statement_id_prints_its_position() -> None:
 
 
 def test_explicit_and_implicit_denials_differ() -> None:
-    found: dict[Any, str] = {
+    names: dict[Any, str] = {
         Denied("identity"): "implicit",
         Denied("identity", StatementId("identity", 0, 0)): "explicit",
     }
-    assert found[Denied("identity")] == "implicit"
+    assert names[Denied("identity")] == "implicit"
     assert Denied("identity", StatementId("identity", 0, 0)).is_explicit
     assert not Denied("identity").is_explicit

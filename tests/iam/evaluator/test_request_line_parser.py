@@ -1,4 +1,4 @@
-"""Each line of JSON has one result, whatever the line is."""
+"""Each line of JSON has exactly one result, even if the line is invalid."""
 
 import json
 from collections.abc import Iterator
@@ -11,28 +11,28 @@ from hypothesis import strategies as st
 from keyfence.cli.policy import evaluate_lines
 
 EVERYTHING = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
-ASKED: dict[str, Any] = {"identity": [EVERYTHING], "action": "dynamodb:GetItem", "resource": "*"}
+LINE: dict[str, Any] = {"identity": [EVERYTHING], "action": "dynamodb:GetItem", "resource": "*"}
 
-NOTHINGS: tuple[object, ...] = (False, 0, "", {})
-
-
-def answer(line: bytes) -> dict[str, str]:
-    (answered,) = evaluate_lines([line])
-    read = json.loads(answered)
-    assert set(read) == {"decision", "by"}
-    return {str(key): str(value) for key, value in read.items()}
+EMPTY_VALUES: tuple[object, ...] = (False, 0, "", {})
 
 
-def asked(**changes: Any) -> dict[str, str]:
-    return answer(json.dumps({**ASKED, **changes}).encode())
+def result_of_line(line: bytes) -> dict[str, str]:
+    (result,) = evaluate_lines([line])
+    members = json.loads(result)
+    assert set(members) == {"decision", "by"}
+    return {str(key): str(value) for key, value in members.items()}
+
+
+def result_of(**changes: Any) -> dict[str, str]:
+    return result_of_line(json.dumps({**LINE, **changes}).encode())
 
 
 def test_the_result_of_a_line_names_the_deciding_statement() -> None:
-    assert asked() == {"decision": "allowed", "by": "identity[0].Statement[0]"}
+    assert result_of() == {"decision": "allowed", "by": "identity[0].Statement[0]"}
 
 
 def test_the_context_may_be_left_out_and_session_and_boundary_may_be_null() -> None:
-    assert asked(session=None, boundary=None, context=None)["decision"] == "allowed"
+    assert result_of(session=None, boundary=None, context=None)["decision"] == "allowed"
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,9 @@ def test_the_context_may_be_left_out_and_session_and_boundary_may_be_null() -> N
         ({"identity": None}, "identity: must be a list of policies"),
         ({"session": "none"}, "session: must be a list of policies"),
         *(
-            ({kind: nothing}, f"{kind}: must be a list of policies")
+            ({kind: empty}, f"{kind}: must be a list of policies")
             for kind in ("identity", "session", "boundary")
-            for nothing in NOTHINGS
+            for empty in EMPTY_VALUES
         ),
         ({"action": "GetItem"}, "action: "),
         ({"action": "dynamodb:*"}, "action: "),
@@ -61,15 +61,15 @@ def test_the_context_may_be_left_out_and_session_and_boundary_may_be_null() -> N
     ],
 )
 def test_the_result_of_an_invalid_line_says_why(changes: dict[str, Any], problem: str) -> None:
-    invalid = asked(**changes)
+    invalid = result_of(**changes)
     assert invalid["decision"] == "invalid"
     assert invalid["by"].startswith(problem)
 
 
 @pytest.mark.parametrize("name", ["identity", "action", "resource"])
 def test_a_missing_field_is_named(name: str) -> None:
-    line = {key: value for key, value in ASKED.items() if key != name}
-    assert answer(json.dumps(line).encode()) == {"decision": "invalid", "by": f"{name}: is missing"}
+    line = {key: value for key, value in LINE.items() if key != name}
+    assert result_of_line(json.dumps(line).encode()) == {"decision": "invalid", "by": f"{name}: is missing"}
 
 
 @pytest.mark.parametrize(
@@ -96,16 +96,16 @@ def test_a_missing_field_is_named(name: str) -> None:
     ids=range(16),
 )
 def test_a_broken_line_is_invalid_and_raises_nothing(line: bytes) -> None:
-    assert answer(line)["decision"] == "invalid"
+    assert result_of_line(line)["decision"] == "invalid"
 
 
 @given(st.binary(max_size=60).filter(lambda line: line.strip() != b""))
-def test_any_bytes_have_a_result(line: bytes) -> None:
-    assert answer(line)["decision"] == "invalid"
+def test_random_bytes_are_an_invalid_line(line: bytes) -> None:
+    assert result_of_line(line)["decision"] == "invalid"
 
 
 def test_an_empty_line_has_no_result() -> None:
-    good = json.dumps(ASKED).encode()
+    good = json.dumps(LINE).encode()
     assert len(list(evaluate_lines([b"\n", good, b"  \r\n", good, b""]))) == 2
 
 
@@ -115,21 +115,21 @@ def test_each_result_is_written_before_the_next_line_is_read() -> None:
     def lines() -> Iterator[bytes]:
         for number in range(3):
             read.append(number)
-            yield json.dumps(ASKED).encode()
+            yield json.dumps(LINE).encode()
 
-    answers = evaluate_lines(lines())
+    results = evaluate_lines(lines())
     for expected in ([0], [0, 1], [0, 1, 2]):
-        next(answers)
+        next(results)
         assert read == expected
 
 
-def test_policies_that_differ_in_one_letter_are_cached_apart() -> None:
+def test_the_cache_does_not_mix_up_policies_that_differ_in_one_word() -> None:
     def decision(effect: str) -> str:
-        said = {"Effect": effect, "Action": "*", "Resource": "*"}
-        return asked(identity=[{"Version": "2012-10-17", "Statement": [said]}])["decision"]
+        statement = {"Effect": effect, "Action": "*", "Resource": "*"}
+        return result_of(identity=[{"Version": "2012-10-17", "Statement": [statement]}])["decision"]
 
     assert [decision(effect) for effect in ("Allow", "Deny", "Allow")] == ["allowed", "explicit_deny", "allowed"]
 
 
 def test_an_empty_list_of_session_policies_limits_nothing() -> None:
-    assert asked(session=[], boundary=[])["decision"] == "allowed"
+    assert result_of(session=[], boundary=[])["decision"] == "allowed"

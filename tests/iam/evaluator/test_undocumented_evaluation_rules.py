@@ -1,31 +1,30 @@
-"""Decisions about behavior that AWS does not document."""
+"""Assumptions about rules of policy evaluation that AWS does not document."""
 
 import pytest
 
-from keyfence_iam.evaluator import statement_matching as statement
-from keyfence_iam.evaluator import undocumented_evaluation_rules as assumptions
+from keyfence_iam.evaluator import undocumented_evaluation_rules as rules
 from keyfence_iam.evaluator.condition_evaluation import compile_condition
 from keyfence_iam.evaluator.decision import Allowed, Decision, Denied
 from keyfence_iam.evaluator.evaluation_logic import Policies, evaluate
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue, Principal
-from keyfence_iam.evaluator.statement_matching import PrincipalMatch
+from keyfence_iam.evaluator.statement_matching import PrincipalMatch, match_principal
 from keyfence_iam.policy import Condition, Policy, Statement
 
 TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/app"
 
 
-def holds(operator: str, value: str, found: ContextValue | None, **context: ContextValue) -> bool:
-    held = compile_condition(Condition(operator, "x:key", (value,)), replace_variables=True)
-    return held.holds(context if found is None else {**context, "x:key": found})
+def holds(operator: str, value: str, actual: ContextValue | None, **context: ContextValue) -> bool:
+    condition = compile_condition(Condition(operator, "x:key", (value,)), replace_variables=True)
+    return condition.holds(context if actual is None else {**context, "x:key": actual})
 
 
-def decided(*statements: Statement, **context: ContextValue) -> Decision:
+def decision(*statements: Statement, **context: ContextValue) -> Decision:
     named = {key.replace("_", ":"): value for key, value in context.items()}
     return evaluate(Policies((Policy(statements=statements),)), AuthorizationRequest("x:Do", TABLE, named))
 
 
-def test_these_are_all_the_decisions() -> None:
-    assert {name: value for name, value in vars(assumptions).items() if name.isupper()} == {
+def test_these_are_all_rules_with_a_constant() -> None:
+    assert {name: value for name, value in vars(rules).items() if name.isupper()} == {
         "ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS": True,
         "EMPTY_LIST_IS_NO_VALUE": True,
         "UNRESOLVED_NOT_RESOURCE_APPLIES": False,
@@ -58,9 +57,9 @@ def test_the_empty_string_is_a_value_like_any_other() -> None:
     ],
 )
 def test_an_empty_list_is_no_value(operator: str, value: str, applies: bool) -> None:
-    held = Condition(operator, "x:key", (value,))
-    said = Statement(effect="Allow", actions=("x:Do",), resources=("*",), conditions=(held,))
-    assert isinstance(decided(said, x_key=()), Allowed) == applies
+    condition = Condition(operator, "x:key", (value,))
+    allow = Statement(effect="Allow", actions=("x:Do",), resources=("*",), conditions=(condition,))
+    assert isinstance(decision(allow, x_key=()), Allowed) == applies
 
 
 @pytest.mark.parametrize("value", ["*", "?cme", "${x:other}"])
@@ -70,12 +69,12 @@ def test_a_substituted_value_is_plain_text(value: str) -> None:
 
 
 def test_a_not_resource_with_an_unresolved_variable_applies_to_nothing() -> None:
-    excluding = (f"{TABLE}/${{aws:PrincipalTag/tenant}}",)
-    allow = Statement(effect="Allow", actions=("*",), not_resources=excluding)
-    deny = Statement(effect="Deny", actions=("*",), not_resources=excluding)
+    not_resources = (f"{TABLE}/${{aws:PrincipalTag/tenant}}",)
+    allow = Statement(effect="Allow", actions=("*",), not_resources=not_resources)
+    deny = Statement(effect="Deny", actions=("*",), not_resources=not_resources)
     everything = Statement(effect="Allow", actions=("*",), resources=("*",))
-    assert decided(allow) == Denied("identity")
-    assert isinstance(decided(deny, everything), Allowed)
+    assert decision(allow) == Denied("identity")
+    assert isinstance(decision(deny, everything), Allowed)
 
 
 @pytest.mark.parametrize(
@@ -95,20 +94,20 @@ def test_a_short_arn_that_ends_in_a_star_matches_all_further_segments(resource: 
     everything = Statement(effect="Allow", actions=("*",), resources=("*",))
     allow = Statement(effect="Allow", actions=("*",), resources=(resource,))
     deny = Statement(effect="Deny", actions=("*",), resources=(resource,))
-    assert isinstance(decided(allow), Allowed) == applies
-    assert isinstance(decided(everything, deny), Denied) == applies
+    assert isinstance(decision(allow), Allowed) == applies
+    assert isinstance(decision(everything, deny), Denied) == applies
 
 
 def test_a_value_that_cannot_be_parsed_allows_nothing_and_is_denied() -> None:
-    held = (Condition("NumericLessThan", "x:n", ("5",)),)
+    condition = (Condition("NumericLessThan", "x:n", ("5",)),)
     everything = Statement(effect="Allow", actions=("*",), resources=("*",))
-    allow = Statement(effect="Allow", actions=("*",), resources=("*",), conditions=held)
-    deny = Statement(effect="Deny", actions=("*",), resources=("*",), conditions=held)
-    assert decided(allow, x_n="many") == Denied("identity")
-    answer = decided(everything, deny, x_n="many")
-    assert isinstance(answer, Denied)
-    assert answer.is_explicit
+    allow = Statement(effect="Allow", actions=("*",), resources=("*",), conditions=condition)
+    deny = Statement(effect="Deny", actions=("*",), resources=("*",), conditions=condition)
+    assert decision(allow, x_n="many") == Denied("identity")
+    denied = decision(everything, deny, x_n="many")
+    assert isinstance(denied, Denied)
+    assert denied.is_explicit
 
 
 def test_any_principal_is_a_direct_match() -> None:
-    assert statement.match_principal({"AWS": ("*",)}, Principal(account="000000000000")) is PrincipalMatch.DIRECT
+    assert match_principal({"AWS": ("*",)}, Principal(account="000000000000")) is PrincipalMatch.DIRECT

@@ -17,13 +17,13 @@ def matches(pattern: str, text: str) -> bool:
 
 
 @cache
-def naively(pattern: str, text: str) -> bool:
-    """The definition, tried out in every way."""
+def matches_by_definition(pattern: str, text: str) -> bool:
+    """Returns whether the pattern matches, by trying every length of text for each `*`."""
     if not pattern:
         return not text
     if pattern[0] == "*":
-        return any(naively(pattern[1:], text[start:]) for start in range(len(text) + 1))
-    return bool(text) and pattern[0] in {"?", text[0]} and naively(pattern[1:], text[1:])
+        return any(matches_by_definition(pattern[1:], text[start:]) for start in range(len(text) + 1))
+    return bool(text) and pattern[0] in {"?", text[0]} and matches_by_definition(pattern[1:], text[1:])
 
 
 @examples(500)
@@ -33,24 +33,28 @@ def naively(pattern: str, text: str) -> bool:
 @example("**", "")
 @example("?*?", "a")
 @example("*?a", "aa")
-def test_a_pattern_matches_as_its_definition_does(pattern: str, text: str) -> None:
-    assert matches(pattern, text) == naively(pattern, text)
+def test_a_pattern_matches_exactly_the_texts_of_its_definition(pattern: str, text: str) -> None:
+    assert matches(pattern, text) == matches_by_definition(pattern, text)
 
 
-def words(signs: str, longest: int) -> Iterator[str]:
-    return ("".join(word) for length in range(longest + 1) for word in product(signs, repeat=length))
+def all_texts(characters: str, max_length: int) -> Iterator[str]:
+    return (
+        "".join(text_characters)
+        for length in range(max_length + 1)
+        for text_characters in product(characters, repeat=length)
+    )
 
 
-def test_every_short_pattern_matches_every_short_text_as_its_definition_does() -> None:
-    texts = list(words("ab", 5))
-    for pattern in words("ab*?", 5):
-        made = compile_glob(parse_wildcards(pattern))
-        found = [text for text in texts if made.matches(text)]
-        assert found == [text for text in texts if naively(pattern, text)], pattern
+def test_every_short_pattern_matches_exactly_the_short_texts_of_its_definition() -> None:
+    texts = list(all_texts("ab", 5))
+    for pattern in all_texts("ab*?", 5):
+        glob = compile_glob(parse_wildcards(pattern))
+        matching_texts = [text for text in texts if glob.matches(text)]
+        assert matching_texts == [text for text in texts if matches_by_definition(pattern, text)], pattern
 
 
 @given(st.text("ab*?$[](.\\^", max_size=8))
-def test_a_text_without_wildcards_matches_itself_alone(text: str) -> None:
+def test_a_text_without_wildcards_matches_only_itself(text: str) -> None:
     literal = text.replace("*", "+").replace("?", "!")
     assert matches(literal, literal)
     assert not matches(literal, literal + "x")
@@ -64,11 +68,11 @@ def test_a_pattern_of_many_stars_is_fast() -> None:
 
 
 @given(st.text("ab*?${}:', x", max_size=20))
-def test_a_document_of_version_2008_has_no_variables(text: str) -> None:
+def test_without_variables_the_parts_of_a_pattern_are_its_whole_text(text: str) -> None:
     assert (
         "".join(
-            atom if isinstance(atom, str) else getattr(atom, "value", "!")
-            for atom in parse_pattern(text, has_variables=False)
+            part if isinstance(part, str) else getattr(part, "value", "!")
+            for part in parse_pattern(text, has_variables=False)
         )
         == text
     )

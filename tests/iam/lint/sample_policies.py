@@ -1,16 +1,25 @@
-"""Policies with one weakness each, by the name of the rule that finds it, and policies without any."""
+"""Policies with one weakness each, by the name of the rule that finds it, and policies without weaknesses."""
 
+import json
 from typing import Any
+
+from keyfence_iam.lint import lint_text
+from keyfence_iam.policy import DocumentKind
 
 Json = dict[str, Any]
 
 TABLE = "arn:aws:dynamodb:us-east-1:123456789012:table/app"
 ROLE = "arn:aws:iam::123456789012:role/api"
 SESSION = "arn:aws:sts::123456789012:assumed-role/api/acme"
-KEYS = "dynamodb:LeadingKeys"
-OWN = "TENANT#${aws:PrincipalTag/tenant}#*"
-GUARD = {"Null": {KEYS: "false"}}
+LEADING_KEYS = "dynamodb:LeadingKeys"
+OWN_KEYS = "TENANT#${aws:PrincipalTag/tenant}#*"
+NULL_GUARD = {"Null": {LEADING_KEYS: "false"}}
 REVOKED_AT = "2026-01-01T00:00:00Z"
+
+
+def finding_names(document: Json, kind: DocumentKind | None = None) -> list[str]:
+    """Returns the names of the rules that the linter reports for a policy."""
+    return [finding.name for finding in lint_text(json.dumps(document), kind)]
 
 
 def policy(*statements: Json, version: str = "2012-10-17") -> Json:
@@ -18,73 +27,80 @@ def policy(*statements: Json, version: str = "2012-10-17") -> Json:
 
 
 def statement(effect: str, actions: object, condition: Json | None = None, resource: object = TABLE) -> Json:
-    made = {"Effect": effect, "Action": actions, "Resource": resource}
-    return made | ({"Condition": condition} if condition else {})
+    elements = {"Effect": effect, "Action": actions, "Resource": resource}
+    return elements | ({"Condition": condition} if condition else {})
 
 
-def fenced(value: object = OWN, operator: str = "ForAllValues:StringLike", **guard: Json) -> Json:
-    """A read with this condition on its leading keys and, unless given, a Null guard."""
-    return policy(statement("Allow", "dynamodb:GetItem", {operator: {KEYS: value}} | (guard or GUARD)))
+def policy_with_keys(value: object = OWN_KEYS, operator: str = "ForAllValues:StringLike", **guard: Json) -> Json:
+    """Returns a policy that allows GetItem with this condition on leading keys, and with a Null guard by default."""
+    return policy(statement("Allow", "dynamodb:GetItem", {operator: {LEADING_KEYS: value}} | (guard or NULL_GUARD)))
 
 
-def granting(*actions: str) -> Json:
-    return policy(statement("Allow", list(actions), {"ForAllValues:StringLike": {KEYS: OWN}} | GUARD))
+def policy_allowing(*actions: str) -> Json:
+    """Returns a policy that allows the actions on the partitions of the caller's tenant."""
+    return policy(statement("Allow", list(actions), {"ForAllValues:StringLike": {LEADING_KEYS: OWN_KEYS}} | NULL_GUARD))
 
 
-def attributed(action: str, condition: Json | None = None) -> Json:
-    listed = {"ForAllValues:StringEquals": {"dynamodb:Attributes": ["PK", "name"]}}
-    guards = {"Null": {KEYS: "false", "dynamodb:Attributes": "false"}, "ForAllValues:StringLike": {KEYS: OWN}}
-    both = {"ForAllValues:StringEquals": listed["ForAllValues:StringEquals"], **guards}
-    return policy(statement("Allow", action, both | (condition or {})))
+def policy_with_attributes(action: str, condition: Json | None = None) -> Json:
+    """Returns a policy that allows the action for two attributes of the tenant's items, with a further condition."""
+    limits = {
+        "ForAllValues:StringEquals": {"dynamodb:Attributes": ["PK", "name"]},
+        "Null": {LEADING_KEYS: "false", "dynamodb:Attributes": "false"},
+        "ForAllValues:StringLike": {LEADING_KEYS: OWN_KEYS},
+    }
+    return policy(statement("Allow", action, limits | (condition or {})))
 
 
-TAGGED: Json = {
+TENANT_TAG_CONDITION: Json = {
     "StringLike": {"aws:RequestTag/tenant": "?*"},
     "ForAllValues:StringEquals": {"aws:TagKeys": "tenant"},
     "Null": {"aws:TagKeys": "false", "sts:TransitiveTagKeys": "true"},
 }
-BOTH = ["sts:AssumeRole", "sts:TagSession"]
+ASSUME_AND_TAG = ["sts:AssumeRole", "sts:TagSession"]
 
 
-def trust(actions: object = BOTH, principal: object = None, **condition: Any) -> Json:
-    wanted = {name.replace("__", ":"): value for name, value in condition.items()}
-    made = {"Effect": "Allow", "Principal": principal or {"AWS": ROLE}, "Action": actions}
-    return policy(made | ({"Condition": wanted} if wanted else {}))
+def trust_policy(actions: object = ASSUME_AND_TAG, principal: object = None, **conditions: Any) -> Json:
+    """Returns a trust policy. In the names of `conditions`, `__` stands for a colon."""
+    block = {name.replace("__", ":"): value for name, value in conditions.items()}
+    elements = {"Effect": "Allow", "Principal": principal or {"AWS": ROLE}, "Action": actions}
+    return policy(elements | ({"Condition": block} if block else {}))
 
 
-def trusting(**changed: Any) -> Json:
-    """The trust policy of a tenant role, with these parts of its condition replaced, or removed if None."""
-    condition = TAGGED | {name.replace("__", ":"): value for name, value in changed.items()}
-    return trust(**{name.replace(":", "__"): value for name, value in condition.items() if value is not None})
+def tenant_trust_policy(**changes: Any) -> Json:
+    """Returns the trust policy of a tenant role with some operators of its condition replaced, or removed by None."""
+    condition = TENANT_TAG_CONDITION | {name.replace("__", ":"): value for name, value in changes.items()}
+    return trust_policy(**{name.replace(":", "__"): value for name, value in condition.items() if value is not None})
 
 
-def on_a_table(effect: str = "Allow", principal: object = None, condition: Json | None = None) -> Json:
+def resource_policy(effect: str = "Allow", principal: object = None, condition: Json | None = None) -> Json:
     return policy(statement(effect, "dynamodb:DescribeTable", condition) | {"Principal": principal or {"AWS": ROLE}})
 
 
-WEAKNESSES: dict[str, tuple[str, Json]] = {
+WEAK_POLICIES: dict[str, tuple[str, Json]] = {
     "missing-null-guard": (
         "H1",
-        policy(statement("Allow", "dynamodb:GetItem", {"ForAllValues:StringLike": {KEYS: OWN}})),
+        policy(statement("Allow", "dynamodb:GetItem", {"ForAllValues:StringLike": {LEADING_KEYS: OWN_KEYS}})),
     ),
-    "if-exists-in-allow": ("H1", fenced(operator="ForAllValues:StringLikeIfExists")),
-    "wildcard-action": ("H1", granting("dynamodb:Get*")),
+    "if-exists-in-allow": ("H1", policy_with_keys(operator="ForAllValues:StringLikeIfExists")),
+    "wildcard-action": ("H1", policy_allowing("dynamodb:Get*")),
     "not-action-in-allow": (
         "H1",
         policy({"Effect": "Allow", "NotAction": "dynamodb:DeleteTable", "Resource": TABLE}),
     ),
-    "scan-granted": ("H1", granting("dynamodb:GetItem", "dynamodb:Scan")),
+    "scan-granted": ("H1", policy_allowing("dynamodb:GetItem", "dynamodb:Scan")),
     "partiql-granted": (
         "H1",
-        policy(statement("Allow", "dynamodb:PartiQLSelect", {"ForAllValues:StringLike": {KEYS: OWN}})),
+        policy(statement("Allow", "dynamodb:PartiQLSelect", {"ForAllValues:StringLike": {LEADING_KEYS: OWN_KEYS}})),
     ),
     "blank-in-condition-key": (
         "H2",
-        policy(statement("Allow", "dynamodb:GetItem", {"ForAllValues:StringLike": {"dynamodb: LeadingKeys": OWN}})),
+        policy(
+            statement("Allow", "dynamodb:GetItem", {"ForAllValues:StringLike": {"dynamodb: LeadingKeys": OWN_KEYS}})
+        ),
     ),
     "unknown-condition-key": (
         "H2",
-        policy(statement("Allow", "dynamodb:GetItem", {"ForAllValues:StringLike": {"dynamodb:LeadingKey": OWN}})),
+        policy(statement("Allow", "dynamodb:GetItem", {"ForAllValues:StringLike": {"dynamodb:LeadingKey": OWN_KEYS}})),
     ),
     "set-operator-on-single-value": (
         "H2",
@@ -92,54 +108,57 @@ WEAKNESSES: dict[str, tuple[str, Json]] = {
             statement("Allow", "sts:AssumeRole", {"ForAllValues:StringEquals": {"aws:PrincipalTag/tenant": "a1"}}, ROLE)
         ),
     ),
-    "unknown-variable": ("H2", fenced("TENANT#${aws:PrincpalTag/tenant}#*")),
-    "no-closing-delimiter": ("H4", fenced("TENANT#acme*")),
-    "invalid-tenant-id": ("H5", fenced("TENANT#ac*me#*")),
-    "for-any-value": ("H6", fenced(operator="ForAnyValue:StringLike")),
+    "unknown-variable": ("H2", policy_with_keys("TENANT#${aws:PrincpalTag/tenant}#*")),
+    "no-closing-delimiter": ("H4", policy_with_keys("TENANT#acme*")),
+    "invalid-tenant-id": ("H5", policy_with_keys("TENANT#ac*me#*")),
+    "for-any-value": ("H6", policy_with_keys(operator="ForAnyValue:StringLike")),
     "for-all-values-in-deny": (
         "H6",
-        policy(statement("Deny", "dynamodb:GetItem", {"ForAllValues:StringLike": {KEYS: "CONTROL#*"}})),
+        policy(statement("Deny", "dynamodb:GetItem", {"ForAllValues:StringLike": {LEADING_KEYS: "CONTROL#*"}})),
     ),
-    "set-operator-missing": ("H7", fenced("TENANT#acme", operator="StringEquals")),
-    "literal-wildcard": ("H7", fenced(operator="ForAllValues:StringEquals")),
-    "negated-operator-in-allow": ("H8", fenced("CONTROL#*", operator="ForAllValues:StringNotLike")),
-    "variable-with-default": ("H8", fenced("TENANT#${aws:PrincipalTag/tenant, 'acme'}#*")),
+    "set-operator-missing": ("H7", policy_with_keys("TENANT#acme", operator="StringEquals")),
+    "literal-wildcard": ("H7", policy_with_keys(operator="ForAllValues:StringEquals")),
+    "negated-operator-in-allow": ("H8", policy_with_keys("CONTROL#*", operator="ForAllValues:StringNotLike")),
+    "variable-with-default": ("H8", policy_with_keys("TENANT#${aws:PrincipalTag/tenant, 'acme'}#*")),
     "deny-skipped-without-tag": (
         "H8",
-        policy(statement("Deny", "dynamodb:GetItem", {"ForAnyValue:StringLike": {KEYS: OWN}})),
+        policy(statement("Deny", "dynamodb:GetItem", {"ForAnyValue:StringLike": {LEADING_KEYS: OWN_KEYS}})),
     ),
-    "tag-not-required": ("H8", trust()),
-    "tag-session-missing": ("H8", trust("sts:AssumeRole", StringLike={"aws:RequestTag/tenant": "?*"})),
-    "other-tags-accepted": ("H8", trusting(ForAllValues__StringEquals=None)),
-    "empty-tag-accepted": ("H9", trusting(StringLike={"aws:RequestTag/tenant": "*"})),
-    "empty-tag-opens-all": ("H9", fenced("TENANT#${aws:PrincipalTag/tenant}*")),
-    "transitive-tags": ("H10", trusting(Null={"aws:TagKeys": "false"})),
+    "tag-not-required": ("H8", trust_policy()),
+    "tag-session-missing": ("H8", trust_policy("sts:AssumeRole", StringLike={"aws:RequestTag/tenant": "?*"})),
+    "other-tags-accepted": ("H8", tenant_trust_policy(ForAllValues__StringEquals=None)),
+    "empty-tag-accepted": ("H9", tenant_trust_policy(StringLike={"aws:RequestTag/tenant": "*"})),
+    "empty-tag-opens-all": ("H9", policy_with_keys("TENANT#${aws:PrincipalTag/tenant}*")),
+    "transitive-tags": ("H10", tenant_trust_policy(Null={"aws:TagKeys": "false"})),
     "role-tagging-granted": ("H10", policy(statement("Allow", "iam:TagRole", resource=ROLE))),
-    "tag-key-spelling": ("H11", fenced("TENANT#${aws:PrincipalTag/Tenant}#*")),
-    "case-ignored": ("H11", fenced("TENANT#acme", operator="ForAllValues:StringEqualsIgnoreCase")),
-    "tenant-not-leading": ("H12", fenced("ORDER#${aws:PrincipalTag/tenant}#*")),
-    "shared-partition": ("H13", fenced([OWN, "ORDERS"])),
+    "tag-key-spelling": ("H11", policy_with_keys("TENANT#${aws:PrincipalTag/Tenant}#*")),
+    "case-ignored": ("H11", policy_with_keys("TENANT#acme", operator="ForAllValues:StringEqualsIgnoreCase")),
+    "tenant-not-leading": ("H12", policy_with_keys("ORDER#${aws:PrincipalTag/tenant}#*")),
+    "shared-partition": ("H13", policy_with_keys([OWN_KEYS, "ORDERS"])),
     "unfenced-data-call": ("H14", policy(statement("Allow", ["dynamodb:ConditionCheckItem"]))),
-    "fence-on-another-variable": ("H8", fenced("TENANT#${aws:userid}#*")),
+    "fence-on-another-variable": ("H8", policy_with_keys("TENANT#${aws:userid}#*")),
     "table-administration": ("H19", policy(statement("Allow", "dynamodb:DeleteTable"))),
     "empty-list": (
         "invalid",
         policy(statement("Deny", "dynamodb:Scan", {"StringEquals": {"aws:PrincipalTag/tenant": []}})),
     ),
-    "return-values-open": ("H15", attributed("dynamodb:UpdateItem")),
-    "projection-not-required": ("H16", attributed("dynamodb:Query")),
-    "whole-item-replaced": ("H17", attributed("dynamodb:PutItem", {"StringEquals": {"dynamodb:ReturnValues": "NONE"}})),
+    "return-values-open": ("H15", policy_with_attributes("dynamodb:UpdateItem")),
+    "projection-not-required": ("H16", policy_with_attributes("dynamodb:Query")),
+    "whole-item-replaced": (
+        "H17",
+        policy_with_attributes("dynamodb:PutItem", {"StringEquals": {"dynamodb:ReturnValues": "NONE"}}),
+    ),
     "table-wide-call": (
         "H19",
         policy(statement("Allow", ["dynamodb:GetRecords", "dynamodb:ExportTableToPointInTime"])),
     ),
-    "any-principal-trusted": ("H22", on_a_table(principal="*")),
+    "any-principal-trusted": ("H22", resource_policy(principal="*")),
     "not-principal-in-allow": (
         "H22",
         policy(statement("Allow", "dynamodb:DescribeTable") | {"NotPrincipal": {"AWS": ROLE}}),
     ),
-    "session-named": ("H22", on_a_table(principal={"AWS": SESSION})),
-    "conditional-allow": ("H23", on_a_table(condition={"StringEquals": {"aws:PrincipalAccount": "123456789012"}})),
+    "session-named": ("H22", resource_policy(principal={"AWS": SESSION})),
+    "conditional-allow": ("H23", resource_policy(condition={"StringEquals": {"aws:PrincipalAccount": "123456789012"}})),
     "version-without-variables": (
         "H24",
         policy(statement("Allow", "dynamodb:DescribeTable"), version="2008-10-17"),
@@ -154,42 +173,44 @@ WEAKNESSES: dict[str, tuple[str, Json]] = {
         "H29",
         policy({"Effect": "Allow", "Action": "dynamodb:DescribeTable", "NotResource": TABLE}),
     ),
-    "non-ascii-character": ("H30", fenced("TENANT#\u0430cme#*")),
+    "non-ascii-character": ("H30", policy_with_keys("TENANT#\u0430cme#*")),
     "dax-granted": (
         "H31",
         policy(statement("Allow", "dax:GetItem", resource="arn:aws:dax:us-east-1:123456789012:cache/c")),
     ),
-    "vector-search-granted": ("H32", granting("dynamodb:SearchVectors")),
+    "vector-search-granted": ("H32", policy_allowing("dynamodb:SearchVectors")),
     "not-a-policy": ("invalid", {"Statement": [{"Effect": "Allow", "Action": "dynamodb:GetItem"}]}),
 }
 
-GOOD: dict[str, Json] = {
-    "a fence": fenced(),
-    "a fence of one literal tenant": fenced("TENANT#acme#*"),
-    "a fence that matches one whole key": fenced("TENANT#${aws:PrincipalTag/tenant}", "ForAllValues:StringEquals"),
+GOOD_POLICIES: dict[str, Json] = {
+    "a fence": policy_with_keys(),
+    "a fence of one literal tenant": policy_with_keys("TENANT#acme#*"),
+    "a fence that matches one whole key": policy_with_keys(
+        "TENANT#${aws:PrincipalTag/tenant}", "ForAllValues:StringEquals"
+    ),
     "a fence under the key's other name": policy(
         statement(
             "Allow",
             "dynamodb:GetItem",
             {
-                "ForAllValues:StringLike": {"dynamodb:FirstPartitionKeyValues": OWN},
+                "ForAllValues:StringLike": {"dynamodb:FirstPartitionKeyValues": OWN_KEYS},
                 "Null": {"dynamodb:FirstPartitionKeyValues": "false"},
             },
         )
     ),
-    "the control plane's fence": fenced("CONTROL#*"),
+    "the control plane's fence": policy_with_keys("CONTROL#*"),
     "keys in any capitals": policy(
         statement(
             "Allow",
             "DynamoDB:getitem",
-            {"ForAllValues:StringLike": {"DYNAMODB:leadingkeys": OWN}, "Null": {"dynamodb:LEADINGKEYS": "False"}},
+            {"ForAllValues:StringLike": {"DYNAMODB:leadingkeys": OWN_KEYS}, "Null": {"dynamodb:LEADINGKEYS": "False"}},
         )
     ),
     "an index by name and indexes of one table": policy(
         statement(
             "Allow",
             "dynamodb:Query",
-            {"ForAllValues:StringLike": {KEYS: OWN}} | GUARD,
+            {"ForAllValues:StringLike": {LEADING_KEYS: OWN_KEYS}} | NULL_GUARD,
             [f"{TABLE}/index/GSI1", f"{TABLE}/index/*"],
         )
     ),
@@ -197,7 +218,7 @@ GOOD: dict[str, Json] = {
         statement(
             "Allow",
             "dynamodb:Query",
-            {"ForAllValues:StringLike": {KEYS: OWN}} | GUARD,
+            {"ForAllValues:StringLike": {LEADING_KEYS: OWN_KEYS}} | NULL_GUARD,
             [f"{TABLE}-silo-${{aws:PrincipalTag/tenant}}", f"{TABLE}-silo-${{aws:PrincipalTag/tenant}}/index/GSI1"],
         )
     ),
@@ -208,16 +229,18 @@ GOOD: dict[str, Json] = {
     "a refusal of everything by the table": policy(
         statement("Deny", ["dynamodb:Scan", "dynamodb:PartiQL*"], None, "*")
     ),
-    "a refusal of calls without keys": policy(statement("Deny", "dynamodb:GetItem", {"Null": {KEYS: "true"}}, "*")),
+    "a refusal of calls without keys": policy(
+        statement("Deny", "dynamodb:GetItem", {"Null": {LEADING_KEYS: "true"}}, "*")
+    ),
     "a refusal of a neighbour": policy(
-        statement("Deny", "dynamodb:GetItem", {"ForAnyValue:StringLike": {KEYS: "TENANT#globex#*"}})
+        statement("Deny", "dynamodb:GetItem", {"ForAnyValue:StringLike": {LEADING_KEYS: "TENANT#globex#*"}})
     ),
     "a suspension": policy(statement("Deny", "*", {"StringEquals": {"aws:PrincipalTag/tenant": ["acme"]}}, "*")),
     "a revocation": policy(statement("Deny", "*", {"DateLessThan": {"aws:TokenIssueTime": REVOKED_AT}}, "*")),
-    "attributes that are listed, projected and not returned": attributed(
+    "attributes that are listed, projected and not returned": policy_with_attributes(
         "dynamodb:UpdateItem", {"StringEqualsIfExists": {"dynamodb:ReturnValues": ["NONE", "UPDATED_NEW"]}}
     ),
-    "attributes that are read by projection": attributed(
+    "attributes that are read by projection": policy_with_attributes(
         "dynamodb:Query", {"StringEquals": {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"}}
     ),
     "an accepted scan": policy(statement("Allow", "dynamodb:Scan") | {"Sid": "AcceptH1ScanForBackfill"}),
@@ -235,9 +258,9 @@ GOOD: dict[str, Json] = {
     "another service's keys": policy(
         statement("Allow", "s3:ListBucket", {"StringLike": {"s3:prefix": "a/*"}}, "arn:aws:s3:::bucket")
     ),
-    "a trust with the tag": trusting(),
-    "a trust that refuses tags": trust("sts:AssumeRole", Null={"aws:TagKeys": "true"}),
-    "a trust of a service": trust("sts:AssumeRole", {"Service": "ecs-tasks.amazonaws.com"}),
-    "a table that refuses the untagged": on_a_table("Deny", "*", {"Null": {"aws:PrincipalTag/tenant": "true"}}),
-    "a table that lets a role in": on_a_table(),
+    "a trust with the tag": tenant_trust_policy(),
+    "a trust that refuses tags": trust_policy("sts:AssumeRole", Null={"aws:TagKeys": "true"}),
+    "a trust of a service": trust_policy("sts:AssumeRole", {"Service": "ecs-tasks.amazonaws.com"}),
+    "a table that refuses the untagged": resource_policy("Deny", "*", {"Null": {"aws:PrincipalTag/tenant": "true"}}),
+    "a table that lets a role in": resource_policy(),
 }
