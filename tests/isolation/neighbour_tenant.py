@@ -1,4 +1,4 @@
-"""A tenant with an item in every list, which other tenants try to reach."""
+"""`Neighbour`: a tenant with an item in every list. Tests let other tenants try to reach its items."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,7 @@ from keyfence.auth.principal import Role
 from tests.isolation.root_fields import RootFieldCall
 from tests.stack import ApiClient, ServiceStack
 
-EVERYTHING = """{
+READ_EVERYTHING = """{
   users(first: 20) { edges { cursor node { id email name role version settings { name value } } } }
   groups(first: 20) { edges { cursor node {
     id name description memberCount version members { edges { role node { id } } }
@@ -25,16 +25,16 @@ EVERYTHING = """{
   deletedOrders { edges { cursor node { id version } } }
   activity(first: 20) { edges { cursor node { id kind target detail } } }
 }"""
-PLACE = """mutation($input: PlaceOrderInput!) {
+PLACE_ORDERS = """mutation($input: PlaceOrderInput!) {
   plain: placeOrder(input: $input, idempotencyKey: "Hidden Key") { id }
   flagged: placeOrder(input: $input) { id }
   deleted: placeOrder(input: $input) { id }
 }"""
-SET_APART = """mutation($flagged: ID!, $deleted: ID!) {
+FLAG_AND_DELETE_ORDERS = """mutation($flagged: ID!, $deleted: ID!) {
   flagOrder(id: $flagged, reason: "Unspoken") { id }
   deleteOrder(id: $deleted) { id }
 }"""
-LISTS = (
+LISTS_WITH_CURSORS = (
     "users", "groups", "productsInCategory", "customers", "ordersByRegion", "openOrders", "reviewQueue",
     "deletedOrders", "activity",
 )  # fmt: skip
@@ -42,17 +42,19 @@ LISTS = (
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A tenant with an item in every list, and the values with which a stranger can try to name them."""
+    """A tenant with an item in every list.
+
+    `values` has the values that a stranger can send for each argument. `secrets` has texts that no other tenant has."""
 
     session: ApiClient
     values: Mapping[str, tuple[str, ...]]
     secrets: tuple[str, ...]
 
-    def assignments(self, question: RootFieldCall) -> Iterator[dict[str, str]]:
+    def assignments(self, field_call: RootFieldCall) -> Iterator[dict[str, str]]:
         """Yields every combination of the tenant's values for the arguments of a call."""
-        choices = [self._choices(name) for name in question.argument_names]
-        for chosen in itertools.product(*choices):
-            yield dict(zip(question.argument_names, chosen, strict=True))
+        choices = [self._choices(name) for name in field_call.argument_names]
+        for values in itertools.product(*choices):
+            yield dict(zip(field_call.argument_names, values, strict=True))
 
     def _choices(self, name: str) -> tuple[str, ...]:
         assert name in self.values, f"give the neighbour an example of the argument {name}"
@@ -60,12 +62,14 @@ class Neighbour:
 
 
 async def create_neighbour(stack: ServiceStack) -> Neighbour:
-    """Creates the tenant through the API. For a new root field add its values here: the tests fail without them."""
+    """Creates the tenant through the API. A new root field needs values for its arguments here, else tests fail."""
     session = stack.api_client(await stack.new_tenant())
     user = await session.data(
         'mutation { createUser(input: {email: "only-there@neighbour.example", name: "Secretive One"}) { id } }'
     )
-    loner = await session.data('mutation { createUser(input: {email: "l@neighbour.example", name: "L"}) { id } }')
+    user_without_group = await session.data(
+        'mutation { createUser(input: {email: "l@neighbour.example", name: "L"}) { id } }'
+    )
     group = await session.data(
         'mutation { createGroup(input: {name: "Hidden Circle", description: "Unspoken"}) { id } }'
     )
@@ -82,17 +86,23 @@ async def create_neighbour(stack: ServiceStack) -> Neighbour:
         'mutation { createProduct(input: {sku: "HIDDEN-1", name: "Secretive One", price: "9.5",'
         ' category: ["Hidden Shelf"]}) { id } }'
     )
-    things = (ids["u"], ids["g"], loner["createUser"]["id"], store["createStore"]["id"], product["createProduct"]["id"])
-    customer, orders = await _ordered(session, things[-1])
-    shown = await session.data(EVERYTHING)
+    object_ids = (
+        ids["u"],
+        ids["g"],
+        user_without_group["createUser"]["id"],
+        store["createStore"]["id"],
+        product["createProduct"]["id"],
+    )
+    customer, orders = await _create_customer_with_orders(session, object_ids[-1])
+    everything = await session.data(READ_EVERYTHING)
     return Neighbour(
         session,
         {
-            "id": (*things, customer, *orders),
-            "userId": things[:3],
-            "groupId": things[:2],
+            "id": (*object_ids, customer, *orders),
+            "userId": object_ids[:3],
+            "groupId": object_ids[:2],
             "customerId": (customer, orders[0]),
-            "productId": (things[-1], customer),
+            "productId": (object_ids[-1], customer),
             "region": ("Hidden Region",),
             "idempotencyKey": ("Hidden Key", "Free Key"),
             "note": ("Unspoken",),
@@ -108,20 +118,22 @@ async def create_neighbour(stack: ServiceStack) -> Neighbour:
             "to": ("Far Shelf",),
             "month": ("2026-11",),
             "jti": ("some-token",),
-            "after": tuple(shown[name]["edges"][0]["cursor"] for name in LISTS),
+            "after": tuple(everything[name]["edges"][0]["cursor"] for name in LISTS_WITH_CURSORS),
         },
         ("only-there", "neighbour.example", "Secretive", "Hidden", "HIDDEN", "Unspoken", "Ultraviolet", session.tenant),
     )
 
 
-async def _ordered(session: ApiClient, product: str) -> tuple[str, tuple[str, ...]]:
-    """Creates a customer with an open order, one in review, and a deleted one."""
-    made = await session.data(
+async def _create_customer_with_orders(session: ApiClient, product: str) -> tuple[str, tuple[str, ...]]:
+    """Creates a customer with an open order, an order in review and a deleted order."""
+    created = await session.data(
         'mutation { createCustomer(input: {name: "Secretive One", email: "c@neighbour.example"}) { id } }'
     )
-    customer: str = made["createCustomer"]["id"]
+    customer: str = created["createCustomer"]["id"]
     line = {"productId": product, "quantity": 1}
-    placed = await session.data(PLACE, input={"customerId": customer, "region": "Hidden Region", "items": [line]})
+    placed = await session.data(
+        PLACE_ORDERS, input={"customerId": customer, "region": "Hidden Region", "items": [line]}
+    )
     ids = {name: order["id"] for name, order in placed.items()}
-    await session.data(SET_APART, flagged=ids["flagged"], deleted=ids["deleted"])
+    await session.data(FLAG_AND_DELETE_ORDERS, flagged=ids["flagged"], deleted=ids["deleted"])
     return customer, tuple(ids.values())

@@ -19,9 +19,9 @@ from tests.stack import ServiceStack
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-TENANT, HYPHENED, LONGER = TenantId("acme"), TenantId("acme-1"), TenantId("acmecorp")
-NEIGHBOURS = (HYPHENED, LONGER)
-OWN, FOREIGN = (Fence("tenant", tenant_key_prefix(tenant)) for tenant in (TENANT, LONGER))
+TENANT, HYPHENATED_NEIGHBOUR, LONGER_NEIGHBOUR = TenantId("acme"), TenantId("acme-1"), TenantId("acmecorp")
+NEIGHBOURS = (HYPHENATED_NEIGHBOUR, LONGER_NEIGHBOUR)
+OWN_FENCE, FOREIGN_FENCE = (Fence("tenant", tenant_key_prefix(tenant)) for tenant in (TENANT, LONGER_NEIGHBOUR))
 
 
 def key(tenant: TenantId, name: str = "1") -> dict[str, Any]:
@@ -30,33 +30,34 @@ def key(tenant: TenantId, name: str = "1") -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Silos:
-    """The silo tables next to the shared table. `mover` is the session cache of the migrator."""
+    """The shared table and the silo tables. `migrator_sessions` is the session cache of the migrator."""
 
     stack: ServiceStack
-    mover: SessionCache
+    migrator_sessions: SessionCache
 
     @property
     def pool(self) -> str:
         return self.stack.tables.name
 
-    def of(self, tenant: TenantId) -> str:
+    def table_of(self, tenant: TenantId) -> str:
         return silo_table(self.pool, tenant)
 
     @property
     def tables(self) -> tuple[str, ...]:
-        return self.pool, *(self.of(tenant) for tenant in (TENANT, *NEIGHBOURS))
+        return self.pool, *(self.table_of(tenant) for tenant in (TENANT, *NEIGHBOURS))
 
-    def expected_tables(self, placement: TableAccess) -> set[str]:
-        own = {TableAccess.POOL: [self.pool], TableAccess.SILO: [self.of(TENANT)]}
-        return {*own.get(placement, (self.pool, self.of(TENANT)))}
+    def expected_tables(self, table_access: TableAccess) -> set[str]:
+        """Returns the tables that a session of TENANT with this access may use."""
+        own_tables = {TableAccess.POOL: [self.pool], TableAccess.SILO: [self.table_of(TENANT)]}
+        return {*own_tables.get(table_access, (self.pool, self.table_of(TENANT)))}
 
     async def client(
-        self, placement: TableAccess, tenant: TenantId = TENANT, *, writes: bool = True
+        self, table_access: TableAccess, tenant: TenantId = TENANT, *, writes: bool = True
     ) -> "DynamoDBClient":
-        return await self._client(self.stack.vending, tenant_session(tenant, writes=writes, table_access=placement))
+        return await self._client(self.stack.vending, tenant_session(tenant, writes=writes, table_access=table_access))
 
-    async def migration_client(self, placement: TableAccess, tenant: TenantId = TENANT) -> "DynamoDBClient":
-        return await self._client(self.mover, migration_session(tenant, table_access=placement))
+    async def migration_client(self, table_access: TableAccess, tenant: TenantId = TENANT) -> "DynamoDBClient":
+        return await self._client(self.migrator_sessions, migration_session(tenant, table_access=table_access))
 
     def items(self) -> dict[str, list[dict[str, Any]]]:
         """Returns all items of all tables from the engine."""
@@ -64,11 +65,11 @@ class Silos:
         return {table: engine.scan(TableName=table)["Items"] for table in self.tables}
 
     def admin(self, table: str, role: str = "migrator") -> TableAdmin:
-        """Returns the admin of a table with the rights of this role."""
+        """Returns a client that administers the table with the permissions of this role."""
         settings = self.stack.settings
-        wire = ConnectionOptions(region=settings.region, endpoint_url=settings.endpoint_url)
+        options = ConnectionOptions(region=settings.region, endpoint_url=settings.endpoint_url)
         return TableAdmin.connect(
-            wire,
+            options,
             table,
             self.stack.tables.entities.projections,
             gate_access.role_session(self.stack.gate.sessions, role).credentials,
@@ -79,10 +80,10 @@ class Silos:
 
 
 @contextmanager
-def silos(stack: ServiceStack) -> Iterator[Silos]:
-    mover = aws_access(stack.settings, stack.gate.sessions).open_sessions("migrator")
-    made = Silos(stack, mover)
+def open_silos(stack: ServiceStack) -> Iterator[Silos]:
+    migrator_sessions = aws_access(stack.settings, stack.gate.sessions).open_sessions("migrator")
+    silos = Silos(stack, migrator_sessions)
     for tenant in (TENANT, *NEIGHBOURS):
-        made.admin(made.of(tenant)).create()
-    yield made
-    mover.close()
+        silos.admin(silos.table_of(tenant)).create()
+    yield silos
+    migrator_sessions.close()

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from tests.isolation.neighbour_tenant import EVERYTHING, Neighbour, create_neighbour
+from tests.isolation.neighbour_tenant import READ_EVERYTHING, Neighbour, create_neighbour
 from tests.isolation.root_fields import RootFieldCall, node_types, root_field_calls
 from tests.stack import ApiClient, ServiceStack
 
-pytestmark = pytest.mark.one_engine  # hundreds of requests, whose answers do not depend on the engine
+pytestmark = pytest.mark.one_engine  # These tests send hundreds of requests. The answers do not depend on the engine.
 
-QUESTIONS = tuple(root_field_calls())
-ULID_TEXT, TIME = r"\b([a-z]{3})_[0-9A-HJKMNP-TV-Z]{26}\b", r"\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)"
+ROOT_FIELD_CALLS = tuple(root_field_calls())
+ULID_TEXT, TIMESTAMP = r"\b([a-z]{3})_[0-9A-HJKMNP-TV-Z]{26}\b", r"\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)"
 CURSOR = re.compile(r'"(cursor|startCursor|endCursor)": "[^"]*"')
 
 
-def _nowhere(value: str) -> str:
+def _unknown_value_like(value: str) -> str:
     """Returns a value of the same shape that no tenant has."""
     if re.fullmatch(ULID_TEXT, value):
         return value[:14] + value[:13:-1]
@@ -35,68 +35,73 @@ def _as_shape(answer: Mapping[str, Any], sent: Mapping[str, str]) -> str:
     for value in sorted(set(sent.values()), key=len, reverse=True):
         text = text.replace(value, "<sent>")
     text = re.sub(r'"(name|email|description)": "[^"]*"', r'"\1": "<sent>"', CURSOR.sub(r'"\1": "<cursor>"', text))
-    return re.sub(TIME, "<time>", re.sub(ULID_TEXT, r"<\1>", text))
+    return re.sub(TIMESTAMP, "<time>", re.sub(ULID_TEXT, r"<\1>", text))
 
 
 @pytest.mark.parametrize("operation", ["query", "mutation"])
 async def test_a_neighbours_values_get_the_same_response_as_unknown_values(stack: ServiceStack, operation: str) -> None:
-    """One neighbour is enough for all fields: the test also asserts that no call of a stranger changes it."""
+    """All fields share one neighbour: the test also asserts that no call of a stranger changes the neighbour."""
     neighbour = await create_neighbour(stack)
-    before = _without_cursors(await neighbour.session.data(EVERYTHING))
+    before = _without_cursors(await neighbour.session.data(READ_EVERYTHING))
     mismatches = []
-    for question in _of(operation):
+    for field_call in _calls_of(operation):
         stranger = stack.api_client(await stack.new_tenant())
-        mismatches += [f"{question}: {found}" async for found in _mismatches(question, neighbour, stranger)]
-        if _without_cursors(await neighbour.session.data(EVERYTHING)) != before:
-            mismatches.append(f"{question}: changed the neighbour")
+        mismatches += [f"{field_call}: {mismatch}" async for mismatch in _mismatches(field_call, neighbour, stranger)]
+        if _without_cursors(await neighbour.session.data(READ_EVERYTHING)) != before:
+            mismatches.append(f"{field_call}: changed the neighbour")
     assert mismatches == []
 
 
 @pytest.mark.parametrize("operation", ["query", "mutation"])
 async def test_the_owner_of_the_values_gets_data_for_at_least_one_of_them(stack: ServiceStack, operation: str) -> None:
-    """Proves that the other test can fail: a field that nobody can call would pass it."""
+    """Proves that the test above can fail: a field that never returns data would pass it."""
     neighbour = await create_neighbour(stack)
-    unanswered = []
-    for question in _of(operation):
+    calls_without_data = []
+    for field_call in _calls_of(operation):
         if operation == "mutation":
             neighbour = await create_neighbour(stack)
-        if not await _is_answered(question, neighbour):
-            unanswered.append(str(question))
-    assert unanswered == []
+        if not await _gets_data(field_call, neighbour):
+            calls_without_data.append(str(field_call))
+    assert calls_without_data == []
 
 
-def _of(operation: str) -> list[RootFieldCall]:
-    return [question for question in QUESTIONS if question.operation == operation]
+def _calls_of(operation: str) -> list[RootFieldCall]:
+    return [field_call for field_call in ROOT_FIELD_CALLS if field_call.operation == operation]
 
 
-async def _mismatches(question: RootFieldCall, neighbour: Neighbour, stranger: ApiClient) -> AsyncIterator[str]:
-    for given in neighbour.assignments(question):
-        theirs = await stranger.execute(question.document, **question.variables(given))
-        missing = {name: _nowhere(value) for name, value in given.items()}
-        nobodys = await stranger.execute(question.document, **question.variables(missing))
-        if _as_shape(theirs, given) != _as_shape(nobodys, missing):
-            yield f"{theirs} is not like {nobodys}"
-        if question.has_id_argument and not _is_unknown(theirs):
-            yield f"{theirs} is not what an unknown id gets"
-        if leaks := _leaks(theirs, neighbour, given):
-            yield f"{theirs} shows {leaks}"
+async def _mismatches(field_call: RootFieldCall, neighbour: Neighbour, stranger: ApiClient) -> AsyncIterator[str]:
+    for assignment in neighbour.assignments(field_call):
+        answer_for_neighbours = await stranger.execute(field_call.document, **field_call.variables(assignment))
+        unknown_assignment = {name: _unknown_value_like(value) for name, value in assignment.items()}
+        answer_for_unknown = await stranger.execute(field_call.document, **field_call.variables(unknown_assignment))
+        if _as_shape(answer_for_neighbours, assignment) != _as_shape(answer_for_unknown, unknown_assignment):
+            yield f"{answer_for_neighbours} is not like {answer_for_unknown}"
+        if field_call.has_id_argument and not _is_unknown(answer_for_neighbours):
+            yield f"{answer_for_neighbours} is not the answer for an unknown id"
+        if leaks := _leaks(answer_for_neighbours, neighbour, assignment):
+            yield f"{answer_for_neighbours} shows {leaks}"
 
 
-async def _is_answered(question: RootFieldCall, neighbour: Neighbour) -> bool:
-    for given in neighbour.assignments(question):
-        answer = await neighbour.session.execute(question.document, **question.variables(given))
+async def _gets_data(field_call: RootFieldCall, neighbour: Neighbour) -> bool:
+    for assignment in neighbour.assignments(field_call):
+        answer = await neighbour.session.execute(field_call.document, **field_call.variables(assignment))
         if "errors" not in answer and list(answer["data"].values()) not in ([None], [False]):
             return True
     return False
 
 
-TOLD_AT_ONCE = ("id of the form", "no such")
-"""Messages of errors that do not depend on any item: an id of another type, and an unknown id inside an input."""
+MESSAGES_WITHOUT_A_LOOKUP = ("id of the form", "no such")
+"""Parts of error messages that do not depend on any item: for an id of another type, and for an unknown id in an
+input."""
 
 
 def _is_unknown(answer: Mapping[str, Any]) -> bool:
     """Whether the response is null or NOT_FOUND, without data."""
-    errors = [one for one in answer.get("errors", ()) if not any(words in one["message"] for words in TOLD_AT_ONCE)]
+    errors = [
+        error
+        for error in answer.get("errors", ())
+        if not any(words in error["message"] for words in MESSAGES_WITHOUT_A_LOOKUP)
+    ]
     codes = {error["extensions"]["code"] for error in errors}
     return codes <= {"NOT_FOUND"} and list((answer.get("data") or {}).values()) in ([], [None])
 
@@ -106,25 +111,27 @@ INNER_LISTS = [
 ]
 
 
-@pytest.mark.parametrize(("noun", "field"), INNER_LISTS)
-async def test_a_neighbours_cursor_is_rejected_by_nested_lists(stack: ServiceStack, noun: str, field: str) -> None:
-    part = f"... on {noun} {{ {field}(first: 1, after: $after) {{ edges {{ cursor }} }} }}"
-    ask = f"query($id: ID!, $after: String) {{ node(id: $id) {{ {part} }} }}"
-    own, neighbour = await create_neighbour(stack), await create_neighbour(stack)
-    cursors = {id: await _cursors(neighbour, ask, field, id) for id in neighbour.values["id"]}
-    cursor = next(iter(found for some in cursors.values() for found in some), None)
-    assert cursor, f"give the neighbour something in {noun}.{field}"
-    for id in own.values["id"]:
-        found = (await own.session.data("query($id: ID!) { node(id: $id) { __typename } }", id=id))["node"]
-        if found and found["__typename"] == noun:
-            theirs = await own.session.execute(ask, id=id, after=cursor)
-            nobodys = await own.session.execute(ask, id=id, after=_nowhere(cursor))
-            assert _as_shape(theirs, {"after": cursor}) == _as_shape(nobodys, {"after": _nowhere(cursor)})
-            assert [error["extensions"]["code"] for error in theirs["errors"]] == ["BAD_USER_INPUT"]
+@pytest.mark.parametrize(("type_name", "field"), INNER_LISTS)
+async def test_a_neighbours_cursor_is_rejected_by_nested_lists(stack: ServiceStack, type_name: str, field: str) -> None:
+    fragment = f"... on {type_name} {{ {field}(first: 1, after: $after) {{ edges {{ cursor }} }} }}"
+    document = f"query($id: ID!, $after: String) {{ node(id: $id) {{ {fragment} }} }}"
+    caller, neighbour = await create_neighbour(stack), await create_neighbour(stack)
+    cursors_by_id = {id: await _cursors(neighbour, document, field, id) for id in neighbour.values["id"]}
+    cursor = next(iter(cursor for cursors in cursors_by_id.values() for cursor in cursors), None)
+    assert cursor, f"give the neighbour something in {type_name}.{field}"
+    for id in caller.values["id"]:
+        node = (await caller.session.data("query($id: ID!) { node(id: $id) { __typename } }", id=id))["node"]
+        if node and node["__typename"] == type_name:
+            answer_for_neighbours = await caller.session.execute(document, id=id, after=cursor)
+            answer_for_unknown = await caller.session.execute(document, id=id, after=_unknown_value_like(cursor))
+            assert _as_shape(answer_for_neighbours, {"after": cursor}) == _as_shape(
+                answer_for_unknown, {"after": _unknown_value_like(cursor)}
+            )
+            assert [error["extensions"]["code"] for error in answer_for_neighbours["errors"]] == ["BAD_USER_INPUT"]
 
 
-async def _cursors(neighbour: Neighbour, ask: str, field: str, id: str) -> list[str]:
-    node = (await neighbour.session.data(ask, id=id))["node"]
+async def _cursors(neighbour: Neighbour, document: str, field: str, id: str) -> list[str]:
+    node = (await neighbour.session.data(document, id=id))["node"]
     return [edge["cursor"] for edge in (node or {}).get(field, {}).get("edges", ())]
 
 
@@ -136,5 +143,5 @@ def _leaks(answer: Mapping[str, Any], neighbour: Neighbour, sent: Mapping[str, s
     return [secret for secret in neighbour.secrets if secret in text]
 
 
-def _without_cursors(shown: Mapping[str, Any]) -> str:
-    return CURSOR.sub("", json.dumps(shown))
+def _without_cursors(data: Mapping[str, Any]) -> str:
+    return CURSOR.sub("", json.dumps(data))

@@ -1,4 +1,4 @@
-"""IAM does not check index keys: an item with a neighbour's prefix in one is never returned to it, and is counted."""
+"""IAM does not check index keys. An item whose index key has a neighbour's prefix is counted, and never returned."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,14 +14,14 @@ from keyfence_iam.tenant import session_key_prefix
 from tests.isolation.catalogue_calls import example_key, example_values
 from tests.stack import ServiceStack
 
-INDEXED = {
+INDEX_QUERIES = {
     str(named): named.pattern
     for named in load_domains().patterns
     if isinstance(named.pattern, Query) and named.index != "table" and named.pattern.key.realm == "tenant"
 }
 
 
-def _planted(pattern: Query[Any], attacker: Fence, victim: Fence) -> Item:
+def _poisoned_item(pattern: Query[Any], attacker: Fence, victim: Fence) -> Item:
     """Returns an item with the attacker's table key and the victim's index key."""
     return {
         **example_key(pattern.entity, "table", attacker),
@@ -30,38 +30,40 @@ def _planted(pattern: Query[Any], attacker: Fence, victim: Fence) -> Item:
     }
 
 
-@pytest.mark.parametrize("name", INDEXED)
+@pytest.mark.parametrize("name", INDEX_QUERIES)
 async def test_an_item_that_a_hostile_session_writes_into_an_index_is_dropped_and_counted(
     stack: ServiceStack, name: str
 ) -> None:
-    pattern, victim, attacker = INDEXED[name], await stack.new_tenant(), await stack.new_tenant()
-    planted = _planted(pattern, Fence.for_tenant(attacker), Fence.for_tenant(victim))
-    stack.boto_client(attacker).put_item(TableName=stack.tables.name, Item=planted)
-    seen: list[str] = []
-    table = replace(stack.table(victim, writes=False), on_foreign_item=lambda: seen.append("foreign"))
+    pattern, victim, attacker = INDEX_QUERIES[name], await stack.new_tenant(), await stack.new_tenant()
+    poisoned_item = _poisoned_item(pattern, Fence.for_tenant(attacker), Fence.for_tenant(victim))
+    stack.boto_client(attacker).put_item(TableName=stack.tables.name, Item=poisoned_item)
+    counted: list[str] = []
+    table = replace(stack.table(victim, writes=False), on_foreign_item=lambda: counted.append("foreign"))
     page = await table.page(pattern, first=10, after=None, between=None, **example_values(pattern.key))
     assert page.items == ()
-    assert seen == ["foreign"]
+    assert counted == ["foreign"]
     partition = key_names(pattern.index).partition
-    shown = stack.boto_client(victim, read_only=True).query(
+    answer = stack.boto_client(victim, read_only=True).query(
         TableName=stack.tables.name,
         IndexName=pattern.index.upper(),
         KeyConditionExpression="#p = :p",
         ExpressionAttributeNames={"#p": partition},
-        ExpressionAttributeValues={":p": planted[partition]},
+        ExpressionAttributeValues={":p": poisoned_item[partition]},
     )
-    assert shown["Count"] == 1, "IAM lets the victim's session see it, so that the code above is what kept it away"
+    assert answer["Count"] == 1, "IAM does not hide the item from the victim's session, so the service did"
 
 
-async def test_the_strict_gate_denies_what_iam_cannot(stack: ServiceStack) -> None:
-    pattern, victim, attacker = next(iter(INDEXED.values())), await stack.new_tenant(), await stack.new_tenant()
+async def test_the_strict_gate_denies_an_index_key_outside_the_tenants_prefix(stack: ServiceStack) -> None:
+    pattern, victim, attacker = next(iter(INDEX_QUERIES.values())), await stack.new_tenant(), await stack.new_tenant()
     client, table = stack.boto_client(attacker), stack.tables.name
     stack.gate.index_key_prefix = session_key_prefix
     try:
-        client.put_item(TableName=table, Item=_planted(pattern, Fence.for_tenant(attacker), Fence.for_tenant(attacker)))
+        client.put_item(
+            TableName=table, Item=_poisoned_item(pattern, Fence.for_tenant(attacker), Fence.for_tenant(attacker))
+        )
         with pytest.raises(ClientError, match="strict gate") as denial:
             client.put_item(
-                TableName=table, Item=_planted(pattern, Fence.for_tenant(attacker), Fence.for_tenant(victim))
+                TableName=table, Item=_poisoned_item(pattern, Fence.for_tenant(attacker), Fence.for_tenant(victim))
             )
         assert denial.value.response["Error"]["Code"] == "AccessDeniedException"
     finally:

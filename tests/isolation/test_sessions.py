@@ -1,4 +1,4 @@
-"""Expired, suspended and revoked sessions reach nothing, whatever their role allows."""
+"""Expired, suspended and revoked sessions are denied every call."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 TENANT, NEIGHBOUR = TenantId("a1"), TenantId("a10")
-VIEWER = "{ users { edges { node { id } } } }"
+USERS_QUERY = "{ users { edges { node { id } } } }"
 
 
-def _reading(stack: ServiceStack, client: "DynamoDBClient", tenant: TenantId) -> Callable[[], object]:
+def _get_item(stack: ServiceStack, client: "DynamoDBClient", tenant: TenantId) -> Callable[[], object]:
     key = {"PK": {"S": f"{tenant_key_prefix(tenant)}USER#1"}, "SK": {"S": "PROFILE"}}
     return lambda: client.get_item(TableName=stack.tables.name, Key=key)
 
 
-def _refusal(read: Callable[[], object]) -> tuple[str, str]:
+def _denial_of(read: Callable[[], object]) -> tuple[str, str]:
     with pytest.raises(ClientError) as denial:
         read()
     error = denial.value.response["Error"]
@@ -34,36 +34,36 @@ def _refusal(read: Callable[[], object]) -> tuple[str, str]:
 
 
 @contextmanager
-def attached(stack: ServiceStack, policy: Policy) -> Iterator[None]:
-    """Attaches one more policy to the tenant roles, as an operator does."""
-    before = stack.gate.account
-    stack.gate.account = before.with_policy("tenant-read", policy).with_policy("tenant-write", policy)
+def attached_policy(stack: ServiceStack, policy: Policy) -> Iterator[None]:
+    """Attaches another policy to the tenant roles, as an operator can."""
+    account = stack.gate.account
+    stack.gate.account = account.with_policy("tenant-read", policy).with_policy("tenant-write", policy)
     try:
         yield
     finally:
-        stack.gate.account = before
+        stack.gate.account = account
 
 
 def test_an_expired_session_gets_the_expired_token_error(stack: ServiceStack, monkeypatch: pytest.MonkeyPatch) -> None:
     sessions, now = stack.gate.sessions, datetime.now(UTC)
     monkeypatch.setattr(sessions, "clock", lambda: now - timedelta(seconds=600))
     issued = gate_access.tenant_session(sessions, TENANT, writes=False)
-    read = _reading(stack, stack.boto_client_with(issued.credentials), TENANT)
+    read = _get_item(stack, stack.boto_client_with(issued.credentials), TENANT)
     monkeypatch.setattr(sessions, "clock", lambda: issued.session.expires_at - timedelta(seconds=1))
     read()
     monkeypatch.setattr(sessions, "clock", lambda: issued.session.expires_at)
-    code, text = _refusal(read)
-    assert (code, text) == ("ExpiredTokenException", "The security token included in the request is expired")
+    code, message = _denial_of(read)
+    assert (code, message) == ("ExpiredTokenException", "The security token included in the request is expired")
 
 
 def test_a_suspended_tenants_live_sessions_are_denied_immediately_and_no_others(stack: ServiceStack) -> None:
-    own, other = (_reading(stack, stack.boto_client(tenant), tenant) for tenant in (TENANT, NEIGHBOUR))
+    own, other = (_get_item(stack, stack.boto_client(tenant), tenant) for tenant in (TENANT, NEIGHBOUR))
     own()
-    with attached(stack, deny_tenants_policy([TENANT])):
-        code, text = _refusal(own)
+    with attached_policy(stack, deny_tenants_policy([TENANT])):
+        code, message = _denial_of(own)
         other()
     assert code == "AccessDeniedException"
-    assert text.endswith("with an explicit deny in an identity-based policy")
+    assert message.endswith("with an explicit deny in an identity-based policy")
     own()
 
 
@@ -72,11 +72,11 @@ def test_a_revocation_denies_older_sessions_and_not_newer_ones(
 ) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
     monkeypatch.setattr(stack.gate.sessions, "clock", lambda: now - timedelta(seconds=60))
-    older = _reading(stack, stack.boto_client(TENANT), TENANT)
+    older = _get_item(stack, stack.boto_client(TENANT), TENANT)
     monkeypatch.setattr(stack.gate.sessions, "clock", lambda: now)
-    newer = _reading(stack, stack.boto_client(TENANT), TENANT)
-    with attached(stack, deny_sessions_before(now)):
-        assert _refusal(older)[0] == "AccessDeniedException"
+    newer = _get_item(stack, stack.boto_client(TENANT), TENANT)
+    with attached_policy(stack, deny_sessions_before(now)):
+        assert _denial_of(older)[0] == "AccessDeniedException"
         newer()
 
 
@@ -84,8 +84,8 @@ async def test_the_service_answers_forbidden_while_a_tenant_is_suspended_and_dat
     stack: ServiceStack,
 ) -> None:
     tenant, neighbour = await stack.new_tenant(), await stack.new_tenant()
-    await stack.api_client(tenant).data(VIEWER)
-    with attached(stack, deny_tenants_policy([tenant])):
-        assert await stack.api_client(tenant).error_code(VIEWER) == "FORBIDDEN"
-        await stack.api_client(neighbour).data(VIEWER)
-    await stack.api_client(tenant).data(VIEWER)
+    await stack.api_client(tenant).data(USERS_QUERY)
+    with attached_policy(stack, deny_tenants_policy([tenant])):
+        assert await stack.api_client(tenant).error_code(USERS_QUERY) == "FORBIDDEN"
+        await stack.api_client(neighbour).data(USERS_QUERY)
+    await stack.api_client(tenant).data(USERS_QUERY)

@@ -1,4 +1,4 @@
-"""The gate enforces the same for boto3 clients over HTTP, for every kind of call."""
+"""Over HTTP, the gate allows a session's boto3 client its own partitions and nothing else, for every kind of call."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -42,7 +42,7 @@ def test_a_session_reaches_what_the_design_promises_and_nothing_more(
     assert mismatches == []
 
 
-@pytest.mark.full("every noun of the catalogue; the kinds of calls are above")
+@pytest.mark.full("calls of all entities; the default tier has one call of each kind")
 @pytest.mark.one_engine
 @pytest.mark.parametrize("caller", CALLERS, ids=str)
 def test_a_session_reaches_nothing_more_by_any_call_of_the_catalogue(
@@ -57,7 +57,7 @@ def test_nothing_is_written_by_a_batch_or_transaction_that_is_denied(stack: Serv
     before = engine.scan(TableName=table)["Items"]
     own, foreign = ({**_key(tenant), "note": {"S": "planted"}} for tenant in (TENANT, NEIGHBOUR))
     assert_denied(
-        client, "BatchWriteItem", {"RequestItems": {table: [{"PutRequest": {"Item": i}} for i in (own, foreign)]}}
+        client, "BatchWriteItem", {"RequestItems": {table: [{"PutRequest": {"Item": item}} for item in (own, foreign)]}}
     )
     members = [{"Put": {"TableName": table, "Item": item}} for item in (own, foreign)]
     assert_denied(client, "TransactWriteItems", {"TransactItems": members})
@@ -105,16 +105,16 @@ def test_roles_without_a_tenant_reach_no_item_by_any_kind_of_call(stack: Service
 
 
 def _mismatches(stack: ServiceStack, client: "DynamoDBClient", caller: Caller, call: Call) -> Iterator[str]:
-    for place, fence in PARTITIONS.items():
+    for partition, fence in PARTITIONS.items():
         parameters = call.parameters(stack.tables.name, fence)
         try:
-            if caller.may(call, place):
+            if caller.may(call, partition):
                 assert_allowed(client, call.operation, parameters)
             else:
                 denial = assert_denied(client, call.operation, parameters)
                 assert (denial["role"], denial["explicit"]) == (f"keyfence-{caller.role}", None)
         except (AssertionError, ClientError, pytest.fail.Exception) as error:
-            yield f"{call} on {place}: {error}"
+            yield f"{call} on {partition}: {error}"
 
 
 def _key(tenant: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Weaknesses of calls: what a condition on leading keys does not cover, and what prevents each in our policies."""
+"""Weaknesses of calls that a condition on leading keys does not cover. Each is absent in Keyfence's policies."""
 
 import tomllib
 
@@ -40,15 +40,15 @@ TENANT_CONDITION = {
     "ForAllValues:StringLike": {LEADING: OWN},
     "Null": {LEADING: "false", "dynamodb:Attributes": "false"},
 }
-LISTED = {"ForAllValues:StringEquals": {"dynamodb:Attributes": ["PK", "SK", "nickname"]}}
+ATTRIBUTE_LIST = {"ForAllValues:StringEquals": {"dynamodb:Attributes": ["PK", "SK", "nickname"]}}
 
 
 def allowed(policy: Policy, action: str, resource: str, **context: str) -> bool:
-    asked = AuthorizationRequest(action, resource, {"aws:PrincipalTag/tenant": "a1", **context})
-    return isinstance(evaluate(Policies((policy,)), asked), Allowed)
+    request = AuthorizationRequest(action, resource, {"aws:PrincipalTag/tenant": "a1", **context})
+    return isinstance(evaluate(Policies((policy,)), request), Allowed)
 
 
-def ours_allow(action: str, resource: str) -> list[str]:
+def our_roles_allowing(action: str, resource: str) -> list[str]:
     return [role for role, found in ROLES.items() if allowed(found.identity(DEPLOYMENT), action, resource)]
 
 
@@ -56,40 +56,41 @@ def ours_allow(action: str, resource: str) -> list[str]:
 def test_H14_an_action_in_a_second_statement_without_the_condition_reaches_neighbours_and_ours_all_have_it(
     call: Call,
 ) -> None:
-    bad = allowing(["dynamodb:ConditionCheckItem", "dynamodb:BatchGetItem"])
-    assert allows(bad, call)
+    weak_policy = allowing(["dynamodb:ConditionCheckItem", "dynamodb:BatchGetItem"])
+    assert allows(weak_policy, call)
     assert our_roles_that_allow(call) == []
-    assert "unfenced-data-call" in finding_names(bad)
+    assert "unfenced-data-call" in finding_names(weak_policy)
 
 
 def test_H15_an_attribute_list_does_not_limit_what_a_write_returns() -> None:
-    bad = allowing(["dynamodb:UpdateItem"], TENANT_CONDITION | LISTED)
+    weak_policy = allowing(["dynamodb:UpdateItem"], TENANT_CONDITION | ATTRIBUTE_LIST)
     whole = update(A1, ReturnValues="ALL_NEW")
     good = allowing(
         ["dynamodb:UpdateItem"],
-        TENANT_CONDITION | LISTED | {"StringEquals": {"dynamodb:ReturnValues": ["NONE", "UPDATED_NEW"]}},
+        TENANT_CONDITION | ATTRIBUTE_LIST | {"StringEquals": {"dynamodb:ReturnValues": ["NONE", "UPDATED_NEW"]}},
     )
-    assert allows(bad, whole)
+    assert allows(weak_policy, whole)
     assert not allows(good, whole)
     assert allows(good, update(A1))
-    assert "return-values-open" in finding_names(bad) - finding_names(good)
+    assert "return-values-open" in finding_names(weak_policy) - finding_names(good)
 
 
 def test_H16_an_attribute_list_does_not_limit_a_read_without_a_projection() -> None:
-    bad = allowing(["dynamodb:GetItem"], TENANT_CONDITION | LISTED)
+    weak_policy = allowing(["dynamodb:GetItem"], TENANT_CONDITION | ATTRIBUTE_LIST)
     good = allowing(
-        ["dynamodb:GetItem"], TENANT_CONDITION | LISTED | {"StringEquals": {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"}}
+        ["dynamodb:GetItem"],
+        TENANT_CONDITION | ATTRIBUTE_LIST | {"StringEquals": {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"}},
     )
-    assert allows(bad, get(A1))
+    assert allows(weak_policy, get(A1))
     assert not allows(good, get(A1))
     assert allows(good, get(A1, ProjectionExpression="nickname"))
-    assert "projection-not-required" in finding_names(bad) - finding_names(good)
+    assert "projection-not-required" in finding_names(weak_policy) - finding_names(good)
 
 
 def test_H17_an_attribute_list_does_not_stop_a_put_from_removing_other_attributes() -> None:
-    bad = allowing(["dynamodb:PutItem"], TENANT_CONDITION | LISTED)
-    assert allows(bad, put(A1, nickname="only this is left of the item"))
-    assert "whole-item-replaced" in finding_names(bad)
+    weak_policy = allowing(["dynamodb:PutItem"], TENANT_CONDITION | ATTRIBUTE_LIST)
+    assert allows(weak_policy, put(A1, nickname="the only attribute that remains"))
+    assert "whole-item-replaced" in finding_names(weak_policy)
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -100,30 +101,30 @@ def test_H15_H16_H17_no_policy_of_ours_relies_on_attribute_lists(role: str) -> N
 
 def test_H18_iam_does_not_check_a_start_key_and_an_encrypted_cursor_is_valid_for_its_own_list_only() -> None:
     foreign = query(A1, ExclusiveStartKey=key(A10))
-    assert our_roles_that_allow(foreign) == [*TENANT_ROLES], "no condition key covers it"
-    sealer = CursorCodec([b"k" * 32])
-    neighbours = sealer.encode(CursorPosition("PROFILE"), CursorScope("TENANT#a10#", "users", "USER#1"))
+    assert our_roles_that_allow(foreign) == [*TENANT_ROLES], "no condition key covers a start key"
+    codec = CursorCodec([b"k" * 32])
+    neighbours = codec.encode(CursorPosition("PROFILE"), CursorScope("TENANT#a10#", "users", "USER#1"))
     with pytest.raises(BadInput):
-        sealer.decode(neighbours, CursorScope("TENANT#a1#", "users", "USER#1"))
-    assert sealer.decode(neighbours, CursorScope("TENANT#a10#", "users", "USER#1")) == CursorPosition("PROFILE")
+        codec.decode(neighbours, CursorScope("TENANT#a1#", "users", "USER#1"))
+    assert codec.decode(neighbours, CursorScope("TENANT#a10#", "users", "USER#1")) == CursorPosition("PROFILE")
 
 
 @pytest.mark.parametrize("action", [*STREAM_READS, *TABLE_COPY_ACTIONS])
 def test_H19_table_wide_actions_pass_a_condition_without_null_guard_and_no_tenant_has_them(action: str) -> None:
-    bad = fenced(
+    weak_policy = fenced(
         actions=[*STREAM_READS, *TABLE_COPY_ACTIONS],
         resource=[DEPLOYMENT.table_arn, f"{DEPLOYMENT.table_arn}/stream/*"],
     )
     resource = STREAM if action in STREAM_READS else DEPLOYMENT.table_arn
-    assert allowed(bad, action, resource)
-    assert ours_allow(action, resource) == (["stream-worker"] if action in STREAM_READS else [])
-    assert "table-wide-call" in finding_names(bad)
+    assert allowed(weak_policy, action, resource)
+    assert our_roles_allowing(action, resource) == (["stream-worker"] if action in STREAM_READS else [])
+    assert "table-wide-call" in finding_names(weak_policy)
 
 
 def test_H20_a_denial_names_role_and_table_and_clients_of_the_api_see_neither() -> None:
-    (asked,) = authorization_requests(get(A10))
+    (request,) = authorization_requests(get(A10))
     text = access_denied_message(
-        Denied("identity"), asked, "arn:aws:sts::000000000000:assumed-role/keyfence-tenant-read/acme"
+        Denied("identity"), request, "arn:aws:sts::000000000000:assumed-role/keyfence-tenant-read/acme"
     )
     assert "keyfence-tenant-read" in text
     assert DEPLOYMENT.table_arn in text
@@ -133,9 +134,9 @@ def test_H20_a_denial_names_role_and_table_and_clients_of_the_api_see_neither() 
 
 def test_H21_a_denial_does_not_reveal_whether_an_item_exists_and_no_tenant_writes_shared_items() -> None:
     texts = {
-        access_denied_message(Denied("identity"), asked, "session")
+        access_denied_message(Denied("identity"), request, "session")
         for partition in ("TENANT#a10#USER#1", "TENANT#a10#USER#nobody")
-        for asked in authorization_requests(get(partition))
+        for request in authorization_requests(get(partition))
     }
     assert len(texts) == 1
     assert our_roles_that_allow(put("UNIQUE#EMAIL#a@b.example")) == our_roles_that_allow(put("CONTROL#SLUG#acme")) == []
@@ -143,10 +144,10 @@ def test_H21_a_denial_does_not_reveal_whether_an_item_exists_and_no_tenant_write
 
 def test_H29_a_wildcard_after_the_table_includes_indexes_and_stream_and_ours_names_each() -> None:
     wide = f"{DEPLOYMENT.table_arn.removesuffix(DEPLOYMENT.table)}*"
-    bad = allowing(["dynamodb:Query", "dynamodb:GetRecords"], None, wide)
-    assert allows(bad, query(A10, "GSI1"))
-    assert allowed(bad, "dynamodb:GetRecords", STREAM)
-    assert "table-wildcard" in finding_names(bad)
+    weak_policy = allowing(["dynamodb:Query", "dynamodb:GetRecords"], None, wide)
+    assert allows(weak_policy, query(A10, "GSI1"))
+    assert allowed(weak_policy, "dynamodb:GetRecords", STREAM)
+    assert "table-wildcard" in finding_names(weak_policy)
     resources = [
         resource
         for role in TENANT_ROLES
@@ -160,19 +161,19 @@ def test_H29_a_wildcard_after_the_table_includes_indexes_and_stream_and_ours_nam
 
 def test_H31_dax_would_call_with_its_own_role_and_nothing_of_ours_may_or_does_use_it() -> None:
     cache = "arn:aws:dax:us-east-1:000000000000:cache/c"
-    bad = allowing(["dax:GetItem"], None, cache)
-    assert allowed(bad, "dax:GetItem", cache)
-    assert ours_allow("dax:GetItem", cache) == []
+    weak_policy = allowing(["dax:GetItem"], None, cache)
+    assert allowed(weak_policy, "dax:GetItem", cache)
+    assert our_roles_allowing("dax:GetItem", cache) == []
     projects = [tomllib.loads((ROOT / top / "pyproject.toml").read_text())["project"] for top in ("service", "iam")]
     assert not [name for project in projects for name in project["dependencies"] if "dax" in name.lower()]
-    assert "dax-granted" in finding_names(bad)
+    assert "dax-granted" in finding_names(weak_policy)
 
 
 def test_H32_vector_search_passes_a_condition_without_null_guard_and_ours_denies_it() -> None:
-    bad = fenced(actions="dynamodb:*")
-    assert allowed(bad, "dynamodb:SearchVectors", DEPLOYMENT.table_arn)
-    assert ours_allow("dynamodb:SearchVectors", DEPLOYMENT.table_arn) == []
-    assert "vector-search-granted" in finding_names(bad)
+    weak_policy = fenced(actions="dynamodb:*")
+    assert allowed(weak_policy, "dynamodb:SearchVectors", DEPLOYMENT.table_arn)
+    assert our_roles_allowing("dynamodb:SearchVectors", DEPLOYMENT.table_arn) == []
+    assert "vector-search-granted" in finding_names(weak_policy)
     for unknown in ("SearchVectors", "StartBulkPutItems", "WhatComesNextYear"):
         with pytest.raises(UnsupportedRequest):
             list(authorization_requests((unknown, {"TableName": DEPLOYMENT.table})))

@@ -1,4 +1,4 @@
-"""Weaknesses of partitions: neighbours, shared partitions and index keys, and what prevents each here."""
+"""Weaknesses of partitions: neighbours, shared partitions and index keys. Each is absent in Keyfence."""
 
 import json
 
@@ -30,26 +30,26 @@ A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 
 def test_H3_iam_lets_a_tenant_write_a_neighbours_index_key_and_the_strict_gate_does_not() -> None:
     poisoned, honest = put(A1, GSI1PK=A10, GSI1SK="x"), put(A1, GSI1PK=A1, GSI1SK="x")
-    assert our_roles_that_allow(poisoned) == ["tenant-write"], "IAM sees the table's key alone"
-    assert index_key_outside_prefix(_at_the_gate(honest), session_key_prefix) is None
-    assert "GSI1PK is outside" in (index_key_outside_prefix(_at_the_gate(poisoned), session_key_prefix) or "")
+    assert our_roles_that_allow(poisoned) == ["tenant-write"], "IAM checks only the key of the table"
+    assert index_key_outside_prefix(_gate_call(honest), session_key_prefix) is None
+    assert "GSI1PK is outside" in (index_key_outside_prefix(_gate_call(poisoned), session_key_prefix) or "")
 
 
 async def test_H3_an_item_that_a_neighbour_wrote_into_our_index_is_dropped_and_counted() -> None:
     foreign = {"PK": {"S": "TENANT#globex#USER#1"}, "SK": {"S": "PROFILE"}, "GSI1PK": {"S": "TENANT#acme#EMAIL#e"}}
-    seen: list[str] = []
-    store = table(ScriptedDynamoDB([{"Items": [foreign]}]), on_foreign_item=lambda: seen.append("foreign"))
+    counted: list[str] = []
+    store = table(ScriptedDynamoDB([{"Items": [foreign]}]), on_foreign_item=lambda: counted.append("foreign"))
     assert await store.find_first(user_by_email, email="e") is None
-    assert seen == ["foreign"]
+    assert counted == ["foreign"]
 
 
 def test_H4_a_prefix_without_delimiter_includes_longer_tenant_ids_and_ours_has_one() -> None:
-    bad = fenced("TENANT#${aws:PrincipalTag/tenant}*")
-    assert allows(bad, get(A10))
+    weak_policy = fenced("TENANT#${aws:PrincipalTag/tenant}*")
+    assert allows(weak_policy, get(A10))
     assert allows(fenced(), get(A1))
     assert not allows(fenced(), get(A10))
     assert our_roles_that_allow(get(A10)) == []
-    assert "no-closing-delimiter" in finding_names(bad)
+    assert "no-closing-delimiter" in finding_names(weak_policy)
 
 
 @pytest.mark.parametrize("hostile", ["a*", "a1?", "?*", "${*}", 'a1#*", "TENANT#*'])
@@ -61,24 +61,24 @@ def test_H5_characters_with_a_meaning_in_policies_are_in_no_tenant_id_and_no_tag
 
 @pytest.mark.parametrize("hostile", ["a*", "a1?", "?*", 'a1#*", "TENANT#*'])
 def test_H5_an_id_pasted_into_a_policy_can_include_neighbours_and_a_tag_cannot(hostile: str) -> None:
-    bad = fenced(json.loads(f'["TENANT#{hostile}#*"]'))
-    assert allows(bad, get(A10))
+    weak_policy = fenced(json.loads(f'["TENANT#{hostile}#*"]'))
+    assert allows(weak_policy, get(A10))
     assert our_roles_that_allow(get(A10), tenant=hostile) == []
-    assert "invalid-tenant-id" in finding_names(bad)
+    assert "invalid-tenant-id" in finding_names(weak_policy)
 
 
 def test_H9_an_empty_tag_reaches_everything_without_the_delimiter_and_no_tenant_with_it() -> None:
-    bad = fenced("TENANT#${aws:PrincipalTag/tenant}*")
-    assert allows(bad, get(A1), tenant="")
-    assert allows(bad, get(A10), tenant="")
+    weak_policy = fenced("TENANT#${aws:PrincipalTag/tenant}*")
+    assert allows(weak_policy, get(A1), tenant="")
+    assert allows(weak_policy, get(A10), tenant="")
     assert our_roles_that_allow(get(A1), tenant="") == our_roles_that_allow(get(A10), tenant="") == []
-    assert "empty-tag-opens-all" in finding_names(bad)
+    assert "empty-tag-opens-all" in finding_names(weak_policy)
 
 
 def test_H12_leading_keys_do_not_cover_a_tenant_in_the_sort_key_and_ours_is_in_every_partition_key() -> None:
-    bad = fenced("ORDERS")
+    weak_policy = fenced("ORDERS")
     shared = ("GetItem", {"TableName": TABLE, "Key": {"PK": {"S": "ORDERS"}, "SK": {"S": "TENANT#a10#ORDER#1"}}})
-    assert allows(bad, shared)
+    assert allows(weak_policy, shared)
     assert our_roles_that_allow(shared) == []
     keys = [key for entity in load_domains().entities for key in entity.keys.values() if isinstance(key, TenantKey)]
     assert keys
@@ -86,21 +86,21 @@ def test_H12_leading_keys_do_not_cover_a_tenant_in_the_sort_key_and_ours_is_in_e
 
 
 def test_H13_a_partition_that_tenants_share_shows_other_tenants_and_ours_share_none() -> None:
-    everywhere = [DEPLOYMENT.index_arn(index) for index in DEPLOYMENT.indexes]
-    bad = fenced([OWN, "STATUS#OPEN"], resource=everywhere)
-    assert allows(bad, query("STATUS#OPEN", "GSI2"))
+    all_indexes = [DEPLOYMENT.index_arn(index) for index in DEPLOYMENT.indexes]
+    weak_policy = fenced([OWN, "STATUS#OPEN"], resource=all_indexes)
+    assert allows(weak_policy, query("STATUS#OPEN", "GSI2"))
     assert our_roles_that_allow(query("STATUS#OPEN", "GSI2")) == []
     assert our_roles_that_allow(query("CONTROL#TENANTS#2026-11", "GSI2")) == []
-    assert "shared-partition" in finding_names(bad)
+    assert "shared-partition" in finding_names(weak_policy)
 
 
 @pytest.mark.parametrize("index", DEPLOYMENT.indexes)
 def test_H25_an_index_returns_all_projected_attributes_and_ours_only_of_own_partitions(index: str) -> None:
-    bad = allowing("dynamodb:Query", None, DEPLOYMENT.index_arn(index))
-    assert allows(bad, query(A10, index))
+    weak_policy = allowing("dynamodb:Query", None, DEPLOYMENT.index_arn(index))
+    assert allows(weak_policy, query(A10, index))
     assert our_roles_that_allow(query(A10, index)) == []
     assert our_roles_that_allow(query(A1, index)) == ["tenant-read", "tenant-write"]
-    assert "unfenced-data-call" in finding_names(bad)
+    assert "unfenced-data-call" in finding_names(weak_policy)
 
 
 @pytest.mark.parametrize("value", [{"N": "42"}, {"N": "42.0"}, {"B": "NDI="}], ids=str)
@@ -126,7 +126,7 @@ def test_H30_an_id_beyond_latin_1_fits_a_tag_but_no_policy_and_is_no_valid_tenan
         parse_tenant_id("\u0430cme")
 
 
-def _at_the_gate(call: Call) -> GateCall:
+def _gate_call(call: Call) -> GateCall:
     operation, parameters = call
     request = HttpRequest(method="POST", path=b"/", query=b"", headers=[], body=b"", source_ip="127.0.0.1")
     own = session(tags={"tenant": "a1"})

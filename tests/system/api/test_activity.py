@@ -9,7 +9,7 @@ from keyfence.auth.principal import Role
 from keyfence.domains.activity.activity_log import ACTIVITY_RETENTION, Activity, ActivityId, activities
 from keyfence.store.ids import new_id
 from keyfence.store.writes import put
-from tests.isolation.neighbour_tenant import EVERYTHING, create_neighbour
+from tests.isolation.neighbour_tenant import READ_EVERYTHING, create_neighbour
 from tests.isolation.root_fields import RootFieldCall, root_field_calls
 from tests.stack import ApiClient, ServiceStack
 
@@ -38,14 +38,14 @@ async def test_every_mutation_that_changes_something_leaves_an_entry(
 ) -> None:
     neighbour = await create_neighbour(stack)
     session = stack.api_client(neighbour.session.tenant, Role.OWNER, user="actor")
-    before = await session.data(EVERYTHING)
+    before = await session.data(READ_EVERYTHING)
     for given in neighbour.assignments(question):
         stack.take_calls()
         await session.execute(question.document, **question.variables(given))
         if {call.operation for call in stack.take_calls()} <= READS:
             continue
         done = [one for one in await entries(session, first=50) if one["by"] == "actor"]
-        changed = await session.data(EVERYTHING) != before
+        changed = await session.data(READ_EVERYTHING) != before
         assert bool(done) == changed
         if changed:
             return

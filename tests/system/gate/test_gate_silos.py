@@ -12,7 +12,7 @@ from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId, tenant_of_key
-from tests.isolation.silo_sessions import TENANT, Silos, key, silos
+from tests.isolation.silo_sessions import TENANT, Silos, key, open_silos
 from tests.stack import ServiceStack
 
 EXCEEDED = "ProvisionedThroughputExceededException"
@@ -21,7 +21,7 @@ ROLES = ("service-base", "control-plane", "stream-worker", "suspender", "provisi
 
 @pytest.fixture(scope="module")
 def beside(stack: ServiceStack) -> Iterator[Silos]:
-    with silos(stack) as made:
+    with open_silos(stack) as made:
         yield made
 
 
@@ -75,7 +75,7 @@ def test_the_migrator_neither_changes_nor_removes_the_pool_nor_a_table_besides(
 
 @pytest.mark.parametrize("role", ROLES)
 def test_nobody_else_makes_changes_or_removes_a_silo(beside: Silos, role: str) -> None:
-    silo = beside.of(TENANT)
+    silo = beside.table_of(TENANT)
     client = beside.admin(silo, role).client
     assert {code(act) for act in changes(client, silo).values()} == {"AccessDeniedException"}
     assert code(lambda: client.scan(TableName=silo)) == "AccessDeniedException"
@@ -84,13 +84,13 @@ def test_nobody_else_makes_changes_or_removes_a_silo(beside: Silos, role: str) -
 @pytest.mark.parametrize("writes", [False, True], ids=["reading", "writing"])
 async def test_a_tenant_does_not_change_its_own_silo(beside: Silos, writes: bool) -> None:
     client = await beside.client(TableAccess.BOTH, writes=writes)
-    assert {code(act) for act in changes(client, beside.of(TENANT)).values()} == {"AccessDeniedException"}
+    assert {code(act) for act in changes(client, beside.table_of(TENANT)).values()} == {"AccessDeniedException"}
 
 
 async def test_the_migrator_scans_a_silo_in_segments_and_reads_no_item_of_it_by_its_key(
     beside: Silos, stack: ServiceStack
 ) -> None:
-    silo, names = beside.of(TENANT), [f"segment-{number}" for number in range(20)]
+    silo, names = beside.table_of(TENANT), [f"segment-{number}" for number in range(20)]
     for name in names:
         stack.engine_client().put_item(TableName=silo, Item=key(TENANT, name))
     client = stack.role_boto_client("migrator")
@@ -111,7 +111,7 @@ def exhaust(limits: PartitionLimits, table: str, partition: str) -> None:
 async def test_a_full_partition_of_the_pool_leaves_the_same_partition_of_the_silo_open(
     beside: Silos, limits: PartitionLimits
 ) -> None:
-    silo, client = beside.of(TENANT), await beside.client(TableAccess.BOTH)
+    silo, client = beside.table_of(TENANT), await beside.client(TableAccess.BOTH)
     item = key(TENANT, "full")
     exhaust(limits, beside.pool, item["PK"]["S"])
     assert code(lambda: client.put_item(TableName=beside.pool, Item=item)) == EXCEEDED
@@ -123,7 +123,7 @@ async def test_a_full_partition_of_the_pool_leaves_the_same_partition_of_the_sil
 async def test_a_transaction_over_both_tables_is_charged_to_each_and_cancelled_where_one_is_full(
     beside: Silos, limits: PartitionLimits
 ) -> None:
-    both, client = (beside.pool, beside.of(TENANT)), await beside.client(TableAccess.BOTH)
+    both, client = (beside.pool, beside.table_of(TENANT)), await beside.client(TableAccess.BOTH)
     item = key(TENANT, "charged")
     members: Any = [{"Put": {"TableName": table, "Item": item}} for table in both]
     client.transact_write_items(TransactItems=members)
@@ -142,12 +142,12 @@ async def test_a_silo_that_goes_behind_the_gates_back_does_not_lift_the_limits_o
     beside: Silos, stack: ServiceStack, limits: PartitionLimits
 ) -> None:
     gone, item = TenantId("gone"), key(TENANT, "still-limited")
-    beside.admin(beside.of(gone)).create()
+    beside.admin(beside.table_of(gone)).create()
     pool = await beside.client(TableAccess.POOL)
     pool.put_item(TableName=beside.pool, Item=item)
     stack.gate.limits = None
-    (await beside.client(TableAccess.SILO, gone)).put_item(TableName=beside.of(gone), Item=key(gone))
-    stack.engine_client().delete_table(TableName=beside.of(gone))
+    (await beside.client(TableAccess.SILO, gone)).put_item(TableName=beside.table_of(gone), Item=key(gone))
+    stack.engine_client().delete_table(TableName=beside.table_of(gone))
     stack.gate.limits = limits
     exhaust(limits, beside.pool, item["PK"]["S"])
     assert code(lambda: pool.put_item(TableName=beside.pool, Item=item)) == EXCEEDED
