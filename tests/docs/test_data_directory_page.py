@@ -19,8 +19,8 @@ def test_every_file_is_named() -> None:
         f"{data_directory.EXPORTS}/",
         f"{TENANT_ISSUERS}/",
         saved_role_policies.FILE,
-        dynoxide.DATABASE,
-        dynoxide.LOG,
-        dynoxide.LOCK,
-        dynoxide_binary.FETCHED,
+        dynoxide.DATABASE_FILE,
+        dynoxide.LOG_FILE,
+        dynoxide.LOCK_FILE,
+        dynoxide_binary.FETCHED_FILE,
     }

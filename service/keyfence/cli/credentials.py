@@ -117,11 +117,11 @@ def token(
     [bold]Example:[/bold] keyfence token --tenant initech --issuer https://id.initech.example
     """
     from keyfence.local.data_directory import data_directory
-    from keyfence.local.development_issuer import find_tenant_issuer, load_development_issuer
+    from keyfence.local.development_issuer import get_tenant_issuer, load_development_issuer
 
     _check_token_options(tenant=tenant, admin=admin, user=user, ttl=ttl, issuer=issuer)
     parsed_role = _parse_role(role, admin=admin)
-    signer = find_tenant_issuer(data, issuer) if issuer else load_development_issuer(data_directory(data))
+    signer = get_tenant_issuer(data, issuer) if issuer else load_development_issuer(data_directory(data))
     if tenant is None:
         signed = signer.admin_token(user=user or "local-operator", ttl=ttl)
     else:

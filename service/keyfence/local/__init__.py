@@ -1,1 +1,1 @@
-"""The AWS of a laptop: DynamoDB engines, the gate, identity providers, demo data and the data directory."""
+"""The local AWS of a laptop: DynamoDB engines, the gate, token issuers, demo data and the data directory."""

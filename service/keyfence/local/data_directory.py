@@ -1,6 +1,6 @@
-"""The data directory of a development machine: its format number, its keys and the gate that runs on it.
+"""The data directory of a development machine: its format, its keys, and the address of its gate.
 
-Every command loads this module, so it imports nothing heavy.
+Every command imports this module, so it imports only light modules itself.
 """
 
 import json
@@ -19,9 +19,10 @@ from keyfence.errors import KeyfenceError
 
 DEFAULT_DIRECTORY = Path(".keyfence")
 EXPORTS = "exports"
+"""The folder with the exports of offboarded tenants."""
 
 FORMAT = 1
-"""Increase this number when a directory of the version before can no longer be used."""
+"""The number of the format. Increase it when this version can no longer use directories of earlier versions."""
 FORMAT_FILE = "format"
 GATE_KEY_FILE = "gate-key"
 CURSOR_KEY_FILE = "cursor-key"
@@ -30,7 +31,7 @@ ISSUER_KEY_FILE = "issuer-key.pem"
 GATE_FILE = "gate.json"
 
 _KEY_FILES = (GATE_KEY_FILE, CURSOR_KEY_FILE, SIGNING_KEY_FILE, ISSUER_KEY_FILE)
-_DEVELOPMENT_KEY = rf"{DEVELOPMENT_KEY_PREFIX}[A-Za-z0-9_-]{{43}}"
+_DEVELOPMENT_KEY_PATTERN = rf"{DEVELOPMENT_KEY_PREFIX}[A-Za-z0-9_-]{{43}}"
 
 
 class DirectoryUnusable(KeyfenceError):
@@ -43,7 +44,7 @@ class KeyFileUnusable(KeyfenceError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRecord:
-    """The gate that was started last on a data directory: its address, and the AWS account that it plays."""
+    """The gate that was last started on a data directory: its address, and the AWS account and region of its roles."""
 
     url: str
     account: str
@@ -53,7 +54,7 @@ class GateRecord:
 
 
 def data_directory(path: Path) -> Path:
-    """Creates the directory if it is missing and returns it. Raises DirectoryUnusable if nothing can be written."""
+    """Creates the directory if it is missing, and returns it. Raises DirectoryUnusable if it is not writable."""
     try:
         if not path.is_dir():
             _create_directory(path)
@@ -67,57 +68,58 @@ def data_directory(path: Path) -> Path:
 
 def check_format(directory: Path) -> None:
     """Raises DirectoryUnusable if another version of Keyfence made the directory."""
-    found = _read_format(directory)
-    if found is None and not any((directory / name).exists() for name in _KEY_FILES):
+    stored_format = _read_format(directory)
+    has_keys = any((directory / name).exists() for name in _KEY_FILES)
+    if stored_format is None and not has_keys:
         return
-    if found != str(FORMAT):
+    if stored_format != str(FORMAT):
         raise DirectoryUnusable(
-            f"Another version of Keyfence made the data directory {directory}: it has format {found or 0}, and this"
-            f" version needs format {FORMAT}. Delete the directory to start again with the demo data, or choose"
-            " another one with --data."
+            f"Another version of Keyfence created the data directory {directory}: it has format {stored_format or 0},"
+            f" and this version needs format {FORMAT}. Delete the directory to start again with the demo"
+            " data, or choose another one with --data."
         )
 
 
 @contextmanager
 def atomic_file(path: Path, *, overwrite: bool = True, mode: int = 0o600) -> Iterator[BinaryIO]:
-    """Yields a file that gets its name when it is complete and on the disk. After an error nothing has changed.
+    """Yields a temporary file. When it is complete and on the disk, it gets the name `path`. An error deletes it.
 
-    With overwrite=False a file that exists already is kept.
+    With overwrite=False, a file that already exists at `path` is kept.
     """
-    draft = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         if overwrite:
-            draft.replace(path)
+            temporary.replace(path)
         else:
             with suppress(FileExistsError):
-                os.link(draft, path)
+                os.link(temporary, path)
     finally:
-        draft.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def cursor_key(directory: Path) -> str:
-    return _load_key(directory, CURSOR_KEY_FILE, "a cursor key", _DEVELOPMENT_KEY, new_development_key)
+    return _load_key(directory, CURSOR_KEY_FILE, "a cursor key", _DEVELOPMENT_KEY_PATTERN, new_development_key)
 
 
 def signing_key(directory: Path) -> str:
-    return _load_key(directory, SIGNING_KEY_FILE, "a signing key", _DEVELOPMENT_KEY, new_development_key)
+    return _load_key(directory, SIGNING_KEY_FILE, "a signing key", _DEVELOPMENT_KEY_PATTERN, new_development_key)
 
 
 def gate_key(directory: Path) -> bytes:
-    """Returns the 32 bytes that sign sessions. Every gate on this directory accepts the sessions of the others."""
+    """Returns the 32 bytes that sign sessions. All gates on this directory have the same key."""
     return bytes.fromhex(
         _load_key(directory, GATE_KEY_FILE, "a gate key", "[0-9a-f]{64}", lambda: secrets.token_hex(32))
     )
 
 
 def load_or_create_key(directory: Path, name: str, create: Callable[[], bytes]) -> bytes:
-    """Returns the content of a key file, which is created if it is missing.
+    """Returns the content of a key file. Creates the file if it is missing.
 
-    If two processes create it at the same time, both get the key of the first.
+    If two processes create the file at the same time, both return the key of the first process.
     """
     path = directory / name
     try:
@@ -132,7 +134,9 @@ def load_or_create_key(directory: Path, name: str, create: Callable[[], bytes]) 
 
 
 def corrupt_key_file(path: Path, expected: str) -> KeyFileUnusable:
-    return KeyFileUnusable(f"The key file {path} does not contain {expected}. Delete it: a new one will be created.")
+    return KeyFileUnusable(
+        f"The key file {path} does not contain {expected}. Delete the file: a new key will be created."
+    )
 
 
 def save_gate_record(directory: Path, record: GateRecord) -> None:
@@ -141,7 +145,7 @@ def save_gate_record(directory: Path, record: GateRecord) -> None:
 
 
 def find_gate_record(directory: Path) -> GateRecord | None:
-    """Returns the record of the last gate, or None if there is none that can be read."""
+    """Returns the record of the last gate, or None if the record is missing or damaged."""
     try:
         return GateRecord(**json.loads((directory / GATE_FILE).read_bytes()))
     except (OSError, ValueError, TypeError):
@@ -149,12 +153,13 @@ def find_gate_record(directory: Path) -> GateRecord | None:
 
 
 def _create_directory(path: Path) -> None:
-    """Only the owner can read it and git ignores it, because it contains private keys."""
+    """Creates a directory that only the owner can read and that git ignores, because it will contain private keys."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     (path / ".gitignore").write_text("*\n")
 
 
 def _write_format(directory: Path) -> None:
+    """Writes the format file if it is missing. Raises DirectoryUnusable if the directory has another format."""
     check_format(directory)
     if _read_format(directory) is None:
         with atomic_file(directory / FORMAT_FILE) as file:
@@ -169,6 +174,7 @@ def _read_format(directory: Path) -> str | None:
 
 
 def _load_key(directory: Path, name: str, description: str, pattern: str, create: Callable[[], str]) -> str:
+    """Returns the key in a text file, which `create` makes if it is missing. Raises KeyFileUnusable for other text."""
     content = load_or_create_key(directory, name, lambda: create().encode() + b"\n")
     text = content.decode("ascii", errors="replace").strip()
     if not re.fullmatch(pattern, text):

@@ -1,4 +1,4 @@
-"""Identity providers of a development machine. They sign tokens that `keyfence dev` accepts and production refuses."""
+"""Token issuers of a development machine. `keyfence dev` accepts their tokens, and production refuses them."""
 
 import hashlib
 import json
@@ -26,20 +26,20 @@ from keyfence.local.data_directory import ISSUER_KEY_FILE, check_format, corrupt
 AUDIENCE = "keyfence"
 ADMIN_AUDIENCE = "keyfence-admin"
 TENANT_ISSUERS = "issuers"
-"""The folder with the keys of issuers that belong to one tenant."""
+"""The folder with the keys of issuers that belong to single tenants."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DevelopmentIssuer:
-    """Signs tokens with one P-256 key. The key id is the key's thumbprint (RFC 7638) behind `dev-`."""
+    """Signs tokens with one P-256 key. The key id is `dev-` and the beginning of the key's thumbprint (RFC 7638)."""
 
     key: ec.EllipticCurvePrivateKey
     issuer: str = DEVELOPMENT_ISSUER
 
     @property
     def kid(self) -> str:
-        required = {name: self._public_key()[name] for name in ("crv", "kty", "x", "y")}
-        canonical = json.dumps(required, sort_keys=True, separators=(",", ":")).encode()
+        required_members = {name: self._public_key()[name] for name in ("crv", "kty", "x", "y")}
+        canonical = json.dumps(required_members, sort_keys=True, separators=(",", ":")).encode()
         return f"{DEVELOPMENT_KEY_PREFIX}{hashlib.sha256(canonical).hexdigest()[:24]}"
 
     def jwks(self) -> dict[str, object]:
@@ -56,25 +56,27 @@ class DevelopmentIssuer:
     def _sign(self, claims: dict[str, object], ttl: int, scopes: Sequence[str]) -> str:
         now = int(time.time())
         scope = {"scope": " ".join(scopes)} if scopes else {}
-        registered = {"iss": self.issuer, "iat": now, "exp": now + ttl, "jti": str(ULID())}
-        return jwt.encode({**registered, **claims, **scope}, self.key, algorithm="ES256", headers={"kid": self.kid})
+        registered_claims = {"iss": self.issuer, "iat": now, "exp": now + ttl, "jti": str(ULID())}
+        return jwt.encode(
+            {**registered_claims, **claims, **scope}, self.key, algorithm="ES256", headers={"kid": self.kid}
+        )
 
     def _public_key(self) -> dict[str, object]:
         return ECAlgorithm.to_jwk(self.key.public_key(), as_dict=True)
 
 
 def load_development_issuer(directory: Path) -> DevelopmentIssuer:
-    """Returns the issuer that `keyfence dev` trusts for every demo tenant. Its key is created on first use."""
+    """Returns the issuer that `keyfence dev` trusts for all tenants. Its key is created on first use."""
     return DevelopmentIssuer(key=_load_key(directory, ISSUER_KEY_FILE))
 
 
 def create_tenant_issuer(directory: Path, issuer: str) -> DevelopmentIssuer:
-    """Returns an issuer with a key of its own, for a tenant to be onboarded with. The same URL gives the same key."""
+    """Returns the issuer with this URL, for a tenant that brings its own. The key is created on first use."""
     return DevelopmentIssuer(key=_load_key(directory, _key_file(issuer)), issuer=issuer)
 
 
-def find_tenant_issuer(directory: Path, issuer: str) -> DevelopmentIssuer:
-    """Returns an issuer that was created before. Raises BadInput if this data directory has no key of it."""
+def get_tenant_issuer(directory: Path, issuer: str) -> DevelopmentIssuer:
+    """Returns an issuer that was created before. Raises BadInput if the data directory has no key of the issuer."""
     if not (directory / _key_file(issuer)).exists():
         raise BadInput(
             f"The data directory {directory} has no key of the issuer {issuer}: create one with"

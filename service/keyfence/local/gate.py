@@ -1,4 +1,4 @@
-"""Starts the gate of a data directory, with Keyfence's roles."""
+"""Starts a gate on a data directory, with the roles that Keyfence needs."""
 
 import socket
 from collections.abc import Iterable
@@ -31,9 +31,10 @@ def start_gate(
     faults: Iterable[Fault] = (),
     on_denied: OnDenied = ignore_denial,
 ) -> Gate:
-    """Starts a gate, and records its address in the directory, where commands find it.
+    """Starts a gate, and saves its address in the directory, where other commands find it.
 
-    `saves_policies` is False for an engine in memory: a tenant would stay suspended after its data is lost.
+    `saves_policies` says whether inline policies, which suspend tenants, survive a restart. It must be False for an
+    engine in memory: the tenant would still be suspended when its data is gone.
     """
     account = Account.from_definitions(ROLES, deployment)
     start = partial(

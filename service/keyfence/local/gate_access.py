@@ -1,4 +1,4 @@
-"""Sessions of the local AWS, made with the key of a data directory: no gate has to run."""
+"""Makes sessions for local gates from the key in the data directory. No gate has to run for that."""
 
 from pathlib import Path
 
@@ -13,15 +13,16 @@ from keyfence_iam.roles.names import CONTROL_PLANE, SERVICE_BASE, SUSPENDER, TEN
 from keyfence_iam.tenant import SESSION_TAG, TenantId
 
 SESSION_NAME = "local"
+"""The last part of the session's ARN."""
 SESSION_SECONDS = 900
 
 
 def session_issuer(directory: Path, deployment: Deployment) -> SessionIssuer:
-    """Returns the issuer of sessions for every gate on this directory. Raises BadInput if no gate was ever started."""
+    """Returns an issuer of sessions for the gates on this directory. Raises BadInput if there is no gate key."""
     if not (directory / GATE_KEY_FILE).is_file():
         raise BadInput(
-            f"There is no gate key in {directory}: start `keyfence dev --data {directory}` or `keyfence gate` first,"
-            " or name the directory of a running one with --data."
+            f"There is no gate key in {directory}. Start `keyfence dev --data {directory}` or `keyfence gate` first,"
+            " or name the data directory of a running gate with --data."
         )
     check_format(directory)
     return SessionIssuer(Account.from_definitions(ROLES, deployment), gate_key(directory))
@@ -30,14 +31,17 @@ def session_issuer(directory: Path, deployment: Deployment) -> SessionIssuer:
 def tenant_session(
     issuer: SessionIssuer, tenant: TenantId, *, writes: bool, seconds: int = SESSION_SECONDS
 ) -> IssuedSession:
-    """Assumes the tenant's role, tagged with the tenant, as the service does. The role's trust policy is checked."""
+    """Returns a session of the tenant's read or write role, tagged with the tenant.
+
+    The role is assumed as the service assumes it, so the role's trust policy is checked.
+    """
     return _assume(issuer, TENANT_WRITE if writes else TENANT_READ, {SESSION_TAG: tenant}, seconds)
 
 
 def role_session(issuer: SessionIssuer, role: str, *, seconds: int = SESSION_SECONDS) -> IssuedSession:
-    """Returns a session of a role without a tenant.
+    """Returns a session of a role that belongs to no tenant.
 
-    The service assumes the control plane's and the suspender's role. The other roles belong to processes of their own.
+    The control plane and the suspender are roles that the service assumes. The other roles are roles of processes.
     """
     if role in {CONTROL_PLANE, SUSPENDER}:
         return _assume(issuer, role, {}, seconds)
@@ -45,8 +49,10 @@ def role_session(issuer: SessionIssuer, role: str, *, seconds: int = SESSION_SEC
 
 
 def _assume(issuer: SessionIssuer, role: str, tags: dict[str, str], seconds: int) -> IssuedSession:
-    service = issuer.issue_service_session(SERVICE_BASE, name=SESSION_NAME).session
+    service_session = issuer.issue_service_session(SERVICE_BASE, name=SESSION_NAME).session
     arn = issuer.account.get_role(role).arn
     return assume_role(
-        AssumeRoleRequest(role_arn=arn, session_name=SESSION_NAME, duration_seconds=seconds, tags=tags), service, issuer
+        AssumeRoleRequest(role_arn=arn, session_name=SESSION_NAME, duration_seconds=seconds, tags=tags),
+        service_session,
+        issuer,
     )

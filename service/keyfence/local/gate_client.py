@@ -1,4 +1,4 @@
-"""Signed requests to a running gate: is it the gate of this data directory, and what traffic does it see?"""
+"""A client of a running gate: it checks the gate's identity, and reads the gate's traffic report."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,12 +16,12 @@ from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.roles.names import PROVISIONER
 
 TIMEOUT_SECONDS = 5
-WHO_AM_I = "Action=GetCallerIdentity&Version=2011-06-15"
+GET_CALLER_IDENTITY = "Action=GetCallerIdentity&Version=2011-06-15"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateClient:
-    """A client of the gate at `url`. It signs as the provisioner, with a new session for each request."""
+    """Sends requests to the gate at `url`, each signed with a new session of the role `provisioner`."""
 
     url: str
     region: str
@@ -29,34 +29,34 @@ class GateClient:
     http: URLLib3Session = field(default_factory=lambda: URLLib3Session(proxies={}, timeout=TIMEOUT_SECONDS))
 
     def check_identity(self) -> None:
-        """Raises BadInput unless a gate answers that accepts the sessions of this data directory."""
-        request = AWSRequest("POST", f"{self.url.rstrip('/')}/", data=WHO_AM_I)
+        """Raises BadInput unless a gate answers at `url` and accepts sessions of this data directory."""
+        request = AWSRequest("POST", f"{self.url.rstrip('/')}/", data=GET_CALLER_IDENTITY)
         request.headers["Content-Type"] = "application/x-www-form-urlencoded"
         response = self._send(request, "sts")
         if response.status_code == 200 and b"GetCallerIdentityResult" in response.content:
             return
         if b"<ErrorResponse" in response.content:
             raise BadInput(
-                f"The gate at {self.url} belongs to another data directory. Start `keyfence dev` on yours, or name"
-                " the address of its gate with --endpoint-url."
+                f"The gate at {self.url} belongs to another data directory. Name that directory with --data, or"
+                " start `keyfence dev` on yours."
             )
-        raise BadInput(f"What answers at {self.url} is not a gate. Name the address of the gate with --endpoint-url.")
+        raise BadInput(f"The server at {self.url} is not a gate. Give the address of the gate with --endpoint-url.")
 
     def traffic(self) -> dict[str, Any]:
-        """Returns the gate's traffic report. Raises BadInput if it has none or does not show it."""
+        """Returns the gate's traffic report. Raises BadInput if the gate counts no traffic or denies the request."""
         response = self._send(AWSRequest("GET", f"{self.url.rstrip('/')}/traffic"), "dynamodb")
         try:
             report: dict[str, Any] = orjson.loads(response.content)
         except orjson.JSONDecodeError as error:
-            raise BadInput(f"What answers at {self.url} is not a gate.") from error
+            raise BadInput(f"The server at {self.url} is not a gate.") from error
         if response.status_code != 200:
-            raise BadInput(self._reason(response, report))
+            raise BadInput(self._denial_message(response, report))
         return report
 
     def _send(self, request: AWSRequest, service: str) -> AWSResponse:
         credentials = role_session(self.issuer, PROVISIONER).credentials
-        signer = ReadOnlyCredentials(credentials.access_key, credentials.secret_key, credentials.token)
-        SigV4Auth(signer, service, self.region).add_auth(request)
+        signing_credentials = ReadOnlyCredentials(credentials.access_key, credentials.secret_key, credentials.token)
+        SigV4Auth(signing_credentials, service, self.region).add_auth(request)
         try:
             return self.http.send(request.prepare())
         except BotoCoreError as error:
@@ -64,7 +64,7 @@ class GateClient:
                 f"No gate answers at {self.url}. Start `keyfence dev` or `keyfence gate` on this data directory."
             ) from error
 
-    def _reason(self, response: AWSResponse, report: dict[str, Any]) -> str:
+    def _denial_message(self, response: AWSResponse, report: dict[str, Any]) -> str:
         if response.status_code == 404:
             return f"The gate at {self.url} does not count traffic: start it with --partition-limits."
         message = report.get("message") or report.get("Message") or f"HTTP {response.status_code}"

@@ -1,4 +1,4 @@
-"""boto3 sessions that run as a role of the local AWS, with credentials that renew themselves."""
+"""boto3 sessions of roles of the local AWS. Their credentials are renewed before they expire."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from keyfence_iam.gate.account.session_token import iso_seconds
 
 
 class RoleCredentialProvider(CredentialProvider):
-    """Gives out sessions of one role, as a compute service gives them to the process that it runs."""
+    """Provides credentials of one role to boto3, as Amazon ECS provides those of a task to its process."""
 
     METHOD = "keyfence"
     CANONICAL_NAME = "Keyfence"
@@ -37,5 +37,5 @@ class RoleCredentialProvider(CredentialProvider):
 
 
 def boto_session_for(role: str, issuer: SessionIssuer) -> boto3.Session:
-    """Returns a boto3 session of the role. It ignores credentials and profiles of the environment."""
+    """Returns a boto3 session with credentials of the role. It ignores credentials and profiles of the environment."""
     return boto_session_from(RoleCredentialProvider(issuer, role))

@@ -1,4 +1,4 @@
-"""Inline policies of the local roles, saved so that a suspended tenant stays suspended after a restart."""
+"""Saves inline policies of the local roles in a file, so that a suspended tenant stays suspended after a restart."""
 
 import json
 from collections.abc import Mapping
@@ -12,15 +12,15 @@ from keyfence_iam.policy import InvalidPolicy
 FILE = "role-policies.json"
 
 PolicyTexts = Mapping[str, Mapping[str, str]]
-"""Policy documents by role name and policy name."""
+"""Policy documents, by the role's name and then by the policy's name."""
 
 
 class PoliciesUnusable(KeyfenceError):
-    """The saved policies cannot be read. The gate does not start, since it would let suspended tenants in."""
+    """The saved policies cannot be read. Without them the gate would admit suspended tenants, so it does not start."""
 
 
 def load(directory: Path, account: Account) -> Account:
-    """Returns the account with the inline policies that were saved in the directory."""
+    """Returns the account with the inline policies that are saved in the directory. Raises PoliciesUnusable."""
     path = directory / FILE
     try:
         return account.with_inline_policies(_check(json.loads(path.read_bytes()))) if path.exists() else account

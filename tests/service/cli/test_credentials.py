@@ -100,8 +100,8 @@ def test_a_directory_without_a_key_is_an_error_and_is_left_alone(run: Run, tmp_p
     (tmp_path / "there").mkdir()
     for directory in (tmp_path / "nowhere", tmp_path / "there"):
         output = error_message(run("credentials", "--tenant", "acme", "--data", directory))
-        assert output.startswith(f"There is no gate key in {directory}: ")
-        assert f"start `keyfence dev --data {directory}` or `keyfence gate` first" in output
+        assert output.startswith(f"There is no gate key in {directory}. ")
+        assert f"Start `keyfence dev --data {directory}` or `keyfence gate` first" in output
     assert not (tmp_path / "nowhere").exists()
     assert list((tmp_path / "there").iterdir()) == []
 

@@ -164,7 +164,7 @@ def test_without_npm_it_runs_on_moto_and_says_why(tmp_path: Path) -> None:
     with running("dev", "--port", "0", "--gate-port", "0", "--data", str(tmp_path), PATH=str(tmp_path)) as service:
         service.until(READY)
         (line,) = [line for line in service.lines if "moto" in line]
-        assert "npm is not on PATH: its data is in memory and is lost when this stops" in line
+        assert "npm is not on PATH: its data is in memory and is lost when `keyfence dev` stops" in line
         assert service.end(signal.SIGINT)[0] == 0
 
 

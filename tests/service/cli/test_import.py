@@ -34,7 +34,7 @@ def test_a_wrong_tenant_id_is_an_error(run: Run, lines: Path) -> None:
 
 def test_without_a_gate_key_nothing_is_created(run: Run, lines: Path, tmp_path: Path) -> None:
     output = error_message(run("import", lines, "--tenant", "acme", "--data", tmp_path / "none"))
-    assert output.startswith(f"There is no gate key in {tmp_path / 'none'}: ")
+    assert output.startswith(f"There is no gate key in {tmp_path / 'none'}. ")
     assert not (tmp_path / "none").exists()
 
 

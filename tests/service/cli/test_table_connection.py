@@ -54,7 +54,9 @@ def test_a_gate_that_took_the_port_of_a_stopped_one_is_refused(run: Run, tmp_pat
         port = int(gate.url.rsplit(":", 1)[1])
     with gate_on(tmp_path / "other", port) as other:
         message = error_message(run("tenant", "list", "--data", tmp_path / "stopped"))
-    assert message.startswith(f"The gate at {other.url} belongs to another data directory. Start `keyfence dev`")
+    assert message.startswith(
+        f"The gate at {other.url} belongs to another data directory. Name that directory with --data, or start"
+    )
 
 
 def test_a_gate_that_was_stopped_is_named_with_what_to_do(run: Run, tmp_path: Path) -> None:
@@ -89,7 +91,7 @@ def test_a_server_that_is_not_a_gate_is_refused(run: Run, tmp_path: Path) -> Non
         threading.Thread(target=server.handle_request, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}"
         message = error_message(run("tenant", "list", "--data", tmp_path, "--endpoint-url", url))
-    assert message.startswith(f"What answers at {url} is not a gate.")
+    assert message.startswith(f"The server at {url} is not a gate.")
 
 
 @pytest.mark.parametrize(
@@ -101,6 +103,6 @@ def test_every_command_refuses_a_directory_of_another_version(run: Run, tmp_path
     gate_key(tmp_path)
     (tmp_path / FORMAT_FILE).write_text("0\n")
     message = error_message(run(*command, "--data", tmp_path))
-    assert message.startswith(f"Another version of Keyfence made the data directory {tmp_path}: it has format 0")
+    assert message.startswith(f"Another version of Keyfence created the data directory {tmp_path}: it has format 0")
     with pytest.raises(DirectoryUnusable):
         session_issuer(tmp_path, DEPLOYMENT)

@@ -48,7 +48,7 @@ def test_without_a_gate_key_nothing_is_created(run: Run, tmp_path: Path, command
     output = error_message(
         run("tenant", command, *(arguments if command != "list" else []), "--data", tmp_path / "none")
     )
-    assert output.startswith(f"There is no gate key in {tmp_path / 'none'}: ")
+    assert output.startswith(f"There is no gate key in {tmp_path / 'none'}. ")
     assert not (tmp_path / "none").exists()
 
 

@@ -88,9 +88,9 @@ def test_a_directory_with_keys_and_no_format_number_is_refused_as_an_older_versi
 @pytest.mark.parametrize("content", [str(FORMAT + 1), "0", "", "garbage"])
 def test_a_directory_of_another_format_is_refused_and_left_alone(tmp_path: Path, content: str) -> None:
     (tmp_path / FORMAT_FILE).write_text(content)
-    with pytest.raises(DirectoryUnusable, match="Another version of Keyfence made the data directory"):
+    with pytest.raises(DirectoryUnusable, match="Another version of Keyfence created the data directory"):
         data_directory(tmp_path)
-    with pytest.raises(DirectoryUnusable, match="Another version of Keyfence made the data directory"):
+    with pytest.raises(DirectoryUnusable, match="Another version of Keyfence created the data directory"):
         gate_key(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [FORMAT_FILE]
 
@@ -126,7 +126,7 @@ def test_a_corrupt_key_file_is_named_with_what_to_do(tmp_path: Path, name: str, 
     data_directory(tmp_path)
     (tmp_path / name).write_bytes(content)
     expected = f"a {name.replace('-', ' ')}"
-    with pytest.raises(KeyFileUnusable, match=f"{name} does not contain {expected}. Delete it"):
+    with pytest.raises(KeyFileUnusable, match=f"{name} does not contain {expected}. Delete the file"):
         KEYS[name](tmp_path)
 
 

@@ -17,7 +17,7 @@ from keyfence.local.data_directory import ISSUER_KEY_FILE, KeyFileUnusable, data
 from keyfence.local.development_issuer import (
     DevelopmentIssuer,
     create_tenant_issuer,
-    find_tenant_issuer,
+    get_tenant_issuer,
     load_development_issuer,
 )
 
@@ -88,7 +88,7 @@ def test_two_directories_have_two_keys(tmp_path: Path, issuer: DevelopmentIssuer
 )
 def test_a_corrupt_key_file_is_an_error_and_is_left_alone(tmp_path: Path, content: bytes) -> None:
     (data_directory(tmp_path) / ISSUER_KEY_FILE).write_bytes(content)
-    with pytest.raises(KeyFileUnusable, match=r"does not contain a private key. Delete it"):
+    with pytest.raises(KeyFileUnusable, match=r"does not contain a private key. Delete the file"):
         load_development_issuer(tmp_path)
     assert (tmp_path / ISSUER_KEY_FILE).read_bytes() == content
 
@@ -105,7 +105,7 @@ def test_a_tenants_issuer_has_a_key_of_its_own_that_is_used_again(tmp_path: Path
     other = create_tenant_issuer(tmp_path, "https://id.hooli.example")
     assert create_tenant_issuer(tmp_path, "https://id.initech.example").jwks() == first.jwks()
     assert len({issuer.kid, first.kid, other.kid}) == 3
-    token = find_tenant_issuer(tmp_path, "https://id.initech.example").token(tenant="initech", user="u")
+    token = get_tenant_issuer(tmp_path, "https://id.initech.example").token(tenant="initech", user="u")
     key = jwt.PyJWKSet.from_dict(first.jwks())[jwt.get_unverified_header(token)["kid"]]
     claims = jwt.decode(token, key, algorithms=["ES256"], audience="keyfence", issuer="https://id.initech.example")
     assert claims["tenant"] == "initech"
@@ -113,5 +113,5 @@ def test_a_tenants_issuer_has_a_key_of_its_own_that_is_used_again(tmp_path: Path
 
 def test_an_issuer_without_a_key_is_named_with_the_command_that_creates_one(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="create one with `keyfence jwks --issuer https://"):
-        find_tenant_issuer(tmp_path, "https://id.initech.example")
+        get_tenant_issuer(tmp_path, "https://id.initech.example")
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from keyfence.local.engines import dynoxide
-from keyfence.local.engines.dynoxide import DATABASE, Dynoxide
+from keyfence.local.engines.dynoxide import DATABASE_FILE, Dynoxide
 from keyfence.local.engines.engine import EngineBusy, EngineFailed, EngineMissing
 from tests.service.local.conftest import Start, quiet
 from tests.service.local.engine_tables import create_table, tables
@@ -59,7 +59,7 @@ def test_the_failure_of_a_killed_engine_has_its_exit_code(engine: Dynoxide) -> N
 
 
 def test_a_broken_database_is_reported_and_leaves_no_lock(start: Start, tmp_path: Path) -> None:
-    (tmp_path / DATABASE).write_text("not a database at all, not even nearly")
+    (tmp_path / DATABASE_FILE).write_text("not a database at all, not even nearly")
     for _ in range(2):
         with pytest.raises(EngineFailed, match="not a valid SQLite database"):
             start(tmp_path)
@@ -75,14 +75,14 @@ def test_a_binary_that_cannot_run_counts_as_missing(tmp_path: Path) -> None:
 
 def test_a_binary_that_never_answers_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[subprocess.Popen[bytes]] = []
-    end = dynoxide._end
+    end = dynoxide._stop_process
 
     def record(process: subprocess.Popen[bytes]) -> None:
         end(process)
         ended.append(process)
 
     monkeypatch.setattr(dynoxide, "START_SECONDS", 0.1)
-    monkeypatch.setattr(dynoxide, "_end", record)
+    monkeypatch.setattr(dynoxide, "_stop_process", record)
     program = tmp_path / "dynoxide"
     program.write_text("#!/bin/sh\nexec /bin/sleep 60\n")
     program.chmod(0o755)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from keyfence.local.engines import dynoxide_binary
-from keyfence.local.engines.dynoxide_binary import FETCHED, VERSION, find, find_or_fetch
+from keyfence.local.engines.dynoxide_binary import FETCHED_FILE, VERSION, find, find_or_fetch
 from keyfence.local.engines.engine import EngineMissing
 from tests.engines import dynoxide_binary as installed_binary
 from tests.service.local.conftest import quiet
@@ -59,7 +59,7 @@ def test_a_binary_on_path_is_preferred(path: Path, data: Path) -> None:
     assert find(data) == on_path
 
 
-@pytest.mark.parametrize("name", ["dynoxide", FETCHED])
+@pytest.mark.parametrize("name", ["dynoxide", FETCHED_FILE])
 def test_a_binary_in_the_data_directory_needs_no_npm(path: Path, data: Path, name: str) -> None:
     binary = program(data / name)
     assert find_or_fetch(data, quiet) == binary
@@ -67,7 +67,7 @@ def test_a_binary_in_the_data_directory_needs_no_npm(path: Path, data: Path, nam
 
 def test_a_file_that_cannot_be_executed_is_not_used(path: Path, data: Path) -> None:
     (data / "dynoxide").write_text(WORKS)
-    (data / FETCHED).mkdir()
+    (data / FETCHED_FILE).mkdir()
     assert find(data) is None
 
 
@@ -111,9 +111,9 @@ def test_a_bad_fetch_leaves_nothing_behind(part: str, path: Path, data: Path, tm
 def test_a_good_fetch_leaves_the_binary_and_nothing_else(path: Path, data: Path, tmp_path: Path) -> None:
     npm_that_packs(path, archive_of(tmp_path, "package/dynoxide", WORKS))
     steps: list[str] = []
-    assert find_or_fetch(data, steps.append) == data / FETCHED
-    assert stat.S_IMODE((data / FETCHED).stat().st_mode) == 0o755
-    assert [entry.name for entry in data.iterdir()] == [FETCHED]
+    assert find_or_fetch(data, steps.append) == data / FETCHED_FILE
+    assert stat.S_IMODE((data / FETCHED_FILE).stat().st_mode) == 0o755
+    assert [entry.name for entry in data.iterdir()] == [FETCHED_FILE]
     assert [step for step in steps if "fetching" in step]
 
 
@@ -121,7 +121,7 @@ def test_the_binary_is_fetched_once(path: Path, data: Path, tmp_path: Path) -> N
     npm_that_packs(path, archive_of(tmp_path, "package/dynoxide", WORKS))
     find_or_fetch(data, quiet)
     (path / "npm").unlink()
-    assert find_or_fetch(data, quiet) == data / FETCHED
+    assert find_or_fetch(data, quiet) == data / FETCHED_FILE
 
 
 @pytest.mark.npm

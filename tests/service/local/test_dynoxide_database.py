@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from keyfence.local.engines.dynoxide import DATABASE, Dynoxide
+from keyfence.local.engines.dynoxide import DATABASE_FILE, Dynoxide
 from keyfence.local.engines.dynoxide_database import RETENTION_SECONDS
 from tests.service.local.conftest import Start
 from tests.service.local.engine_tables import client, create_table
@@ -20,7 +20,7 @@ def put(engine: Dynoxide, table: str, count: int) -> None:
 
 
 def rows(directory: Path, statement: str) -> list[tuple[object, ...]]:
-    with closing(sqlite3.connect(directory / DATABASE)) as connection, connection:
+    with closing(sqlite3.connect(directory / DATABASE_FILE)) as connection, connection:
         return connection.execute(statement).fetchall()
 
 

@@ -26,14 +26,16 @@ def no_dynoxide(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
 
 def test_the_description_of_moto_says_that_data_is_lost(tmp_path: Path) -> None:
     chosen = engine_choice.start_engine("moto", tmp_path, quiet)
-    assert chosen.description == "moto: its data is in memory and is lost when this stops"
+    assert chosen.description == "moto: its data is in memory and is lost when `keyfence dev` stops"
 
 
 def test_auto_uses_moto_if_dynoxide_is_missing_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     no_dynoxide(monkeypatch, MISSING)
     chosen = engine_choice.start_engine("auto", tmp_path, quiet)
     assert chosen.engine.name == "moto"
-    assert chosen.description == "moto, since there is no npm: its data is in memory and is lost when this stops"
+    assert (
+        chosen.description == "moto, since there is no npm: its data is in memory and is lost when `keyfence dev` stops"
+    )
 
 
 def test_dynoxide_by_name_is_never_replaced_by_moto(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

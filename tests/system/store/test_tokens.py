@@ -72,10 +72,10 @@ async def test_what_failed_may_be_tried_again_under_its_token(counting: Counting
 
 
 def test_a_token_is_forgotten_after_ten_minutes() -> None:
-    from keyfence.local.engines.moto_patches import REMEMBERED_SECONDS, Tokens
+    from keyfence.local.engines.moto_patches import REMEMBERED_SECONDS, RememberedTransactions
 
-    tokens = Tokens({"a": (0.0, b"one"), "b": (1.0, b"two")})
-    assert tokens.find("a", REMEMBERED_SECONDS) == b"one"
-    assert tokens.find("a", REMEMBERED_SECONDS + 0.5) is None
-    assert set(tokens.done) == {"b"}
+    transactions = RememberedTransactions({"a": (0.0, b"one"), "b": (1.0, b"two")})
+    assert transactions.find_digest("a", REMEMBERED_SECONDS) == b"one"
+    assert transactions.find_digest("a", REMEMBERED_SECONDS + 0.5) is None
+    assert set(transactions.by_token) == {"b"}
     assert REMEMBERED_SECONDS == 600

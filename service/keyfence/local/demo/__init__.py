@@ -1,1 +1,1 @@
-"""Demo data: two tenants with users, groups, products and months of orders."""
+"""The demo data of `keyfence dev`: two tenants with users, groups, products and orders of eight months."""

@@ -1,4 +1,4 @@
-"""Writes the demo tenants into the table, each once."""
+"""Writes the demo tenants into the table."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -41,26 +41,26 @@ LOADER = "keyfence-dev"
 
 
 async def load_demo(tables: Tables, on_progress: Callable[[str], None]) -> None:
-    """Writes the demo tenants that are missing.
+    """Writes the demo tenants that do not exist yet.
 
-    A tenant is registered after its data is written: an interrupted load is repeated, and a complete one is not.
+    The tenant itself is stored last. So the next start repeats a load that was interrupted, and skips a complete one.
     """
-    registry = TenantRepository(tables.for_control_plane(writes=True), LOADER)
-    for name, demo in TENANTS.items():
-        tenant = parse_tenant_id(name)
-        if await registry.find(tenant) is None:
-            on_progress(f"loading the demo tenant {name}")
-            table = tables.for_tenant(TenantLocation(tenant=tenant), writes=True)
-            await _write_users(table, demo)
-            await write_shop(table, ShopData(demo, timestamps.utc_now()))
-            await registry.add(_tenant(tenant, demo))
+    repository = TenantRepository(tables.for_control_plane(writes=True), LOADER)
+    for text, tenant in TENANTS.items():
+        id = parse_tenant_id(text)
+        if await repository.find(id) is None:
+            on_progress(f"loading the demo tenant {id}")
+            table = tables.for_tenant(TenantLocation(tenant=id), writes=True)
+            await _write_users(table, tenant)
+            await write_shop(table, ShopData(tenant, timestamps.utc_now()))
+            await repository.add(_stored_tenant(id, tenant))
 
 
 async def write_shop(table: Table, shop: ShopData) -> None:
-    """Writes the same items each time, so an interrupted write can be repeated.
+    """Writes all items of a shop. The items are always the same, so an interrupted write can be repeated.
 
     Items with few index keys come first, because engines get slower as their indexes grow. The activity log comes
-    last and in one transaction, because its entries about deleted orders differ each time.
+    last, in one transaction: its entries about deleted orders depend on the time, so a repetition would add others.
     """
     writes = sorted(_writes(shop), key=lambda write: len(write.entity.keys))
     for start in range(0, len(writes), MAX_SPLIT_TRANSACTION_WRITES):
@@ -77,7 +77,7 @@ def _writes(shop: ShopData) -> Iterator[Write[Any]]:
     records = shop.orders()
     for record in records:
         yield from _order_writes(record)
-    yield from (put(monthly_sales, sales) for sales in _sales(records))
+    yield from (put(monthly_sales, sales) for sales in _monthly_sales(records))
 
 
 def _product_writes(record: ProductRecord) -> Iterator[Write[Any]]:
@@ -94,7 +94,7 @@ def _order_writes(record: OrderRecord) -> Iterator[Write[Any]]:
     yield from (put(order_events, event) for event in record.events)
 
 
-def _sales(records: Sequence[OrderRecord]) -> Iterator[MonthlySales]:
+def _monthly_sales(records: Sequence[OrderRecord]) -> Iterator[MonthlySales]:
     totals: Counter[ProductMonth] = Counter()
     for record in records:
         totals.update(sales_changes(None, record.order, record.items))
@@ -102,83 +102,83 @@ def _sales(records: Sequence[OrderRecord]) -> Iterator[MonthlySales]:
         yield MonthlySales(id=product, total=total, created_at=month, updated_at=month)
 
 
-async def _write_users(table: Table, demo: DemoTenant) -> None:
-    edges = [_membership(demo, group, user) for group in demo.groups for user in demo.groups[group]]
-    members = [_user(demo, name, edges) for name in demo.users]
+async def _write_users(table: Table, tenant: DemoTenant) -> None:
+    edges = [_membership(tenant, group, user) for group in tenant.groups for user in tenant.groups[group]]
+    members = [_user(tenant, name, edges) for name in tenant.users]
     await table.write(
         *(put(users, user) for user in members),
-        *(put(email_claims, _claim(user)) for user in members),
+        *(put(email_claims, _email_claim(user)) for user in members),
         put(user_counts, _user_count(members)),
-        *(put(groups, _group(demo, name, edges)) for name in demo.groups),
+        *(put(groups, _group(tenant, name, edges)) for name in tenant.groups),
         *(put(memberships, edge) for edge in edges),
     )
 
 
-def _membership(demo: DemoTenant, group: str, user: str) -> Membership:
-    joined = max(_founded_at(demo, group), demo.joined_at(user))
-    is_first = demo.groups[group][0] == user
+def _membership(tenant: DemoTenant, group: str, user: str) -> Membership:
+    joined_at = max(_founded_at(tenant, group), tenant.joined_at(user))
+    is_first = tenant.groups[group][0] == user
     return Membership(
-        user_id=MemberId(demo.user_id(user)),
-        group_id=_group_id(demo, group),
+        user_id=MemberId(tenant.user_id(user)),
+        group_id=_group_id(tenant, group),
         role=GroupRole.MANAGER if is_first else GroupRole.MEMBER,
-        created_at=joined,
-        updated_at=joined,
+        created_at=joined_at,
+        updated_at=joined_at,
     )
 
 
-def _user(demo: DemoTenant, name: str, edges: Sequence[Membership]) -> User:
-    id, joined = demo.user_id(name), demo.joined_at(name)
-    role = {0: Role.OWNER, 1: Role.ADMIN}.get(demo.users.index(name), Role.MEMBER)
+def _user(tenant: DemoTenant, name: str, edges: Sequence[Membership]) -> User:
+    id, joined_at = tenant.user_id(name), tenant.joined_at(name)
+    role = {0: Role.OWNER, 1: Role.ADMIN}.get(tenant.users.index(name), Role.MEMBER)
     return User(
         id=UserId(id),
-        email=demo.email(name),
+        email=tenant.email(name),
         name=name,
         role=role,
-        created_at=joined,
-        updated_at=joined,
+        created_at=joined_at,
+        updated_at=joined_at,
         embedded_edges=EmbeddedEdges({edge.group_id: edge.attributes for edge in edges if edge.user_id == id}),
     )
 
 
-def _claim(user: User) -> EmailClaim:
+def _email_claim(user: User) -> EmailClaim:
     return EmailClaim(email=user.email, user_id=user.id, created_at=user.created_at, updated_at=user.created_at)
 
 
 def _user_count(members: Sequence[User]) -> UserCount:
-    first = min(user.created_at for user in members)
-    return UserCount(total=len(members), created_at=first, updated_at=first, version=len(members))
+    first_joined_at = min(user.created_at for user in members)
+    return UserCount(total=len(members), created_at=first_joined_at, updated_at=first_joined_at, version=len(members))
 
 
-def _group(demo: DemoTenant, name: str, edges: Sequence[Membership]) -> Group:
-    id, founded = _group_id(demo, name), _founded_at(demo, name)
+def _group(tenant: DemoTenant, name: str, edges: Sequence[Membership]) -> Group:
+    id, founded_at = _group_id(tenant, name), _founded_at(tenant, name)
     entries: dict[str, EdgeAttributes] = {edge.user_id: edge.attributes for edge in edges if edge.group_id == id}
     return Group(
         id=id,
         name=name,
-        created_at=founded,
-        updated_at=founded,
+        created_at=founded_at,
+        updated_at=founded_at,
         member_count=len(entries),
         embedded_edges=EmbeddedEdges(entries),
     )
 
 
-def _group_id(demo: DemoTenant, name: str) -> GroupId:
-    return GroupId(demo.make_id("grp", name, _founded_at(demo, name)))
+def _group_id(tenant: DemoTenant, name: str) -> GroupId:
+    return GroupId(tenant.make_id("grp", name, _founded_at(tenant, name)))
 
 
-def _founded_at(demo: DemoTenant, name: str) -> datetime:
-    return demo.joined_at(demo.users[0]) + timedelta(hours=1 + list(demo.groups).index(name))
+def _founded_at(tenant: DemoTenant, name: str) -> datetime:
+    return tenant.joined_at(tenant.users[0]) + timedelta(hours=1 + list(tenant.groups).index(name))
 
 
-def _tenant(id: TenantId, demo: DemoTenant) -> Tenant:
-    created = demo.joined_at(demo.users[0])
+def _stored_tenant(id: TenantId, tenant: DemoTenant) -> Tenant:
+    created_at = tenant.joined_at(tenant.users[0])
     return Tenant(
         id=id,
-        name=demo.name,
-        tier=Tier(demo.tier),
+        name=tenant.name,
+        tier=Tier(tenant.tier),
         status=TenantStatus.ACTIVE,
         issuer=DEVELOPMENT_ISSUER,
-        owner_id=demo.owner_id,
-        created_at=created,
-        updated_at=created,
+        owner_id=tenant.owner_id,
+        created_at=created_at,
+        updated_at=created_at,
     )

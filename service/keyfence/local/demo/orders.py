@@ -1,4 +1,4 @@
-"""Demo orders, each with the events that led to its status and its entries in the activity log."""
+"""Orders of the demo tenants, with the events that led to their status and their entries in the activity log."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,18 +34,19 @@ STATUS_PATH = (OrderStatus.CONFIRMED, OrderStatus.PROCESSING, OrderStatus.SHIPPE
 DELIVERY_TIME = timedelta(days=40)
 """The longest time from placing an order to its last status."""
 CANCELLED_SHARE = 0.08
+"""The share of orders that are cancelled on the way."""
 FLAGGED_EVERY, CLAIMED_EVERY, DELETED_EVERY = 17, 23, 53
-"""One of so many orders is flagged for review, claimed by a reviewer, or in the recycle bin."""
+"""Every 17th order is flagged for review, every 23rd is claimed by a reviewer, every 53rd is in the recycle bin."""
 FLAG_REASON = "is this address right?"
 MAX_ACTIVITIES = 50
-"""Only the newest entries of the activity log are made."""
+"""The activity log contains only the newest entries, so that it fits into one transaction."""
 
 
 @dataclass(slots=True)
 class DemoOrder:
     """An order that is built step by step. Each step adds an event and an entry of the activity log."""
 
-    demo: DemoTenant
+    tenant: DemoTenant
     order: Order
     items: Sequence[LineItem]
     events: list[OrderEvent] = field(default_factory=list)
@@ -54,29 +55,33 @@ class DemoOrder:
     def record(self) -> OrderRecord:
         return with_ttl(OrderRecord(self.order, tuple(self.items), tuple(self.events)))
 
-    def advance(self, after: Order, kind: str, user: str, at: datetime, note: str | None = None) -> None:
-        """Records that a user changed the order. The first step creates it."""
+    def advance(self, after: Order, kind: str, user: str, changed_at: datetime, note: str | None = None) -> None:
+        """Adds a step: a user changed the order into `after`. The first step creates the order."""
         before = self.order if self.events else None
-        actor, name = self.demo.user_id(user), f"{after.id}/{after.version}"
-        event = new_order_event(before, after, kind, actor=actor, now=at, note=note)
-        self.events.append(replace(event, id=EventId(self.demo.make_id("evt", name, at))))
-        activity = (
+        actor, version_name = self.tenant.user_id(user), f"{after.id}/{after.version}"
+        event = new_order_event(before, after, kind, actor=actor, now=changed_at, note=note)
+        self.events.append(replace(event, id=EventId(self.tenant.make_id("evt", version_name, changed_at))))
+        activity_note = (
             ActivityNote(f"order.{kind}", after.id, changed_fields(before, after, *LOGGED_FIELDS))
             if before
             else created_note(kind, after)
         )
-        self.activities.append(new_activity(ActivityId(self.demo.make_id("act", name, at)), activity, actor, at))
+        self.activities.append(
+            new_activity(
+                ActivityId(self.tenant.make_id("act", version_name, changed_at)), activity_note, actor, changed_at
+            )
+        )
         self.order = after
 
 
 @dataclass(frozen=True, slots=True)
 class DemoOrders:
-    """All orders of a demo tenant, from a seeded random generator: they are the same on every machine.
+    """All orders of a demo tenant. The random generator has a fixed seed, so they are the same on every machine.
 
-    Only orders in the recycle bin depend on `now`, since the bin empties itself.
+    Only the deletion times of orders in the recycle bin depend on `now`, because the bin empties itself after a time.
     """
 
-    demo: DemoTenant
+    tenant: DemoTenant
     customers: Sequence[Customer]
     products: Sequence[ProductRecord]
     now: datetime
@@ -90,79 +95,92 @@ class DemoOrders:
         return sorted(retained, key=lambda activity: activity.created_at)[-MAX_ACTIVITIES:]
 
     def _orders(self) -> Iterator[DemoOrder]:
-        return (self._order(number) for number in range(self.demo.shop.orders))
+        return (self._order(number) for number in range(self.tenant.shop.orders))
 
     def _order(self, number: int) -> DemoOrder:
-        random = Random(f"{self.demo.domain}/{number}")  # noqa: S311 - it has to be the same on every machine
+        random = Random(f"{self.tenant.domain}/{number}")  # noqa: S311 - the same seed on every machine
         placed, items = self._place(number, random)
-        order = DemoOrder(self.demo, placed, items)
+        order = DemoOrder(self.tenant, placed, items)
         order.advance(placed, "placed", self._user(0), placed.created_at)
         self._advance_status(order, random)
         self._review(order, number)
         return order
 
     def _place(self, number: int, random: Random) -> tuple[Order, list[LineItem]]:
-        """The exponents give more orders as time goes on, and frequent customers and popular products."""
-        shop = self.demo.shop
-        progress = ((number + random.random()) / shop.orders) ** 0.8
-        created = (FIRST_ORDER_AT + timedelta(days=shop.days * progress)).replace(microsecond=0)
+        """Returns a new order and its lines.
+
+        The exponents make the data uneven: more orders in later months, frequent customers and popular products.
+        """
+        shop = self.tenant.shop
+        time_share = ((number + random.random()) / shop.orders) ** 0.8
+        created_at = (FIRST_ORDER_AT + timedelta(days=shop.days * time_share)).replace(microsecond=0)
         customer = self.customers[int(len(self.customers) * random.random() ** 2)]
-        id = OrderId(self.demo.make_id("ord", str(number), created))
-        chosen = {int(len(self.products) * random.random() ** 1.6) for _ in range(random.randint(1, shop.max_lines))}
-        products = [_as_of(self.products[position], created) for position in sorted(chosen)]
+        id = OrderId(self.tenant.make_id("ord", str(number), created_at))
+        product_numbers = {
+            int(len(self.products) * random.random() ** 1.6) for _ in range(random.randint(1, shop.max_lines))
+        }
+        products = [_as_of(self.products[product_number], created_at) for product_number in sorted(product_numbers)]
         lines = [
             RequestedLine(OrderedProductId(product.id), 1 + int(shop.max_quantity * random.random() ** 2))
             for product in products
         ]
-        items = new_line_items(id, lines, products, created)
+        items = new_line_items(id, lines, products, created_at)
         order = Order(
             id=id,
             customer_id=CustomerId(customer.id),
             status=OrderStatus.PENDING,
             region=random.choice(shop.regions),
             totals=order_total(items, shop.currency),
-            created_at=created,
-            updated_at=created,
+            created_at=created_at,
+            updated_at=created_at,
         )
         return order, items
 
     def _advance_status(self, order: DemoOrder, random: Random) -> None:
-        """Old orders end as delivered or cancelled. A recent one gets as far as its age allows."""
-        end = FIRST_ORDER_AT + timedelta(days=self.demo.shop.days)
-        at = order.order.created_at
+        """Advances the order until it is delivered or cancelled, or until the end of the shop's time."""
+        end = FIRST_ORDER_AT + timedelta(days=self.tenant.shop.days)
+        changed_at = order.order.created_at
         for status, pause in self._steps(random):
-            at += pause
-            if at > end:
+            changed_at += pause
+            if changed_at > end:
                 return
-            order.advance(with_status(order.order, status, at), "transitioned", self._user(len(order.events)), at)
+            changed = with_status(order.order, status, changed_at)
+            order.advance(changed, "transitioned", self._user(len(order.events)), changed_at)
 
     def _steps(self, random: Random) -> Iterator[tuple[OrderStatus, timedelta]]:
+        """Yields each next status, and how long the order waits before it."""
         is_cancelled = random.random() < CANCELLED_SHARE
-        length = random.randrange(3) if is_cancelled else len(STATUS_PATH)
-        for status in (*STATUS_PATH[:length], *([OrderStatus.CANCELLED] if is_cancelled else [])):
+        statuses = (*STATUS_PATH[: random.randrange(3)], OrderStatus.CANCELLED) if is_cancelled else STATUS_PATH
+        for status in statuses:
             yield status, DELIVERY_TIME / len(STATUS_PATH) * (0.1 + 0.9 * random.random())
 
     def _review(self, order: DemoOrder, number: int) -> None:
-        at = order.order.updated_at + timedelta(hours=2)
+        """Flags, claims or deletes some of the orders, by their number."""
+        flagged_at = order.order.updated_at + timedelta(hours=2)
         is_claimed = number % CLAIMED_EVERY == 7
         if number % FLAGGED_EVERY == 5 or is_claimed:
-            flagged = with_changes(order.order, at, flagged_at=at, flag_reason=FLAG_REASON)
-            order.advance(flagged, "flagged", self._user(1), at, FLAG_REASON)
+            flagged = with_changes(order.order, flagged_at, flagged_at=flagged_at, flag_reason=FLAG_REASON)
+            order.advance(flagged, "flagged", self._user(1), flagged_at, FLAG_REASON)
         if is_claimed:
-            at, user = at + timedelta(hours=3), self._user(0)
-            claim = {"claimed_at": at, "claimed_by": self.demo.user_id(user)}
-            order.advance(
-                with_changes(order.order, at, flagged_at=None, flag_reason=None, **claim), "claimed", user, at
+            claimed_at, user = flagged_at + timedelta(hours=3), self._user(0)
+            claimed = with_changes(
+                order.order,
+                claimed_at,
+                flagged_at=None,
+                flag_reason=None,
+                claimed_at=claimed_at,
+                claimed_by=self.tenant.user_id(user),
             )
+            order.advance(claimed, "claimed", user, claimed_at)
         if number % DELETED_EVERY == 11:
             deleted_at = self.now - timedelta(hours=number)
             order.advance(as_deleted(order.order, deleted_at), "deleted", self._user(0), deleted_at)
 
     def _user(self, number: int) -> str:
-        return self.demo.users[number % len(self.demo.users)]
+        return self.tenant.users[number % len(self.tenant.users)]
 
 
-def _as_of(record: ProductRecord, at: datetime) -> Product:
-    """Returns the product with the price that it had at that time."""
-    prices = [revision.price for revision in record.revisions if revision.created_at <= at]
+def _as_of(record: ProductRecord, time: datetime) -> Product:
+    """Returns the product with the price that it had at the time."""
+    prices = [revision.price for revision in record.revisions if revision.created_at <= time]
     return replace(record.product, price=prices[-1])

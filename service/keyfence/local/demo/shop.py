@@ -1,4 +1,4 @@
-"""The records of a demo tenant's shop, which are the same on every machine."""
+"""The records of a demo tenant's shop. They are the same on every machine."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -22,21 +22,22 @@ OPENED_AT = FOUNDED_AT + timedelta(days=2)
 class ShopData:
     """The customers, categories, products, stores and orders of a demo tenant."""
 
-    demo: DemoTenant
+    tenant: DemoTenant
     now: datetime
 
     @property
     def shop(self) -> DemoShop:
-        return self.demo.shop
+        return self.tenant.shop
 
     def customers(self) -> list[Customer]:
         return [self._customer(number, name) for number, name in enumerate(self.shop.customers)]
 
     def _customer(self, number: int, name: str) -> Customer:
-        joined = OPENED_AT + timedelta(hours=31 * number)
-        email = f"{name.split(maxsplit=1)[0].lower()}.{number}@customer.example" if number % 6 else None
-        id = CustomerId(self.demo.make_id("cus", f"{number} {name}", joined))
-        return Customer(id=id, name=name, email=email, created_at=joined, updated_at=joined)
+        joined_at = OPENED_AT + timedelta(hours=31 * number)
+        first_name = name.split(maxsplit=1)[0].lower()
+        email = f"{first_name}.{number}@customer.example" if number % 6 else None  # every sixth customer has none
+        id = CustomerId(self.tenant.make_id("cus", f"{number} {name}", joined_at))
+        return Customer(id=id, name=name, email=email, created_at=joined_at, updated_at=joined_at)
 
     def categories(self) -> list[Category]:
         counts = Counter(product.category for product in self.shop.products)
@@ -48,7 +49,7 @@ class ShopData:
     def stores(self) -> list[Store]:
         return [
             new_store(
-                id=StoreId(self.demo.make_id("sto", name, OPENED_AT)),
+                id=StoreId(self.tenant.make_id("sto", name, OPENED_AT)),
                 name=name,
                 latitude=latitude,
                 longitude=longitude,
@@ -60,27 +61,27 @@ class ShopData:
     def products(self) -> list[ProductRecord]:
         return [self._product(product) for product in self.shop.products]
 
-    def _product(self, demo: DemoProduct) -> ProductRecord:
-        """Returns a product whose price changed after each quarter of the shop's time."""
+    def _product(self, product: DemoProduct) -> ProductRecord:
+        """Returns a product with all its revisions. Its price changed after each quarter of the shop's time."""
         quarter = timedelta(days=self.shop.days // 4)
-        times = [OPENED_AT, *(FIRST_ORDER_AT + quarter * number for number in range(1, len(demo.prices)))]
-        states = [
+        changed_at = [OPENED_AT, *(FIRST_ORDER_AT + quarter * number for number in range(1, len(product.prices)))]
+        versions = [
             Product(
-                id=ProductId(self.demo.make_id("prd", demo.sku, OPENED_AT)),
-                sku=demo.sku,
-                name=demo.name,
+                id=ProductId(self.tenant.make_id("prd", product.sku, OPENED_AT)),
+                sku=product.sku,
+                name=product.name,
                 price=Decimal(price),
                 currency=self.shop.currency,
-                category=demo.category,
+                category=product.category,
                 created_at=OPENED_AT,
-                updated_at=time,
+                updated_at=updated_at,
                 revision=number,
                 version=number,
             )
-            for number, (price, time) in enumerate(zip(demo.prices, times, strict=True), start=1)
+            for number, (price, updated_at) in enumerate(zip(product.prices, changed_at, strict=True), start=1)
         ]
-        editor = self.demo.user_id(self.demo.users[-1])
-        return ProductRecord(states[-1], tuple(revision_of(state, editor) for state in states))
+        editor = self.tenant.user_id(self.tenant.users[-1])
+        return ProductRecord(versions[-1], tuple(revision_of(version, editor) for version in versions))
 
     def orders(self) -> list[OrderRecord]:
         return self._demo_orders().orders()
@@ -89,4 +90,4 @@ class ShopData:
         return self._demo_orders().activities()
 
     def _demo_orders(self) -> DemoOrders:
-        return DemoOrders(self.demo, self.customers(), self.products(), self.now)
+        return DemoOrders(self.tenant, self.customers(), self.products(), self.now)

@@ -7,7 +7,8 @@ from hashlib import sha256
 
 from ulid import ULID
 
-Path = tuple[str, ...]
+CategoryPath = tuple[str, ...]
+"""The names of a category and of those above it, the uppermost first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,34 +17,42 @@ class DemoProduct:
 
     sku: str
     name: str
-    category: Path
+    category: CategoryPath
     prices: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoShop:
-    """The shop of a demo tenant: its products, customers and stores, and how much is ordered."""
+    """The shop of a demo tenant: its products, customers and stores, and the numbers of orders."""
 
     currency: str
-    categories: tuple[Path, ...]
+    categories: tuple[CategoryPath, ...]
     products: tuple[DemoProduct, ...]
     customers: tuple[str, ...]
     regions: tuple[str, ...]
     stores: Mapping[str, tuple[float, float]]
+    """Latitude and longitude, by the name of the store."""
     orders: int
+    """The number of orders."""
     days: int
+    """The time from the first order to the last, in days."""
     max_lines: int
+    """The largest number of lines of an order."""
     max_quantity: int
+    """The largest quantity in a line."""
 
 
-def _names(first: tuple[str, ...], last: tuple[str, ...], count: int) -> tuple[str, ...]:
-    return tuple(f"{first[number % len(first)]} {last[number * 7 % len(last)]}" for number in range(count))
+def _full_names(first_names: tuple[str, ...], last_names: tuple[str, ...], count: int) -> tuple[str, ...]:
+    return tuple(
+        f"{first_names[number % len(first_names)]} {last_names[number * 7 % len(last_names)]}"
+        for number in range(count)
+    )
 
 
-_FIRST = ("Ada", "Bruno", "Chloé", "Dmitri", "Elif", "Farid", "Grete", "Hana", "Ines", "Jonas", "Kofi")
-_LAST = ("Albrecht", "Bianchi", "Costa", "Dupont", "Eriksen", "Fischer", "García", "Horváth", "Ivanova", "Jansen")
+_FIRST_NAMES = ("Ada", "Bruno", "Chloé", "Dmitri", "Elif", "Farid", "Grete", "Hana", "Ines", "Jonas", "Kofi")
+_LAST_NAMES = ("Albrecht", "Bianchi", "Costa", "Dupont", "Eriksen", "Fischer", "García", "Horváth", "Ivanova", "Jansen")
 
-ACME = DemoShop(
+ACME_SHOP = DemoShop(
     currency="EUR",
     categories=(
         ("audio",),
@@ -83,7 +92,7 @@ ACME = DemoShop(
         DemoProduct("PP-4", "Pencils, a dozen", ("office", "paper & pens"), ("5.40",)),
         DemoProduct("PP-5", "Paper, 500 sheets", ("office", "paper & pens"), ("4.99", "5.49")),
     ),
-    customers=_names(_FIRST, _LAST, 42),
+    customers=_full_names(_FIRST_NAMES, _LAST_NAMES, 42),
     regions=("north", "east", "south", "west"),
     stores={
         "Amsterdam": (52.3731, 4.8926),
@@ -98,7 +107,7 @@ ACME = DemoShop(
     max_lines=4,
     max_quantity=3,
 )
-GLOBEX = DemoShop(
+GLOBEX_SHOP = DemoShop(
     currency="USD",
     categories=(("machines",), ("parts",)),
     products=(
@@ -123,13 +132,14 @@ FOUNDED_AT = datetime(2026, 1, 5, 8, 30, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoTenant:
-    """A demo tenant. Its users are in the order in which they joined; the first one is the owner."""
+    """A demo tenant. `users` are names, in the order in which the users joined. The first user is the owner."""
 
     name: str
     tier: str
     domain: str
     users: tuple[str, ...]
     groups: Mapping[str, tuple[str, ...]]
+    """The names of the members, by the name of the group."""
     shop: DemoShop
 
     def joined_at(self, user: str) -> datetime:
@@ -137,9 +147,10 @@ class DemoTenant:
         return FOUNDED_AT + timedelta(days=3 * number, minutes=17 * number)
 
     def make_id(self, prefix: str, name: str, created_at: datetime) -> str:
-        """Returns an id with a ULID that the name and the time determine."""
-        random = sha256(f"{self.domain}/{prefix}/{name}".encode()).digest()[:10]
-        return f"{prefix}_{ULID.from_bytes(int(created_at.timestamp() * 1000).to_bytes(6, 'big') + random)}"
+        """Returns an id with a ULID. The same name and time always give the same id."""
+        milliseconds = int(created_at.timestamp() * 1000).to_bytes(6, "big")
+        random_part = sha256(f"{self.domain}/{prefix}/{name}".encode()).digest()[:10]
+        return f"{prefix}_{ULID.from_bytes(milliseconds + random_part)}"
 
     def user_id(self, user: str) -> str:
         return self.make_id("usr", user, self.joined_at(user))
@@ -179,7 +190,7 @@ TENANTS: Mapping[str, DemoTenant] = {
             "Office": ("Office admin", "Billing desk", "Catalogue editor", "Auditor"),
             "Support": ("Support day shift", "Support night shift", "Order desk", "Returns desk"),
         },
-        shop=ACME,
+        shop=ACME_SHOP,
     ),
     "globex": DemoTenant(
         name="Globex",
@@ -187,6 +198,6 @@ TENANTS: Mapping[str, DemoTenant] = {
         domain="globex.example",
         users=("Founder", "Workshop", "Front desk"),
         groups={"Makers": ("Workshop", "Founder"), "Sales": ("Front desk",)},
-        shop=GLOBEX,
+        shop=GLOBEX_SHOP,
     ),
 }

@@ -1,4 +1,4 @@
-"""The dynoxide engine: a child process that keeps its data in a directory, which a lock file protects."""
+"""The dynoxide engine: a child process that keeps its data in a directory. A lock file keeps others out."""
 
 import contextlib
 import ctypes
@@ -18,26 +18,30 @@ from keyfence.local.engines.dynoxide_database import maintain_stream_records
 from keyfence.local.engines.engine import EngineBusy, EngineFailed, EngineMissing, OnProgress
 
 HOST = "127.0.0.1"
-DATABASE = "keyfence.db"
-LOG = "dynoxide.log"
-LOCK = "lock"
+DATABASE_FILE = "keyfence.db"
+LOG_FILE = "dynoxide.log"
+LOCK_FILE = "lock"
 LISTENING = "listening"
+"""The word in the log that says that dynoxide is ready."""
 START_SECONDS = 15
 STOP_SECONDS = 5
+"""How long dynoxide may take to end after SIGTERM, before it is killed."""
 PR_SET_PDEATHSIG = 1
+"""The option of prctl(2) that sets the signal which a process gets when its parent dies."""
 TAIL_LINES = 5
+"""How many lines of the log an error message contains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lock:
-    """A lock on a directory. It ends when it is released and every child that inherited `descriptor` has ended."""
+    """A lock on a directory. It is held until `release` is called and all children with a copy of `descriptor` end."""
 
     descriptor: int
 
-    def write_owner(self, engine: int) -> None:
-        """Writes the ids of both processes into the lock file, for the error message of the next process."""
+    def write_owner(self, engine_pid: int) -> None:
+        """Writes the ids of this process and the engine into the lock file, for error messages of other processes."""
         os.ftruncate(self.descriptor, 0)
-        os.pwrite(self.descriptor, f"process {os.getpid()} and its engine, process {engine}".encode(), 0)
+        os.pwrite(self.descriptor, f"process {os.getpid()} and its engine, process {engine_pid}".encode(), 0)
 
     def release(self) -> None:
         os.close(self.descriptor)
@@ -45,7 +49,7 @@ class Lock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dynoxide:
-    """A running dynoxide. It holds the lock of its directory as long as it runs, even if this process dies first."""
+    """A running dynoxide. It inherits the lock of its directory, so the lock is held while dynoxide runs."""
 
     process: subprocess.Popen[bytes]
     port: int
@@ -60,11 +64,11 @@ class Dynoxide:
 
     def failure(self) -> str | None:
         code = self.process.poll()
-        return None if code is None else f"dynoxide stopped with exit code {code}: {_tail(self.log)}"
+        return None if code is None else f"dynoxide stopped with exit code {code}: {_log_tail(self.log)}"
 
     def stop(self) -> None:
         try:
-            _end(self.process)
+            _stop_process(self.process)
         finally:
             self.lock.release()
 
@@ -82,29 +86,30 @@ def start(directory: Path, on_progress: OnProgress, binary: Path | None = None) 
 
 
 def lock_directory(directory: Path) -> Lock:
-    descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """Locks the directory. Raises EngineBusy, which names the owner of the lock, if it is already locked."""
+    descriptor = os.open(directory / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         owner = os.pread(descriptor, 100, 0).decode(errors="replace")
         os.close(descriptor)
-        by = f" by {owner}" if owner else ""
+        by_owner = f" by {owner}" if owner else ""
         advice = "stop that process, or choose another directory with --data"
-        raise EngineBusy(f"The data in {directory} is already in use{by}: {advice}.") from error
+        raise EngineBusy(f"The data in {directory} is already in use{by_owner}: {advice}.") from error
     return Lock(descriptor=descriptor)
 
 
 def _launch(binary: Path, directory: Path, lock: Lock, attempts: int = 3) -> Dynoxide:
-    """Starts the process on a free port. If another program takes the port first, it tries a new one."""
+    """Starts the process on a free port. If another program takes the port first, tries another port."""
     port = _free_port()
-    log = directory / LOG
+    log = directory / LOG_FILE
     engine = Dynoxide(process=_spawn(binary, directory, port, lock), port=port, log=log, lock=lock)
     try:
         lock.write_owner(engine.process.pid)
-        _wait(engine)
-        maintain_stream_records(directory / DATABASE)
+        _wait_until_ready(engine)
+        maintain_stream_records(directory / DATABASE_FILE)
     except BaseException as error:
-        _end(engine.process)
+        _stop_process(engine.process)
         if attempts > 1 and isinstance(error, EngineFailed) and "already in use" in error.message:
             return _launch(binary, directory, lock, attempts - 1)
         raise
@@ -112,10 +117,13 @@ def _launch(binary: Path, directory: Path, lock: Lock, attempts: int = 3) -> Dyn
 
 
 def _spawn(binary: Path, directory: Path, port: int, lock: Lock) -> subprocess.Popen[bytes]:
-    """Starts the process in its own session, so that Ctrl-C does not reach it: the service stops before the engine."""
-    command = [str(binary), "serve", "--host", HOST, "--port", str(port), "--db-path", str(directory / DATABASE)]
+    """Starts the process in a session of its own.
+
+    So Ctrl-C does not reach the engine, and the service can stop before the engine.
+    """
+    command = [str(binary), "serve", "--host", HOST, "--port", str(port), "--db-path", str(directory / DATABASE_FILE)]
     try:
-        with (directory / LOG).open("wb") as log:
+        with (directory / LOG_FILE).open("wb") as log:
             return subprocess.Popen(  # noqa: S603
                 command,
                 stdin=subprocess.DEVNULL,
@@ -130,19 +138,19 @@ def _spawn(binary: Path, directory: Path, port: int, lock: Lock) -> subprocess.P
 
 
 def _end_with_parent() -> None:
-    """On Linux the kernel stops the engine when this process is killed. Elsewhere it runs on, and its lock names it."""
+    """Makes Linux stop the engine when this process is killed. On other systems the engine keeps running and locked."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _wait(engine: Dynoxide) -> None:
-    """Waits until the log says that it listens and the port answers. The port alone could be another program's."""
+def _wait_until_ready(engine: Dynoxide) -> None:
+    """Waits until the log says that dynoxide listens and the port answers. Another program could own the port."""
     deadline = time.monotonic() + START_SECONDS
     while not (LISTENING in engine.log.read_text(errors="replace") and _answers(engine.port)):
         if failure := engine.failure():
             raise EngineFailed(failure)
         if time.monotonic() > deadline:
-            raise EngineFailed(f"dynoxide did not answer within {START_SECONDS} seconds: {_tail(engine.log)}")
+            raise EngineFailed(f"dynoxide did not answer within {START_SECONDS} seconds: {_log_tail(engine.log)}")
         time.sleep(0.02)
 
 
@@ -155,7 +163,7 @@ def _answers(port: int) -> bool:
             return False
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _stop_process(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
         process.wait(STOP_SECONDS)
@@ -170,6 +178,7 @@ def _free_port() -> int:
     return port
 
 
-def _tail(log: Path) -> str:
-    lines = log.read_text(errors="replace").split("\n")
-    return " ".join([line.strip() for line in lines if line.strip()][-TAIL_LINES:]) or "its log is empty"
+def _log_tail(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(errors="replace").split("\n")]
+    last_lines = [line for line in lines if line][-TAIL_LINES:]
+    return " ".join(last_lines) or "its log is empty"

@@ -14,7 +14,8 @@ from keyfence.local.engines.engine import EngineMissing, OnProgress
 
 NAME = "dynoxide"
 VERSION = "1.2.1"
-FETCHED = f"{NAME}-{VERSION}"
+FETCHED_FILE = f"{NAME}-{VERSION}"
+"""The file name of a fetched binary in the data directory."""
 PACKAGES = {
     ("linux", "x86_64"): "@dynoxide/linux-x64",
     ("linux", "aarch64"): "@dynoxide/linux-arm64",
@@ -22,6 +23,7 @@ PACKAGES = {
     ("darwin", "arm64"): "@dynoxide/darwin-arm64",
 }
 NPM_SECONDS = 60
+"""How long npm may take to download the package."""
 NPM_SETTINGS = {
     "npm_config_fetch_retries": "1",
     "npm_config_fetch_retry_mintimeout": "1000",
@@ -38,11 +40,13 @@ def find_or_fetch(directory: Path, on_progress: OnProgress) -> Path:
 
 
 def find(directory: Path) -> Path | None:
-    places = (shutil.which(NAME), directory / NAME, directory / FETCHED)
-    return next((Path(place).absolute() for place in places if place and _is_program(Path(place))), None)
+    """Returns the binary on PATH or in the directory, or None."""
+    candidates = (shutil.which(NAME), directory / NAME, directory / FETCHED_FILE)
+    return next((Path(path).absolute() for path in candidates if path and _is_program(Path(path))), None)
 
 
-def find_npm(package: str) -> str:
+def npm_program(package: str) -> str:
+    """Returns the path of npm. Raises EngineMissing, which names the package, if npm is not on PATH."""
     program = shutil.which("npm")
     if program is None:
         raise EngineMissing(f"{package} cannot be fetched, because npm is not on PATH.")
@@ -50,9 +54,9 @@ def find_npm(package: str) -> str:
 
 
 def npm_pack(program: str, package: str, directory: Path) -> Path:
-    """Downloads the package's archive. npm checks it against the registry's digest."""
+    """Downloads the archive of a package and returns its path. npm checks the archive against the registry's digest."""
     try:
-        _run([program, "pack", package, "--pack-destination", str(directory)], directory)
+        _run_npm([program, "pack", package, "--pack-destination", str(directory)], directory)
         return next(directory.glob("*.tgz"))
     except subprocess.TimeoutExpired as error:
         raise EngineMissing(f"{package} cannot be fetched: npm took longer than {NPM_SECONDS} seconds.") from error
@@ -63,18 +67,18 @@ def npm_pack(program: str, package: str, directory: Path) -> Path:
 
 
 def _fetch(directory: Path, on_progress: OnProgress) -> Path:
-    """Renames the binary into place after a test run, so an interrupted fetch leaves no broken binary."""
+    """Fetches the binary. It gets its name after a test run, so an interrupted fetch leaves no broken binary."""
     package = _package()
-    program = find_npm(package)
-    on_progress(f"fetching {package} with npm, this once")
-    with tempfile.TemporaryDirectory(dir=directory, prefix=".fetch-") as draft:
-        binary = _unpack(npm_pack(program, package, Path(draft).absolute()))
-        _try(binary)
-        return binary.replace(directory.absolute() / FETCHED)
+    program = npm_program(package)
+    on_progress(f"fetching {package} with npm, only once")
+    with tempfile.TemporaryDirectory(dir=directory, prefix=".fetch-") as temporary:
+        binary = _unpack(npm_pack(program, package, Path(temporary).absolute()))
+        _check_runs(binary)
+        return binary.replace(directory.absolute() / FETCHED_FILE)
 
 
-def _run(command: list[str], directory: Path) -> None:
-    """Runs npm without questions. The working directory keeps it from the settings of the user's project."""
+def _run_npm(command: list[str], directory: Path) -> None:
+    """Runs npm without questions, in `directory`, where npm does not find the settings of the user's project."""
     subprocess.run(  # noqa: S603
         command,
         cwd=directory,
@@ -88,6 +92,7 @@ def _run(command: list[str], directory: Path) -> None:
 
 
 def _reason(stderr: str) -> str:
+    """Returns the error code that npm printed, or else its last line."""
     code = re.search(r"^npm \S+ code (\S+)", stderr, re.MULTILINE)
     return code[1] if code else (stderr.strip().splitlines() or ["no message"])[-1]
 
@@ -115,7 +120,7 @@ def _unpack(archive: Path) -> Path:
     return binary
 
 
-def _try(binary: Path) -> None:
+def _check_runs(binary: Path) -> None:
     try:
         subprocess.run([binary, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=True)  # noqa: S603
     except (OSError, subprocess.SubprocessError) as error:

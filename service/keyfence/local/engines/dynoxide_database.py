@@ -1,4 +1,4 @@
-"""Upkeep of dynoxide's SQLite database, so that writes stay fast however many there have been."""
+"""Maintenance of dynoxide's SQLite database, which keeps writes fast when there have been many."""
 
 import sqlite3
 import time
@@ -8,8 +8,8 @@ from pathlib import Path
 RETENTION_SECONDS = 24 * 60 * 60
 """DynamoDB keeps the records of a stream for 24 hours. dynoxide never deletes them."""
 
-BUSY_SECONDS = 10.0
-"""How long to wait for the engine to finish a write of its own."""
+LOCK_WAIT_SECONDS = 10.0
+"""How long to wait while the engine itself writes to the database."""
 
 _CREATE_INDEX = """CREATE INDEX IF NOT EXISTS keyfence_stream_position
     ON _stream_records (table_name, CAST(sequence_number AS INTEGER))"""
@@ -20,9 +20,9 @@ _DELETE_OLD_RECORDS = """DELETE FROM _stream_records
 def maintain_stream_records(database: Path) -> None:
     """Adds an index to the stream records of a running engine, and deletes the records that have expired.
 
-    For every write to a table with a stream, dynoxide searches the highest sequence number of the table. Without the
-    index it reads all records: after 30,000 writes, a write takes ten times as long. The last record of each table is
-    kept, because the next sequence number is counted from it."""
-    with closing(sqlite3.connect(database, timeout=BUSY_SECONDS)) as connection, connection:
+    For every write to a table with a stream, dynoxide searches for the highest sequence number of the table. Without
+    the index it reads all records: after 30,000 writes, a write takes ten times as long. The last record of each
+    table is kept, because the next sequence number is counted from it."""
+    with closing(sqlite3.connect(database, timeout=LOCK_WAIT_SECONDS)) as connection, connection:
         connection.execute(_CREATE_INDEX)
         connection.execute(_DELETE_OLD_RECORDS, (int(time.time()) - RETENTION_SECONDS,))

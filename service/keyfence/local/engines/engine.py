@@ -6,7 +6,7 @@ from typing import Protocol
 from keyfence.errors import KeyfenceError
 
 OnProgress = Callable[[str], None]
-"""Receives a few words about the current step."""
+"""A function that receives a few words about the current step."""
 
 
 class Engine(Protocol):
@@ -20,7 +20,7 @@ class Engine(Protocol):
 
     @property
     def persistent(self) -> bool:
-        """Whether the data is still there after `stop`."""
+        """Whether the data still exists after `stop`."""
 
     def failure(self) -> str | None:
         """Returns why the engine stopped by itself, or None while it runs."""

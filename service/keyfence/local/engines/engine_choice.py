@@ -12,16 +12,17 @@ EngineName = Literal["auto", "moto", "dynoxide"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenEngine:
-    """A running engine, and one line that says where its data is."""
+    """A running engine, and a description for the user: its name, and where its data is."""
 
     engine: Engine
     description: str
 
 
 def start_engine(name: EngineName, directory: Path, on_progress: OnProgress) -> ChosenEngine:
-    """Starts an engine. `auto` is dynoxide or, if that is missing, moto.
+    """Starts an engine. For `auto`, that is dynoxide, or moto if dynoxide is missing.
 
-    Raises EngineBusy or EngineFailed if dynoxide is there but cannot start: moto would show none of its data.
+    Raises EngineBusy or EngineFailed if dynoxide exists but cannot start. moto is no replacement then, because the
+    data of dynoxide would be missing.
     """
     if name == "moto":
         return _start_moto(on_progress, "moto")
@@ -36,4 +37,6 @@ def start_engine(name: EngineName, directory: Path, on_progress: OnProgress) -> 
 
 def _start_moto(on_progress: OnProgress, reason: str) -> ChosenEngine:
     engine = moto.start(on_progress)
-    return ChosenEngine(engine=engine, description=f"{reason}: its data is in memory and is lost when this stops")
+    return ChosenEngine(
+        engine=engine, description=f"{reason}: its data is in memory and is lost when `keyfence dev` stops"
+    )

@@ -1,4 +1,4 @@
-"""The moto engine: a server in this process. All moto servers of a process share one memory."""
+"""The moto engine: a server in this process. All moto servers in one process share their data."""
 
 import logging
 import os
@@ -12,7 +12,7 @@ from keyfence.local.engines.engine import EngineMissing, OnProgress
 if TYPE_CHECKING:
     from werkzeug.serving import BaseWSGIServer
 
-Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+WsgiApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 HOST = "127.0.0.1"
 ACCOUNT = "000000000000"
@@ -45,7 +45,7 @@ def start(on_progress: OnProgress) -> Moto:
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     os.environ.setdefault("MOTO_ACCOUNT_ID", ACCOUNT)
     for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE"):
-        os.environ.pop(name, None)  # moto opens a boto3 session, which fails if the profile is missing
+        os.environ.pop(name, None)  # moto opens a boto3 session, which fails if the profile does not exist
     server = _server()
     thread = Thread(target=server.serve_forever, name="moto", daemon=True)
     thread.start()
@@ -70,8 +70,11 @@ def _server() -> "BaseWSGIServer":
     return make_server(HOST, 0, application, threaded=True, request_handler=MotoRequestHandler)
 
 
-def _one_at_a_time(application: Wsgi) -> Wsgi:
-    """Serves one request at a time: moto has no locks, and concurrent transactions would undo each other's writes."""
+def _one_at_a_time(application: WsgiApplication) -> WsgiApplication:
+    """Returns an application that serves one request at a time.
+
+    moto has no locks, so concurrent transactions would undo each other's writes.
+    """
     lock = Lock()
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:

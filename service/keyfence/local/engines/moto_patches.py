@@ -16,43 +16,46 @@ from moto.dynamodb.models.table import Table
 from moto.dynamodb.responses import DynamoHandler
 
 REMEMBERED_SECONDS = 600.0
+"""DynamoDB also remembers request tokens for ten minutes."""
 
-_moto_handler = DynamoHandler.transact_write_items
+_moto_transact_handler = DynamoHandler.transact_write_items
 
 
 @dataclass(slots=True)
-class Tokens:
-    """The transactions of the last ten minutes: the time and a digest of each, by request token."""
+class RememberedTransactions:
+    """The completion time and a digest of each recent transaction, by its request token."""
 
-    done: dict[str, tuple[float, bytes]] = field(default_factory=dict)
+    by_token: dict[str, tuple[float, bytes]] = field(default_factory=dict)
 
-    def find(self, token: str, now: float) -> bytes | None:
-        for old in [known for known, (at, _) in self.done.items() if at < now - REMEMBERED_SECONDS]:
-            del self.done[old]
-        return self.done[token][1] if token in self.done else None
+    def find_digest(self, token: str, now: float) -> bytes | None:
+        """Forgets old transactions. Returns the digest of the transaction with this token, or None."""
+        oldest = now - REMEMBERED_SECONDS
+        self.by_token = {key: entry for key, entry in self.by_token.items() if entry[0] >= oldest}
+        return self.by_token[token][1] if token in self.by_token else None
 
 
-_tokens = Tokens()
+_transactions = RememberedTransactions()
 
 
 def install_request_tokens() -> None:
+    """Makes a transaction with a repeated ClientRequestToken write nothing, as in DynamoDB."""
     setattr(DynamoHandler, "transact_write_items", _transact_with_token)  # noqa: B010
 
 
 def _transact_with_token(handler: DynamoHandler) -> ActionResult:
     token = handler.body.get("ClientRequestToken")
-    return _moto_handler(handler) if token is None else _once(handler, token)
+    return _moto_transact_handler(handler) if token is None else _once(handler, token)
 
 
 def _once(handler: DynamoHandler, token: str) -> ActionResult:
-    """Runs a transaction once. A failed one is not remembered, so it may be tried again with its token."""
+    """Runs a transaction once. A failed transaction is not remembered, so it can be tried again with its token."""
     digest = _digest(handler.body["TransactItems"])
-    known = _tokens.find(token, time.monotonic())
-    if known is None:
-        answer = _moto_handler(handler)
-        _tokens.done[token] = (time.monotonic(), digest)
+    remembered_digest = _transactions.find_digest(token, time.monotonic())
+    if remembered_digest is None:
+        answer = _moto_transact_handler(handler)
+        _transactions.by_token[token] = (time.monotonic(), digest)
         return answer
-    if known != digest:
+    if remembered_digest != digest:
         raise DynamodbException(
             f"{ERROR_TYPE_PREFIX}IdempotentParameterMismatchException",
             "The request uses the same client token as a previous, but non-identical request.",
@@ -66,26 +69,30 @@ def _digest(writes: list[dict[str, Any]]) -> bytes:
 
 Undo = Callable[[], None]
 
-_moto_backend = DynamoDBBackend.transact_write_items
+_moto_transact = DynamoDBBackend.transact_write_items
 
 
 def install_rollback() -> None:
-    """Undoes the writes of a failed transaction. moto would copy whole tables for that; here its copies are free."""
+    """Makes a failed transaction undo its writes.
+
+    moto copies whole tables before a transaction to undo it, which is slow. A copy now returns the table itself.
+    """
     setattr(DynamoDBBackend, "transact_write_items", _transact_with_rollback)  # noqa: B010
     setattr(Table, "__deepcopy__", lambda table, _memo: table)  # noqa: B010
 
 
 def _transact_with_rollback(backend: DynamoDBBackend, transact_items: list[dict[str, Any]]) -> None:
-    undo = list(_undo(backend, transact_items))
+    undo_functions = list(_undo_functions(backend, transact_items))
     try:
-        _moto_backend(backend, transact_items)
+        _moto_transact(backend, transact_items)
     except BaseException:
-        for restore in undo:
-            restore()
+        for undo in undo_functions:
+            undo()
         raise
 
 
-def _undo(backend: DynamoDBBackend, writes: Sequence[dict[str, Any]]) -> Iterator[Undo]:
+def _undo_functions(backend: DynamoDBBackend, writes: Sequence[dict[str, Any]]) -> Iterator[Undo]:
+    """Yields functions that restore the item and the stream of each write. Call them only if the transaction failed."""
     for body in (body for write in writes for body in write.values()):
         if (table := backend.tables.get(body.get("TableName"))) is not None:
             yield _restore_item(table, body.get("Key") or body["Item"])
@@ -94,14 +101,14 @@ def _undo(backend: DynamoDBBackend, writes: Sequence[dict[str, Any]]) -> Iterato
 
 def _restore_item(table: Table, key: dict[str, Any]) -> Undo:
     names = [name for name in (table.hash_key_attr, table.range_key_attr) if name]
-    *path, last = (DynamoType(key[name]) for name in names)
-    rows: Any = table.items[path[0]] if path else table.items
-    before = copy.deepcopy(rows.get(last))
+    *partition_key, last_key = (DynamoType(key[name]) for name in names)
+    items: Any = table.items[partition_key[0]] if partition_key else table.items
+    before = copy.deepcopy(items.get(last_key))
 
     def restore() -> None:
-        rows.pop(last, None)
+        items.pop(last_key, None)
         if before is not None:
-            rows[last] = before
+            items[last_key] = before
 
     return restore
 
