@@ -39,15 +39,15 @@ def jwk(key: AllowedPrivateKeys, kid: str, **members: object) -> Json:
     return {**OKPAlgorithm.to_jwk(public, as_dict=True), "kid": kid, **members}
 
 
-def part(content: bytes) -> str:
+def base64url(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
 
 
-def signed(header: Json, payload: bytes, key: AllowedPrivateKeys | bytes, algorithm: str) -> str:
+def sign_token(header: Json, payload: bytes, key: AllowedPrivateKeys | bytes, algorithm: str) -> str:
     """Returns a token with exactly this header, also one that a JWT library would refuse."""
-    content = f"{part(json.dumps(header).encode())}.{part(payload)}"
+    content = f"{base64url(json.dumps(header).encode())}.{base64url(payload)}"
     signature = PyJWS().get_algorithm_by_name(algorithm).sign(content.encode(), key)
-    return f"{content}.{part(signature)}"
+    return f"{content}.{base64url(signature)}"
 
 
 @dataclass
@@ -85,4 +85,4 @@ class IdentityProvider:
 
     def sign_bytes(self, payload: bytes, **headers: object) -> str:
         header = {"alg": self.algorithm, "kid": self.kid, "typ": "JWT", **self.headers, **headers}
-        return signed(header, payload, self.key, self.algorithm)
+        return sign_token(header, payload, self.key, self.algorithm)

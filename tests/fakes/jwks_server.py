@@ -11,7 +11,7 @@ from time import sleep
 
 
 class JwksServer(ThreadingHTTPServer):
-    """Uses TLS if it gets a context."""
+    """Answers every GET with `status`, `headers` and `body`. It uses TLS if it has a context."""
 
     daemon_threads = False
 
@@ -19,15 +19,19 @@ class JwksServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.tls = tls
         self.connections = 0
-        self.raw: Iterator[bytes] | None = None
+        self.raw_chunks: Iterator[bytes] | None = None
+        """Sent instead of an HTTP response, if not None."""
         self.status = 200
         self.body = b"{}"
         self.headers: dict[str, str] = {}
-        self.hits: list[str] = []
-        self.hit = Semaphore(0)
-        self.pause = 0.0
-        self.answers = Event()
-        self.answers.set()
+        self.requested_paths: list[str] = []
+        self.request_arrived = Semaphore(0)
+        """Released once for each request."""
+        self.pause_seconds = 0.0
+        """The pause after each byte of the body. 0: the body is sent in one piece."""
+        self.may_answer = Event()
+        """Requests wait until the event is set."""
+        self.may_answer.set()
 
     def get_request(self) -> tuple[socket.socket, object]:
         sock, address = super().get_request()
@@ -50,35 +54,34 @@ class _Handler(BaseHTTPRequestHandler):
     server: JwksServer
 
     def do_GET(self) -> None:
-        self.server.hits.append(self.path)
-        self.server.hit.release()
-        self.server.answers.wait()
-        if self.server.raw is not None:
-            self._write_raw(self.server.raw)
+        self.server.requested_paths.append(self.path)
+        self.server.request_arrived.release()
+        self.server.may_answer.wait()
+        if self.server.raw_chunks is not None:
+            self._write_raw(self.server.raw_chunks)
             return
         self.send_response(self.server.status)
         for name, value in {"Content-Length": str(len(self.server.body)), **self.server.headers}.items():
             self.send_header(name, value)
         self.end_headers()
         try:
-            self._write()
+            self._write_body()
         except OSError:
             self.close_connection = True
 
-    def _write(self) -> None:
-        """Writes the body in one piece, or byte by byte with a pause after each."""
+    def _write_body(self) -> None:
         body = self.server.body
-        for letter in (bytes([byte]) for byte in body) if self.server.pause else [body]:
-            self.wfile.write(letter)
-            sleep(self.server.pause)
+        for chunk in (bytes([byte]) for byte in body) if self.server.pause_seconds else [body]:
+            self.wfile.write(chunk)
+            sleep(self.server.pause_seconds)
 
-    def _write_raw(self, parts: Iterator[bytes]) -> None:
-        """Writes bytes that need not be HTTP, until the client disconnects."""
+    def _write_raw(self, chunks: Iterator[bytes]) -> None:
+        """Writes the chunks until the client disconnects. They need not be HTTP."""
         self.close_connection = True
-        for part in parts:
-            self.wfile.write(part)
+        for chunk in chunks:
+            self.wfile.write(chunk)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 the name is the base class's
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 the base class has this name
         pass
 
 
@@ -90,6 +93,6 @@ def running_jwks_server(tls: ssl.SSLContext | None = None) -> Iterator[JwksServe
         try:
             yield server
         finally:
-            server.answers.set()
+            server.may_answer.set()
             server.shutdown()
             thread.join()

@@ -12,13 +12,13 @@ class ScriptedJwksSource:
     def __init__(self, document: object) -> None:
         self.document = document
         self.fetches = 0
-        self.down = False
-        self.open = Event()
-        self.open.set()
+        self.is_down = False
+        self.may_answer = Event()
+        self.may_answer.set()
 
     def fetch(self) -> Mapping[str, VerificationKey]:
         self.fetches += 1
-        self.open.wait(timeout=10)
-        if self.down:
+        self.may_answer.wait(timeout=10)
+        if self.is_down:
             raise JwksUnavailable("down")
         return parse_jwks_leniently(self.document)

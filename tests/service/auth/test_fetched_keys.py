@@ -14,14 +14,14 @@ from tests.fakes.jwks_source import ScriptedJwksSource
 
 OLD = jwk(private_key("ES256", "old"), "old")
 NEW = jwk(private_key("ES256", "new"), "new")
-PACE = RefreshPolicy()
+POLICY = RefreshPolicy()
 
 
 @pytest.fixture
 def source() -> Iterator[ScriptedJwksSource]:
     source = ScriptedJwksSource({"keys": [OLD]})
     yield source
-    source.open.set()
+    source.may_answer.set()
 
 
 @pytest.fixture
@@ -29,49 +29,49 @@ def keys(source: ScriptedJwksSource, clock: ManualClock) -> FetchedKeys:
     return FetchedKeys(source.fetch, clock=clock)
 
 
-async def known(keys: FetchedKeys, kid: str = "old") -> VerificationKey:
+async def get_key(keys: FetchedKeys, kid: str = "old") -> VerificationKey:
     key = await keys.find(kid)
     assert key is not None
     return key
 
 
-async def known_at_once(keys: FetchedKeys) -> VerificationKey:
-    """Returns the key. The request must not wait for a fetch."""
-    question = asyncio.create_task(known(keys))
+async def get_key_without_waiting(keys: FetchedKeys) -> VerificationKey:
+    """Returns the key. Fails if the request waits for a fetch."""
+    request = asyncio.create_task(get_key(keys))
     for _ in range(5):
         await asyncio.sleep(0)
-    assert question.done()
-    return await question
+    assert request.done()
+    return await request
 
 
-async def settled() -> None:
-    """Waits until the fetch in the background has ended."""
-    flights = {task for task in asyncio.all_tasks() if task.get_name() == REFRESH_TASK_NAME}
-    if flights:
-        await asyncio.wait(flights)
+async def wait_for_refreshes() -> None:
+    """Waits until all fetches in the background have ended."""
+    refresh_tasks = {task for task in asyncio.all_tasks() if task.get_name() == REFRESH_TASK_NAME}
+    if refresh_tasks:
+        await asyncio.wait(refresh_tasks)
 
 
 async def test_a_fresh_set_is_fetched_once_for_any_number_of_requests(
     keys: FetchedKeys, source: ScriptedJwksSource
 ) -> None:
     for _ in range(5):
-        await known(keys)
+        await get_key(keys)
     assert source.fetches == 1
 
 
-async def test_a_thousand_callers_at_once_cause_one_fetch(keys: FetchedKeys, source: ScriptedJwksSource) -> None:
+async def test_a_thousand_concurrent_requests_cause_one_fetch(keys: FetchedKeys, source: ScriptedJwksSource) -> None:
     found = await asyncio.gather(*(keys.find("old") for _ in range(1000)))
     assert len({id(key) for key in found}) == 1
     assert source.fetches == 1
 
 
-async def test_a_canceled_request_does_not_cancel_the_fetch(keys: FetchedKeys, source: ScriptedJwksSource) -> None:
-    source.open.clear()
+async def test_a_cancelled_request_does_not_cancel_the_fetch(keys: FetchedKeys, source: ScriptedJwksSource) -> None:
+    source.may_answer.clear()
     first, second = asyncio.create_task(keys.find("old")), asyncio.create_task(keys.find("old"))
     await asyncio.sleep(0)
     first.cancel()
     await asyncio.sleep(0)
-    source.open.set()
+    source.may_answer.set()
     assert await second is not None
     assert first.cancelled()
     assert source.fetches == 1
@@ -80,9 +80,9 @@ async def test_a_canceled_request_does_not_cancel_the_fetch(keys: FetchedKeys, s
 async def test_random_kids_cause_one_fetch_in_the_interval(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
-    await known(keys)
+    await get_key(keys)
     for attempt in range(80):
-        clock.advance(PACE.min_interval_seconds / 80)
+        clock.advance(POLICY.min_interval_seconds / 80)
         assert await keys.find(f"random-{attempt}") is None
     assert source.fetches == 2
 
@@ -90,58 +90,60 @@ async def test_random_kids_cause_one_fetch_in_the_interval(
 async def test_a_new_key_is_found_as_soon_as_the_policy_allows_a_fetch(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
-    await known(keys)
+    await get_key(keys)
     source.document = {"keys": [OLD, NEW]}
     assert await keys.find("new") is None
-    clock.advance(PACE.min_interval_seconds)
+    clock.advance(POLICY.min_interval_seconds)
     assert await keys.find("new") is not None
 
 
 async def test_an_unchanged_key_stays_valid_through_a_refresh(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
-    key = await known(keys)
-    clock.advance(PACE.fresh_seconds)
-    assert await known(keys) is key
+    key = await get_key(keys)
+    clock.advance(POLICY.fresh_seconds)
+    assert await get_key(keys) is key
     assert source.fetches == 2
     assert keys.contains(key)
 
 
-async def test_a_dropped_key_is_gone_with_the_next_set(
+async def test_a_key_that_the_next_key_set_does_not_have_is_invalid(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
-    key = await known(keys)
+    key = await get_key(keys)
     source.document = {"keys": [NEW]}
-    clock.advance(PACE.min_interval_seconds)
-    await known(keys, "new")
+    clock.advance(POLICY.min_interval_seconds)
+    await get_key(keys, "new")
     assert not keys.contains(key)
     assert await keys.find("old") is None
 
 
-async def test_an_empty_set_drops_every_key(keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock) -> None:
-    key = await known(keys)
-    source.document = {"keys": []}
-    clock.advance(PACE.fresh_seconds)
-    assert await keys.find("old") is None
-    assert not keys.contains(key)
-
-
-async def test_a_kid_with_another_key_invalidates_the_first(
+async def test_an_empty_key_set_makes_every_key_invalid(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
-    key = await known(keys)
+    key = await get_key(keys)
+    source.document = {"keys": []}
+    clock.advance(POLICY.fresh_seconds)
+    assert await keys.find("old") is None
+    assert not keys.contains(key)
+
+
+async def test_a_new_key_with_the_same_kid_makes_the_old_key_invalid(
+    keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
+) -> None:
+    key = await get_key(keys)
     source.document = {"keys": [NEW | {"kid": "old"}]}
-    clock.advance(PACE.fresh_seconds)
-    assert await known(keys) != key
+    clock.advance(POLICY.fresh_seconds)
+    assert await get_key(keys) != key
     assert not keys.contains(key)
 
 
 async def test_a_set_that_is_not_fresh_is_refreshed_before_it_is_used(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
-    await known(keys)
+    await get_key(keys)
     source.document = {"keys": [NEW]}
-    clock.advance(PACE.fresh_seconds - 1)
+    clock.advance(POLICY.fresh_seconds - 1)
     assert await keys.find("old") is not None
     clock.advance(1)
     assert await keys.find("old") is None
@@ -150,10 +152,10 @@ async def test_a_set_that_is_not_fresh_is_refreshed_before_it_is_used(
 async def test_known_keys_survive_an_outage_until_the_limit_and_not_longer(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
-    key = await known(keys)
-    source.down = True
-    clock.advance(PACE.usable_seconds - 1)
-    assert await known(keys) is key
+    key = await get_key(keys)
+    source.is_down = True
+    clock.advance(POLICY.usable_seconds - 1)
+    assert await get_key(keys) is key
     assert keys.contains(key)
     clock.advance(1)
     assert not keys.contains(key)
@@ -161,21 +163,21 @@ async def test_known_keys_survive_an_outage_until_the_limit_and_not_longer(
         await keys.find("old")
 
 
-async def test_the_end_of_an_outage_is_noticed(
+async def test_keys_are_found_again_after_an_outage(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
-    source.down = True
+    source.is_down = True
     with pytest.raises(Throttled):
         await keys.find("old")
-    source.down = False
-    clock.advance(PACE.min_interval_seconds)
-    await known(keys)
+    source.is_down = False
+    clock.advance(POLICY.min_interval_seconds)
+    await get_key(keys)
 
 
 async def test_fetches_are_limited_during_an_outage(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
-    source.down = True
+    source.is_down = True
     for _ in range(100):
         with pytest.raises(Throttled):
             await keys.find("old")
@@ -183,67 +185,67 @@ async def test_fetches_are_limited_during_an_outage(
 
 
 async def test_an_outage_says_when_to_retry(keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock) -> None:
-    source.down = True
+    source.is_down = True
     with pytest.raises(Throttled) as first:
         await keys.find("old")
-    clock.advance(PACE.min_interval_seconds - 0.5)
+    clock.advance(POLICY.min_interval_seconds - 0.5)
     with pytest.raises(Throttled) as late:
         await keys.find("old")
     assert first.value.extensions == {"retryAfterMs": 10_000}
     assert late.value.extensions == {"retryAfterMs": 1000}
 
 
-async def test_an_unknown_kid_during_an_outage_is_not_refused_as_wrong(
+async def test_an_unknown_kid_during_an_outage_is_throttled_and_not_refused(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
-    await known(keys)
-    source.down = True
-    clock.advance(PACE.min_interval_seconds)
+    await get_key(keys)
+    source.is_down = True
+    clock.advance(POLICY.min_interval_seconds)
     with pytest.raises(Throttled):
         await keys.find("new")
 
 
-async def test_known_keys_do_not_wait_again_for_a_source_that_failed(
+async def test_requests_with_known_keys_do_not_wait_for_a_source_that_failed(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
-    key = await known(keys)
-    source.down = True
-    clock.advance(PACE.fresh_seconds)
-    await known(keys)
-    clock.advance(PACE.min_interval_seconds)
-    source.open.clear()
-    assert await known_at_once(keys) is key
-    source.down = False
+    key = await get_key(keys)
+    source.is_down = True
+    clock.advance(POLICY.fresh_seconds)
+    await get_key(keys)
+    clock.advance(POLICY.min_interval_seconds)
+    source.may_answer.clear()
+    assert await get_key_without_waiting(keys) is key
+    source.is_down = False
     source.document = {"keys": [NEW]}
-    source.open.set()
-    await settled()
+    source.may_answer.set()
+    await wait_for_refreshes()
     assert source.fetches == 3
     assert not keys.contains(key)
 
 
-async def test_during_a_hanging_fetch_known_keys_stay_valid(source: ScriptedJwksSource, clock: ManualClock) -> None:
+async def test_known_keys_stay_valid_while_a_fetch_hangs(source: ScriptedJwksSource, clock: ManualClock) -> None:
     keys = FetchedKeys(source.fetch, clock=clock, policy=RefreshPolicy(wait_seconds=0.01))
-    key = await known(keys)
-    source.open.clear()
-    clock.advance(PACE.fresh_seconds)
-    assert await known(keys) is key
-    clock.advance(PACE.fresh_seconds)
-    assert await known_at_once(keys) is key
+    key = await get_key(keys)
+    source.may_answer.clear()
+    clock.advance(POLICY.fresh_seconds)
+    assert await get_key(keys) is key
+    clock.advance(POLICY.fresh_seconds)
+    assert await get_key_without_waiting(keys) is key
     with pytest.raises(Throttled):
         await keys.find("new")
     assert source.fetches == 2
-    source.open.set()
-    await settled()
+    source.may_answer.set()
+    await wait_for_refreshes()
 
 
-async def test_random_kids_do_not_delay_known_ones(
+async def test_requests_with_random_kids_do_not_delay_requests_with_known_kids(
     keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
-    key = await known(keys)
-    clock.advance(PACE.min_interval_seconds)
-    source.open.clear()
-    stranger = asyncio.create_task(keys.find("random"))
+    key = await get_key(keys)
+    clock.advance(POLICY.min_interval_seconds)
+    source.may_answer.clear()
+    unknown_kid_request = asyncio.create_task(keys.find("random"))
     await asyncio.sleep(0)
-    assert await known_at_once(keys) is key
-    source.open.set()
-    assert await stranger is None
+    assert await get_key_without_waiting(keys) is key
+    source.may_answer.set()
+    assert await unknown_kid_request is None

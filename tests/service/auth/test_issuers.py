@@ -11,7 +11,7 @@ JWKS_URI = "https://id.example/jwks"
 
 
 @pytest.mark.parametrize("sources", [{}, {"jwks_uri": JWKS_URI, "jwks": {"keys": []}}])
-def test_an_issuer_with_no_or_two_sources_of_keys_is_refused_by_name(sources: Json) -> None:
+def test_an_issuer_with_no_or_two_sources_of_keys_is_refused_with_its_url(sources: Json) -> None:
     with pytest.raises(ValueError, match=f"{URL}: set exactly one of jwks and jwks_uri"):
         issuer_from_settings(IssuerSettings(issuer=URL, **sources))
 
@@ -34,7 +34,7 @@ def test_an_issuer_with_no_or_two_sources_of_keys_is_refused_by_name(sources: Js
         "https://[::1/jwks",
     ],
 )
-def test_keys_are_not_fetched_from_an_address_that_others_can_answer_for(uri: str) -> None:
+def test_a_jwks_uri_without_https_or_with_an_ambiguous_host_is_refused(uri: str) -> None:
     with pytest.raises(ValueError, match="https://"):
         issuer_from_settings(IssuerSettings(issuer=URL, jwks_uri=uri))
 
@@ -45,7 +45,7 @@ def test_https_and_loopback_urls_are_accepted(uri: str) -> None:
 
 
 @pytest.mark.parametrize("tenant", ["", "ACME", "acme#x", "-acme", "a" * 33])
-def test_an_issuer_cannot_be_bound_to_a_tenant_that_cannot_exist(provider: IdentityProvider, tenant: str) -> None:
+def test_an_issuer_with_a_malformed_tenant_id_is_refused(provider: IdentityProvider, tenant: str) -> None:
     with pytest.raises(ValueError, match="a tenant id is"):
         issuer_from_settings(IssuerSettings(issuer=URL, jwks=provider.jwks(), tenant=tenant))
 
@@ -57,9 +57,11 @@ def test_a_private_key_in_the_settings_is_refused_and_not_repeated(provider: Ide
 
 
 def test_an_issuer_that_is_configured_twice_is_refused(provider: IdentityProvider) -> None:
-    twice = tuple(IssuerSettings(issuer=URL, jwks=provider.jwks(), tenant=name) for name in ("acme", "globex"))
+    same_issuer_twice = tuple(
+        IssuerSettings(issuer=URL, jwks=provider.jwks(), tenant=name) for name in ("acme", "globex")
+    )
     with pytest.raises(ValueError, match="configured twice"):
-        tenant_verifier(Settings(issuers=twice))
+        tenant_verifier(Settings(issuers=same_issuer_twice))
 
 
 def test_operators_and_tenants_cannot_share_an_audience() -> None:

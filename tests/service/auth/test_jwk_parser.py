@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence.auth.jwk_parser import MalformedJwks, UnusableKey, parse_jwk, parse_jwks_leniently, parse_jwks_strictly
-from tests.fakes.identity_provider import Json, jwk, part, private_key
+from tests.fakes.identity_provider import Json, base64url, jwk, private_key
 
 RSA = jwk(private_key("RS256"), "rsa")
 P256 = jwk(private_key("ES256"), "p256")
@@ -12,9 +12,9 @@ RSA_ALGORITHMS = {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}
 
 UNUSABLE: dict[str, object] = {
     "not an object": "key",
-    "symmetric": {"kty": "oct", "kid": "x", "k": part(b"secret" * 8)},
+    "symmetric": {"kty": "oct", "kid": "x", "k": base64url(b"secret" * 8)},
     "RSA with private part": RSA | {"d": "AQAB"},
-    "EC with private part": P256 | {"d": part(bytes(32))},
+    "EC with private part": P256 | {"d": base64url(bytes(32))},
     "RSA with a prime": RSA | {"p": "AQAB"},
     "1024 bit RSA": jwk(private_key("RS256", bits=1024), "weak"),
     "for encryption": RSA | {"use": "enc"},
@@ -23,7 +23,7 @@ UNUSABLE: dict[str, object] = {
     "no kid": {name: value for name, value in RSA.items() if name != "kid"},
     "empty kid": RSA | {"kid": ""},
     "kid is a number": RSA | {"kid": 7},
-    "endless kid": RSA | {"kid": "x" * 257},
+    "kid that is too long": RSA | {"kid": "x" * 257},
     "HS256 on RSA": RSA | {"alg": "HS256"},
     "none on RSA": RSA | {"alg": "none"},
     "RSA-OAEP": RSA | {"alg": "RSA-OAEP"},
@@ -39,8 +39,8 @@ UNUSABLE: dict[str, object] = {
     "modulus is a number": RSA | {"n": 5},
     "modulus is no base64": RSA | {"n": "!"},
     "empty OKP": ED25519 | {"x": ""},
-    "modulus that takes milliseconds": RSA | {"n": part(b"\xff" * 1025)},
-    "exponent that takes milliseconds": RSA | {"e": part(b"\x01" + b"\x00" * 3 + b"\x01")},
+    "modulus that takes milliseconds": RSA | {"n": base64url(b"\xff" * 1025)},
+    "exponent that takes milliseconds": RSA | {"e": base64url(b"\x01" + b"\x00" * 3 + b"\x01")},
 }
 
 
@@ -51,7 +51,7 @@ def test_a_key_that_must_not_verify_tokens_is_refused(key: object) -> None:
 
 
 @pytest.mark.parametrize("key", UNUSABLE.values(), ids=UNUSABLE.keys())
-def test_an_unusable_key_does_not_hide_its_good_neighbour(key: object) -> None:
+def test_a_usable_key_is_found_next_to_an_unusable_one(key: object) -> None:
     assert set(parse_jwks_leniently({"keys": [key, P256]})) == {"p256"}
 
 
@@ -67,7 +67,7 @@ def test_an_unusable_key_does_not_hide_its_good_neighbour(key: object) -> None:
         (jwk(private_key("EdDSA", "ed448"), "ed448"), {"EdDSA"}),
     ],
 )
-def test_a_key_is_pinned_to_the_algorithms_that_fit_it(key: Json, algorithms: set[str]) -> None:
+def test_a_key_allows_only_the_algorithms_of_its_type(key: Json, algorithms: set[str]) -> None:
     assert parse_jwk(key).algorithms == algorithms
 
 
@@ -78,7 +78,7 @@ def test_the_error_about_an_unusable_key_does_not_contain_it() -> None:
     assert refusal.value.__suppress_context__
 
 
-def test_two_keys_under_one_kid_are_both_left_out() -> None:
+def test_two_keys_with_the_same_kid_are_both_left_out() -> None:
     assert set(parse_jwks_leniently({"keys": [RSA, P256 | {"kid": "rsa"}, ED25519]})) == {"ed"}
 
 

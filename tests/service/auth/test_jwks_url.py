@@ -15,19 +15,19 @@ from tests.fakes.identity_provider import URL, IdentityProvider
 from tests.fakes.jwks_server import JwksServer
 
 
-def source(server: JwksServer, bounds: FetchLimits = DEFAULT_LIMITS) -> JwksUrl:
-    return JwksUrl(parse_operator_uri(server.url()), limits=bounds)
+def jwks_url(server: JwksServer, limits: FetchLimits = DEFAULT_LIMITS) -> JwksUrl:
+    return JwksUrl(parse_operator_uri(server.url()), limits=limits)
 
 
 def test_a_published_key_is_fetched(jwks_server: JwksServer, provider: IdentityProvider) -> None:
     jwks_server.publish(provider.jwks())
-    assert set(source(jwks_server).fetch()) == {"k1"}
+    assert set(jwks_url(jwks_server).fetch()) == {"k1"}
 
 
 def test_a_body_of_exactly_the_limit_is_read(jwks_server: JwksServer, provider: IdentityProvider) -> None:
     jwks_server.publish(provider.jwks())
     jwks_server.body = jwks_server.body.ljust(MAX_BODY_BYTES)
-    assert set(source(jwks_server).fetch()) == {"k1"}
+    assert set(jwks_url(jwks_server).fetch()) == {"k1"}
 
 
 @pytest.mark.parametrize("headers", [{}, {"Content-Length": ""}], ids=["with its length", "until the end"])
@@ -37,7 +37,7 @@ def test_a_body_over_the_limit_is_refused(
     jwks_server.publish(provider.jwks())
     jwks_server.body, jwks_server.headers = jwks_server.body.ljust(MAX_BODY_BYTES + 1), headers
     with pytest.raises(JwksUnavailable, match="more than"):
-        source(jwks_server).fetch()
+        jwks_url(jwks_server).fetch()
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -45,8 +45,8 @@ def test_a_redirect_is_not_followed(jwks_server: JwksServer, provider: IdentityP
     jwks_server.publish(provider.jwks())
     jwks_server.status, jwks_server.headers = status, {"Location": jwks_server.url("/elsewhere")}
     with pytest.raises(JwksUnavailable, match=str(status)):
-        source(jwks_server).fetch()
-    assert jwks_server.hits == ["/jwks"]
+        jwks_url(jwks_server).fetch()
+    assert jwks_server.requested_paths == ["/jwks"]
 
 
 @pytest.mark.parametrize("status", [201, 204, 404, 500, 503])
@@ -56,37 +56,37 @@ def test_keys_in_an_answer_other_than_200_are_not_read(
     jwks_server.publish(provider.jwks())
     jwks_server.status = status
     with pytest.raises(JwksUnavailable, match=str(status)):
-        source(jwks_server).fetch()
+        jwks_url(jwks_server).fetch()
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"keys":', b'{"keys":7}', b"\xff\xfe", b"[" * 60_000])
 def test_a_body_that_is_not_a_key_set_counts_as_an_outage(jwks_server: JwksServer, body: bytes) -> None:
     jwks_server.body = body
     with pytest.raises(JwksUnavailable):
-        source(jwks_server).fetch()
+        jwks_url(jwks_server).fetch()
 
 
 def test_a_truncated_body_counts_as_an_outage(jwks_server: JwksServer, provider: IdentityProvider) -> None:
     jwks_server.publish(provider.jwks())
     jwks_server.headers = {"Content-Length": str(len(jwks_server.body) + 1)}
     with pytest.raises(JwksUnavailable):
-        source(jwks_server).fetch()
+        jwks_url(jwks_server).fetch()
 
 
 def test_a_source_that_sends_nothing_counts_as_an_outage(jwks_server: JwksServer, provider: IdentityProvider) -> None:
     jwks_server.publish(provider.jwks())
-    jwks_server.answers.clear()
+    jwks_server.may_answer.clear()
     with pytest.raises(JwksUnavailable, match="Timeout"):
-        source(jwks_server, FetchLimits(idle_seconds=0.05)).fetch()
+        jwks_url(jwks_server, FetchLimits(idle_seconds=0.05)).fetch()
 
 
 def test_a_body_that_is_sent_too_slowly_counts_as_an_outage(
     jwks_server: JwksServer, provider: IdentityProvider
 ) -> None:
     jwks_server.publish(provider.jwks())
-    jwks_server.pause = 0.005
+    jwks_server.pause_seconds = 0.005
     with pytest.raises(JwksUnavailable, match="Timeout"):
-        source(jwks_server, FetchLimits(total_seconds=0.05)).fetch()
+        jwks_url(jwks_server, FetchLimits(total_seconds=0.05)).fetch()
 
 
 def test_a_refused_connection_counts_as_an_outage() -> None:
@@ -113,4 +113,4 @@ async def test_a_verifier_follows_a_rotation_and_an_outage_over_http(
     assert (await verifier.verify(rotated.token())).tenant == "acme"
     with pytest.raises(Unauthenticated):
         await verifier.verify(provider.token())
-    assert len(jwks_server.hits) == 3
+    assert len(jwks_server.requested_paths) == 3

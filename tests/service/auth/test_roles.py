@@ -1,4 +1,4 @@
-"""A role covers itself and the weaker ones."""
+"""A role may do everything that weaker roles may do."""
 
 import pytest
 
@@ -9,5 +9,5 @@ STRONGEST_FIRST = [Role.OWNER, Role.ADMIN, Role.MEMBER, Role.VIEWER]
 
 @pytest.mark.parametrize("role", STRONGEST_FIRST)
 def test_a_role_covers_exactly_itself_and_the_weaker_ones(role: Role) -> None:
-    covered = [needed for needed in STRONGEST_FIRST if role.covers(needed)]
+    covered = [required for required in STRONGEST_FIRST if role.covers(required)]
     assert covered == STRONGEST_FIRST[STRONGEST_FIRST.index(role) :]

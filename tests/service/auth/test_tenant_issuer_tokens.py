@@ -12,7 +12,7 @@ from keyfence.errors import Internal, Unauthenticated
 from keyfence_iam.token_bucket import call_budget
 from tests.fakes.clock import ManualClock
 from tests.fakes.identity_provider import IdentityProvider
-from tests.fakes.tenant_issuer_register import ManualSleep, TenantIssuerRegister, fail_to_fetch
+from tests.fakes.in_memory_issuers import InMemoryIssuers, ManualSleep, fail_to_fetch
 
 A1, A10 = "https://id.example/a1", "https://id.example/a10"
 
@@ -28,38 +28,42 @@ def a10(clock: ManualClock) -> IdentityProvider:
 
 
 @pytest.fixture
-def plane(a1: IdentityProvider, a10: IdentityProvider) -> TenantIssuerRegister:
-    plane = TenantIssuerRegister()
-    plane.store(A1, "a1", a1.jwks())
-    plane.store(A10, "a10", a10.jwks())
-    return plane
+def stored_issuers(a1: IdentityProvider, a10: IdentityProvider) -> InMemoryIssuers:
+    stored_issuers = InMemoryIssuers()
+    stored_issuers.store(A1, "a1", a1.jwks())
+    stored_issuers.store(A10, "a10", a10.jwks())
+    return stored_issuers
 
 
 @pytest.fixture
-def owned(plane: TenantIssuerRegister, clock: ManualClock) -> TenantIssuerCache:
-    return TenantIssuerCache(plane.look_up, fail_to_fetch, call_budget(1e9), clock=clock, sleep=ManualSleep(clock))
+def issuer_cache(stored_issuers: InMemoryIssuers, clock: ManualClock) -> TenantIssuerCache:
+    return TenantIssuerCache(
+        stored_issuers.find_record, fail_to_fetch, call_budget(1e9), clock=clock, sleep=ManualSleep(clock)
+    )
 
 
 @pytest.fixture
-def verifier(owned: TenantIssuerCache, provider: IdentityProvider, clock: ManualClock) -> TokenVerifier[Principal]:
-    return verifier_of(owned, provider.issuer(), clock)
+def verifier(
+    issuer_cache: TenantIssuerCache, provider: IdentityProvider, clock: ManualClock
+) -> TokenVerifier[Principal]:
+    return new_verifier(issuer_cache, provider.issuer(), clock)
 
 
-def verifier_of(owned: TenantIssuerCache, issuer: Issuer, clock: ManualClock) -> TokenVerifier[Principal]:
+def new_verifier(issuer_cache: TenantIssuerCache, issuer: Issuer, clock: ManualClock) -> TokenVerifier[Principal]:
     return TokenVerifier(
         issuers=[issuer],
         audience="keyfence",
         caller_from_claims=principal_from_claims,
         clock=clock,
-        tenant_issuers=owned,
+        tenant_issuers=issuer_cache,
     )
 
 
-def renewed(provider: IdentityProvider) -> IdentityProvider:
+def with_new_key(provider: IdentityProvider) -> IdentityProvider:
     return IdentityProvider(provider.clock, url=provider.url, kid="k2", key_name=f"{provider.key_name}-renewed")
 
 
-def keys(*providers: IdentityProvider) -> dict[str, object]:
+def jwks_of(*providers: IdentityProvider) -> dict[str, object]:
     return {"keys": [key for provider in providers for key in provider.jwks()["keys"]]}
 
 
@@ -95,66 +99,69 @@ async def test_a_tenants_key_verifies_no_token_of_another_tenants_issuer(
 
 
 async def test_a_tenant_cannot_replace_an_issuer_of_the_settings(
-    verifier: TokenVerifier[Principal], plane: TenantIssuerRegister, provider: IdentityProvider, a1: IdentityProvider
+    verifier: TokenVerifier[Principal],
+    stored_issuers: InMemoryIssuers,
+    provider: IdentityProvider,
+    a1: IdentityProvider,
 ) -> None:
-    plane.store(provider.url, "a1", a1.jwks())
+    stored_issuers.store(provider.url, "a1", a1.jwks())
     impostor = IdentityProvider(a1.clock, url=provider.url, key_name=a1.key_name)
     assert (await verifier.verify(provider.token(tenant="globex"))).tenant == "globex"
     with pytest.raises(Unauthenticated):
         await verifier.verify(impostor.token(tenant="a1"))
-    assert plane.lookups == []
+    assert stored_issuers.lookups == []
 
 
 async def test_an_issuer_of_the_settings_that_is_bound_to_a_tenant_is_accepted_for_it_only(
-    owned: TenantIssuerCache, provider: IdentityProvider, clock: ManualClock
+    issuer_cache: TenantIssuerCache, provider: IdentityProvider, clock: ManualClock
 ) -> None:
-    bound = verifier_of(owned, provider.issuer("a1"), clock)
+    bound = new_verifier(issuer_cache, provider.issuer("a1"), clock)
     assert (await bound.verify(provider.token(tenant="a1"))).tenant == "a1"
     with pytest.raises(Unauthenticated, match="may not issue tokens for"):
         await bound.verify(provider.token(tenant="a10"))
 
 
 async def test_a_tenants_issuer_is_refused_in_the_operators_api(
-    owned: TenantIssuerCache, provider: IdentityProvider, a1: IdentityProvider, clock: ManualClock
+    issuer_cache: TenantIssuerCache, provider: IdentityProvider, a1: IdentityProvider, clock: ManualClock
 ) -> None:
     operators = TokenVerifier(
         issuers=[provider.issuer()], audience="keyfence-admin", caller_from_claims=operator_from_claims, clock=clock
     )
     with pytest.raises(Unauthenticated):
         await operators.verify(a1.token_without("tenant", aud="keyfence-admin"))
-    careless = TokenVerifier(
+    misconfigured = TokenVerifier(
         issuers=[],
         audience="keyfence-admin",
         caller_from_claims=operator_from_claims,
         clock=clock,
-        tenant_issuers=owned,
+        tenant_issuers=issuer_cache,
     )
     with pytest.raises(Unauthenticated, match="operators' API"):
-        await careless.verify(a1.token_without("tenant", aud="keyfence-admin"))
+        await misconfigured.verify(a1.token_without("tenant", aud="keyfence-admin"))
 
 
 async def test_a_cached_token_costs_one_lookup_of_its_issuer_per_max_age_and_no_verification(
     verifier: TokenVerifier[Principal],
-    plane: TenantIssuerRegister,
+    stored_issuers: InMemoryIssuers,
     a1: IdentityProvider,
     clock: ManualClock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     token = a1.token(tenant="a1")
     caller = await verifier.verify(token)
-    monkeypatch.setattr(VerificationKey, "verifies", lambda *_, **__: pytest.fail("the signature was read again"))
+    monkeypatch.setattr(VerificationKey, "verifies", lambda *_, **__: pytest.fail("the signature was verified again"))
     for _ in range(10):
         clock.advance(MAX_AGE_SECONDS / 2)
         assert await verifier.verify(token) is caller
-    assert len(plane.lookups) == 6
+    assert len(stored_issuers.lookups) == 6
 
 
 async def test_a_cached_token_is_refused_within_max_age_after_its_key_is_removed(
-    verifier: TokenVerifier[Principal], plane: TenantIssuerRegister, a1: IdentityProvider, clock: ManualClock
+    verifier: TokenVerifier[Principal], stored_issuers: InMemoryIssuers, a1: IdentityProvider, clock: ManualClock
 ) -> None:
     token = a1.token(tenant="a1")
     await verifier.verify(token)
-    plane.store(A1, "a1", keys(renewed(a1)))
+    stored_issuers.store(A1, "a1", jwks_of(with_new_key(a1)))
     clock.advance(MAX_AGE_SECONDS - 0.1)
     await verifier.verify(token)
     clock.advance(0.1)
@@ -163,18 +170,18 @@ async def test_a_cached_token_is_refused_within_max_age_after_its_key_is_removed
 
 
 async def test_a_key_rotation_with_overlap_refuses_no_token(
-    verifier: TokenVerifier[Principal], plane: TenantIssuerRegister, a1: IdentityProvider, clock: ManualClock
+    verifier: TokenVerifier[Principal], stored_issuers: InMemoryIssuers, a1: IdentityProvider, clock: ManualClock
 ) -> None:
-    new = renewed(a1)
+    new = with_new_key(a1)
     old_token, new_token = a1.token(tenant="a1"), new.token(tenant="a1")
     await verifier.verify(old_token)
-    plane.store(A1, "a1", keys(a1, new))
+    stored_issuers.store(A1, "a1", jwks_of(a1, new))
     for _ in range(20):
         clock.advance(0.5)
         await verifier.verify(old_token)
         await verifier.verify(new_token)
         await verifier.verify(new.token(tenant="a1", jti=str(clock.now)))
-    plane.store(A1, "a1", keys(new))
+    stored_issuers.store(A1, "a1", jwks_of(new))
     for _ in range(20):
         clock.advance(0.5)
         await verifier.verify(new_token)
@@ -183,24 +190,24 @@ async def test_a_key_rotation_with_overlap_refuses_no_token(
 
 
 async def test_a_token_of_a_new_key_is_accepted_immediately(
-    verifier: TokenVerifier[Principal], plane: TenantIssuerRegister, a1: IdentityProvider
+    verifier: TokenVerifier[Principal], stored_issuers: InMemoryIssuers, a1: IdentityProvider
 ) -> None:
-    """Although it was looked up a moment ago, and other requests have unknown kids."""
+    """The issuer was looked up a moment before, and other requests have unknown kids."""
     await verifier.verify(a1.token(tenant="a1"))
     for number in range(5):
         with pytest.raises(Unauthenticated):
             await verifier.verify(a1.sign(a1.claims(tenant="a1"), kid=f"random-{number}"))
         new = IdentityProvider(a1.clock, url=A1, kid=f"new-{number}", key_name=f"new-{number}")
-        plane.store(A1, "a1", keys(a1, new))
+        stored_issuers.store(A1, "a1", jwks_of(a1, new))
         assert (await verifier.verify(new.token(tenant="a1"))).tenant == "a1"
 
 
 async def test_a_cached_token_is_refused_within_max_age_after_its_issuer_moves_to_another_tenant(
-    verifier: TokenVerifier[Principal], plane: TenantIssuerRegister, a1: IdentityProvider, clock: ManualClock
+    verifier: TokenVerifier[Principal], stored_issuers: InMemoryIssuers, a1: IdentityProvider, clock: ManualClock
 ) -> None:
     token = a1.token(tenant="a1")
     await verifier.verify(token)
-    plane.store(A1, "globex", a1.jwks())
+    stored_issuers.store(A1, "globex", a1.jwks())
     clock.advance(MAX_AGE_SECONDS)
     with pytest.raises(Unauthenticated, match="may not issue tokens for"):
         await verifier.verify(token)
@@ -208,19 +215,19 @@ async def test_a_cached_token_is_refused_within_max_age_after_its_issuer_moves_t
 
 
 async def test_a_cached_token_is_refused_within_max_age_after_its_issuer_is_deleted(
-    verifier: TokenVerifier[Principal], plane: TenantIssuerRegister, a1: IdentityProvider, clock: ManualClock
+    verifier: TokenVerifier[Principal], stored_issuers: InMemoryIssuers, a1: IdentityProvider, clock: ManualClock
 ) -> None:
     token = a1.token(tenant="a1")
     await verifier.verify(token)
-    del plane.issuers[A1]
+    del stored_issuers.issuers[A1]
     clock.advance(MAX_AGE_SECONDS)
     with pytest.raises(Unauthenticated, match="issuer is not accepted"):
         await verifier.verify(token)
 
 
-async def test_an_issuer_that_cannot_be_read_admits_nobody_and_affects_no_other_issuer(
+async def test_tokens_of_an_issuer_that_cannot_be_read_are_refused_and_other_issuers_are_not_affected(
     verifier: TokenVerifier[Principal],
-    plane: TenantIssuerRegister,
+    stored_issuers: InMemoryIssuers,
     provider: IdentityProvider,
     a1: IdentityProvider,
     a10: IdentityProvider,
@@ -228,14 +235,14 @@ async def test_an_issuer_that_cannot_be_read_admits_nobody_and_affects_no_other_
 ) -> None:
     token = a1.token(tenant="a1")
     await verifier.verify(token)
-    plane.down = True
+    stored_issuers.is_down = True
     await verifier.verify(token)
     clock.advance(MAX_AGE_SECONDS)
     for attempt in (token, a1.token(tenant="a1", jti="another"), a10.token(tenant="a10")):
         with pytest.raises(Internal):
             await verifier.verify(attempt)
     assert (await verifier.verify(provider.token(tenant="globex"))).tenant == "globex"
-    plane.down = False
+    stored_issuers.is_down = False
     assert (await verifier.verify(token)).tenant == "a1"
 
 

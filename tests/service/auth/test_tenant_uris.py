@@ -62,7 +62,7 @@ def test_a_uri_of_the_maximum_length_is_accepted_and_a_longer_one_is_not() -> No
 
 
 @pytest.mark.parametrize(
-    ("uri", "place", "authority"),
+    ("uri", "target", "authority"),
     [
         ("https://id.example/jwks", FetchTarget(host="id.example", port=443, request_target="/jwks"), "id.example"),
         ("https://ID.example", FetchTarget(host="id.example", port=443, request_target="/"), "id.example"),
@@ -75,6 +75,6 @@ def test_a_uri_of_the_maximum_length_is_accepted_and_a_longer_one_is_not() -> No
         ("https://[2606:4700::1]:1/", FetchTarget(host="2606:4700::1", port=1, request_target="/"), "[2606:4700::1]:1"),
     ],
 )
-def test_a_uri_is_parsed_into_the_target_of_the_request(uri: str, place: FetchTarget, authority: str) -> None:
-    assert parse_tenant_uri(uri) == place
-    assert place.authority == authority
+def test_a_uri_is_parsed_into_the_target_of_the_request(uri: str, target: FetchTarget, authority: str) -> None:
+    assert parse_tenant_uri(uri) == target
+    assert target.authority == authority

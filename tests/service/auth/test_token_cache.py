@@ -13,7 +13,7 @@ from tests.fakes.identity_provider import URL, IdentityProvider, jwk, private_ke
 from tests.fakes.jwks_source import ScriptedJwksSource
 from tests.service.auth.test_tokens import refusal
 
-PACE = RefreshPolicy()
+POLICY = RefreshPolicy()
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def source(provider: IdentityProvider) -> ScriptedJwksSource:
 
 
 @pytest.fixture
-def fetching(source: ScriptedJwksSource, clock: ManualClock) -> TokenVerifier[Principal]:
+def caching_verifier(source: ScriptedJwksSource, clock: ManualClock) -> TokenVerifier[Principal]:
     issuer = Issuer(url=URL, keys=FetchedKeys(source.fetch, clock=clock))
     return TokenVerifier(
         issuers=[issuer],
@@ -34,102 +34,116 @@ def fetching(source: ScriptedJwksSource, clock: ManualClock) -> TokenVerifier[Pr
 
 
 async def test_a_cached_token_is_not_verified_again(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider
+    caching_verifier: TokenVerifier[Principal], provider: IdentityProvider
 ) -> None:
     token = provider.token()
-    assert await fetching.verify(token) is await fetching.verify(token)
+    assert await caching_verifier.verify(token) is await caching_verifier.verify(token)
 
 
 async def test_a_cached_token_is_refused_when_it_expires(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider, clock: ManualClock
+    caching_verifier: TokenVerifier[Principal], provider: IdentityProvider, clock: ManualClock
 ) -> None:
     token = provider.token(exp=int(clock.now) + 60)
-    principal = await fetching.verify(token)
+    principal = await caching_verifier.verify(token)
     clock.advance(60 + CLOCK_SKEW_SECONDS - 1)
-    assert await fetching.verify(token) is principal
+    assert await caching_verifier.verify(token) is principal
     clock.advance(1)
-    assert await refusal(fetching, token) == "the token has expired"
+    assert await refusal(caching_verifier, token) == "the token has expired"
 
 
 async def test_a_cached_token_is_verified_again_after_a_while(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider, clock: ManualClock
+    caching_verifier: TokenVerifier[Principal], provider: IdentityProvider, clock: ManualClock
 ) -> None:
     token = provider.token()
-    principal = await fetching.verify(token)
+    principal = await caching_verifier.verify(token)
     clock.advance(RECHECK_SECONDS - 1)
-    assert await fetching.verify(token) is principal
+    assert await caching_verifier.verify(token) is principal
     clock.advance(1)
-    assert await fetching.verify(token) is not principal
+    assert await caching_verifier.verify(token) is not principal
 
 
 async def test_a_cached_token_is_refused_when_its_key_is_removed(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: ScriptedJwksSource, clock: ManualClock
+    caching_verifier: TokenVerifier[Principal],
+    provider: IdentityProvider,
+    source: ScriptedJwksSource,
+    clock: ManualClock,
 ) -> None:
     token = provider.token()
-    await fetching.verify(token)
+    await caching_verifier.verify(token)
     rotated = IdentityProvider(clock, kid="k2", key_name="second")
     source.document = rotated.jwks()
-    clock.advance(PACE.min_interval_seconds)
-    assert (await fetching.verify(rotated.token())).tenant == "acme"
-    assert "signing key" in await refusal(fetching, token)
+    clock.advance(POLICY.min_interval_seconds)
+    assert (await caching_verifier.verify(rotated.token())).tenant == "acme"
+    assert "signing key" in await refusal(caching_verifier, token)
 
 
 async def test_both_keys_are_valid_while_a_rotation_overlaps(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: ScriptedJwksSource, clock: ManualClock
+    caching_verifier: TokenVerifier[Principal],
+    provider: IdentityProvider,
+    source: ScriptedJwksSource,
+    clock: ManualClock,
 ) -> None:
     old, rotated = provider.token(), IdentityProvider(clock, kid="k2", key_name="second")
-    principal = await fetching.verify(old)
+    principal = await caching_verifier.verify(old)
     source.document = {"keys": [*provider.jwks()["keys"], *rotated.jwks()["keys"]]}
-    clock.advance(PACE.min_interval_seconds)
-    assert (await fetching.verify(rotated.token())).tenant == "acme"
-    assert await fetching.verify(old) is principal
+    clock.advance(POLICY.min_interval_seconds)
+    assert (await caching_verifier.verify(rotated.token())).tenant == "acme"
+    assert await caching_verifier.verify(old) is principal
 
 
-async def test_a_dropped_key_takes_effect_without_any_new_token(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: ScriptedJwksSource, clock: ManualClock
+async def test_a_cached_token_is_refused_when_a_refresh_removes_its_key_without_a_request_of_a_new_key(
+    caching_verifier: TokenVerifier[Principal],
+    provider: IdentityProvider,
+    source: ScriptedJwksSource,
+    clock: ManualClock,
 ) -> None:
     token = provider.token()
-    await fetching.verify(token)
+    await caching_verifier.verify(token)
     source.document = {"keys": [jwk(private_key("ES256", "second"), "k2")]}
-    clock.advance(PACE.fresh_seconds)
-    assert "signing key" in await refusal(fetching, token)
+    clock.advance(POLICY.fresh_seconds)
+    assert "signing key" in await refusal(caching_verifier, token)
 
 
 async def test_an_outage_beyond_the_limit_throttles_and_does_not_refuse_the_token(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: ScriptedJwksSource, clock: ManualClock
+    caching_verifier: TokenVerifier[Principal],
+    provider: IdentityProvider,
+    source: ScriptedJwksSource,
+    clock: ManualClock,
 ) -> None:
-    token = provider.token(exp=int(clock.now) + 2 * int(PACE.usable_seconds))
-    await fetching.verify(token)
-    source.down = True
-    clock.advance(PACE.usable_seconds - 1)
-    assert (await fetching.verify(token)).tenant == "acme"
+    token = provider.token(exp=int(clock.now) + 2 * int(POLICY.usable_seconds))
+    await caching_verifier.verify(token)
+    source.is_down = True
+    clock.advance(POLICY.usable_seconds - 1)
+    assert (await caching_verifier.verify(token)).tenant == "acme"
     clock.advance(1)
     with pytest.raises(Throttled):
-        await fetching.verify(token)
+        await caching_verifier.verify(token)
 
 
 async def test_a_clock_that_is_set_back_does_not_extend_a_token(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider, clock: ManualClock
+    caching_verifier: TokenVerifier[Principal], provider: IdentityProvider, clock: ManualClock
 ) -> None:
     token = provider.token()
-    await fetching.verify(token)
+    await caching_verifier.verify(token)
     clock.advance(-60)
-    assert await refusal(fetching, token) == "the token was issued in the future"
+    assert await refusal(caching_verifier, token) == "the token was issued in the future"
 
 
-async def test_a_refused_token_is_not_cached(fetching: TokenVerifier[Principal], provider: IdentityProvider) -> None:
+async def test_a_refused_token_is_not_cached(
+    caching_verifier: TokenVerifier[Principal], provider: IdentityProvider
+) -> None:
     token = provider.token(role="ROOT")
     for _ in range(3):
         with pytest.raises(Unauthenticated):
-            await fetching.verify(token)
+            await caching_verifier.verify(token)
 
 
 async def test_a_full_cache_drops_the_least_recently_used_token(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider
+    caching_verifier: TokenVerifier[Principal], provider: IdentityProvider
 ) -> None:
     first, second, third = (provider.token(jti=name) for name in ("t1", "t2", "t3"))
-    kept, evicted = await fetching.verify(first), await fetching.verify(second)
-    assert await fetching.verify(first) is kept
-    await fetching.verify(third)
-    assert await fetching.verify(first) is kept
-    assert await fetching.verify(second) is not evicted
+    kept, evicted = await caching_verifier.verify(first), await caching_verifier.verify(second)
+    assert await caching_verifier.verify(first) is kept
+    await caching_verifier.verify(third)
+    assert await caching_verifier.verify(first) is kept
+    assert await caching_verifier.verify(second) is not evicted

@@ -8,12 +8,12 @@ from keyfence.auth.token_verifier import TokenVerifier
 from tests.fakes.identity_provider import IdentityProvider
 from tests.service.auth.test_tokens import refusal
 
-Tenants = TokenVerifier[Principal]
+UserVerifier = TokenVerifier[Principal]
 
 
 @pytest.mark.parametrize("claim", ["iss", "aud", "sub", "exp", "iat", "jti", "tenant", "role"])
 async def test_a_token_without_a_required_claim_is_refused(
-    verifier: Tenants, provider: IdentityProvider, claim: str
+    verifier: UserVerifier, provider: IdentityProvider, claim: str
 ) -> None:
     assert await refusal(verifier, provider.token_without(claim))
     assert await refusal(verifier, provider.token(**{claim: None}))
@@ -21,7 +21,7 @@ async def test_a_token_without_a_required_claim_is_refused(
 
 @pytest.mark.parametrize("audience", ["keyfence", ["keyfence"]])
 async def test_the_audience_may_be_a_text_or_a_list_of_one(
-    verifier: Tenants, provider: IdentityProvider, audience: object
+    verifier: UserVerifier, provider: IdentityProvider, audience: object
 ) -> None:
     assert (await verifier.verify(provider.token(aud=audience))).tenant == "acme"
 
@@ -45,13 +45,13 @@ async def test_the_audience_may_be_a_text_or_a_list_of_one(
     ],
 )
 async def test_a_token_of_another_audience_or_of_several_is_refused(
-    verifier: Tenants, provider: IdentityProvider, audience: object
+    verifier: UserVerifier, provider: IdentityProvider, audience: object
 ) -> None:
     assert "audience" in await refusal(verifier, provider.token(aud=audience))
 
 
 async def test_a_token_is_valid_until_it_expires_plus_the_clock_skew(
-    verifier: Tenants, provider: IdentityProvider
+    verifier: UserVerifier, provider: IdentityProvider
 ) -> None:
     now = int(provider.clock.now)
     assert await verifier.verify(provider.token(exp=now - CLOCK_SKEW_SECONDS + 1))
@@ -59,7 +59,9 @@ async def test_a_token_is_valid_until_it_expires_plus_the_clock_skew(
     assert await refusal(verifier, provider.token(exp=0)) == "the token has expired"
 
 
-async def test_a_token_is_refused_before_its_not_before_time(verifier: Tenants, provider: IdentityProvider) -> None:
+async def test_a_token_is_refused_before_its_not_before_time(
+    verifier: UserVerifier, provider: IdentityProvider
+) -> None:
     now = int(provider.clock.now)
     assert await verifier.verify(provider.token(nbf=now + CLOCK_SKEW_SECONDS, iat=now + CLOCK_SKEW_SECONDS))
     assert await refusal(verifier, provider.token(nbf=now + CLOCK_SKEW_SECONDS + 1)) == "the token is not valid yet"
@@ -69,8 +71,8 @@ async def test_a_token_is_refused_before_its_not_before_time(verifier: Tenants, 
     )
 
 
-async def test_a_lifetime_longer_than_that_of_a_revocation_is_refused(
-    verifier: Tenants, provider: IdentityProvider
+async def test_a_token_that_lives_longer_than_a_stored_revocation_is_refused(
+    verifier: UserVerifier, provider: IdentityProvider
 ) -> None:
     now = int(provider.clock.now)
     assert await verifier.verify(provider.token(iat=now - 100, exp=now - 100 + MAX_TOKEN_LIFETIME_SECONDS))
@@ -79,14 +81,14 @@ async def test_a_lifetime_longer_than_that_of_a_revocation_is_refused(
 
 
 @pytest.mark.parametrize("claim", ["exp", "iat", "nbf"])
-@pytest.mark.parametrize("instant", ["1900000000", True, [], {}, -1, 2**53, 10**30, 1e300, float("inf"), float("nan")])
+@pytest.mark.parametrize("time", ["1900000000", True, [], {}, -1, 2**53, 10**30, 1e300, float("inf"), float("nan")])
 async def test_a_malformed_time_is_refused(
-    verifier: Tenants, provider: IdentityProvider, claim: str, instant: object
+    verifier: UserVerifier, provider: IdentityProvider, claim: str, time: object
 ) -> None:
-    assert await refusal(verifier, provider.token(**{claim: instant}))
+    assert await refusal(verifier, provider.token(**{claim: time}))
 
 
-async def test_a_time_with_a_fraction_is_accepted(verifier: Tenants, provider: IdentityProvider) -> None:
+async def test_a_time_with_a_fraction_is_accepted(verifier: UserVerifier, provider: IdentityProvider) -> None:
     now = provider.clock.now
     principal = await verifier.verify(provider.token(iat=now - 0.5, exp=now + 60.75))
     assert principal.expires_at == int(now) + 60
@@ -95,12 +97,12 @@ async def test_a_time_with_a_fraction_is_accepted(verifier: Tenants, provider: I
 @pytest.mark.parametrize("claim", ["sub", "jti"])
 @pytest.mark.parametrize("text", ["", 7, True, [], {}, "x" * 257, "a\nb", "a\x00b", "a\x7fb", "a\u202eb"])
 async def test_a_subject_or_token_id_with_unsafe_characters_is_refused(
-    verifier: Tenants, provider: IdentityProvider, claim: str, text: object
+    verifier: UserVerifier, provider: IdentityProvider, claim: str, text: object
 ) -> None:
     assert claim in await refusal(verifier, provider.token(**{claim: text}))
 
 
-async def test_a_subject_may_be_any_printable_text(verifier: Tenants, provider: IdentityProvider) -> None:
+async def test_a_subject_may_be_any_printable_text(verifier: UserVerifier, provider: IdentityProvider) -> None:
     for text in ("x" * 256, "auth0|5f7c8ec7c33c6c004bbafe82", "Zoë #1 %", "日本"):
         assert (await verifier.verify(provider.token(sub=text))).subject == text
 
@@ -125,27 +127,29 @@ async def test_a_subject_may_be_any_printable_text(verifier: Tenants, provider: 
         "ácme",
     ],
 )
-async def test_a_malformed_tenant_id_is_refused(verifier: Tenants, provider: IdentityProvider, tenant: object) -> None:
+async def test_a_malformed_tenant_id_is_refused(
+    verifier: UserVerifier, provider: IdentityProvider, tenant: object
+) -> None:
     assert await refusal(verifier, provider.token(tenant=tenant)) == "the token's tenant claim is not a tenant id"
 
 
 @pytest.mark.parametrize(
     "role", ["member", "ROOT", "", 1, ["OWNER"], {"OWNER": 1}, "OWNER ADMIN", "covers", "__class__"]
 )
-async def test_an_unknown_role_is_refused(verifier: Tenants, provider: IdentityProvider, role: object) -> None:
+async def test_an_unknown_role_is_refused(verifier: UserVerifier, provider: IdentityProvider, role: object) -> None:
     assert "role" in await refusal(verifier, provider.token(role=role))
 
 
 @pytest.mark.parametrize("role", list(Role))
-async def test_every_role_is_accepted(verifier: Tenants, provider: IdentityProvider, role: Role) -> None:
+async def test_every_role_is_accepted(verifier: UserVerifier, provider: IdentityProvider, role: Role) -> None:
     assert (await verifier.verify(provider.token(role=role))).role is role
 
 
 @pytest.mark.parametrize("scope", [None, ""])
-async def test_a_token_may_have_no_scope(verifier: Tenants, provider: IdentityProvider, scope: str | None) -> None:
+async def test_a_token_may_have_no_scope(verifier: UserVerifier, provider: IdentityProvider, scope: str | None) -> None:
     assert (await verifier.verify(provider.token(scope=scope))).scopes == frozenset()
 
 
 @pytest.mark.parametrize("scope", [["introspect"], 7, False, {}, " ", "a  b", "a\tb", "a\n", 'a"b', "a\\b", "é"])
-async def test_a_malformed_scope_is_refused(verifier: Tenants, provider: IdentityProvider, scope: object) -> None:
+async def test_a_malformed_scope_is_refused(verifier: UserVerifier, provider: IdentityProvider, scope: object) -> None:
     assert "scope" in await refusal(verifier, provider.token(scope=scope))

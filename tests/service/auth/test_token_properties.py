@@ -12,7 +12,7 @@ from keyfence.auth.claims import principal_from_claims
 from keyfence.auth.token_verifier import TokenVerifier
 from keyfence.errors import Unauthenticated
 from tests.fakes.clock import ManualClock
-from tests.fakes.identity_provider import IdentityProvider, part
+from tests.fakes.identity_provider import IdentityProvider, base64url
 
 CLOCK = ManualClock(1_800_000_000.0)
 PROVIDERS = {name: IdentityProvider(CLOCK, algorithm=name) for name in ("RS256", "ES256", "EdDSA")}
@@ -26,8 +26,8 @@ JSON = st.recursive(
 CLAIMS = ["iss", "aud", "sub", "exp", "iat", "nbf", "jti", "tenant", "role", "scope"]
 
 
-def accepted(algorithm: str, token: str) -> bool:
-    """Uses a verifier that has the valid token in its cache."""
+def is_accepted(algorithm: str, token: str) -> bool:
+    """Whether a verifier that has the valid token in its cache accepts this token."""
     issuer = PROVIDERS[algorithm].issuer()
     verifier = TokenVerifier(
         issuers=[issuer], audience="keyfence", caller_from_claims=principal_from_claims, clock=CLOCK
@@ -46,60 +46,66 @@ def accepted(algorithm: str, token: str) -> bool:
 
 @given(
     algorithm=st.sampled_from(sorted(TOKENS)),
-    place=st.integers(min_value=0),
-    letter=st.sampled_from(LETTERS + ".= ") | st.characters(),
+    position=st.integers(min_value=0),
+    character=st.sampled_from(LETTERS + ".= ") | st.characters(),
 )
-def test_a_token_with_one_character_changed_is_refused(algorithm: str, place: int, letter: str) -> None:
+def test_a_token_with_one_character_changed_is_refused(algorithm: str, position: int, character: str) -> None:
     token = TOKENS[algorithm]
-    place %= len(token)
-    changed = token[:place] + letter + token[place + 1 :]
-    assert accepted(algorithm, changed) == (changed == token)
+    position %= len(token)
+    changed = token[:position] + character + token[position + 1 :]
+    assert is_accepted(algorithm, changed) == (changed == token)
 
 
-@given(algorithm=st.sampled_from(sorted(TOKENS)), place=st.integers(min_value=0), letter=st.characters())
-def test_a_token_with_one_character_more_or_less_is_refused(algorithm: str, place: int, letter: str) -> None:
+@given(algorithm=st.sampled_from(sorted(TOKENS)), position=st.integers(min_value=0), character=st.characters())
+def test_a_token_with_one_character_more_or_less_is_refused(algorithm: str, position: int, character: str) -> None:
     token = TOKENS[algorithm]
-    place %= len(token)
-    assert not accepted(algorithm, token[:place] + letter + token[place:])
-    assert not accepted(algorithm, token[:place] + token[place + 1 :])
+    position %= len(token)
+    assert not is_accepted(algorithm, token[:position] + character + token[position:])
+    assert not is_accepted(algorithm, token[:position] + token[position + 1 :])
 
 
 @pytest.mark.parametrize("algorithm", sorted(TOKENS))
-def test_the_unused_bits_of_base64_give_no_second_valid_text(algorithm: str) -> None:
+def test_a_token_that_differs_only_in_unused_bits_of_base64_is_refused(algorithm: str) -> None:
     token = TOKENS[algorithm]
     signature = token.rpartition(".")[2]
-    twins = [letter for letter in LETTERS if _decoded(signature[:-1] + letter) == _decoded(signature)]
-    assert len(twins) > 1, "the signature's last letter has unused bits, or this test tests nothing"
-    assert [letter for letter in twins if accepted(algorithm, token[:-1] + letter)] == [token[-1]]
+    equivalent_characters = [
+        character for character in LETTERS if _decoded(signature[:-1] + character) == _decoded(signature)
+    ]
+    assert len(equivalent_characters) > 1, (
+        "the last character of the signature has no unused bits, so this test would test nothing"
+    )
+    assert [character for character in equivalent_characters if is_accepted(algorithm, token[:-1] + character)] == [
+        token[-1]
+    ]
 
 
-def test_the_second_valid_form_of_an_ecdsa_signature_changes_nothing_but_the_token() -> None:
-    """(r, n - s) is as valid a signature as (r, s). Therefore the id of a token is a claim and not its text."""
+def test_the_second_valid_form_of_an_ecdsa_signature_is_accepted() -> None:
+    """(r, n - s) is as valid a signature as (r, s). So a token is identified by its jti claim and not by its text."""
     order = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
     content, _, signature = TOKENS["ES256"].rpartition(".")
     r, s = _decoded(signature)[:32], int.from_bytes(_decoded(signature)[32:], "big")
-    assert accepted("ES256", f"{content}.{part(r + (order - s).to_bytes(32, 'big'))}")
+    assert is_accepted("ES256", f"{content}.{base64url(r + (order - s).to_bytes(32, 'big'))}")
 
 
 @given(st.text() | st.binary().map(lambda raw: raw.decode("latin-1")))
 def test_no_text_breaks_the_verifier(text: str) -> None:
-    assert not accepted("ES256", text)
+    assert not is_accepted("ES256", text)
 
 
 @given(st.binary(), st.binary(), st.binary())
 def test_no_three_parts_break_the_verifier(header: bytes, payload: bytes, signature: bytes) -> None:
-    assert not accepted("ES256", ".".join(map(part, (header, payload, signature))))
+    assert not is_accepted("ES256", ".".join(map(base64url, (header, payload, signature))))
 
 
 @given(st.dictionaries(st.sampled_from(["alg", "kid", "crit", "b64", "typ"]), JSON))
 def test_no_header_breaks_the_verifier(header: dict[str, object]) -> None:
     provider = PROVIDERS["ES256"]
-    accepted("ES256", provider.sign(provider.claims(), **header))
+    is_accepted("ES256", provider.sign(provider.claims(), **header))
 
 
 @given(st.dictionaries(st.sampled_from(CLAIMS), JSON))
 def test_no_signed_claims_break_the_verifier(changes: dict[str, object]) -> None:
-    accepted("ES256", PROVIDERS["ES256"].token(**changes))
+    is_accepted("ES256", PROVIDERS["ES256"].token(**changes))
 
 
 def _decoded(letters: str) -> bytes:

@@ -216,7 +216,7 @@ async def test_keys_are_fetched_from_the_tenants_jwks_uri(
     await newcomer.onboard(server, jwks=None, jwksUri=uri)
     assert await let_in(newcomer.session(server))
     assert not await let_in(bearer(server, newcomer, TenantIdentityProvider(issuer=newcomer.provider.issuer)))
-    assert published_at.hits == ["/jwks"]
+    assert published_at.requested_paths == ["/jwks"]
 
 
 async def test_keys_at_a_private_address_are_not_fetched(

@@ -1,4 +1,4 @@
-"""The register of tenants' issuers, in memory. A test can make lookups fail or wait."""
+"""The stored issuers of tenants, in memory. A test can make lookups fail or wait."""
 
 import asyncio
 import json
@@ -19,39 +19,43 @@ class StoredIssuer:
 
 
 @dataclass
-class TenantIssuerRegister:
+class InMemoryIssuers:
+    """Lookups wait until `may_answer` is set, and fail while `is_down` is true."""
+
     issuers: dict[str, StoredIssuer] = field(default_factory=dict)
     lookups: list[str] = field(default_factory=list)
-    down: bool = False
-    open: asyncio.Event = field(default_factory=asyncio.Event)
+    """The URLs of all lookups."""
+    is_down: bool = False
+    may_answer: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        self.open.set()
+        self.may_answer.set()
 
     def store(self, issuer: str, tenant: str, jwks: object) -> None:
         self.issuers[issuer] = StoredIssuer(issuer, TenantId(tenant), jwks=json.dumps(jwks))
 
-    async def look_up(self, url: str) -> StoredIssuer | None:
-        """Returns the issuer as it was when the lookup started, also if the answer is delayed."""
+    async def find_record(self, url: str) -> StoredIssuer | None:
+        """Returns the issuer as it was when the lookup started, even if the answer is delayed."""
         self.lookups.append(url)
-        found = self.issuers.get(url)
-        await self.open.wait()
-        if self.down:
+        issuer = self.issuers.get(url)
+        await self.may_answer.wait()
+        if self.is_down:
             raise Internal("down")
-        return found
+        return issuer
 
 
 @dataclass
 class ManualSleep:
-    """Moves the clock instead of waiting."""
+    """A sleep that moves the clock instead of waiting."""
 
     clock: ManualClock
 
     async def __call__(self, seconds: float) -> None:
-        until = self.clock.now + seconds
+        wakes_at = self.clock.now + seconds
         await asyncio.sleep(0)
-        self.clock.now = max(self.clock.now, until)
+        self.clock.now = max(self.clock.now, wakes_at)
 
 
 def fail_to_fetch(uri: str, issuer: str) -> KeySet:
-    raise AssertionError(f"{issuer} publishes nothing at {uri}")
+    """Replaces the fetch of keys in tests whose issuers have no jwks_uri."""
+    raise AssertionError(f"keys of {issuer} are fetched from {uri}")
