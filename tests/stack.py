@@ -125,10 +125,10 @@ class ApiClient:
 SHORT_SETTLE = {
     "tenant_cache_seconds": 0.05,
     "tenant_use_seconds": 0.5,
-    "connect_timeout_seconds": 0.05,
-    "read_timeout_seconds": 0.05,
+    "connect_timeout_seconds": 0.25,
+    "read_timeout_seconds": 1.0,
 }
-"""Settings that give a short settle time. Clients of the local gate have longer timeouts of their own."""
+"""Settings that give a short settle time. The timeouts also apply to the calls, so they cannot be much shorter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """`AwsAccess` opens the connections of a process to DynamoDB, STS and IAM. `Connections` contains them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 from keyfence.app.domain_loading import load_domains
@@ -20,9 +20,6 @@ from keyfence_iam.sts.session_refresh import RefreshSchedule
 from keyfence_iam.sts.sts_client import StsClient
 from keyfence_iam.suspension import TenantSuspension
 from keyfence_iam.token_bucket import call_budget
-
-SCAN_TIMEOUT_SECONDS = 60.0
-"""The read timeout of the migrator. A page of a Scan can take longer than a request may wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,14 +69,11 @@ class AwsAccess:
     def connect_migrator(self) -> MigratorAccess:
         """Opens the connections of a process that runs as the migrator."""
         sessions, migrator_credentials = self.open_sessions(MIGRATOR), self.process_credentials(MIGRATOR)
-        dynamodb = replace(
-            self.dynamodb, read_timeout_seconds=max(self.dynamodb.read_timeout_seconds, SCAN_TIMEOUT_SECONDS)
-        )
         projections = load_domains(self.settings.domains).entities.projections
         return MigratorAccess(
-            tables=self._tables(dynamodb, MigratorCredentials(sessions)),
+            tables=self._tables(self.dynamodb, MigratorCredentials(sessions)),
             scan_credentials=migrator_credentials,
-            silos=SiloTables(dynamodb, self.settings.table, projections, migrator_credentials),
+            silos=SiloTables(self.dynamodb, self.settings.table, projections, migrator_credentials),
             publish_suspensions=IamSuspensions(sessions, self.connect_iam),
             sessions=sessions,
             settle_time=timedelta(seconds=self.settings.settle_seconds),

@@ -23,8 +23,13 @@ from keyfence_iam.sts.session_refresh import RefreshSchedule
 from keyfence_iam.sts.sts_client import StsClient
 from keyfence_iam.suspension import TenantSuspension
 
-TIMEOUT_SECONDS = 60.0
-"""The read timeout of calls to the gate. It is longer than for AWS, because a developer's machine can be busy."""
+READ_TIMEOUT_SECONDS = 10.0
+"""The read timeout of calls to the gate, unless the settings have one.
+
+It is longer than for AWS, because a developer's machine can be busy."""
+
+SESSION_TIMEOUT_SECONDS = 60.0
+"""How long a request may wait for a session. No call is sent before it has one, so the settle time does not grow."""
 
 
 def application(settings: Settings, issuer: SessionIssuer) -> Starlette:
@@ -36,18 +41,19 @@ def application(settings: Settings, issuer: SessionIssuer) -> Starlette:
 
 def aws_access(settings: Settings, issuer: SessionIssuer) -> AwsAccess:
     """Returns access to the local gate, which accepts the sessions of this issuer."""
+    settings = with_local_timeout(settings)
     account = issuer.account
     return AwsAccess(
         settings=settings,
         dynamodb=connection_options(settings),
-        refresh=RefreshSchedule(session_seconds=settings.session_seconds, max_wait_seconds=TIMEOUT_SECONDS),
+        refresh=RefreshSchedule(session_seconds=settings.session_seconds, max_wait_seconds=SESSION_TIMEOUT_SECONDS),
         connect_sts=lambda role: StsClient.connect(
             boto_session_for(role, issuer),
             account.role_arn_prefix,
             settings.table,
             region=settings.region,
             endpoint_url=settings.sts_endpoint_url,
-            read_timeout_seconds=TIMEOUT_SECONDS,
+            read_timeout_seconds=SESSION_TIMEOUT_SECONDS,
         ),
         process_credentials=lambda role: ProcessCredentials(boto_session_for(role, issuer)),
         connect_iam=partial(
@@ -77,10 +83,21 @@ def create_table(settings: Settings, issuer: SessionIssuer) -> None:
     admin.check()
 
 
+def with_local_timeout(settings: Settings) -> Settings:
+    """Returns the settings with the read timeout that calls to the gate have.
+
+    The settle time is computed from the settings. So a job waits until every call has ended that a server or a command
+    on this machine may have sent."""
+    if "read_timeout_seconds" in settings.model_fields_set:
+        return settings
+    return settings.model_copy(update={"read_timeout_seconds": READ_TIMEOUT_SECONDS})
+
+
 def connection_options(settings: Settings) -> ConnectionOptions:
     return ConnectionOptions(
         region=settings.region,
         endpoint_url=settings.endpoint_url,
         connections=settings.data_threads,
-        read_timeout_seconds=TIMEOUT_SECONDS,
+        connect_timeout_seconds=settings.connect_timeout_seconds,
+        read_timeout_seconds=settings.read_timeout_seconds,
     )

@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any
 
 from keyfence.app.domain_loading import load_domains
+from keyfence.app.local_development import with_local_timeout
 from keyfence.domains.counters.sharded_counter import CounterRepository
 from keyfence.domains.products.model import view_counter
 from keyfence.jobs.job_record import Job
@@ -29,7 +30,7 @@ from tests.system.field_costs.large_tenant import SHELF, LargeTenant
 from tests.system.field_costs.large_tenant_orders import REGION
 from tests.system.jobs.offboarding_run import OPERATOR, START
 
-SETTLE = Settings.model_construct().settle_seconds
+SETTLE = with_local_timeout(Settings.model_construct()).settle_seconds
 
 QUERIES: Mapping[str, Query[Any]] = {
     named.pattern.key.sharding.collection: named.pattern

@@ -253,7 +253,8 @@ async def test_who_takes_over_from_one_that_waited_waits_once_more(tenant: Tenan
     migration = await first.begin(tenant, "users", 4)
     await first.run(migration, should_stop=lambda: sum(first.time.slept) >= SETTLE - 5)
     assert (await second.run(migration)).phase == "FINISHED"
-    assert (sum(first.time.slept), sum(second.time.slept)) == (15, SETTLE)
+    assert SETTLE - 5 <= sum(first.time.slept) < SETTLE
+    assert sum(second.time.slept) == SETTLE
 
 
 async def test_nothing_moves_and_nothing_is_published_before_every_server_knows(

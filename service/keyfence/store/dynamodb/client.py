@@ -9,7 +9,7 @@ import socket
 import zlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import boto3
@@ -51,6 +51,10 @@ class ConnectionOptions:
     connections: int = 32
     connect_timeout_seconds: float = 1.0
     read_timeout_seconds: float = 3.0
+    scan_read_timeout_seconds: float = 60.0
+    """The read timeout of a Scan, which only jobs make. A page of a Scan takes longer than a request may wait.
+
+    The settle time does not count it, because a Scan changes nothing."""
 
 
 class DynamoDbClient:
@@ -63,6 +67,8 @@ class DynamoDbClient:
         self.thread_limit = ConcurrencyLimit(options.connections)
         self._executor = ThreadPoolExecutor(options.connections, thread_name_prefix="dynamodb")
         self._http = _connection_pool(options, self._url)
+        scan_options = replace(options, read_timeout_seconds=options.scan_read_timeout_seconds)
+        self._scan_http = _connection_pool(scan_options, self._url)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         return await asyncio.get_running_loop().run_in_executor(
@@ -72,12 +78,14 @@ class DynamoDbClient:
     def close(self) -> None:
         self._executor.shutdown(wait=False, cancel_futures=True)
         self._http.close()
+        self._scan_http.close()
 
     def _send(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         request = AWSRequest("POST", self._url, _headers(operation), orjson.dumps(parameters))
         SigV4Auth(_botocore_credentials(credentials), "dynamodb", self._region).add_auth(request)
         try:
-            response = self._http.send(request.prepare())
+            http = self._scan_http if operation == "Scan" else self._http
+            response = http.send(request.prepare())
             body = _checked_body(response.content, response.headers)
         except BotoCoreError as error:
             raise DynamoDbError("ConnectionLost", type(error).__name__) from error
