@@ -1,4 +1,4 @@
-"""The pages of the documentation, and the parts of them that can be checked."""
+"""The pages of the documentation, and functions that return their code blocks, prose, links and tables."""
 
 import re
 from collections.abc import Iterator
@@ -12,29 +12,32 @@ PAGES = [README, *sorted(DOCS.rglob("*.md"))]
 
 Row = tuple[str, ...]
 
-_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_CODE_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def name_of(page: Path) -> str:
+    """Returns the path of a page relative to the repository."""
     return str(page.relative_to(ROOT))
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    return [code for kind, code in _BLOCK.findall(page.read_text()) if kind == language]
+    """Returns the code blocks of a page in this language."""
+    return [code for kind, code in _CODE_BLOCK.findall(page.read_text()) if kind == language]
 
 
 def prose(page: Path) -> str:
-    return _BLOCK.sub("", page.read_text())
+    """Returns the text of a page without its code blocks."""
+    return _CODE_BLOCK.sub("", page.read_text())
 
 
 def links(page: Path) -> list[str]:
-    """Where the page points inside the repository."""
+    """Returns the links of a page to files of the repository."""
     return [link for link in _LINK.findall(prose(page)) if "://" not in link]
 
 
 def table(page: Path, heading: str) -> list[Row]:
-    """The rows of the one table whose first column has this heading."""
+    """Returns the rows of the table whose first column has this heading. The page must have exactly one."""
     (rows,) = [rows for rows in _tables(page) if rows[0][0] == heading]
     return rows[2:]
 

@@ -1,4 +1,4 @@
-"""The numbers of the architecture page are those of the code."""
+"""The numbers and layers on the architecture page are the same as in the code."""
 
 import tomllib
 
@@ -16,7 +16,7 @@ from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
 from keyfence.store.dual_write import dual_write_caller
 from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.store.keys import MAX_PARTITION_KEY_BYTES, MAX_SORT_KEY_BYTES
-from keyfence.store.writes import STALE_WRITE_RETRIES as STALE
+from keyfence.store.writes import STALE_WRITE_RETRIES as STALE_RETRIES
 from keyfence.tenancy import tenant_cache
 from keyfence.usage import ledger
 from keyfence_iam.dynamodb import traffic_window
@@ -25,7 +25,7 @@ from keyfence_iam.sts import session_cache, session_refresh
 from tests.docs.pages import DOCS, ROOT, prose, table
 
 PAGE = DOCS / "build" / "architecture.md"
-KEY_REFRESH, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), session_refresh.RefreshSchedule()
+KEY_REFRESH, RETRIES, SESSIONS = RefreshPolicy(), RetryPolicy(), session_refresh.RefreshSchedule()
 
 
 @pytest.mark.parametrize(
@@ -44,13 +44,13 @@ KEY_REFRESH, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), session_refres
         f"with `KEYFENCE_REVOCATION_SECONDS` {revocation.MAX_REMEMBERED:,}",
         f"plus {ENTRY_WEIGHT} for each document",
         f"{media_types.CACHE_SIZE} of each, their first {media_types.MAX_HEADER_LENGTH:,} characters",
-        f"{PATIENCE.attempts} attempts, pauses random up to {PATIENCE.first_pause_seconds * 1000:g} ms doubling to"
-        f" {PATIENCE.max_pause_seconds:g} s",
-        f"{PATIENCE.attempts} rounds",
+        f"{RETRIES.attempts} attempts, pauses random up to {RETRIES.first_pause_seconds * 1000:g} ms doubling to"
+        f" {RETRIES.max_pause_seconds:g} s",
+        f"{RETRIES.attempts} rounds",
         f"{dual_write_caller.MAX_ATTEMPTS} rounds, the same pauses, then THROTTLED",
         f"cache allows, and {TENANT_USE_SECONDS:g} s more",
-        f"{STALE.attempts} attempts, pauses random up to {STALE.first_pause_seconds * 1000:g} ms doubling to"
-        f" {STALE.max_pause_seconds:g} s",
+        f"{STALE_RETRIES.attempts} attempts, pauses random up to {STALE_RETRIES.first_pause_seconds * 1000:g} ms doubling to"
+        f" {STALE_RETRIES.max_pause_seconds:g} s",
         f"`http/request_body.py` reads the body, at most {MAX_BODY_BYTES:,} bytes",
         f"of {SESSIONS.session_seconds} s when between"
         f" {SESSIONS.earliest_refresh:.0%} and {SESSIONS.latest_refresh:.0%} of it are over".replace("%", " %"),
@@ -59,12 +59,12 @@ KEY_REFRESH, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), session_refres
         f"A partition key has at most {MAX_PARTITION_KEY_BYTES:,} bytes, a sort key {MAX_SORT_KEY_BYTES:,}",
     ],
 )
-def test_a_number_is_the_codes_own(sentence: str) -> None:
+def test_a_number_on_the_page_is_the_number_in_the_code(sentence: str) -> None:
     assert sentence in " ".join(prose(PAGE).split())
 
 
-def test_the_layers_are_those_that_import_linter_holds() -> None:
+def test_the_layers_are_those_of_the_import_contract() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    held = {name for layer in contracts[0]["layers"] for name in layer.split(" | ")}
-    told = {name.strip("`") for row in table(PAGE, "layer") for name in row[0].split(", ")}
-    assert told == {f"keyfence.{name}" for name in held} | {"keyfence_iam"}
+    contract_layers = {name for layer in contracts[0]["layers"] for name in layer.split(" | ")}
+    page_layers = {name.strip("`") for row in table(PAGE, "layer") for name in row[0].split(", ")}
+    assert page_layers == {f"keyfence.{name}" for name in contract_layers} | {"keyfence_iam"}

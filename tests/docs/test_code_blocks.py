@@ -1,4 +1,4 @@
-"""Code that a page shows runs, and JSON that it shows is JSON."""
+"""The Python code blocks of pages run, and their JSON code blocks are valid JSON."""
 
 import json
 import re
@@ -9,30 +9,30 @@ import pytest
 from tests.docs.pages import DOCS, PAGES, ROOT, blocks, name_of
 
 
-def of(language: str) -> list[tuple[Path, str]]:
+def blocks_of_all_pages(language: str) -> list[tuple[Path, str]]:
     return [(page, code) for page in PAGES for code in blocks(page, language)]
 
 
-def title(value: object) -> str:
+def parameter_id(value: object) -> str:
     return name_of(value) if isinstance(value, Path) else "block"
 
 
-@pytest.mark.parametrize(("page", "code"), of("python"), ids=title)
+@pytest.mark.parametrize(("page", "code"), blocks_of_all_pages("python"), ids=parameter_id)
 def test_python_runs(page: Path, code: str) -> None:
     exec(compile(code, name_of(page), "exec"), {"__name__": page.stem})
 
 
-@pytest.mark.parametrize(("page", "code"), of("json"), ids=title)
+@pytest.mark.parametrize(("page", "code"), blocks_of_all_pages("json"), ids=parameter_id)
 def test_json_is_json(page: Path, code: str) -> None:
     assert json.loads(code), name_of(page)
 
 
-def test_there_is_something_to_run() -> None:
+def test_the_architecture_page_has_python_code() -> None:
     assert blocks(DOCS / "build" / "architecture.md", "python")
 
 
-def test_code_that_is_copied_from_a_file_is_that_file() -> None:
-    """A comment before the block names the file. The page may show it under another package."""
+def test_code_that_is_copied_from_a_file_is_equal_to_the_file() -> None:
+    """A comment before the block names the file. In the page, the name of the example's package is shorter."""
     page = DOCS / "build" / "add-a-domain.md"
     copies = re.findall(r"<!-- source: (\S+) -->\n```py\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
     assert copies

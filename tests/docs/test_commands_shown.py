@@ -1,4 +1,4 @@
-"""Every command, query and document that a page shows fits the command line and the schemas."""
+"""Every command that a page shows exists with its options, and every GraphQL query is valid."""
 
 import re
 import shlex
@@ -24,23 +24,25 @@ def _tenant_commands() -> list[str]:
     return list(group.commands)
 
 
-def shell(page: Path) -> str:
+def shell_code(page: Path) -> str:
     return "\n".join(blocks(page, "sh"))
 
 
 def test_commands_have_the_options_that_pages_show() -> None:
-    wrong = [problem for page in PAGES for line in COMMAND.findall(shell(page)) if (problem := _problem(page, line))]
+    wrong = [
+        problem for page in PAGES for line in COMMAND.findall(shell_code(page)) if (problem := _problem(page, line))
+    ]
     assert wrong == []
 
 
-def test_queries_fit_the_tenants_schema() -> None:
+def test_queries_are_valid_in_the_schema_of_tenants() -> None:
     schema = load_domains().schema._schema
-    queries = [(name_of(page), query) for page in PAGES for query in QUERY.findall(shell(page))]
+    queries = [(name_of(page), query) for page in PAGES for query in QUERY.findall(shell_code(page))]
     assert len(queries) >= 2
     assert [(page, query) for page, query in queries if validate(schema, parse(query))] == []
 
 
-def test_documents_fit_the_operators_schema() -> None:
+def test_documents_are_valid_in_the_schema_of_operators() -> None:
     documents = [(name_of(page), document) for page in PAGES for document in blocks(page, "graphql")]
     assert len(documents) >= 4
     assert [(page, text) for page, text in documents if validate(admin_schema._schema, parse(text))] == []
@@ -57,12 +59,13 @@ def test_the_front_page_is_short() -> None:
 
 
 def _problem(page: Path, line: str) -> str | None:
+    """Returns what is wrong with a command line, or None."""
     command: Any = get_group(app)
     arguments = shlex.split(line)
     while arguments and arguments[0] in getattr(command, "commands", {}):
         command = command.commands[arguments.pop(0)]
     try:
         command.make_context(line, arguments)
-    except Exception as error:  # noqa: BLE001 - every error of the parser is a wrong page
+    except Exception as error:  # noqa: BLE001 - any error of the parser means that the page is wrong
         return f"{name_of(page)}: {line}: {error}"
     return None

@@ -1,4 +1,4 @@
-"""A decision page has four parts, fits on one page and names the tests that hold it."""
+"""A page about a decision has four parts, is short, and names existing tests that check the decision."""
 
 import re
 from pathlib import Path
@@ -24,7 +24,7 @@ def test_a_decision_has_its_number_and_its_parts(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", DECISIONS, ids=lambda page: page.stem)
-def test_a_decision_is_held_by_tests_that_exist(page: Path) -> None:
+def test_a_decision_names_tests_that_exist(page: Path) -> None:
     named = re.findall(r"`(tests/[\w/]+\.py)`", prose(page).partition(f"## {PARTS[-1]}")[2])
     assert named
     assert [name for name in named if not (ROOT / name).is_file()] == []

@@ -1,4 +1,4 @@
-"""The page about errors has every code and every number that a client meets."""
+"""The page about errors has every error code, every limit of queries, and the maximum length of values."""
 
 from dataclasses import asdict
 
@@ -21,36 +21,36 @@ from keyfence.validation import MAX_EMAIL_LENGTH
 from tests.docs.pages import DOCS, blocks, prose, table
 
 PAGE = DOCS / "reference" / "errors.md"
-UNNAMED = {"introspection_depth": "`depth`", "tokens": "tokens"}
-"""Limits that an answer names otherwise than their setting, or not at all."""
+NAMES_ON_PAGE = {"introspection_depth": "`depth`", "tokens": "tokens"}
+"""Limits that the page does not call by the name of their field."""
 
 
-def test_every_code_is_there_with_its_status() -> None:
-    told = {code.strip("`"): int(status) for code, status, *_ in table(PAGE, "code")}
-    assert told == {code.value: STATUS_BY_CODE[code] for code in Code}
+def test_the_page_has_every_error_code_with_its_status() -> None:
+    statuses_on_page = {code.strip("`"): int(status) for code, status, *_ in table(PAGE, "code")}
+    assert statuses_on_page == {code.value: STATUS_BY_CODE[code] for code in Code}
 
 
 def test_the_examples_have_codes_that_exist() -> None:
     assert all(any(f'"code": "{code}"' in example for code in Code) for example in blocks(PAGE, "json"))
 
 
-def test_every_limit_is_there_with_its_number() -> None:
+def test_the_page_has_every_limit_with_its_number() -> None:
     limits = asdict(QueryLimits())
-    guess = limits.pop("assumed_list_size")
-    wanted = [(UNNAMED.get(name, f"`{name}`"), f"{most:,}") for name, most in limits.items()]
-    assert sorted(row[:2] for row in table(PAGE, "limit")) == sorted(wanted)
-    assert f"a list without `first` counts as {guess}" in prose(PAGE)
+    assumed_list_size = limits.pop("assumed_list_size")
+    expected = [(NAMES_ON_PAGE.get(name, f"`{name}`"), f"{maximum:,}") for name, maximum in limits.items()]
+    assert sorted(row[:2] for row in table(PAGE, "limit")) == sorted(expected)
+    assert f"a list without `first` counts as {assumed_list_size}" in prose(PAGE)
 
 
-def test_the_sizes_of_bodies_and_pages_are_there() -> None:
-    said = " ".join(prose(PAGE).split())
-    assert f"a body of more than {MAX_BODY_BYTES:,} bytes" in said
-    assert f"A page has {DEFAULT_PAGE_SIZE} items unless `first` says otherwise, from 1 to {MAX_PAGE_SIZE}." in said
+def test_the_page_has_the_maximum_sizes_of_bodies_and_pages() -> None:
+    text = " ".join(prose(PAGE).split())
+    assert f"a body of more than {MAX_BODY_BYTES:,} bytes" in text
+    assert f"A page has {DEFAULT_PAGE_SIZE} items unless `first` says otherwise, from 1 to {MAX_PAGE_SIZE}." in text
     assert LIFETIME_HOURS == 7 * 24
-    assert "good for a week" in said
+    assert "good for a week" in text
 
 
-def test_the_longest_values_are_there() -> None:
+def test_the_page_has_the_maximum_length_of_each_value() -> None:
     assert NAME_LENGTH == GROUP_NAME_LENGTH
     assert PRODUCT_NAME_LENGTH == MAX_PATH_NAME_LENGTH
     assert table(PAGE, "value") == [

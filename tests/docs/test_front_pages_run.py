@@ -13,10 +13,11 @@ import pytest
 from tests.docs.pages import DOCS, README, ROOT, blocks
 
 PAGES = (README, DOCS / "start" / "quickstart.md")
-READY = "Press Ctrl-C to stop."
-SECONDS = 300
-ELSEWHERE = ("uv run pytest", ".uv/bin/uv run keyfence dev ")
-"""Lines that this test does not repeat: the tests themselves, and a second start of the same server."""
+READY_LINE = "Press Ctrl-C to stop."
+TIMEOUT_SECONDS = 300
+"""Enough to install the project on a slow machine."""
+OMITTED_LINES = ("uv run pytest", ".uv/bin/uv run keyfence dev ")
+"""Lines with these texts are not run: one starts all tests, the other starts the same server a second time."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,12 @@ class Project:
     gate_port: int
 
     def adapt(self, code: str) -> str:
-        lines = [line for line in code.splitlines() if not any(text in line for text in ELSEWHERE)]
+        """Returns a block without omitted lines, with the ports of this copy."""
+        lines = [line for line in code.splitlines() if not any(text in line for text in OMITTED_LINES)]
         return "\n".join(lines).replace(":8000", f":{self.port}").replace(":8001", f":{self.gate_port}")
 
     def run(self, code: str) -> subprocess.CompletedProcess[str]:
-        """Runs a block in bash, with uv on the PATH as the first block of the README sets it."""
+        """Runs a block in bash. uv is on the PATH, where the first block of the README has installed it."""
         script = f'set -e\nexport PATH="$PWD/.uv/bin:$PATH"\n{self.adapt(code)}'
         return subprocess.run(
             ["bash", "-c", script],
@@ -40,7 +42,7 @@ class Project:
             env=_environment(),
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            timeout=TIMEOUT_SECONDS,
             check=False,
         )
 
@@ -85,26 +87,26 @@ def test_every_block_runs_in_its_order_and_the_read_of_another_tenant_is_denied(
 
 def _wait_until_ready(server: subprocess.Popen[str]) -> None:
     assert server.stdout is not None
-    printed = []
+    output = []
     for line in server.stdout:
-        printed.append(line)
-        if READY in line:
+        output.append(line)
+        if READY_LINE in line:
             return
-    raise AssertionError(f"keyfence dev ended: {''.join(printed)}")
+    raise AssertionError(f"keyfence dev ended: {''.join(output)}")
 
 
 def _copy_tracked_files(folder: Path) -> None:
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, listed.split("\0")):
+    file_names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, file_names.split("\0")):
         if (source := ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(source.read_bytes())
 
 
 def _environment() -> dict[str, str]:
-    """Returns this environment without what names a tenant, a table or a virtual environment."""
-    others = {name: value for name, value in os.environ.items() if not name.startswith(("VIRTUAL_ENV", "KEYFENCE_"))}
-    return others | {"UV_PYTHON_DOWNLOADS": "never"}
+    """Returns the environment variables without those of Keyfence and of a virtual environment."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("VIRTUAL_ENV", "KEYFENCE_"))}
+    return kept | {"UV_PYTHON_DOWNLOADS": "never"}
 
 
 def _free_port() -> int:

@@ -1,4 +1,4 @@
-"""The isolation page names every role, and every threat has a control and tests that exist."""
+"""The isolation page names every role. Each threat on it has a control and tests that exist."""
 
 import re
 
@@ -11,7 +11,7 @@ PAGE = DOCS / "isolate" / "isolation.md"
 THREATS = table(PAGE, "threat")
 
 
-def test_every_role_has_a_line() -> None:
+def test_the_page_has_a_row_for_every_role() -> None:
     assert {row[0].strip("`") for row in table(PAGE, "role")} == set(ROLES)
 
 
@@ -25,9 +25,9 @@ def test_every_threat_has_a_control_and_tests_that_exist(row: Row) -> None:
 
 def test_every_weakness_that_is_named_has_a_test_with_its_code() -> None:
     named = set(re.findall(r"\((H\d+)", PAGE.read_text()))
-    written = " ".join(page.read_text() for page in (ROOT / "tests" / "isolation").glob("test_weaknesses*.py"))
+    test_code = " ".join(page.read_text() for page in (ROOT / "tests" / "isolation").glob("test_weaknesses*.py"))
     assert named
-    assert [code for code in named if f"test_{code}_" not in written] == []
+    assert [code for code in named if f"test_{code}_" not in test_code] == []
 
 
 def test_assumptions_about_aws_are_decided_in_files_that_exist() -> None:

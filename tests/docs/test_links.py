@@ -1,4 +1,4 @@
-"""What a page points at is there."""
+"""Every link of a page leads to an existing file, and every Python file that a page names exists."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ FILES = [f"/{path.relative_to(ROOT)}" for top in ("service", "iam", "tests") for
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_leads_to_an_existing_file(page: Path) -> None:
     assert [link for link in links(page) if not (page.parent / link.partition("#")[0]).exists()] == []
 
 

@@ -1,4 +1,4 @@
-"""The pages for operators name what the code names: events, tiers, phases, settings, numbers."""
+"""The pages for operators have the same events, tiers, phases, settings and numbers as the code."""
 
 import re
 from collections.abc import Iterator
@@ -53,9 +53,11 @@ def test_alarms_name_log_events_that_exist() -> None:
     assert named - set(EVENTS) == set()
 
 
-def test_the_tiers_have_their_quotas() -> None:
-    listed = [(row[0].strip("`"), *(int(cell.replace(",", "")) for cell in row[1:])) for row in table(TENANTS, "tier")]
-    assert listed == [
+def test_the_page_has_the_quotas_of_each_tier() -> None:
+    quotas_on_page = [
+        (row[0].strip("`"), *(int(cell.replace(",", "")) for cell in row[1:])) for row in table(TENANTS, "tier")
+    ]
+    assert quotas_on_page == [
         (
             tier.value,
             quotas.requests_per_second,
@@ -108,10 +110,10 @@ def test_every_setting_that_a_page_names_exists() -> None:
         (RECOVERY, "after five rounds without progress"),
     ],
 )
-def test_a_number_is_the_codes_own(page: Path, sentence: str) -> None:
+def test_a_number_on_the_page_is_the_number_in_the_code(page: Path, sentence: str) -> None:
     assert sentence in TEXT[page]
 
 
-def test_numbers_in_words_are_the_codes_own() -> None:
+def test_numbers_that_pages_write_as_words_are_the_numbers_in_the_code() -> None:
     assert (2, 5, timedelta(seconds=60)) == (BURST_SECONDS, scan_pass.MAX_IDLE_ROUNDS, job_store.LEASE_DURATION)
     assert dict(zip(TIER_QUOTAS, AUTOPILOT_MAX_SHARDS.values(), strict=True)) == AUTOPILOT_MAX_SHARDS

@@ -1,4 +1,4 @@
-"""The policies that are checked in as JSON are those that the code would render now."""
+"""The policies in iam/rendered are the same as those that the code renders now."""
 
 import pytest
 
@@ -8,19 +8,19 @@ from keyfence_iam.roles import ROLES
 from keyfence_iam.roles.rendering import policy_files
 from tests.docs.pages import ROOT
 
-RENDERED = ROOT / "iam" / "rendered"
-WANTED = policy_files(Deployment())
+RENDERED_FOLDER = ROOT / "iam" / "rendered"
+EXPECTED = policy_files(Deployment())
 
 
 def test_no_rendered_policy_has_drifted() -> None:
-    found = {path.name: path.read_text() for path in RENDERED.iterdir()}
-    assert found == WANTED, "run uv run keyfence policy render --out iam/rendered"
+    files = {path.name: path.read_text() for path in RENDERED_FOLDER.iterdir()}
+    assert files == EXPECTED, "run uv run keyfence policy render --out iam/rendered"
 
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("kind", ["identity", "trust"])
-def test_a_rendered_policy_reads_back_as_the_value_it_came_from(role: str, kind: DocumentKind) -> None:
+def test_a_rendered_policy_is_parsed_into_the_same_policy(role: str, kind: DocumentKind) -> None:
     definition = ROLES[role]
     value = definition.trust(Deployment()) if kind == "trust" else definition.identity(Deployment())
     name = f"{role}.trust.json" if kind == "trust" else f"{role}.json"
-    assert parse_policy_text(WANTED[name], kind=kind) == value
+    assert parse_policy_text(EXPECTED[name], kind=kind) == value

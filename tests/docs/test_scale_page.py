@@ -1,4 +1,4 @@
-"""The page about the model of scale tells what the model assumes now."""
+"""The page about the scale model has the assumptions and policies of the model."""
 
 import xml.etree.ElementTree as ET
 
@@ -12,11 +12,11 @@ PAGE = DOCS / "reference" / "scale.md"
 COMMAND = "uv run python -m tests.benchmarks.scale --write-docs"
 
 
-def test_what_is_assumed_and_left_out_has_not_drifted() -> None:
-    told = PAGE.read_text()
-    assert points(assumed(World())) in told, f"run {COMMAND}"
-    assert points(LEFT_OUT) in told, f"run {COMMAND}"
-    assert f"{World().tenants:,} tenants over {World().seconds} s" in told
+def test_the_assumptions_on_the_page_have_not_drifted() -> None:
+    text = PAGE.read_text()
+    assert points(assumed(World())) in text, f"run {COMMAND}"
+    assert points(LEFT_OUT) in text, f"run {COMMAND}"
+    assert f"{World().tenants:,} tenants over {World().seconds} s" in text
 
 
 def test_every_policy_has_a_row_with_every_figure() -> None:
@@ -26,6 +26,6 @@ def test_every_policy_has_a_row_with_every_figure() -> None:
 
 
 def test_the_plot_has_a_line_for_every_row() -> None:
-    drawing = ET.parse(DOCS / "reference" / "scale.svg").getroot()
-    lines = [one for one in drawing.iter() if one.tag.endswith("polyline") and len(one.attrib["points"].split()) > 2]
+    root = ET.parse(DOCS / "reference" / "scale.svg").getroot()
+    lines = [one for one in root.iter() if one.tag.endswith("polyline") and len(one.attrib["points"].split()) > 2]
     assert len(lines) == len(table(PAGE, HEADINGS[0]))

@@ -1,4 +1,4 @@
-"""Generated pages are what the code would write now."""
+"""Generated pages have the text that the code generates now."""
 
 from pathlib import Path
 
