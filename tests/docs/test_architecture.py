@@ -49,7 +49,8 @@ KEY_REFRESH, RETRIES, SESSIONS = RefreshPolicy(), RetryPolicy(), session_refresh
         f"{RETRIES.attempts} rounds",
         f"{dual_write_caller.MAX_ATTEMPTS} rounds, the same pauses, then THROTTLED",
         f"cache allows, and {TENANT_USE_SECONDS:g} s more",
-        f"{STALE_RETRIES.attempts} attempts, pauses random up to {STALE_RETRIES.first_pause_seconds * 1000:g} ms doubling to"
+        f"{STALE_RETRIES.attempts} attempts, pauses random up to"
+        f" {STALE_RETRIES.first_pause_seconds * 1000:g} ms doubling to"
         f" {STALE_RETRIES.max_pause_seconds:g} s",
         f"`http/request_body.py` reads the body, at most {MAX_BODY_BYTES:,} bytes",
         f"of {SESSIONS.session_seconds} s when between"
