@@ -28,12 +28,12 @@ from keyfence.domains.sales.monthly_sales import SalesRepository, sales_changes
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId
 from tests.data import bulk_lines as samples
-from tests.data.bulk_lines import LINES, changed
+from tests.data.bulk_lines import LINES, line_with
 from tests.stack import ServiceStack
 
 SMALL = {
     "customer": LINES["customer"],
-    "category": changed("category", path=["office"]),
+    "category": line_with("category", path=["office"]),
     "product": LINES["product"],
     "order": LINES["order"],
 }

@@ -8,12 +8,12 @@ def test_nulls_are_left_out() -> None:
 
 
 def test_each_difference_has_a_path_and_both_values() -> None:
-    one = {"a": 1, "b": [{"c": 1}, {"c": 2}], "d": [1], "e": 5}
-    other = {"a": 1, "b": [{"c": 1}, {"c": 3}], "d": [1, 2], "f": 6}
-    assert list(differing_fields(one, other)) == [
+    left = {"a": 1, "b": [{"c": 1}, {"c": 2}], "d": [1], "e": 5}
+    right = {"a": 1, "b": [{"c": 1}, {"c": 3}], "d": [1, 2], "f": 6}
+    assert list(differing_fields(left, right)) == [
         ("b[1].c", 2, 3),
         ("d", [1], [1, 2]),
         ("e", 5, None),
         ("f", None, 6),
     ]
-    assert list(differing_fields(one, one)) == []
+    assert list(differing_fields(left, left)) == []

@@ -21,9 +21,9 @@ from tests.data.bookshop import OPENING
 PATHS = st.lists(st.sampled_from(["a", "ab", "#"]), min_size=1, max_size=4).map(tuple)
 
 
-def move(source: tuple[str, ...], target: tuple[str, ...], **given: Any) -> CategoryMove:
+def move(source: tuple[str, ...], target: tuple[str, ...], **fields: Any) -> CategoryMove:
     return CategoryMove(
-        id=MoveId("mov_1"), source=source, target=target, created_at=OPENING, updated_at=OPENING, **given
+        id=MoveId("mov_1"), source=source, target=target, created_at=OPENING, updated_at=OPENING, **fields
     )
 
 

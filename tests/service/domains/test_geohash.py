@@ -30,7 +30,7 @@ def covered(ranges: list[Range], latitude: float, longitude: float) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("latitude", "longitude", "known"),
+    ("latitude", "longitude", "geohash"),
     [
         (57.64911, 10.40744, "u4pruydqqvj"),
         (42.6, -5.6, "ezs42"),
@@ -40,8 +40,8 @@ def covered(ranges: list[Range], latitude: float, longitude: float) -> bool:
         (-90.0, -180.0, "000000000000"),
     ],
 )
-def test_a_geohash_equals_published_examples(latitude: float, longitude: float, known: str) -> None:
-    assert encode(latitude, longitude).startswith(known)
+def test_a_geohash_equals_published_examples(latitude: float, longitude: float, geohash: str) -> None:
+    assert encode(latitude, longitude).startswith(geohash)
 
 
 @given(LATITUDES, LONGITUDES)
@@ -49,7 +49,7 @@ def test_every_point_has_twelve_characters(latitude: float, longitude: float) ->
     text = encode(latitude, longitude)
     assert len(text) == LENGTH
     assert set(text) <= set(ALPHABET)
-    assert sorted(ALPHABET) == list(ALPHABET), "or ranges of numbers would not be ranges of text"
+    assert sorted(ALPHABET) == list(ALPHABET), "otherwise a range of codes is not a range of texts"
 
 
 @given(CIRCLES, LATITUDES, LONGITUDES)
@@ -71,12 +71,12 @@ def test_a_point_at_any_bearing_up_to_the_radius_is_in_the_covering_ranges(
 
 
 def destination(circle: Circle, bearing: float, part: float) -> tuple[float, float]:
-    """Where one comes to from the centre, going this part of the radius."""
-    here, far = radians(circle.latitude), part * circle.radius_km / EARTH_RADIUS_KM
-    height = sin(here) * cos(far) + cos(here) * sin(far) * cos(bearing)
-    aside = sin(bearing) * sin(far) * cos(here), cos(far) - sin(here) * height
-    longitude = circle.longitude + degrees(atan2(*aside))
-    latitude = degrees(atan2(height, max(0.0, 1 - height * height) ** 0.5))
+    """Returns the point in direction `bearing`, in radians, at `part` of the radius from the center."""
+    center, angle = radians(circle.latitude), part * circle.radius_km / EARTH_RADIUS_KM
+    sine = sin(center) * cos(angle) + cos(center) * sin(angle) * cos(bearing)
+    east, north = sin(bearing) * sin(angle) * cos(center), cos(angle) - sin(center) * sine
+    longitude = circle.longitude + degrees(atan2(east, north))
+    latitude = degrees(atan2(sine, max(0.0, 1 - sine * sine) ** 0.5))
     return latitude, (longitude + 180) % 360 - 180
 
 
@@ -92,11 +92,11 @@ def test_covering_ranges_are_few_sorted_and_disjoint(circle: Circle) -> None:
 def test_away_from_the_poles_covering_ranges_are_not_much_larger_than_the_circle(
     latitude: float, longitude: float, radius: float
 ) -> None:
-    """Within three and a half radii lies all of it, so that few are looked at in vain."""
+    """Points at three and a half times the radius are not covered, so a search reads few stores outside the circle."""
     ranges = covering_ranges(Circle(latitude=latitude, longitude=longitude, radius_km=radius).box())
-    around = Circle(latitude=latitude, longitude=longitude, radius_km=radius * 3.5)
+    larger_circle = Circle(latitude=latitude, longitude=longitude, radius_km=radius * 3.5)
     for bearing in range(0, 360, 15):
-        assert not covered(ranges, *destination(around, radians(bearing), 1.0))
+        assert not covered(ranges, *destination(larger_circle, radians(bearing), 1.0))
 
 
 def test_the_complete_globe_is_one_range() -> None:
@@ -106,9 +106,11 @@ def test_the_complete_globe_is_one_range() -> None:
 
 
 @given(LATITUDES, LONGITUDES, LATITUDES, LONGITUDES)
-def test_distance_is_the_same_in_both_directions(one: float, two: float, three: float, four: float) -> None:
-    there = Circle(latitude=one, longitude=two, radius_km=1).distance_km(three, four)
-    back = Circle(latitude=three, longitude=four, radius_km=1).distance_km(one, two)
+def test_distance_is_the_same_in_both_directions(
+    latitude: float, longitude: float, other_latitude: float, other_longitude: float
+) -> None:
+    there = Circle(latitude=latitude, longitude=longitude, radius_km=1).distance_km(other_latitude, other_longitude)
+    back = Circle(latitude=other_latitude, longitude=other_longitude, radius_km=1).distance_km(latitude, longitude)
     assert there == pytest.approx(back)
     assert 0 <= there < MAX_RADIUS_KM
 
@@ -130,7 +132,7 @@ def test_distances_equal_known_distances_on_the_globe(
 
 
 @pytest.mark.parametrize(
-    ("given_", "field"),
+    ("circle", "field"),
     [
         ((90.01, 0, 1), "latitude"),
         ((-91, 0, 1), "latitude"),
@@ -144,9 +146,9 @@ def test_distances_equal_known_distances_on_the_globe(
     ],
 )
 def test_an_invalid_circle_is_bad_input_with_the_name_of_the_field(
-    given_: tuple[float, float, float], field: str
+    circle: tuple[float, float, float], field: str
 ) -> None:
-    latitude, longitude, radius = given_
+    latitude, longitude, radius = circle
     with pytest.raises(BadInput) as refused:
         Circle(latitude=latitude, longitude=longitude, radius_km=radius)
     assert refused.value.extensions == {"field": field}

@@ -37,8 +37,8 @@ quantities = st.integers(1, MAX_QUANTITY)
 
 
 @dataclass(frozen=True, slots=True)
-class Ware:
-    """A product as a price list has it."""
+class FakeProduct:
+    """The fields of a product that orders need."""
 
     price: Decimal
     currency: str = "EUR"
@@ -48,18 +48,18 @@ class Ware:
 @given(st.lists(st.tuples(prices, quantities), min_size=1, max_size=MAX_LINES))
 def test_a_total_is_exact(lines: list[tuple[Decimal, int]]) -> None:
     requested = [RequestedLine(PEN, quantity) for _, quantity in lines]
-    wares = [Ware(price) for price, _ in lines]
-    items = new_line_items(ID, requested, wares, OPENING)
-    bill = order_total(items, "EUR")
-    assert Fraction(bill.total) == sum(Fraction(price) * quantity for price, quantity in lines)
-    assert bill.item_count == len(lines)
+    products = [FakeProduct(price) for price, _ in lines]
+    items = new_line_items(ID, requested, products, OPENING)
+    total = order_total(items, "EUR")
+    assert Fraction(total.total) == sum(Fraction(price) * quantity for price, quantity in lines)
+    assert total.item_count == len(lines)
     assert [item.position for item in items] == list(range(1, len(lines) + 1))
 
 
 def test_prices_with_the_most_digits_are_added_exactly() -> None:
     fine, coarse = Decimal("1E-18"), Decimal(10**19)
     items = new_line_items(
-        ID, [RequestedLine(PEN, 1), RequestedLine(PEN, MAX_QUANTITY)], [Ware(fine), Ware(coarse)], OPENING
+        ID, [RequestedLine(PEN, 1), RequestedLine(PEN, MAX_QUANTITY)], [FakeProduct(fine), FakeProduct(coarse)], OPENING
     )
     assert Fraction(order_total(items, "EUR").total) == Fraction(fine) + Fraction(coarse) * MAX_QUANTITY
 
@@ -80,7 +80,7 @@ def test_a_quantity_is_from_one_to_ten_thousand(quantity: int) -> None:
 
 
 def test_products_must_exist_and_have_one_currency() -> None:
-    euro, yen = Ware(Decimal(1)), Ware(Decimal(1), "JPY")
+    euro, yen = FakeProduct(Decimal(1)), FakeProduct(Decimal(1), "JPY")
     assert checked_products([euro, euro]) == [euro, euro]
     missing: list[PricedProduct | None] = [euro, None]
     with pytest.raises(BadInput) as refusal:
@@ -101,13 +101,13 @@ requests = st.tuples(
 def test_only_equal_requests_have_equal_fingerprints(
     one: tuple[str, str, list[tuple[str, int]]], other: tuple[str, str, list[tuple[str, int]]]
 ) -> None:
-    prints = [
+    fingerprints = [
         request_fingerprint(
             CustomerId(customer), region, [RequestedLine(ProductId(product), quantity) for product, quantity in lines]
         )
         for customer, region, lines in (one, other)
     ]
-    assert (prints[0] == prints[1]) == (one == other)
+    assert (fingerprints[0] == fingerprints[1]) == (one == other)
 
 
 def test_a_key_expires_after_a_week() -> None:

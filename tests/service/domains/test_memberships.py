@@ -1,4 +1,4 @@
-"""Embedded edges equal the membership, also if others write at the same time."""
+"""The embedded edges of a user and a group equal their membership, even if other requests write at the same time."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -25,33 +25,33 @@ GROUP, USER = GroupId(new_id("grp")), MemberId(new_id("usr"))
 
 
 @dataclass
-class Interrupted(InMemoryDynamoDB):
-    """Calls `interruption` once, just before the membership is read or the transaction is written."""
+class InterruptedDynamoDB(InMemoryDynamoDB):
+    """Calls `interruption` once, just before the operation `before`. A GetItem counts only if it reads a membership."""
 
     before: str = ""
     interruption: Callable[[], Awaitable[object]] | None = None
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
-        act = self.interruption
-        if act and operation == self.before and ("Key" not in parameters or _is_edge(parameters["Key"])):
+        interrupt = self.interruption
+        if interrupt and operation == self.before and ("Key" not in parameters or _is_membership(parameters["Key"])):
             self.interruption = None
-            await act()
+            await interrupt()
         return await super().call(operation, parameters, credentials)
 
 
-def _is_edge(key: Item) -> bool:
+def _is_membership(key: Item) -> bool:
     return bool(key["SK"]["S"].startswith("GROUP#"))
 
 
-def dynamodb(before: str = "") -> Interrupted:
-    database = Interrupted(before=before)
+def new_database(before: str = "") -> InterruptedDynamoDB:
+    database = InterruptedDynamoDB(before=before)
     times: dict[str, Any] = {"created_at": OPENING, "updated_at": OPENING, "embedded_edges": EmbeddedEdges()}
     database.store(groups, Group(id=GROUP, name="Ops", **times))
     database.store(users, User(id=UserId(USER), email="a@b", name="Ann", role=Role.MEMBER, **times))
     return database
 
 
-def memberships(database: InMemoryDynamoDB) -> MembershipRepository:
+def new_repository(database: InMemoryDynamoDB) -> MembershipRepository:
     days = count(1)
 
     def now() -> datetime:
@@ -60,49 +60,49 @@ def memberships(database: InMemoryDynamoDB) -> MembershipRepository:
     return MembershipRepository(table(database, consistent=True), now=now)
 
 
-async def check(database: InMemoryDynamoDB) -> None:
-    """The embedded edges of user and group equal the membership."""
-    reading = table(database)
-    edge = await reading.find(membership_of_user, user_id=USER, group_id=GROUP)
-    group, member = await reading.find(group_by_id, id=GROUP), await reading.find(member_by_id, id=USER)
+async def check_embedded_edges(database: InMemoryDynamoDB) -> None:
+    """Asserts that the embedded edges of the user and the group equal the membership."""
+    reader = table(database)
+    membership = await reader.find(membership_of_user, user_id=USER, group_id=GROUP)
+    group, member = await reader.find(group_by_id, id=GROUP), await reader.find(member_by_id, id=USER)
     assert group is not None
     assert member is not None
-    assert group.member_count == (edge is not None)
+    assert group.member_count == (membership is not None)
     assert group.embedded_edges is not None
-    assert group.embedded_edges.first(10) == ([(USER, edge.attributes)] if edge else [])
-    assert member.embedded_edges.first(10) == ([(GROUP, edge.attributes)] if edge else [])
+    assert group.embedded_edges.first(10) == ([(USER, membership.attributes)] if membership else [])
+    assert member.embedded_edges.first(10) == ([(GROUP, membership.attributes)] if membership else [])
 
 
 async def test_embedded_edges_follow_a_membership_that_is_added_changed_and_removed() -> None:
-    database = dynamodb()
-    edges = memberships(database)
-    await edges.add(GROUP, USER, GroupRole.MEMBER)
-    await check(database)
-    assert (await edges.change(GROUP, USER, GroupRole.MANAGER)).version == 2
-    await check(database)
-    assert await edges.remove(GROUP, USER) is True
-    assert await edges.remove(GROUP, USER) is False
-    await check(database)
+    database = new_database()
+    repository = new_repository(database)
+    await repository.add(GROUP, USER, GroupRole.MEMBER)
+    await check_embedded_edges(database)
+    assert (await repository.change(GROUP, USER, GroupRole.MANAGER)).version == 2
+    await check_embedded_edges(database)
+    assert await repository.remove(GROUP, USER) is True
+    assert await repository.remove(GROUP, USER) is False
+    await check_embedded_edges(database)
 
 
 async def test_a_membership_added_during_a_change_is_the_same_in_its_embedded_edges() -> None:
-    """The ends were read before it came, and the edge after."""
-    database = dynamodb(before="GetItem")
-    database.interruption = lambda: memberships(database).add(GROUP, USER, GroupRole.MEMBER)
-    assert (await memberships(database).change(GROUP, USER, GroupRole.MANAGER)).role is GroupRole.MANAGER
-    await check(database)
+    """If the user and the group were read before the membership, their embedded edges would lack it."""
+    database = new_database(before="GetItem")
+    database.interruption = lambda: new_repository(database).add(GROUP, USER, GroupRole.MEMBER)
+    assert (await new_repository(database).change(GROUP, USER, GroupRole.MANAGER)).role is GroupRole.MANAGER
+    await check_embedded_edges(database)
 
 
 async def test_a_membership_removed_and_added_during_a_change_is_the_same_in_its_embedded_edges() -> None:
-    """The new edge has the version of the old one, and another day of joining."""
-    database = dynamodb(before="TransactWriteItems")
-    edges = memberships(database)
-    await edges.add(GROUP, USER, GroupRole.MEMBER)
+    """The new membership has the version of the old one, but another creation time."""
+    database = new_database(before="TransactWriteItems")
+    repository = new_repository(database)
+    await repository.add(GROUP, USER, GroupRole.MEMBER)
 
     async def leave_and_join() -> None:
-        await edges.remove(GROUP, USER)
-        await edges.add(GROUP, USER, GroupRole.MEMBER)
+        await repository.remove(GROUP, USER)
+        await repository.add(GROUP, USER, GroupRole.MEMBER)
 
     database.interruption = leave_and_join
-    await edges.change(GROUP, USER, GroupRole.MANAGER)
-    await check(database)
+    await repository.change(GROUP, USER, GroupRole.MANAGER)
+    await check_embedded_edges(database)

@@ -43,13 +43,13 @@ from tests.data.bookshop import OPENING
 from tests.tier import examples
 
 ACME = Fence.for_tenant(TenantId("acme"))
-END = {OrderStatus.DELIVERED, OrderStatus.CANCELLED}
-WAY = ["PENDING", "CONFIRMED", "PROCESSING", "SHIPPED", "DELIVERED"]
+FINAL_STATUSES = {OrderStatus.DELIVERED, OrderStatus.CANCELLED}
+MAIN_STATUSES = ["PENDING", "CONFIRMED", "PROCESSING", "SHIPPED", "DELIVERED"]
 statuses = st.sampled_from(OrderStatus)
 
 
-def order(**given: Any) -> Order:
-    made: dict[str, Any] = {
+def order(**fields: Any) -> Order:
+    defaults: dict[str, Any] = {
         "id": OrderId("ord_1"),
         "customer_id": CustomerId("cus_1"),
         "status": OrderStatus.PENDING,
@@ -58,11 +58,11 @@ def order(**given: Any) -> Order:
         "created_at": OPENING,
         "updated_at": OPENING,
     }
-    return Order(**made | given)
+    return Order(**defaults | fields)
 
 
-def places(one: Order) -> set[str]:
-    """Returns the lists that contain an order, by the first part of their partition keys."""
+def lists_of(one: Order) -> set[str]:
+    """Returns the lists that contain an order, each by the first part of its partition key."""
     key_items = [orders.key_attributes(one, ACME, UNSHARDED)]
     key_items += [order_rows.key_attributes(order_row(one), ACME, UNSHARDED)] if one.deleted_at is None else []
     partitions = [
@@ -73,8 +73,8 @@ def places(one: Order) -> set[str]:
 
 def test_an_order_has_the_transitions_of_the_contract_and_no_others() -> None:
     assert {(str(one), str(to)) for one, steps in TRANSITIONS.items() for to in steps} == {
-        *pairwise(WAY),
-        *((one, "CANCELLED") for one in WAY[:3]),
+        *pairwise(MAIN_STATUSES),
+        *((one, "CANCELLED") for one in MAIN_STATUSES[:3]),
     }
     assert set(TRANSITIONS) == set(OrderStatus)
 
@@ -94,12 +94,12 @@ def test_a_transition_succeeds_or_fails_with_the_list_of_allowed_ones(one: Order
 @pytest.mark.parametrize("status", OrderStatus)
 def test_an_order_is_open_until_its_last_status(status: OrderStatus) -> None:
     one = order(status=status)
-    assert is_open(one) == (status not in END)
-    assert ("OPEN" in places(one)) == (status not in END)
+    assert is_open(one) == (status not in FINAL_STATUSES)
+    assert ("OPEN" in lists_of(one)) == (status not in FINAL_STATUSES)
 
 
-class Life(RuleBasedStateMachine):
-    """After any changes an order is in the lists of its status, and each version has one event."""
+class OrderMachine(RuleBasedStateMachine):
+    """Changes one order in any sequence. The order must be in the right lists, and each version must have one event."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,16 +107,16 @@ class Life(RuleBasedStateMachine):
         self.revisions = [1]
         self.saved: tuple[Order, set[str]] | None = None
 
-    def became(self, after: Order) -> None:
-        happened = new_order_event(self.order, after, "x", actor="me", now=self.now, note=None)
-        moved = self.order.status != after.status
-        assert (happened.from_status, happened.to_status) == (
-            (self.order.status, after.status) if moved else (None, None)
+    def apply(self, after: Order) -> None:
+        event = new_order_event(self.order, after, "x", actor="me", now=self.now, note=None)
+        is_transition = self.order.status != after.status
+        assert (event.from_status, event.to_status) == (
+            (self.order.status, after.status) if is_transition else (None, None)
         )
-        self.revisions.append(happened.revision)
+        self.revisions.append(event.revision)
         self.order = after
 
-    def soon(self) -> Any:
+    def next_minute(self) -> Any:
         self.now += timedelta(minutes=1)
         return self.now
 
@@ -124,74 +124,76 @@ class Life(RuleBasedStateMachine):
     @rule(to=statuses)
     def step(self, to: OrderStatus) -> None:
         try:
-            self.became(with_status(self.order, to, self.soon()))
+            self.apply(with_status(self.order, to, self.next_minute()))
         except Conflict:
             assert to not in TRANSITIONS[self.order.status]
 
     @precondition(lambda self: self.order.deleted_at is None and self.order.flagged_at is None)
     @rule()
     def flag(self) -> None:
-        self.became(with_changes(self.order, self.soon(), flagged_at=self.now, flag_reason="why"))
+        self.apply(with_changes(self.order, self.next_minute(), flagged_at=self.now, flag_reason="why"))
 
     @precondition(lambda self: self.order.deleted_at is None and self.order.flagged_at is not None)
     @rule()
     def claim(self) -> None:
-        self.became(with_changes(self.order, self.soon(), flagged_at=None, flag_reason=None, claimed_by="me"))
+        self.apply(with_changes(self.order, self.next_minute(), flagged_at=None, flag_reason=None, claimed_by="me"))
 
     @precondition(lambda self: self.order.deleted_at is None)
     @rule()
     def delete(self) -> None:
-        self.saved = (self.order, places(self.order))
-        self.became(as_deleted(self.order, self.soon()))
+        self.saved = (self.order, lists_of(self.order))
+        self.apply(as_deleted(self.order, self.next_minute()))
 
     @precondition(lambda self: self.order.deleted_at is not None)
     @rule()
     def restore(self) -> None:
-        self.became(as_restored(self.order))
+        self.apply(as_restored(self.order))
         assert self.saved
-        before, stood = self.saved
+        before, lists_before = self.saved
         assert self.order == replace(before, version=before.version + 2)
-        assert places(self.order) == stood
+        assert lists_of(self.order) == lists_before
 
     @invariant()
-    def it_stands_where_its_state_says(self) -> None:
+    def order_is_in_the_lists_of_its_state(self) -> None:
         if self.order.deleted_at is not None:
-            assert places(self.order) == {"ORDER", "BIN"}
+            assert lists_of(self.order) == {"ORDER", "BIN"}
             return
         expected = {"ORDER", "CUST", "STATUS", "REGION"}
-        expected |= {"OPEN"} if self.order.status not in END else set()
+        expected |= {"OPEN"} if self.order.status not in FINAL_STATUSES else set()
         expected |= {"REVIEW"} if self.order.flagged_at else set()
-        assert places(self.order) == expected
+        assert lists_of(self.order) == expected
 
     @invariant()
     def each_version_has_one_event(self) -> None:
         assert self.revisions == list(range(1, self.order.version + 1))
 
 
-TestLife = Life.TestCase
-TestLife.settings = examples(60, stateful_step_count=20)
+TestOrderMachine = OrderMachine.TestCase
+TestOrderMachine.settings = examples(60, stateful_step_count=20)
 
 
-def happened(before: Order, after: Order) -> list[Write[Any]]:
+def writes_of_change(before: Order, after: Order) -> list[Write[Any]]:
     return update_writes(before, after, new_order_event(before, after, "x", actor="me", now=OPENING, note=None))
 
 
-STEPS_OF_A_ROW: dict[str, tuple[Callable[[], tuple[Order, Order]], str]] = {
+ROW_CHANGES: dict[str, tuple[Callable[[], tuple[Order, Order]], str]] = {
     "living": (lambda: (order(), with_status(order(), OrderStatus.CONFIRMED, OPENING)), "Update"),
     "deleted": (lambda: (order(), as_deleted(order(), OPENING)), "Delete"),
     "restored": (lambda: (as_deleted(order(), OPENING), as_restored(as_deleted(order(), OPENING))), "Put"),
 }
 
 
-@pytest.mark.parametrize("name", STEPS_OF_A_ROW)
+@pytest.mark.parametrize("name", ROW_CHANGES)
 def test_an_order_has_a_row_until_it_is_deleted(name: str) -> None:
-    states, verb = STEPS_OF_A_ROW[name]
-    order_update, row, event_write = (write.render("t", ACME, UNSHARDED) for write in happened(*states()))
+    states, verb = ROW_CHANGES[name]
+    order_update, row, event_write = (write.render("t", ACME, UNSHARDED) for write in writes_of_change(*states()))
     assert (list(order_update), list(row), list(event_write)) == (["Update"], [verb], ["Put"])
 
 
 def test_every_write_of_a_change_requires_the_version_that_was_read() -> None:
-    rendered = list(_bodies(happened(order(version=7), with_status(order(version=7), OrderStatus.CONFIRMED, OPENING))))
+    rendered = list(
+        _bodies(writes_of_change(order(version=7), with_status(order(version=7), OrderStatus.CONFIRMED, OPENING)))
+    )
     order_update, row, event_write = rendered
     for body in (order_update, row):
         assert "version" in body["ExpressionAttributeNames"].values()
@@ -200,23 +202,23 @@ def test_every_write_of_a_change_requires_the_version_that_was_read() -> None:
     assert event_write["ConditionExpression"].startswith("attribute_not_exists")
 
 
-def _bodies(made: list[Write[Any]]) -> Iterator[dict[str, Any]]:
-    for write in made:
+def _bodies(writes: list[Write[Any]]) -> Iterator[dict[str, Any]]:
+    for write in writes:
         ((_, body),) = write.render("t", ACME, UNSHARDED).items()
         yield body
 
 
 def test_a_deleted_order_can_be_restored_for_thirty_days() -> None:
-    gone = as_deleted(order(), OPENING)
-    assert gone.ttl == (OPENING + BIN_RETENTION).timestamp()
-    assert not is_purged(gone, OPENING + BIN_RETENTION - timedelta(microseconds=1))
-    assert is_purged(gone, OPENING + BIN_RETENTION)
+    deleted = as_deleted(order(), OPENING)
+    assert deleted.ttl == (OPENING + BIN_RETENTION).timestamp()
+    assert not is_purged(deleted, OPENING + BIN_RETENTION - timedelta(microseconds=1))
+    assert is_purged(deleted, OPENING + BIN_RETENTION)
     assert not is_purged(order(), OPENING + 2 * BIN_RETENTION)
 
 
 def test_deleting_and_restoring_an_order_keeps_its_update_time() -> None:
-    gone = as_deleted(order(), OPENING + timedelta(days=1))
-    assert gone.updated_at == as_restored(gone).updated_at == OPENING
+    deleted = as_deleted(order(), OPENING + timedelta(days=1))
+    assert deleted.updated_at == as_restored(deleted).updated_at == OPENING
 
 
 @pytest.mark.parametrize(("check", "longest"), [(checked_region, 64), (checked_reason, 500)])

@@ -29,8 +29,8 @@ ACME = Fence.for_tenant(TenantId("acme"))
 PRICES = st.decimals(0, MAX_PRICE, places=2)
 
 
-def product(**given: Any) -> Product:
-    made: dict[str, Any] = {
+def product(**fields: Any) -> Product:
+    defaults: dict[str, Any] = {
         "id": ProductId("prd_1"),
         "sku": "A-1",
         "name": "Pen",
@@ -40,7 +40,7 @@ def product(**given: Any) -> Product:
         "created_at": OPENING,
         "updated_at": OPENING,
     }
-    return Product(**{**made, **given})
+    return Product(**{**defaults, **fields})
 
 
 @given(PRICES)

@@ -9,13 +9,27 @@ from hypothesis import strategies as st
 from keyfence.errors import BadInput
 from keyfence.validation import checked_line
 
-ODD = ["\x00", "\t", "\n", "\r", "\x1f", "\x7f", "\x80", "\x85", "\x9f", "\u2028", "\u2029", "\ud800", "\udfff"]
+REFUSED_CHARACTERS = [
+    "\x00",
+    "\t",
+    "\n",
+    "\r",
+    "\x1f",
+    "\x7f",
+    "\x80",
+    "\x85",
+    "\x9f",
+    "\u2028",
+    "\u2029",
+    "\ud800",
+    "\udfff",
+]
 
 
 @given(st.text(st.characters(), max_size=12))
 def test_a_line_is_returned_unchanged_or_is_bad_input(text: str) -> None:
-    blank, long = not text.strip(), len(text) > 10
-    if blank or long or any(unicodedata.category(one) in {"Cc", "Cs", "Zl", "Zp"} for one in text):
+    is_blank, is_long = not text.strip(), len(text) > 10
+    if is_blank or is_long or any(unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"} for character in text):
         with pytest.raises(BadInput) as refusal:
             checked_line(text, "name", 10)
         assert refusal.value.extensions == {"field": "name"}
@@ -29,7 +43,7 @@ def test_a_blank_line_is_bad_input(text: str) -> None:
         checked_line(text, "name", 10)
 
 
-@pytest.mark.parametrize("character", ODD, ids=ascii)
+@pytest.mark.parametrize("character", REFUSED_CHARACTERS, ids=ascii)
 def test_control_characters_line_breaks_and_lone_surrogates_are_bad_input(character: str) -> None:
     with pytest.raises(BadInput):
         checked_line(f"a{character}b", "name", 10)

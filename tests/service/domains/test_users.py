@@ -30,18 +30,18 @@ from tests.data.bookshop import OPENING
 
 ACME = Fence.for_tenant(TenantId("acme"))
 UNTIMED = hypothesis_settings(deadline=None)
-WIDE = ["a", "é", "🙂", "#", "%"]
+KEY_CHARACTERS = ["a", "é", "🙂", "#", "%"]
 
 
-def user(email: str = "ann@acme.example", **given: Any) -> User:
-    made: dict[str, Any] = {
+def user(email: str = "ann@acme.example", **fields: Any) -> User:
+    defaults: dict[str, Any] = {
         "id": UserId("usr_1"),
         "name": "Ann",
         "role": Role.MEMBER,
         "created_at": OPENING,
         "updated_at": OPENING,
     }
-    return User(**{**made, "email": email, **given})
+    return User(**{**defaults, "email": email, **fields})
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_any_text_is_a_valid_email_or_bad_input(text: str) -> None:
     assert accepted.split() == [accepted]
 
 
-@pytest.mark.parametrize("character", WIDE)
+@pytest.mark.parametrize("character", KEY_CHARACTERS)
 def test_every_accepted_email_fits_its_keys(character: str) -> None:
     email = checked_email(character * (MAX_EMAIL_LENGTH - 2) + "@b")
     claim = EmailClaim(email=email, user_id=UserId("usr_1"), created_at=OPENING, updated_at=OPENING)
@@ -94,7 +94,7 @@ def test_every_accepted_email_fits_its_keys(character: str) -> None:
     assert email_claims.to_item(claim, ACME, UNSHARDED)["PK"]["S"].startswith("TENANT#acme#USEREMAIL#")
 
 
-@pytest.mark.parametrize("character", WIDE)
+@pytest.mark.parametrize("character", KEY_CHARACTERS)
 def test_every_accepted_setting_name_fits_its_key(character: str) -> None:
     name = character * SETTING_NAME_LENGTH
     setting = Setting(user_id=UserId("usr_1"), name=name, text="1", created_at=OPENING, updated_at=OPENING)
@@ -114,11 +114,11 @@ def test_a_name_has_at_most_200_characters_and_is_not_blank() -> None:
 
 
 def test_a_deleted_user_is_in_no_index() -> None:
-    gone = user(deleted_at=OPENING)
+    deleted = user(deleted_at=OPENING)
     assert is_alive(user())
-    assert not is_alive(gone)
+    assert not is_alive(deleted)
     assert set(users.key_attributes(user(), ACME, UNSHARDED)) == {"PK", "SK", "GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK"}
-    assert set(users.key_attributes(gone, ACME, UNSHARDED)) == {"PK", "SK"}
+    assert set(users.key_attributes(deleted, ACME, UNSHARDED)) == {"PK", "SK"}
 
 
 def test_only_ids_with_the_prefix_of_users_are_user_ids() -> None:

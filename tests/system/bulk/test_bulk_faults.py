@@ -1,4 +1,4 @@
-"""An import that is struck, or dies, ends as if nothing had happened once it is run again."""
+"""An import that failed can be run again. Then the tenant is the same as after an import without faults."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,85 +19,89 @@ from tests.data.full_tenant import SMALL, FullTenant, activity_counts, content, 
 from tests.stack import ServiceStack
 
 pytestmark = pytest.mark.one_engine
-"""It is the gate that strikes, before the engine or after it."""
+"""The gate injects the faults, so the choice of the engine does not matter."""
 
 KINDS: list[FaultKind] = ["lost_response", "lost_request", "throttle", "error"]
-LINES = content(*SMALL.values(), *({**SMALL["order"], "id": f"{SMALL['order']['id'][:-1]}{at}"} for at in range(2)))
+LINES = content(
+    *SMALL.values(), *({**SMALL["order"], "id": f"{SMALL['order']['id'][:-1]}{number}"} for number in range(2))
+)
 WRITES = 6
+"""Transactions in an import of LINES."""
 
 
 @pytest.fixture(autouse=True)
-def _faultless(stack: ServiceStack) -> Iterator[None]:
+def _remove_faults(stack: ServiceStack) -> Iterator[None]:
     yield
     stack.gate.faults = ()
 
 
-def hasty(table: Table) -> Importer:
-    """An import that dies of the first call that fails."""
-    once = replace(table.caller, retry_policy=RetryPolicy(attempts=1))
-    writer = RecordWriter(replace(table, caller=once, activity_log=new_activity_log("import")))
+def importer_without_retries(table: Table) -> Importer:
+    """Returns an importer that fails at the first call that fails."""
+    caller = replace(table.caller, retry_policy=RetryPolicy(attempts=1))
+    writer = RecordWriter(replace(table, caller=caller, activity_log=new_activity_log("import")))
     return Importer(writer, load_domains().record_kinds)
 
 
-async def dies(importer: Importer, given: bytes) -> bool:
+async def fails(importer: Importer, lines: bytes) -> bool:
     try:
-        await importer.run(BytesIO(given))
+        await importer.run(BytesIO(lines))
     except KeyfenceError:
         return True
     return False
 
 
-async def same(stack: ServiceStack, *tenants: TenantId) -> None:
+async def assert_equal_tenants(stack: ServiceStack, *tenants: TenantId) -> None:
+    """Compares the items of the tenants, and their activity logs by the number of entries of each kind."""
     stack.gate.faults = ()
     first, *others = stored_items(stack, *tenants)
     assert first
     assert all(other == first for other in others)
-    notes = [await activity_counts(stack.table(tenant)) for tenant in tenants]
-    assert all(note == notes[0] for note in notes)
+    first_activity, *other_activity = [await activity_counts(stack.table(tenant)) for tenant in tenants]
+    assert all(activity == first_activity for activity in other_activity)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_an_import_that_dies_at_any_write_is_completed_by_the_next(
+async def test_an_import_that_fails_at_any_write_is_completed_by_the_next_import(
     stack: ServiceStack, tenant: TenantId, kind: FaultKind
 ) -> None:
     await import_all(stack.table(tenant), LINES)
     tenants = [await stack.new_tenant() for _ in range(WRITES)]
-    for nth, struck in enumerate(tenants, start=1):
+    for nth, faulty_tenant in enumerate(tenants, start=1):
         stack.gate.faults = [Fault(kind=kind, operation="TransactWriteItems", nth=nth)]
-        assert await dies(hasty(stack.table(struck)), LINES)
+        assert await fails(importer_without_retries(stack.table(faulty_tenant)), LINES)
         stack.gate.faults = ()
-        assert not await dies(hasty(stack.table(struck)), LINES)
-    await same(stack, tenant, *tenants)
+        assert not await fails(importer_without_retries(stack.table(faulty_tenant)), LINES)
+    await assert_equal_tenants(stack, tenant, *tenants)
 
 
-async def test_there_is_no_further_write_to_die_at(stack: ServiceStack, tenant: TenantId) -> None:
+async def test_an_import_makes_no_more_writes_than_the_fault_test_covers(stack: ServiceStack, tenant: TenantId) -> None:
     stack.gate.faults = [Fault(kind="error", operation="TransactWriteItems", nth=WRITES + 1)]
-    assert not await dies(hasty(stack.table(tenant)), LINES)
+    assert not await fails(importer_without_retries(stack.table(tenant)), LINES)
 
 
-async def test_an_import_that_dies_again_and_again_loses_nothing_and_does_nothing_twice(
+async def test_an_import_that_fails_again_and_again_loses_nothing_and_writes_nothing_twice(
     stack: ServiceStack, tenant: TenantId
 ) -> None:
-    """Of every write the answer is lost, and with it the process."""
-    source, struck = await stack.new_tenant(), await stack.new_tenant()
+    """In each run the first write succeeds, but its response is lost and the import fails."""
+    source, faulty_tenant = await stack.new_tenant(), await stack.new_tenant()
     await FullTenant.on(stack.table(source)).fill()
-    given, deaths = await export_all(stack.table(source)), 0
-    await import_all(stack.table(tenant), given)
+    lines, failures = await export_all(stack.table(source)), 0
+    await import_all(stack.table(tenant), lines)
     stack.gate.faults = [Fault(kind="lost_response", operation="TransactWriteItems", nth=1)]
-    while await dies(hasty(stack.table(struck)), given):
-        deaths += 1
-        assert deaths < 50
-        stack.gate.faults = stack.gate.faults
-    assert deaths > 5
-    await same(stack, struck, tenant)
+    while await fails(importer_without_retries(stack.table(faulty_tenant)), lines):
+        failures += 1
+        assert failures < 50
+        stack.gate.faults = stack.gate.faults  # counts the writes from the beginning again
+    assert failures > 5
+    await assert_equal_tenants(stack, faulty_tenant, tenant)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_an_import_struck_at_every_other_call_goes_on_by_itself(
+async def test_an_import_succeeds_by_retries_if_every_second_call_fails(
     stack: ServiceStack, tenant: TenantId, kind: FaultKind
 ) -> None:
-    struck = await stack.new_tenant()
+    faulty_tenant = await stack.new_tenant()
     await import_all(stack.table(tenant), LINES)
     stack.gate.faults = [Fault(kind=kind, every=2)]
-    await import_all(stack.table(struck), LINES)
-    await same(stack, struck, tenant)
+    await import_all(stack.table(faulty_tenant), LINES)
+    await assert_equal_tenants(stack, faulty_tenant, tenant)

@@ -1,4 +1,4 @@
-"""An export of a tenant in use has everything that was there all the time, each thing once, after what it needs."""
+"""An export of a tenant that is in use has each record once, after the records that it refers to."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -21,130 +21,135 @@ from keyfence.domains.orders.model import OrderRow, OrderStatus
 from keyfence.domains.orders.recycle_bin import RecycleBin
 from keyfence.domains.orders.repository import OrderDetails, checked_order_id
 from keyfence.domains.products.model import Product
-from keyfence.domains.products.model import ProductId as OfferedId
+from keyfence.domains.products.model import ProductId as ProductsProductId
 from keyfence.domains.products.repository import ProductRepository
 from keyfence.errors import Conflict
 from keyfence.store import timestamps
 from keyfence.store.table import Table
 from keyfence.store.writes import put
 from keyfence_iam.tenant import TenantId
-from tests.data.bulk_lines import changed
+from tests.data.bulk_lines import line_with
 from tests.data.full_tenant import SMALL, FullTenant, content, export_all, import_all
 from tests.stack import ServiceStack
 
-MANY = [{**SMALL["order"], "id": f"{SMALL['order']['id'][:-2]}{at:02}"} for at in range(12)]
-Meanwhile = Callable[[FullTenant], Awaitable[object]]
+ORDERS = [{**SMALL["order"], "id": f"{SMALL['order']['id'][:-2]}{number:02}"} for number in range(12)]
+ConcurrentChange = Callable[[FullTenant], Awaitable[object]]
 
 
 @pytest.fixture
 async def table(stack: ServiceStack, tenant: TenantId) -> Table:
     table = stack.table(tenant)
-    await import_all(table, content(*list(SMALL.values())[:3], *MANY))
+    await import_all(table, content(*list(SMALL.values())[:3], *ORDERS))
     return table
 
 
-async def lines(table: Table, after: int, meanwhile: Meanwhile) -> list[Line]:
-    """An export during which something happens after so many lines."""
-    read: list[Line] = []
+async def export_during_change(table: Table, change_after: int, change: ConcurrentChange) -> list[Line]:
+    """Returns the lines of an export. Makes the change after the line with the number `change_after`."""
+    lines: list[Line] = []
     async for line in Exporter(table, load_domains().record_kinds).lines():
-        read.append(line)
-        if len(read) == after:
-            await meanwhile(FullTenant.on(table))
-    return read
+        lines.append(line)
+        if len(lines) == change_after:
+            await change(FullTenant.on(table))
+    return lines
 
 
-def names(read: list[Line]) -> list[str]:
-    return [str(line.get("id", line.get("path"))) for line in read]
+def record_ids(lines: list[Line]) -> list[str]:
+    return [str(line.get("id", line.get("path"))) for line in lines]
 
 
-async def a_new_trade(trade: FullTenant) -> None:
-    await CategoryRepository(trade.table).create(["new"])
-    await CategoryRepository(trade.table).create(["new", "newer"])
-    ware = await ProductRepository(trade.table, "clerk").create(
+async def create_order_of_new_records(tenant: FullTenant) -> None:
+    await CategoryRepository(tenant.table).create(["new"])
+    await CategoryRepository(tenant.table).create(["new", "newer"])
+    product = await ProductRepository(tenant.table, "clerk").create(
         sku="NEW", name="New", price=Decimal(1), currency="EUR", category=["new", "newer"]
     )
-    customer = await CustomerRepository(trade.table).create(name="Newcomer", email=None)
-    await trade.place(customer.id, RequestedLine(ProductId(ware.id), 1))
+    customer = await CustomerRepository(tenant.table).create(name="Newcomer", email=None)
+    await tenant.place(customer.id, RequestedLine(ProductId(product.id), 1))
 
 
-@pytest.mark.parametrize("after", [1, 2, 3])
-async def test_what_comes_meanwhile_comes_after_what_it_needs(stack: ServiceStack, table: Table, after: int) -> None:
-    read = await lines(table, after, a_new_trade)
-    assert len(names(read)) == len(set(names(read)))
-    assert {line["id"] for line in MANY} <= set(names(read))
+@pytest.mark.parametrize("change_after", [1, 2, 3])
+async def test_records_created_during_an_export_come_after_the_records_that_they_refer_to(
+    stack: ServiceStack, table: Table, change_after: int
+) -> None:
+    lines = await export_during_change(table, change_after, create_order_of_new_records)
+    assert len(record_ids(lines)) == len(set(record_ids(lines)))
+    assert {line["id"] for line in ORDERS} <= set(record_ids(lines))
     other = stack.table(await stack.new_tenant())
-    await import_all(other, b"".join(map(encode_line, read)))
-    assert sorted(names([orjson.loads(line) for line in (await export_all(other)).splitlines()])) == sorted(names(read))
+    await import_all(other, b"".join(map(encode_line, lines)))
+    imported_lines = [orjson.loads(line) for line in (await export_all(other)).splitlines()]
+    assert sorted(record_ids(imported_lines)) == sorted(record_ids(lines))
 
 
-async def restored(trade: FullTenant) -> None:
-    for order in [order async for order in trade.table.iterate_shards(deleted_orders)]:
-        await RecycleBin(trade.orders).restore(order.id)
+async def restore_deleted_orders(tenant: FullTenant) -> None:
+    for order in [order async for order in tenant.table.iterate_shards(deleted_orders)]:
+        await RecycleBin(tenant.orders).restore(order.id)
 
 
-async def deleted(trade: FullTenant) -> None:
-    for line in MANY[6:]:
-        await RecycleBin(trade.orders).delete(checked_order_id(line["id"]))
+async def delete_last_orders(tenant: FullTenant) -> None:
+    for line in ORDERS[6:]:
+        await RecycleBin(tenant.orders).delete(checked_order_id(line["id"]))
 
 
-async def both(trade: FullTenant) -> None:
-    await restored(trade)
-    await deleted(trade)
+async def restore_and_delete_orders(tenant: FullTenant) -> None:
+    await restore_deleted_orders(tenant)
+    await delete_last_orders(tenant)
 
 
-@pytest.mark.parametrize("after", [1, 3, 4, 8])
-async def test_what_is_deleted_or_restored_meanwhile_is_there_once(
-    table: Table, after: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("change_after", [1, 3, 4, 8])
+async def test_orders_deleted_or_restored_during_an_export_are_exported_once(
+    table: Table, change_after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(record_kind, "LOAD_BATCH", 2)
-    for line in MANY[:3]:
+    for line in ORDERS[:3]:
         await RecycleBin(FullTenant.on(table).orders).delete(checked_order_id(line["id"]))
-    read = await lines(table, after, both)
-    assert sorted(names(read[3:])) == sorted(line["id"] for line in MANY)
+    lines = await export_during_change(table, change_after, restore_and_delete_orders)
+    assert sorted(record_ids(lines[3:])) == sorted(line["id"] for line in ORDERS)
 
 
-async def test_a_product_that_is_revised_while_it_is_read_is_as_it_was(
+async def test_a_product_revised_while_it_is_read_is_exported_as_it_was_read(
     stack: ServiceStack, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find_many = ProductRepository.find_many
 
-    async def revising(products: ProductRepository, ids: Sequence[OfferedId]) -> list[Product | None]:
+    async def find_and_revise(products: ProductRepository, ids: Sequence[ProductsProductId]) -> list[Product | None]:
         found = await find_many(products, ids)
         for id in ids:
             await ProductRepository(FullTenant.on(table).table, "clerk").revise(id, price=Decimal(9))
         return found
 
-    monkeypatch.setattr(ProductRepository, "find_many", revising)
-    read = await export_all(table)
+    monkeypatch.setattr(ProductRepository, "find_many", find_and_revise)
+    exported = await export_all(table)
     monkeypatch.undo()
-    await import_all(stack.table(await stack.new_tenant()), read)
+    await import_all(stack.table(await stack.new_tenant()), exported)
 
 
-async def test_an_order_that_moves_on_while_it_is_read_is_as_it_was(
+async def test_an_order_changed_while_it_is_read_is_exported_as_it_was_read(
     stack: ServiceStack, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = stack.table(tenant)
     await import_all(
-        table, content(*list(SMALL.values())[:3], changed("order", events=None, version=None, status="PENDING"))
+        table, content(*list(SMALL.values())[:3], line_with("order", events=None, version=None, status="PENDING"))
     )
     items_of = OrderDetails.items_of
 
-    async def moving(parts: OrderDetails, orders: Sequence[OrderRow]) -> list[list[LineItem]]:
+    async def transition_and_read(details: OrderDetails, orders: Sequence[OrderRow]) -> list[list[LineItem]]:
         await FullTenant.on(table).orders.transition(orders[0].id, OrderStatus.CONFIRMED)
-        return await items_of(parts, orders)
+        return await items_of(details, orders)
 
-    monkeypatch.setattr(OrderDetails, "items_of", moving)
-    read = await export_all(table)
+    monkeypatch.setattr(OrderDetails, "items_of", transition_and_read)
+    exported = await export_all(table)
     monkeypatch.undo()
-    await import_all(stack.table(await stack.new_tenant()), read)
-    assert [line.get("status") for line in map(orjson.loads, read.splitlines())][-1] == "PENDING"
+    await import_all(stack.table(await stack.new_tenant()), exported)
+    assert [line.get("status") for line in map(orjson.loads, exported.splitlines())][-1] == "PENDING"
 
 
-async def test_while_a_category_is_moved_there_is_no_export(table: Table) -> None:
+async def test_an_export_during_the_move_of_a_category_is_refused(table: Table) -> None:
     now = timestamps.utc_now()
     move = CategoryMove(id=MoveId("mov_1"), source=("office",), target=("x",), created_at=now, updated_at=now)
     with pytest.raises(Conflict, match="was moved during the export"):
-        await lines(table, 3, lambda trade: trade.table.write(put(moves, replace(move, finished_at=now))))
+        await export_during_change(
+            table, 3, lambda tenant: tenant.table.write(put(moves, replace(move, finished_at=now)))
+        )
     await table.write(put(moves, move))
     with pytest.raises(Conflict, match="is being moved"):
         await export_all(table)
