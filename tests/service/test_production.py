@@ -1,4 +1,4 @@
-"""Production names the problems of its settings, and does not start with any."""
+"""In production, problems with the settings are named, and the application does not start with any of them."""
 
 import json
 import secrets
@@ -10,19 +10,19 @@ from keyfence.app.production import application, startup_problems
 from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.settings import BadSettings, IssuerSettings, Settings
 
-SOUND = {"issuer": "https://id.example.com", "jwks_uri": "https://id.example.com/keys"}
+VALID_ISSUER = {"issuer": "https://id.example.com", "jwks_uri": "https://id.example.com/keys"}
 
 
 @pytest.fixture(autouse=True)
-def _aws(monkeypatch: pytest.MonkeyPatch) -> None:
+def _aws_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
 
 
-def settings(*issuers: Mapping[str, object], **changed: object) -> Settings:
-    given = tuple(IssuerSettings.model_validate(issuer) for issuer in issuers or (SOUND,))
-    return Settings.model_validate({"region": "eu-west-1", "issuers": given, "cursor_keys": (), **changed})
+def settings(*issuers: Mapping[str, object], **changes: object) -> Settings:
+    issuer_settings = tuple(IssuerSettings.model_validate(issuer) for issuer in issuers or (VALID_ISSUER,))
+    return Settings.model_validate({"region": "eu-west-1", "issuers": issuer_settings, "cursor_keys": (), **changes})
 
 
 def test_good_settings_have_no_startup_problem() -> None:
@@ -32,7 +32,7 @@ def test_good_settings_have_no_startup_problem() -> None:
 def test_unusable_keys_and_repeated_issuers_are_named() -> None:
     (bad,) = startup_problems(settings({"issuer": "https://a.example", "jwks": {"keys": [{"kty": "EC"}]}}))
     assert bad.startswith("KEYFENCE_ISSUERS: issuer https://a.example:")
-    (twice,) = startup_problems(settings(SOUND, SOUND))
+    (twice,) = startup_problems(settings(VALID_ISSUER, VALID_ISSUER))
     assert "configured twice" in twice
 
 
@@ -55,7 +55,7 @@ def test_production_does_not_start_on_development_keys(monkeypatch: pytest.Monke
     monkeypatch.setenv("KEYFENCE_ISSUERS", json.dumps([{"issuer": "https://a.example", "jwks": issuer.jwks()}]))
     with pytest.raises(BadSettings, match="development"):
         application()
-    monkeypatch.setenv("KEYFENCE_ISSUERS", json.dumps([SOUND]))
+    monkeypatch.setenv("KEYFENCE_ISSUERS", json.dumps([VALID_ISSUER]))
     assert application().routes
 
 

@@ -1,4 +1,4 @@
-"""Settings are read from the environment, and everything that is wrong with them is named."""
+"""Settings are read from the environment, and every problem with them is named."""
 
 import json
 import os
@@ -19,14 +19,14 @@ GOOD_ISSUER = {"issuer": "https://id.example.com", "jwks_uri": URI}
 
 
 @pytest.fixture(autouse=True)
-def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def _without_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("KEYFENCE_")]:
         monkeypatch.delenv(name)
 
 
 def settings(**changes: object) -> Settings:
-    complete = {"issuers": [GOOD_ISSUER], "cursor_keys": [secrets.token_urlsafe(32)], "role_arn_prefix": ROLES}
-    return load_settings(**{**complete, **changes})
+    valid_settings = {"issuers": [GOOD_ISSUER], "cursor_keys": [secrets.token_urlsafe(32)], "role_arn_prefix": ROLES}
+    return load_settings(**{**valid_settings, **changes})
 
 
 def issuer_problems(**changes: object) -> list[str]:
@@ -77,10 +77,10 @@ def test_issuers_and_keys_are_read_from_the_environment(monkeypatch: pytest.Monk
     monkeypatch.setenv("KEYFENCE_ISSUERS", json.dumps([GOOD_ISSUER]))
     monkeypatch.setenv("KEYFENCE_CURSOR_KEYS", ", ".join(keys))
     monkeypatch.setenv("KEYFENCE_ROLE_ARN_PREFIX", ROLES)
-    found, problems = load_and_check()
+    loaded, problems = load_and_check()
     assert problems == []
-    assert found.issuers == (IssuerSettings(issuer="https://id.example.com", jwks_uri=URI),)
-    assert [key.get_secret_value() for key in found.cursor_keys] == keys
+    assert loaded.issuers == (IssuerSettings(issuer="https://id.example.com", jwks_uri=URI),)
+    assert [key.get_secret_value() for key in loaded.cursor_keys] == keys
 
 
 def test_overrides_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,10 +159,12 @@ def test_the_development_cursor_key_is_refused(tmp_path: Path) -> None:
 
 def test_cursor_keys_become_their_bytes_in_order(tmp_path: Path) -> None:
     secret = bytes(range(32))
-    local = cursor_key(tmp_path)
-    found = settings(cursor_keys=["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", local]).cursor_secrets
-    assert found[0] == secret
-    assert [len(key) for key in found] == [32, 32]
+    development_key = cursor_key(tmp_path)
+    cursor_secrets = settings(
+        cursor_keys=["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", development_key]
+    ).cursor_secrets
+    assert cursor_secrets[0] == secret
+    assert [len(key) for key in cursor_secrets] == [32, 32]
 
 
 def test_settings_do_not_show_their_keys() -> None:

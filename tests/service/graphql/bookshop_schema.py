@@ -42,7 +42,7 @@ class Author:
 
     @strawberry.field
     async def books(self, first: int = 20, after: str | None = None) -> "BookConnection":
-        return shelf(first)
+        return first_books(first)
 
 
 @strawberry.type
@@ -92,7 +92,7 @@ class AuthorConnection:
 
 
 NO_MORE = PageInfo(has_next_page=False, end_cursor=None)
-FAILURES: dict[str, Exception] = {
+ERROR_BY_NAME: dict[str, Exception] = {
     "not found": NotFound("no such book"),
     "conflict": Conflict("the book is lent", version=3),
     "forbidden": Forbidden("not for you"),
@@ -102,7 +102,7 @@ FAILURES: dict[str, Exception] = {
 }
 
 
-def shelf(first: int) -> BookConnection:
+def first_books(first: int) -> BookConnection:
     if not 1 <= first <= 100:
         raise BadInput("first must be from 1 to 100", field="first")
     books = [Book(id=strawberry.ID(f"b{number}"), title=f"Volume {number}") for number in range(min(first, 3))]
@@ -117,7 +117,7 @@ class Query:
 
     @strawberry.field
     async def books(self, first: int = 20, after: str | None = None) -> BookConnection:
-        return shelf(first)
+        return first_books(first)
 
     @strawberry.field
     async def caller(self, info: strawberry.Info) -> str:
@@ -125,11 +125,11 @@ class Query:
 
     @strawberry.field
     async def fail(self, how: str) -> str:
-        raise FAILURES[how]
+        raise ERROR_BY_NAME[how]
 
     @strawberry.field
     async def maybe_fail(self, how: str) -> str | None:
-        raise FAILURES[how]
+        raise ERROR_BY_NAME[how]
 
     @strawberry.field
     async def big(self) -> int:

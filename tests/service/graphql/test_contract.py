@@ -1,4 +1,4 @@
-"""The schemas have the types and fields of the contracts."""
+"""Each schema has the types and fields of its contract in `tests/cases`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,23 +16,23 @@ from graphql import (
     print_ast,
 )
 
-from keyfence.admin.schema import schema as operators
+from keyfence.admin.schema import schema as admin_schema
 from keyfence.app.domain_loading import load_domains
 
 CASES = Path(__file__).parents[2] / "cases"
 CONTRACTS = {
     "tenants": (parse((CASES / "contract.graphql").read_text()), parse(load_domains().schema.as_str())),
-    "operators": (parse((CASES / "contract-admin.graphql").read_text()), parse(operators.as_str())),
+    "operators": (parse((CASES / "contract-admin.graphql").read_text()), parse(admin_schema.as_str())),
 }
-Shaped = ObjectTypeDefinitionNode | InterfaceTypeDefinitionNode | InputObjectTypeDefinitionNode
+TypeWithFields = ObjectTypeDefinitionNode | InterfaceTypeDefinitionNode | InputObjectTypeDefinitionNode
 
 
-def shapes(document: DocumentNode) -> dict[str, str]:
-    """Every field and argument by its path, with its type and default."""
+def types_by_path(document: DocumentNode) -> dict[str, str]:
+    """Returns the type and default of every field and argument, by its path."""
     return dict(
         line
         for node in document.definitions
-        if isinstance(node, Shaped)
+        if isinstance(node, TypeWithFields)
         for field in node.fields or ()
         for line in _lines(f"{node.name.value}.{field.name.value}", field)
     )
@@ -46,11 +46,11 @@ def _lines(path: str, field: FieldDefinitionNode | InputValueDefinitionNode) -> 
 
 def _type(node: FieldDefinitionNode | InputValueDefinitionNode) -> str:
     default = getattr(node, "default_value", None)
-    shown = print_ast(default) if default is not None else "null"
-    return print_ast(node.type) + ("" if shown == "null" else f" = {shown}")
+    default_text = print_ast(default) if default is not None else "null"
+    return print_ast(node.type) + ("" if default_text == "null" else f" = {default_text}")
 
 
-def values(document: DocumentNode) -> dict[str, set[str]]:
+def enum_values(document: DocumentNode) -> dict[str, set[str]]:
     return {
         node.name.value: {value.name.value for value in node.values or ()}
         for node in document.definitions
@@ -60,7 +60,7 @@ def values(document: DocumentNode) -> dict[str, set[str]]:
 
 @pytest.mark.parametrize("name", CONTRACTS)
 def test_a_field_of_the_contract_has_the_contracts_type(name: str) -> None:
-    contract, ours = map(shapes, CONTRACTS[name])
+    contract, ours = map(types_by_path, CONTRACTS[name])
     shared = ours.keys() & contract.keys()
     assert {path: ours[path] for path in shared} == {path: contract[path] for path in shared}
 
@@ -68,12 +68,11 @@ def test_a_field_of_the_contract_has_the_contracts_type(name: str) -> None:
 @pytest.mark.parametrize("name", CONTRACTS)
 def test_the_schema_has_every_field_of_the_contract(name: str) -> None:
     contract, ours = CONTRACTS[name]
-    assert shapes(contract).keys() - shapes(ours).keys() == set()
+    assert types_by_path(contract).keys() - types_by_path(ours).keys() == set()
 
 
 @pytest.mark.parametrize("name", CONTRACTS)
-def test_enums_agree(name: str) -> None:
-    contract, ours = map(values, CONTRACTS[name])
-    assert {one: found for one, found in ours.items() if one in contract} == {
-        one: contract[one] for one in ours if one in contract
-    }
+def test_an_enum_has_the_values_of_the_contract(name: str) -> None:
+    contract, ours = map(enum_values, CONTRACTS[name])
+    shared = ours.keys() & contract.keys()
+    assert {enum: ours[enum] for enum in shared} == {enum: contract[enum] for enum in shared}

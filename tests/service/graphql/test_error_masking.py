@@ -1,4 +1,4 @@
-"""The parts of an error that callers see, and those that only the log has."""
+"""Callers see the message and code of an expected error. Only the log has the text of an internal error."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A request is invalid, or is executed field by field."""
+"""A request that is invalid is not executed. In a valid request, a field that fails does not affect other fields."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest, GraphQLRe
 from keyfence.graphql.query_limits import QueryLimits
 from tests.service.graphql.bookshop_schema import bookshop
 
-BAD = {"code": "BAD_USER_INPUT"}
+BAD_USER_INPUT = {"code": "BAD_USER_INPUT"}
 
 
 @pytest.fixture
@@ -23,10 +23,10 @@ async def run(executor: GraphQLExecutor, query: str, context: object = None, **v
     return await executor.execute(prepared, context, request_id="r-1")
 
 
-def refused(executor: GraphQLExecutor, query: str, **given: Any) -> RenderedError:
-    may_introspect = given.pop("may_introspect", False)
+def error_of_invalid_request(executor: GraphQLExecutor, query: str, **parameters: Any) -> RenderedError:
+    may_introspect = parameters.pop("may_introspect", False)
     with pytest.raises(InvalidRequest) as caught:
-        executor.prepare(GraphQLRequest(query=query, **given), may_introspect=may_introspect)
+        executor.prepare(GraphQLRequest(query=query, **parameters), may_introspect=may_introspect)
     return caught.value.errors[0]
 
 
@@ -36,8 +36,10 @@ async def test_resolvers_see_the_context_of_their_request(executor: GraphQLExecu
 
 
 async def test_a_prepared_request_knows_whether_it_is_a_mutation(executor: GraphQLExecutor) -> None:
-    both = 'query A { caller } mutation B { add(book: {title: "x"}) { id } }'
-    kinds = [executor.prepare(GraphQLRequest(query=both, operation_name=name)).operation.kind for name in ("A", "B")]
+    document = 'query A { caller } mutation B { add(book: {title: "x"}) { id } }'
+    kinds = [
+        executor.prepare(GraphQLRequest(query=document, operation_name=name)).operation.kind for name in ("A", "B")
+    ]
     assert kinds == [OperationType.QUERY, OperationType.MUTATION]
 
 
@@ -49,7 +51,7 @@ async def test_only_the_named_operation_runs(executor: GraphQLExecutor) -> None:
 
 
 @pytest.mark.parametrize(
-    ("declared", "value"),
+    ("declaration", "value"),
     [
         ("$v: Int!", None),
         ("$v: Int", "seven"),
@@ -59,10 +61,10 @@ async def test_only_the_named_operation_runs(executor: GraphQLExecutor) -> None:
     ],
 )
 def test_a_variable_of_the_wrong_type_is_an_invalid_request(
-    executor: GraphQLExecutor, declared: str, value: object
+    executor: GraphQLExecutor, declaration: str, value: object
 ) -> None:
-    error = refused(executor, f"query ({declared}) {{ same(number: $v) }}", variables={"v": value})
-    assert error["extensions"] == BAD
+    error = error_of_invalid_request(executor, f"query ({declaration}) {{ same(number: $v) }}", variables={"v": value})
+    assert error["extensions"] == BAD_USER_INPUT
 
 
 @pytest.mark.parametrize(
@@ -71,30 +73,32 @@ def test_a_variable_of_the_wrong_type_is_an_invalid_request(
 def test_a_scalar_that_cannot_be_parsed_is_an_invalid_request(
     executor: GraphQLExecutor, argument: str, type_name: str
 ) -> None:
-    by_variable = refused(executor, f"query ($v: {type_name}) {{ same({argument}: $v) }}", variables={"v": "CLOT"})
-    by_literal = refused(executor, f'{{ same({argument}: "CLOT") }}')
-    assert by_variable["extensions"] == by_literal["extensions"] == BAD
+    by_variable = error_of_invalid_request(
+        executor, f"query ($v: {type_name}) {{ same({argument}: $v) }}", variables={"v": "CLOT"}
+    )
+    by_literal = error_of_invalid_request(executor, f'{{ same({argument}: "CLOT") }}')
+    assert by_variable["extensions"] == by_literal["extensions"] == BAD_USER_INPUT
     assert "mean" not in str((by_variable, by_literal))
 
 
-async def test_an_explicit_null_where_none_may_be_is_the_callers_fault(executor: GraphQLExecutor) -> None:
+async def test_a_null_for_a_field_that_may_only_be_omitted_is_bad_input(executor: GraphQLExecutor) -> None:
     query = "mutation ($b: BookInput!) { add(book: $b) { id } }"
-    answer = await run(executor, query, b={"title": "x", "note": None})
-    assert [error["extensions"] for error in answer.errors] == [BAD]
+    result = await run(executor, query, b={"title": "x", "note": None})
+    assert [error["extensions"] for error in result.errors] == [BAD_USER_INPUT]
 
 
 def test_variables_can_make_an_operation_exceed_the_cost_limit() -> None:
     executor = GraphQLExecutor(bookshop, limits=QueryLimits(cost=30))
     query = "query ($n: Int) { books(first: $n) { edges { cursor } } }"
     executor.prepare(GraphQLRequest(query=query, variables={"n": 30}))
-    error = refused(executor, query, variables={"n": 31})
+    error = error_of_invalid_request(executor, query, variables={"n": 31})
     assert error["extensions"] == {"code": "BAD_USER_INPUT", "limit": "cost", "maximum": 30, "cost": 31}
 
 
 async def test_a_page_size_out_of_bounds_is_left_to_the_resolver(executor: GraphQLExecutor) -> None:
-    answer = await run(executor, "{ books(first: 101) { edges { cursor } } }")
-    assert answer.data is None
-    assert answer.errors[0]["extensions"] == {"code": "BAD_USER_INPUT", "field": "first"}
+    result = await run(executor, "{ books(first: 101) { edges { cursor } } }")
+    assert result.data is None
+    assert result.errors[0]["extensions"] == {"code": "BAD_USER_INPUT", "field": "first"}
 
 
 @pytest.mark.parametrize(
@@ -107,10 +111,10 @@ async def test_a_page_size_out_of_bounds_is_left_to_the_resolver(executor: Graph
     ],
 )
 async def test_introspection_needs_permission(executor: GraphQLExecutor, query: str) -> None:
-    assert refused(executor, query)["extensions"] == {"code": "FORBIDDEN"}
-    answer = await run(executor, query)
-    assert answer.data
-    assert not answer.errors
+    assert error_of_invalid_request(executor, query)["extensions"] == {"code": "FORBIDDEN"}
+    result = await run(executor, query)
+    assert result.data
+    assert not result.errors
 
 
 async def test_typename_needs_no_permission(executor: GraphQLExecutor) -> None:
@@ -118,11 +122,11 @@ async def test_typename_needs_no_permission(executor: GraphQLExecutor) -> None:
 
 
 async def test_a_null_root_is_a_result_and_not_an_invalid_request(executor: GraphQLExecutor) -> None:
-    answer = await run(executor, '{ fail(how: "not found") }')
-    assert answer.body().keys() == {"data", "errors"}
-    assert answer.data is None
+    result = await run(executor, '{ fail(how: "not found") }')
+    assert result.body().keys() == {"data", "errors"}
+    assert result.data is None
 
 
-async def test_a_failed_field_leaves_the_others(executor: GraphQLExecutor) -> None:
-    answer = await run(executor, '{ maybeFail(how: "not found") caller }', "acme")
-    assert answer.data == {"maybeFail": None, "caller": "acme"}
+async def test_a_field_that_fails_does_not_affect_other_fields(executor: GraphQLExecutor) -> None:
+    result = await run(executor, '{ maybeFail(how: "not found") caller }', "acme")
+    assert result.data == {"maybeFail": None, "caller": "acme"}

@@ -14,7 +14,7 @@ from tests.service.graphql.bookshop_schema import bookshop
 LIMITS = QueryLimits()
 
 
-def price(text: str) -> CostExpression:
+def cost_of(text: str) -> CostExpression:
     document = parse(text)
     operation = document.definitions[0]
     assert isinstance(operation, OperationDefinitionNode)
@@ -54,8 +54,8 @@ BOOKS = "edges { cursor node { title } } pageInfo { endCursor }"
         ("{ books @skip(if: true) { edges { cursor } } }", 20),
     ],
 )
-def test_the_cost_of_an_operation_without_variables(text: str, cost: int) -> None:
-    assert price(text).evaluate({}) == cost
+def test_an_operation_without_variables_costs_the_nodes_that_it_can_return(text: str, cost: int) -> None:
+    assert cost_of(text).evaluate({}) == cost
 
 
 NESTED = """query ($n: Int, $m: Int) {
@@ -75,24 +75,24 @@ NESTED = """query ($n: Int, $m: Int) {
     ],
 )
 def test_the_cost_of_an_operation_follows_its_variables(variables: dict[str, object], cost: int) -> None:
-    assert price(NESTED).evaluate(variables) == cost
+    assert cost_of(NESTED).evaluate(variables) == cost
 
 
 def test_the_cost_of_literal_page_sizes_is_computed_once() -> None:
-    assert price("{ books { edges { node { authors { edges { cursor } } } } } }") == CostExpression(420)
+    assert cost_of("{ books { edges { node { authors { edges { cursor } } } } } }") == CostExpression(420)
 
 
 def test_three_nested_lists_of_default_size_are_within_the_limit() -> None:
     text = "{ books { edges { node { authors { edges { node { books { edges { node { title } } } } } } } } } }"
-    assert price(text).evaluate({}) == 20 + 400 + 8000
-    check_cost(price(text), {}, LIMITS)
+    assert cost_of(text).evaluate({}) == 20 + 400 + 8000
+    check_cost(cost_of(text), {}, LIMITS)
 
 
 def test_an_operation_at_the_cost_limit_passes_and_one_node_more_does_not() -> None:
     check_cost(CostExpression(LIMITS.cost), {}, LIMITS)
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(BadInput) as error:
         check_cost(CostExpression(LIMITS.cost + 1), {}, LIMITS)
-    assert refused.value.extensions == {"limit": "cost", "maximum": LIMITS.cost, "cost": LIMITS.cost + 1}
+    assert error.value.extensions == {"limit": "cost", "maximum": LIMITS.cost, "cost": LIMITS.cost + 1}
 
 
 sizes = st.builds(PageSize, st.integers(0, 50), st.none() | st.sampled_from("xyz"))
@@ -102,8 +102,8 @@ sizes = st.builds(PageSize, st.integers(0, 50), st.none() | st.sampled_from("xyz
 def test_a_cost_multiplied_before_the_variables_are_known_is_the_same(
     factors: list[PageSize], variables: dict[str, object]
 ) -> None:
-    early, late = CostExpression(3), 3
+    multiplied_before, multiplied_after = CostExpression(3), 3
     for size in factors:
-        early = (early + CostExpression(1)).times(size)
-        late = (late + 1) * size.evaluate(variables)
-    assert early.evaluate(variables) == late
+        multiplied_before = (multiplied_before + CostExpression(1)).times(size)
+        multiplied_after = (multiplied_after + 1) * size.evaluate(variables)
+    assert multiplied_before.evaluate(variables) == multiplied_after

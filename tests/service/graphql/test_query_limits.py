@@ -17,7 +17,7 @@ def chain(levels: int) -> str:
 
 
 def fragment_chain(levels: int) -> str:
-    """Each fragment adds one field, so that only opening all of them shows the depth."""
+    """Each fragment adds one level, so that only a reader that expands all fragments finds the depth."""
     links = "".join(f"fragment F{n} on T {{ a {{ ...F{n + 1} }} }} " for n in range(levels - 1))
     return f"{{ ...F0 }} {links} fragment F{levels - 1} on T {{ z }}"
 
@@ -27,7 +27,7 @@ def aliases(count: int) -> str:
 
 
 def aliases_in_fragments(count: int) -> str:
-    """A third of them in a fragment that three fields spread."""
+    """Returns a document with this many aliases. Three fields spread a fragment with a third of them."""
     inside = " ".join(f"n{number}: a" for number in range(count // 3))
     outside = " ".join(f"m{number}: a" for number in range(count - 3 * (count // 3)))
     return f"{{ x {{ ...F }} y {{ ...F }} z {{ ...F }} b {outside} }} fragment F on T {{ {inside} }}"
@@ -77,12 +77,12 @@ def repeats(count: int) -> str:
 
 
 def repeats_across_fields(count: int) -> str:
-    """Selected once in each of several equal fields, which merge."""
+    """Returns a document that selects `b` this often, in several selections of `a` that merge."""
     return "{ " + "a { b { c } } " * (count // 3) + "a { " + "b { c } " * (count - count // 3) + "} }"
 
 
 @pytest.mark.parametrize(
-    ("shape", "limit"),
+    ("make_document", "limit"),
     [
         (chain, LIMITS.depth),
         (fragment_chain, LIMITS.depth),
@@ -100,12 +100,12 @@ def repeats_across_fields(count: int) -> str:
         (repeats_across_fields, LIMITS.repeats),
     ],
 )
-def test_a_document_at_the_limit_passes_and_one_above_it_does_not(shape: object, limit: int) -> None:
-    assert callable(shape)
-    check_document(parse(shape(limit)), LIMITS)
-    with pytest.raises(BadInput) as refused:
-        check_document(parse(shape(limit + 1)), LIMITS)
-    assert refused.value.extensions["maximum"] == limit
+def test_a_document_at_the_limit_passes_and_one_above_it_does_not(make_document: object, limit: int) -> None:
+    assert callable(make_document)
+    check_document(parse(make_document(limit)), LIMITS)
+    with pytest.raises(BadInput) as error:
+        check_document(parse(make_document(limit + 1)), LIMITS)
+    assert error.value.extensions["maximum"] == limit
 
 
 def test_limits_count_all_operations_of_a_document() -> None:
@@ -114,7 +114,7 @@ def test_limits_count_all_operations_of_a_document() -> None:
         check_document(parse(text), LIMITS)
 
 
-def test_a_text_of_the_largest_size_passes_and_a_longer_one_does_not() -> None:
+def test_a_text_at_the_size_limit_passes_and_a_longer_text_does_not() -> None:
     check_text(" " * LIMITS.document, LIMITS)
     with pytest.raises(BadInput):
         check_text(" " * (LIMITS.document + 1), LIMITS)
@@ -126,13 +126,13 @@ def test_the_size_of_a_text_is_counted_in_bytes() -> None:
         check_text("é" * (LIMITS.document // 2 + 1), LIMITS)
 
 
-def test_a_text_with_the_most_tokens_passes_and_one_more_does_not() -> None:
+def test_a_text_at_the_token_limit_passes_and_one_more_token_does_not() -> None:
     documents = DocumentCache(bookshop._schema, limits=QueryLimits(tokens=11))
     documents.get("{ book(id: 1) { id } }")
     documents.get("{ book(id: 1) { id } } ,,, # neither commas nor comments are tokens")
-    with pytest.raises(InvalidRequest) as refused:
+    with pytest.raises(InvalidRequest) as error:
         documents.get("{ book(id: 1) { id title } }")
-    assert "more than 11 tokens" in str(refused.value.errors)
+    assert "more than 11 tokens" in str(error.value.errors)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_cyclic_and_exponential_fragments_are_bad_input(text: str) -> None:
     ],
 )
 def test_unused_fragments_count_too(text: str) -> None:
-    """Validation reads them, and its time grows with the square of what is in them."""
+    """Validation reads unused fragments too, and its time grows with the square of their size."""
     with pytest.raises(BadInput):
         check_document(parse(text), LIMITS)
 

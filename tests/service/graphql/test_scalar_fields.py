@@ -21,11 +21,11 @@ class Colour(StrEnum):
 
 
 @strawberry.type
-class Thing:
-    """A thing with every kind of leaf."""
+class Example:
+    """An object with every kind of scalar field."""
 
     name: str
-    maybe: str | None
+    nullable_text: str | None
     count: int
     at: datetime
     colour: Colour
@@ -33,28 +33,28 @@ class Thing:
     value: JSON
 
     @strawberry.field
-    def shouted(self) -> str:
+    def upper_name(self) -> str:
         return self.name.upper()
 
     @strawberry.field
-    def lost(self) -> str:
-        raise NotFound("it is lost")
+    def failing(self) -> str:
+        raise NotFound("it is failing")
 
     @strawberry.field
-    def perhaps_lost(self) -> str | None:
-        raise NotFound("it may be lost")
+    def nullable_failing(self) -> str | None:
+        raise NotFound("it may be failing")
 
     @strawberry.field
     def repeated(self, times: int = 2) -> str:
         return self.name * times
 
     @strawberry.field
-    async def later(self) -> str:
-        return f"later {self.name}"
+    async def async_name(self) -> str:
+        return f"async_name {self.name}"
 
 
-THING: Any = {
-    "name": "n", "maybe": None, "count": 3, "at": datetime(2026, 11, 16, tzinfo=UTC), "colour": Colour.RED,
+EXAMPLE_VALUES: Any = {
+    "name": "n", "nullable_text": None, "count": 3, "at": datetime(2026, 11, 16, tzinfo=UTC), "colour": Colour.RED,
     "tags": ["a"], "value": {"deep": [1]},
 }  # fmt: skip
 
@@ -62,43 +62,55 @@ THING: Any = {
 @strawberry.type
 class Query:
     @strawberry.field
-    async def thing(self) -> Thing:
-        return Thing(**THING)
+    async def thing(self) -> Example:
+        return Example(**EXAMPLE_VALUES)
 
     @strawberry.field
-    async def broken(self) -> Thing:
-        return Thing(**{**THING, "name": None, "count": "many"})
+    async def broken(self) -> Example:
+        return Example(**{**EXAMPLE_VALUES, "name": None, "count": "many"})
 
 
-def executor(short: bool) -> GraphQLExecutor:
+def executor(use_fast_path: bool) -> GraphQLExecutor:
     config = StrawberryConfig(scalar_map=SCALARS)
-    chosen: dict[str, Any] = {"execution_context_class": FastScalarExecutor} if short else {}
-    return GraphQLExecutor(strawberry.Schema(query=Query, config=config, **chosen))
+    options: dict[str, Any] = {"execution_context_class": FastScalarExecutor} if use_fast_path else {}
+    return GraphQLExecutor(strawberry.Schema(query=Query, config=config, **options))
 
 
 QUERIES = [
-    "{ thing { name maybe count at colour tags value shouted __typename } }",
-    "{ thing { a: name b: name repeated r3: repeated(times: 3) later } }",
-    "{ thing { name ... on Thing { shouted @skip(if: true) count @include(if: true) } } }",
-    "{ thing { lost } }",
-    "{ thing { name perhapsLost } }",
+    "{ thing { name nullableText count at colour tags value upperName __typename } }",
+    "{ thing { a: name b: name repeated r3: repeated(times: 3) asyncName } }",
+    "{ thing { name ... on Example { upperName @skip(if: true) count @include(if: true) } } }",
+    "{ thing { failing } }",
+    "{ thing { name nullableFailing } }",
     "{ broken { name } }",
-    "{ broken { maybe count } }",
-    "{ thing { name } broken { shouted } }",
+    "{ broken { nullableText count } }",
+    "{ thing { name } broken { upperName } }",
 ]
 
 
 @pytest.mark.parametrize("query", QUERIES)
 async def test_the_fast_path_and_graphql_core_return_the_same(query: str) -> None:
-    answers = []
-    for short in (True, False):
-        runs = executor(short)
-        answer = await runs.execute(runs.prepare(GraphQLRequest(query=query)), None, request_id="r")
-        answers.append(answer.body())
-    assert answers[0] == answers[1]
+    bodies = []
+    for use_fast_path in (True, False):
+        graphql_executor = executor(use_fast_path)
+        result = await graphql_executor.execute(
+            graphql_executor.prepare(GraphQLRequest(query=query)), None, request_id="r"
+        )
+        bodies.append(result.body())
+    assert bodies[0] == bodies[1]
 
 
-def test_only_synchronous_fields_without_arguments_have_a_leaf_reader() -> None:
+def test_only_synchronous_scalar_fields_without_arguments_have_a_reader() -> None:
     schema: GraphQLSchema = strawberry.Schema(query=Query, config=StrawberryConfig(scalar_map=SCALARS))._schema
-    names = {field for type_, field in scalar_readers(schema) if type_ == "Thing"}
-    assert names == {"name", "maybe", "count", "at", "colour", "value", "shouted", "lost", "perhapsLost"}
+    names = {field for type_, field in scalar_readers(schema) if type_ == "Example"}
+    assert names == {
+        "name",
+        "nullableText",
+        "count",
+        "at",
+        "colour",
+        "value",
+        "upperName",
+        "failing",
+        "nullableFailing",
+    }

@@ -1,4 +1,4 @@
-"""Decimals, dates and times are exact; anything else is bad input."""
+"""Decimals, dates and times are returned exactly. Any other value is bad input."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -22,41 +22,41 @@ class Echo:
     """Returns its argument."""
 
     @strawberry.field
-    def number(self, given: Decimal) -> Decimal:
-        return given
+    def number(self, value: Decimal) -> Decimal:
+        return value
 
     @strawberry.field
-    def day(self, given: date) -> date:
-        return given
+    def day(self, value: date) -> date:
+        return value
 
     @strawberry.field
-    def minutes_ahead_of_utc(self, given: datetime) -> int:
-        ahead = given.utcoffset()
+    def minutes_ahead_of_utc(self, value: datetime) -> int:
+        ahead = value.utcoffset()
         assert ahead is not None
         return int(ahead.total_seconds() / 60)
 
     @strawberry.field
-    def moment(self, given: datetime) -> datetime:
-        return given
+    def moment(self, value: datetime) -> datetime:
+        return value
 
 
 schema = strawberry.Schema(Echo, config=StrawberryConfig(scalar_map=SCALARS))
 
 
-def echo(field: str, kind: str, given: object) -> Any:
-    result = schema.execute_sync(f"query($given: {kind}!) {{ {field}(given: $given) }}", {"given": given})
+def echo(field: str, kind: str, value: object) -> Any:
+    result = schema.execute_sync(f"query($value: {kind}!) {{ {field}(value: $value) }}", {"value": value})
     return result.data[field] if result.data else None
 
 
 @given(NUMBERS)
 def test_a_decimal_comes_back_exactly(number: Decimal) -> None:
-    shown = echo("number", "Decimal", format(number, "f"))
-    assert isinstance(shown, str)
-    assert Decimal(shown) == number
+    returned = echo("number", "Decimal", format(number, "f"))
+    assert isinstance(returned, str)
+    assert Decimal(returned) == number
 
 
 @pytest.mark.parametrize(
-    ("given", "shown"),
+    ("value", "returned"),
     [
         ("149.90", "149.90"),
         ("149.9", "149.90"),
@@ -71,12 +71,12 @@ def test_a_decimal_comes_back_exactly(number: Decimal) -> None:
         (10**19, "1" + "0" * 19 + ".00"),
     ],
 )
-def test_equal_numbers_are_equal_texts(given: object, shown: str) -> None:
-    assert echo("number", "Decimal", given) == shown
+def test_equal_numbers_are_equal_texts(value: object, returned: str) -> None:
+    assert echo("number", "Decimal", value) == returned
 
 
 @pytest.mark.parametrize(
-    "given",
+    "value",
     [
         "NaN",
         "Infinity",
@@ -98,13 +98,13 @@ def test_equal_numbers_are_equal_texts(given: object, shown: str) -> None:
     ],
     ids=repr,
 )
-def test_anything_but_an_exact_decimal_is_bad_input(given: object) -> None:
-    assert echo("number", "Decimal", given) is None
+def test_anything_but_an_exact_decimal_is_bad_input(value: object) -> None:
+    assert echo("number", "Decimal", value) is None
 
 
 def test_a_fraction_written_into_the_document_must_be_a_string_too() -> None:
-    assert schema.execute_sync("{ number(given: 12.5) }").errors
-    assert schema.execute_sync('{ number(given: "12.5") }').data == {"number": "12.50"}
+    assert schema.execute_sync("{ number(value: 12.5) }").errors
+    assert schema.execute_sync('{ number(value: "12.5") }').data == {"number": "12.50"}
 
 
 @given(st.dates())
@@ -113,12 +113,12 @@ def test_a_date_comes_back(day: date) -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "value",
     ["20261116", "2026-W47-1", "2026-11-31", "2026-11-16T00:00:00Z", "16.11.2026", "", 20261116, None],
     ids=repr,
 )
-def test_anything_but_an_iso_date_is_bad_input(given: object) -> None:
-    assert echo("day", "Date", given) is None
+def test_anything_but_an_iso_date_is_bad_input(value: object) -> None:
+    assert echo("day", "Date", value) is None
 
 
 @given(st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)), st.integers(-14 * 60, 14 * 60))
@@ -129,9 +129,9 @@ def test_a_time_of_any_zone_is_the_same_moment_in_utc(local: datetime, minutes: 
 
 
 @pytest.mark.parametrize(
-    "given",
+    "value",
     ["0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-14:00", "2026-11-16T08:30:00", "2026-11-31T08:30:00Z", "", 0],
     ids=repr,
 )
-def test_a_time_without_zone_is_bad_input(given: object) -> None:
-    assert echo("minutesAheadOfUtc", "DateTime", given) is None
+def test_a_time_without_zone_is_bad_input(value: object) -> None:
+    assert echo("minutesAheadOfUtc", "DateTime", value) is None

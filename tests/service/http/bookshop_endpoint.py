@@ -1,4 +1,4 @@
-"""A GraphQL API of books, served to callers who send any bearer token."""
+"""An endpoint for tests: the bookshop schema, for callers with any bearer token."""
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -19,14 +19,14 @@ TOKEN = "Bearer ada"
 
 
 class BookshopApi:
-    """An API without quotas and revocations. Tests replace its steps by keyword."""
+    """An API without quotas and revocations. Tests replace single steps with keyword arguments."""
 
     def __init__(self, **steps: Any) -> None:
         vars(self).update(steps)
 
     async def authenticate(self, authorization: str | None) -> str:
         if authorization is None or not authorization.startswith("Bearer ") or " " in authorization[7:]:
-            raise Unauthenticated("say who you are")
+            raise Unauthenticated("send a bearer token")
         return authorization.removeprefix("Bearer ")
 
     def may_introspect(self, caller: str) -> bool:
@@ -63,10 +63,12 @@ def endpoint(
     )
 
 
-async def ready() -> None:
+async def always_ready() -> None:
     pass
 
 
-def shop(**changes: Any) -> Starlette:
+def bookshop_app(**changes: Any) -> Starlette:
     metrics = Metrics()
-    return build_app(endpoints={"/graphql": endpoint(metrics=metrics, **changes)}, check_ready=ready, metrics=metrics)
+    return build_app(
+        endpoints={"/graphql": endpoint(metrics=metrics, **changes)}, check_ready=always_ready, metrics=metrics
+    )

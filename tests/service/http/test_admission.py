@@ -12,35 +12,35 @@ from structlog.testing import capture_logs
 from keyfence.errors import Throttled
 from keyfence.graphql.executor import RequestInfo
 from tests.fakes.asgi_client import AsgiResponse, post
-from tests.service.http.bookshop_endpoint import TOKEN, BookshopApi, endpoint, shop
+from tests.service.http.bookshop_endpoint import TOKEN, BookshopApi, bookshop_app, endpoint
 
 LIST = "{ books(first: 1) { edges { node { title } } } }"
 ADD = 'mutation { add(book: {title: "x"}) { title } }'
 
 
 @dataclass
-class Scene:
-    """Records the steps of a request, in order."""
+class RecordingApi:
+    """An API that records the steps of a request in order."""
 
-    happened: list[str] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
     refusal: Throttled | None = None
 
     @asynccontextmanager
     async def admit(self, _: str, info: RequestInfo | None) -> AsyncIterator[None]:
         if self.refusal:
             raise self.refusal
-        self.happened.append(f"admit {info.root_field if info else None}")
+        self.steps.append(f"admit {info.root_field if info else None}")
         yield
-        self.happened.append("end")
+        self.steps.append("end")
 
     async def check_revocation(self, _: str) -> None:
-        self.happened.append("check revocation")
+        self.steps.append("check revocation")
 
     def make_context(self, caller: str, info: RequestInfo) -> str:
-        self.happened.append("execute")
+        self.steps.append("execute")
         return BookshopApi().make_context(caller, info)
 
-    async def ask(self, query: str, **body: Any) -> AsgiResponse:
+    async def send(self, query: str, **body: Any) -> AsgiResponse:
         app = endpoint(
             admit=self.admit,
             check_revocation=self.check_revocation,
@@ -51,7 +51,7 @@ class Scene:
 
 
 @pytest.mark.parametrize(
-    ("query", "happened"),
+    ("query", "steps"),
     [
         (LIST, ["admit books", "execute", "check revocation", "end"]),
         (ADD, ["admit add", "check revocation", "execute", "end"]),
@@ -68,18 +68,18 @@ class Scene:
         ("{ nothing }", ["admit None", "check revocation", "end"]),
     ],
 )
-async def test_a_request_is_admitted_before_its_checks_and_its_execution(query: str, happened: list[str]) -> None:
-    scene = Scene()
-    await scene.ask(query)
-    assert scene.happened == happened
+async def test_a_request_is_admitted_before_its_checks_and_its_execution(query: str, steps: list[str]) -> None:
+    api = RecordingApi()
+    await api.send(query)
+    assert api.steps == steps
 
 
 @pytest.mark.parametrize("query", [LIST, ADD, "{", "{ nothing }"])
 async def test_a_request_that_is_not_admitted_runs_nothing_and_is_told_when_to_retry(query: str) -> None:
-    scene = Scene(refusal=Throttled("too fast", retryAfterMs=1_200, quota="x"))
-    answered = await scene.ask(query)
-    assert (answered.status, answered.headers["retry-after"], scene.happened) == (429, "2", [])
-    assert answered.json()["errors"][0]["extensions"] == {"code": "THROTTLED", "retryAfterMs": 1_200, "quota": "x"}
+    api = RecordingApi(refusal=Throttled("too fast", retryAfterMs=1_200, quota="x"))
+    response = await api.send(query)
+    assert (response.status, response.headers["retry-after"], api.steps) == (429, "2", [])
+    assert response.json()["errors"][0]["extensions"] == {"code": "THROTTLED", "retryAfterMs": 1_200, "quota": "x"}
 
 
 async def test_the_body_of_a_request_that_is_refused_is_not_read() -> None:
@@ -89,7 +89,7 @@ async def test_the_body_of_a_request_that_is_refused_is_not_read() -> None:
     app, sent = endpoint(authenticate=refuse), []
 
     async def receive() -> Message:
-        raise AssertionError("nobody wants it")
+        raise AssertionError("the body must not be read")
 
     async def send(message: Message) -> None:
         sent.append(message)
@@ -101,8 +101,8 @@ async def test_the_body_of_a_request_that_is_refused_is_not_read() -> None:
         "query_string": b"",
         "headers": [(b"content-type", b"application/json"), (b"content-length", b"100000")],
     }
-    reader: Receive = receive
-    await app(scope, reader, send)
+    receive_body: Receive = receive
+    await app(scope, receive_body, send)
     assert sent[0]["status"] == 429
 
 
@@ -111,23 +111,23 @@ async def test_throttled_requests_are_counted_but_not_logged_one_by_one() -> Non
         raise Throttled("too fast", retryAfterMs=1)
 
     with capture_logs() as lines:
-        refusing = shop(authenticate=refuse)
-        assert (await post(refusing, {"query": LIST}, authorization=TOKEN)).status == 429
+        app = bookshop_app(authenticate=refuse)
+        assert (await post(app, {"query": LIST}, authorization=TOKEN)).status == 429
         assert [line["event"] for line in lines] == []
-        assert (await post(shop(), {"query": LIST}, authorization=TOKEN)).status == 200
+        assert (await post(bookshop_app(), {"query": LIST}, authorization=TOKEN)).status == 200
     assert [line["event"] for line in lines] == ["request"]
     from tests.fakes.asgi_client import send_request
 
-    assert b'keyfence_http_requests_total{status="429"} 1' in (await send_request(refusing, path="/metrics")).body
+    assert b'keyfence_http_requests_total{status="429"} 1' in (await send_request(app, path="/metrics")).body
 
 
 @pytest.mark.parametrize("query", [LIST, ADD, "{ book(id: 77) { title } }"])
 async def test_the_cost_is_returned_on_request_also_beside_errors(query: str) -> None:
-    answered = await Scene().ask(query, extensions={"cost": True})
-    assert answered.json()["extensions"] == {"cost": {"of": "ada"}}
-    assert "extensions" not in (await Scene().ask(query)).json()
+    response = await RecordingApi().send(query, extensions={"cost": True})
+    assert response.json()["extensions"] == {"cost": {"of": "ada"}}
+    assert "extensions" not in (await RecordingApi().send(query)).json()
 
 
 async def test_an_api_without_cost_returns_no_extension() -> None:
-    answered = await post(endpoint(), {"query": LIST, "extensions": {"cost": True}}, authorization=TOKEN)
-    assert "extensions" not in answered.json()
+    response = await post(endpoint(), {"query": LIST, "extensions": {"cost": True}}, authorization=TOKEN)
+    assert "extensions" not in response.json()

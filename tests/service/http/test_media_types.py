@@ -41,7 +41,7 @@ def test_the_response_has_the_media_type_with_the_highest_quality(accept: str | 
 
 
 @pytest.mark.parametrize(
-    ("accept", "page"),
+    ("accept", "expected"),
     [
         (BROWSER, True),
         ("text/html", True),
@@ -52,8 +52,8 @@ def test_the_response_has_the_media_type_with_the_highest_quality(accept: str | 
         (None, False),
     ],
 )
-def test_a_page_is_for_callers_that_prefer_html(accept: str | None, page: bool) -> None:
-    assert prefers_html(accept) is page
+def test_a_page_is_for_callers_that_prefer_html(accept: str | None, expected: bool) -> None:
+    assert prefers_html(accept) is expected
 
 
 @pytest.mark.parametrize(

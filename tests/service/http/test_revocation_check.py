@@ -1,4 +1,4 @@
-"""A query runs during the check for a revocation, and its answer waits. A mutation does not start before its end."""
+"""A query runs during the check for a revocation, and its response waits. A mutation starts after the check."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -15,52 +15,52 @@ ADD = 'mutation { add(book: {title: "x"}) { title } }'
 
 
 @dataclass
-class Scene:
-    """An endpoint whose check lasts until `decide` is called. `begun` has the operations that started meanwhile."""
+class PausedCheckApi:
+    """An API whose check for a revocation lasts until `decide` is called."""
 
-    looking: asyncio.Event = field(default_factory=asyncio.Event)
+    decided: asyncio.Event = field(default_factory=asyncio.Event)
     refusal: KeyfenceError | None = None
-    begun: list[str] = field(default_factory=list)
+    started_operations: list[str] = field(default_factory=list)
 
     async def check_revocation(self, _: str) -> None:
-        await self.looking.wait()
+        await self.decided.wait()
         if self.refusal:
             raise self.refusal
 
     def make_context(self, caller: str, info: RequestInfo) -> str:
-        self.begun.append(info.kind.value)
+        self.started_operations.append(info.kind.value)
         return caller
 
-    def ask(self, query: str) -> "asyncio.Task[AsgiResponse]":
+    def send(self, query: str) -> "asyncio.Task[AsgiResponse]":
         app = endpoint(check_revocation=self.check_revocation, make_context=self.make_context)
         return asyncio.ensure_future(post(app, {"query": query}, authorization=TOKEN))
 
     def decide(self, refusal: KeyfenceError | None = None) -> None:
         self.refusal = refusal
-        self.looking.set()
+        self.decided.set()
 
 
-async def settle() -> None:
+async def run_event_loop() -> None:
     for _ in range(20):
         await asyncio.sleep(0)
 
 
 async def test_a_query_runs_during_the_check_and_is_answered_after_it() -> None:
-    scene = Scene()
-    asked = scene.ask(LIST)
-    await settle()
-    assert (scene.begun, asked.done()) == (["query"], False)
-    scene.decide()
-    assert (await asked).status == 200
+    api = PausedCheckApi()
+    pending_response = api.send(LIST)
+    await run_event_loop()
+    assert (api.started_operations, pending_response.done()) == (["query"], False)
+    api.decide()
+    assert (await pending_response).status == 200
 
 
 async def test_a_mutation_starts_after_the_check() -> None:
-    scene = Scene()
-    asked = scene.ask(ADD)
-    await settle()
-    assert (scene.begun, asked.done()) == ([], False)
-    scene.decide()
-    assert ((await asked).status, scene.begun) == (200, ["mutation"])
+    api = PausedCheckApi()
+    pending_response = api.send(ADD)
+    await run_event_loop()
+    assert (api.started_operations, pending_response.done()) == ([], False)
+    api.decide()
+    assert ((await pending_response).status, api.started_operations) == (200, ["mutation"])
 
 
 @pytest.mark.parametrize("query", [LIST, ADD, "{", "{ nothing }"])
@@ -70,10 +70,10 @@ async def test_a_mutation_starts_after_the_check() -> None:
     ids=str,
 )
 async def test_a_caller_whose_token_is_revoked_gets_no_data(query: str, refusal: KeyfenceError, status: int) -> None:
-    scene = Scene()
-    asked = scene.ask(query)
-    await settle()
-    scene.decide(refusal)
-    answered = await asked
-    assert (answered.status, "data" in answered.json()) == (status, False)
-    assert "mutation" not in scene.begun
+    api = PausedCheckApi()
+    pending_response = api.send(query)
+    await run_event_loop()
+    api.decide(refusal)
+    response = await pending_response
+    assert (response.status, "data" in response.json()) == (status, False)
+    assert "mutation" not in api.started_operations

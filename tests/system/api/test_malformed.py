@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from structlog.testing import capture_logs
 
-from tests.service.http.bookshop_endpoint import TOKEN, shop
+from tests.service.http.bookshop_endpoint import TOKEN, bookshop_app
 from tests.system.api.audit.http_server import serve
 
 BODY = b'{"query": "{ __typename }"}'
@@ -17,7 +17,7 @@ BODY = b'{"query": "{ __typename }"}'
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with serve(shop()) as address:
+    with serve(bookshop_app()) as address:
         yield address
 
 
