@@ -52,12 +52,12 @@ def stack(engine_url: str, issuer: DevelopmentIssuer) -> Iterator[ServiceStack]:
     started.close()
 
 
-async def created(owner: ApiClient, count: int, debtor: str = "Ann") -> list[str]:
-    made = [await owner.data(CREATE, number=f"R-{number}", debtor=debtor) for number in range(count)]
-    return [str(answer["createInvoice"]["id"]) for answer in made]
+async def create_invoices(owner: ApiClient, count: int, debtor: str = "Ann") -> list[str]:
+    responses = [await owner.data(CREATE, number=f"R-{number}", debtor=debtor) for number in range(count)]
+    return [str(response["createInvoice"]["id"]) for response in responses]
 
 
-async def listed(owner: ApiClient) -> list[str]:
+async def list_ids(owner: ApiClient) -> list[str]:
     ids, after = list[str](), None
     while True:
         page: dict[str, Any] = (await owner.data(LIST, after=after))["invoices"]
@@ -67,10 +67,10 @@ async def listed(owner: ApiClient) -> list[str]:
         after = page["pageInfo"]["endCursor"]
 
 
-async def test_items_are_created_listed_in_pages_updated_and_found_by_id(owner: ApiClient) -> None:
-    assert await listed(owner) == []
-    ids = await created(owner, 5)
-    assert await listed(owner) == ids[::-1]
+async def test_invoices_are_created_listed_in_pages_updated_and_found_by_id(owner: ApiClient) -> None:
+    assert await list_ids(owner) == []
+    ids = await create_invoices(owner, 5)
+    assert await list_ids(owner) == ids[::-1]
     paid = await owner.data("mutation($id: ID!) { payInvoice(id: $id) { paidAt } }", id=ids[0])
     assert paid["payInvoice"]["paidAt"]
     found = await owner.data("query($id: ID!) { node(id: $id) { id ... on Invoice { number paidAt } } }", id=ids[0])
@@ -81,7 +81,7 @@ async def test_items_are_created_listed_in_pages_updated_and_found_by_id(owner: 
 
 
 async def test_changes_are_logged_as_activity(owner: ApiClient) -> None:
-    (id,) = await created(owner, 1)
+    (id,) = await create_invoices(owner, 1)
     log = await owner.data("{ activity(first: 1) { edges { node { kind target } } } }")
     assert log["activity"]["edges"][0]["node"] == {"kind": "invoice.created", "target": id}
 
@@ -92,48 +92,48 @@ async def test_a_list_is_the_same_in_any_number_of_shards(stack: ServiceStack, t
         repository = InvoiceRepository(stack.table(tenant, shards=shards))
         for number in range(6):
             await repository.create(number=f"{count}-{number}", debtor="Bob", amount_due=Decimal(1))
-    wide = stack.table(tenant, shards=ShardMap({"invoices": ShardCounts(read_shards=4, write_shards=4)}))
-    numbers = [invoice.number async for invoice in wide.iterate(newest_invoices)]
+    table = stack.table(tenant, shards=ShardMap({"invoices": ShardCounts(read_shards=4, write_shards=4)}))
+    numbers = [invoice.number async for invoice in table.iterate(newest_invoices)]
     assert numbers == [f"{count}-{number}" for count in (4, 1) for number in range(5, -1, -1)]
 
 
-async def test_an_operator_sees_and_reshards_its_collection(stack: ServiceStack, tenant: TenantId) -> None:
+async def test_an_operator_sees_and_reshards_the_collection_of_invoices(stack: ServiceStack, tenant: TenantId) -> None:
     operator = stack.operator_client()
     shards = await operator.data("query($id: ID!) { tenant(id: $id) { shards { collection } } }", id=tenant)
     assert {"collection": "invoices"} in shards["tenant"]["shards"]
     assert {"collection": "open_orders"} not in shards["tenant"]["shards"]
-    begun = await operator.data(RESHARD, tenant=tenant, shards=16)
-    assert begun["reshard"] == {"readShards": 16, "writeShards": 1}
+    response = await operator.data(RESHARD, tenant=tenant, shards=16)
+    assert response["reshard"] == {"readShards": 16, "writeShards": 1}
     assert await operator.error_code(RESHARD, tenant=tenant, shards=17) == "BAD_USER_INPUT"
 
 
-async def exported(table: Table) -> bytes:
+async def export_invoices(table: Table) -> bytes:
     kinds = load_domains(DOMAINS).record_kinds
     return b"".join([encode_line(line) async for line in Exporter(table, kinds).lines()])
 
 
 async def test_records_are_exported_and_imported_once(stack: ServiceStack, owner: ApiClient, tenant: TenantId) -> None:
-    await created(owner, 3)
-    lines = await exported(stack.table(tenant))
+    await create_invoices(owner, 3)
+    lines = await export_invoices(stack.table(tenant))
     domains = load_domains(DOMAINS)
     other = replace(stack.table(await stack.new_tenant()), activity_log=domains.new_activity_log(IMPORTER))
     first = await Importer.for_table(other, domains.record_kinds).run(BytesIO(lines))
     again = await Importer.for_table(other, domains.record_kinds).run(BytesIO(lines))
     assert (first.written["invoice"], again.existing["invoice"]) == (3, 3)
-    assert await exported(other) == lines
+    assert await export_invoices(other) == lines
 
 
-async def test_a_neighbour_sees_no_item_and_its_session_is_denied_the_key(
+async def test_another_tenant_sees_no_invoice_and_its_session_is_denied_the_keys(
     stack: ServiceStack, owner: ApiClient, tenant: TenantId
 ) -> None:
-    (id,) = await created(owner, 1)
+    (id,) = await create_invoices(owner, 1)
     neighbour = await stack.new_tenant()
-    session = stack.api_client(neighbour)
-    assert await listed(session) == []
-    assert (await session.data("query($id: ID!) { node(id: $id) { id } }", id=id))["node"] is None
-    stolen = {"PK": {"S": f"TENANT#{tenant}#INVOICE#{id}"}, "SK": {"S": "METADATA"}}
+    client = stack.api_client(neighbour)
+    assert await list_ids(client) == []
+    assert (await client.data("query($id: ID!) { node(id: $id) { id } }", id=id))["node"] is None
+    key_of_tenant = {"PK": {"S": f"TENANT#{tenant}#INVOICE#{id}"}, "SK": {"S": "METADATA"}}
     with pytest.raises(ClientError) as denied:
-        stack.boto_client(neighbour).get_item(TableName=stack.settings.table, Key=stolen)
+        stack.boto_client(neighbour).get_item(TableName=stack.settings.table, Key=key_of_tenant)
     assert denied.value.response["Error"]["Code"] == "AccessDeniedException"
     for partition in (f"TENANT#{tenant}#INVOICES#00", f"TENANT#{tenant}#INVOICES"):
         with pytest.raises(ClientError) as denied:
@@ -144,7 +144,7 @@ async def test_a_neighbour_sees_no_item_and_its_session_is_denied_the_key(
                 ExpressionAttributeValues={":p": {"S": partition}},
             )
         assert denied.value.response["Error"]["Code"] == "AccessDeniedException"
-    assert "Item" in stack.boto_client(tenant).get_item(TableName=stack.settings.table, Key=stolen)
+    assert "Item" in stack.boto_client(tenant).get_item(TableName=stack.settings.table, Key=key_of_tenant)
 
 
 async def test_the_service_without_the_domains_of_the_shop_has_none_of_their_fields(owner: ApiClient) -> None:

@@ -1,4 +1,4 @@
-"""A move of categories is complete, whichever of its writes fail, and hides no category meanwhile."""
+"""A move of categories can be completed after a fault at any of its writes. Every category stays visible meanwhile."""
 
 import pytest
 
@@ -10,31 +10,31 @@ from tests.failures.tenant_snapshot import Snapshot
 from tests.stack import ApiClient, ServiceStack
 from tests.system.api.test_categories import MOVE, PRODUCT, grow
 
-PATHS = [["a"], ["a", "b"], ["a", "b", "c"], ["ab"], ["z"]]
-STOCK = [["a"], ["a"], ["a"], ["a", "b", "c"], ["z"]]
+CATEGORY_PATHS = [["a"], ["a", "b"], ["a", "b", "c"], ["ab"], ["z"]]
+PRODUCT_PATHS = [["a"], ["a"], ["a"], ["a", "b", "c"], ["z"]]
 
 
 @pytest.fixture(autouse=True)
-def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(category_mover, "MOVE_BATCH", 2)
     monkeypatch.setattr(category_products, "MOVE_BATCH", 2)
 
 
-async def moving(stack: ServiceStack, owner: ApiClient) -> FaultyChange:
-    await grow(owner, *PATHS)
-    for number, path in enumerate(STOCK):
+async def new_move(stack: ServiceStack, owner: ApiClient) -> FaultyChange:
+    await grow(owner, *CATEGORY_PATHS)
+    for number, path in enumerate(PRODUCT_PATHS):
         await owner.data(PRODUCT, path=path, sku=f"P{number}")
     return FaultyChange.by(stack, owner, MOVE, path=["a"], to=["z", "q"])
 
 
-def shown(kept: Snapshot) -> int:
+def visible_categories(snapshot: Snapshot) -> int:
     """Returns how many categories clients can see."""
-    categories = [item for item in kept.items if item["type"]["S"] == "Category"]
+    categories = [item for item in snapshot.items if item["type"]["S"] == "Category"]
     return sum(item.get("moveState") != {"S": "ARRIVING"} for item in categories)
 
 
-def counted(kept: Snapshot) -> int:
-    return sum(int(item["productCount"]["N"]) for item in kept.items if item["type"]["S"] == "Category")
+def counted_products(snapshot: Snapshot) -> int:
+    return sum(int(item["productCount"]["N"]) for item in snapshot.items if item["type"]["S"] == "Category")
 
 
 @pytest.mark.one_engine
@@ -42,23 +42,26 @@ def counted(kept: Snapshot) -> int:
 async def test_a_move_that_failed_is_finished_by_a_second_request(
     stack: ServiceStack, owner: ApiClient, kind: FaultKind
 ) -> None:
-    change = await moving(stack, owner)
-    made, whole, writes = await change.without_faults()
-    endings = [ending async for ending in change.failed_and_repeated(kind)]
-    assert [error_code(ending.failed) for ending in endings] == [ERROR_CODES[kind]] * writes
-    for ending in endings:
-        assert (shown(ending.half), counted(ending.half)) == (len(PATHS), len(STOCK))
-        assert ending.kept.normalized(change.before) == whole.normalized(change.before), ending.nth
-    answers = [ending.again for ending in endings]
+    change = await new_move(stack, owner)
+    expected_answer, expected_items, write_count = await change.without_faults()
+    outcomes = [outcome async for outcome in change.failed_and_repeated(kind)]
+    assert [error_code(outcome.failed) for outcome in outcomes] == [ERROR_CODES[kind]] * write_count
+    for outcome in outcomes:
+        assert (visible_categories(outcome.half), counted_products(outcome.half)) == (
+            len(CATEGORY_PATHS),
+            len(PRODUCT_PATHS),
+        )
+        assert outcome.kept.normalized(change.before) == expected_items.normalized(change.before), outcome.nth
+    answers = [outcome.again for outcome in outcomes]
     if kind == "lost_response":
         assert error_code(answers.pop()) == "NOT_FOUND"
-    assert answers == [made] * len(answers)
+    assert answers == [expected_answer] * len(answers)
 
 
 @pytest.mark.one_engine
 async def test_transient_faults_at_any_write_of_a_move_are_retried(stack: ServiceStack, owner: ApiClient) -> None:
-    change = await moving(stack, owner)
-    made, whole, _ = await change.without_faults()
+    change = await new_move(stack, owner)
+    expected_answer, expected_items, _ = await change.without_faults()
     async for answer, kept in change.with_retries():
-        assert answer == made
-        assert kept.normalized(change.before) == whole.normalized(change.before)
+        assert answer == expected_answer
+        assert kept.normalized(change.before) == expected_items.normalized(change.before)

@@ -11,11 +11,12 @@ from keyfence.validation import checked_line
 
 InvoiceId = NewType("InvoiceId", str)
 NUMBER_LENGTH = 40
+MAX_AMOUNT = 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invoice:
-    """An amount that a debtor owes. `version` is the optimistic lock."""
+    """An amount that a debtor owes."""
 
     id: InvoiceId
     number: str
@@ -36,6 +37,9 @@ def checked_number(number: str) -> str:
 
 
 def checked_amount(amount: Decimal) -> Decimal:
-    if not 0 < amount < 10**9 or amount != amount.quantize(Decimal("0.01")):
-        raise BadInput("amountDue must be more than 0, with at most two decimal places", field="amountDue")
+    if not 0 < amount < MAX_AMOUNT or amount != amount.quantize(Decimal("0.01")):
+        raise BadInput(
+            f"amountDue must be more than 0 and less than {MAX_AMOUNT:,}, with at most two decimal places",
+            field="amountDue",
+        )
     return amount

@@ -52,10 +52,10 @@ class InvoiceRepository:
     async def pay(self, id: InvoiceId, *, expected_version: int | None = None) -> Invoice:
         return await retry_if_stale(lambda: self._pay(id, expected_version))
 
-    async def _pay(self, id: InvoiceId, expected: int | None) -> Invoice:
+    async def _pay(self, id: InvoiceId, expected_version: int | None) -> Invoice:
         if (before := await self.table.find(invoice_by_id, id=id)) is None:
             raise INVOICE_NOT_FOUND()
-        require_version(before, expected, "invoice")
+        require_version(before, expected_version, "invoice")
         now = self.now()
         after = replace(before, paid_at=now, updated_at=now, version=before.version + 1)
         await self.table.write(update_model(invoices, before, after), note=ActivityNote("invoice.paid", id))
