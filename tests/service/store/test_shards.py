@@ -43,7 +43,7 @@ def test_shard_suffixes_have_two_digits_up_to_the_limit() -> None:
 
 @pytest.mark.parametrize("count", [0, -1, MAX_SHARDS + 1])
 def test_shard_counts_out_of_range_are_refused(count: int) -> None:
-    with pytest.raises(ValueError, match="1 to 256 shards"):
+    with pytest.raises(ValueError, match="<= 256"):
         even_shards({"users": count})
 
 
