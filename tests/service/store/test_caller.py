@@ -190,7 +190,7 @@ OF_SESSION = ["AccessDeniedException", "ExpiredTokenException", "UnrecognizedCli
 
 
 @pytest.mark.parametrize("code", OF_SESSION)
-async def test_an_error_that_a_new_session_may_cure_is_retried_in_one_without_a_report(code: str) -> None:
+async def test_a_denied_call_is_made_again_in_a_newer_session_and_not_reported(code: str) -> None:
     told, source = list[str](), Renewing(OTHERS)
     client = Signing([DynamoDbError(code, ""), {"Item": {}}])
     made = caller(client, credentials=source, on_denied=lambda: told.append(code))

@@ -123,7 +123,7 @@ async def test_an_older_copy_that_an_update_does_not_fit_is_replaced() -> None:
     assert both(dynamodb)
 
 
-async def test_an_item_that_only_the_second_table_has_does_not_disturb() -> None:
+async def test_an_item_that_only_the_second_table_has_is_overwritten_or_deleted() -> None:
     dynamodb = TwoTableDynamoDB()
     await handle(dynamodb, DUAL).write(put(books, ONE), put(chapters, chapter(1)))
     pool = handle(dynamodb, POOLED)

@@ -74,13 +74,13 @@ def test_a_query_of_an_index_that_the_entity_is_not_in_is_refused() -> None:
 
 
 @pytest.mark.parametrize("beginning", ["PAGE#", "CHAPTER#x", "CHAPTER#001#", "BOOK#CHAPTER#"])
-def test_a_query_for_a_beginning_that_no_item_has_is_refused(beginning: str) -> None:
+def test_a_query_with_a_prefix_that_no_item_has_is_refused(beginning: str) -> None:
     with pytest.raises(BadEntity, match="begins with"):
         chapters.query("table", begins_with=beginning)
 
 
 @pytest.mark.parametrize("beginning", ["CHAPTER", "#", "CHAPTER##", "#CHAPTER#"])
-def test_a_query_for_a_beginning_that_does_not_end_with_its_tag_is_refused(beginning: str) -> None:
+def test_a_query_with_a_prefix_that_does_not_end_with_a_hash_is_refused(beginning: str) -> None:
     """CHAPTER would match CHAPTERNOTES too."""
     with pytest.raises(BadEntity):
         chapters.query("table", begins_with=beginning)

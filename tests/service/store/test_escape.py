@@ -60,6 +60,6 @@ def test_del_is_the_one_character_that_sorts_elsewhere() -> None:
 
 
 @given(st.text(), st.characters(categories=["Cs"]), st.text())
-def test_half_a_character_is_refused(before: str, surrogate: str, after: str) -> None:
+def test_a_lone_surrogate_cannot_be_escaped(before: str, surrogate: str, after: str) -> None:
     with pytest.raises(BadInput):
         escape(before + surrogate + after)

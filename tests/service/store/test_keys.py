@@ -138,7 +138,7 @@ def test_a_partition_key_with_prefix_and_shard_may_have_2048_bytes_and_no_more(c
         list(key.partitions(ACME, UNSHARDED, {"sku": full + "a"}))
 
 
-def test_half_a_character_in_a_key_is_refused() -> None:
+def test_a_lone_surrogate_in_a_key_is_refused() -> None:
     with pytest.raises(BadInput):
         pair(TenantKey("EMAIL#{email}", "{id}"), email="\udc00@host", id="x")
 

@@ -6,17 +6,17 @@ from hypothesis import strategies as st
 from keyfence.store.dynamodb.pacer import Pacer
 
 
-def test_without_a_limit_nobody_waits() -> None:
+def test_without_a_limit_there_is_no_delay() -> None:
     rate = Pacer()
     assert [rate.reserve(1000) for _ in range(3)] == [0, 0, 0]
 
 
-def test_each_waits_for_those_before_it() -> None:
+def test_each_reservation_waits_for_the_earlier_ones() -> None:
     rate = Pacer(10, clock=lambda: 100.0)
     assert [rate.reserve(items) for items in (5, 20, 1)] == [0.0, 0.5, 2.5]
 
 
-def test_time_that_was_not_used_is_not_saved() -> None:
+def test_unused_time_is_not_saved_for_later() -> None:
     now = [0.0]
     rate = Pacer(10, clock=lambda: now[0])
     rate.reserve(10)
@@ -25,7 +25,7 @@ def test_time_that_was_not_used_is_not_saved() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 5), st.integers(1, 100)), min_size=1, max_size=30), st.floats(1, 1000))
-def test_the_rate_is_never_exceeded_since_the_beginning(calls: list[tuple[float, int]], per_second: float) -> None:
+def test_the_rate_is_never_exceeded(calls: list[tuple[float, int]], per_second: float) -> None:
     now, passed = 0.0, 0
     rate = Pacer(per_second, clock=lambda: now)
     for pause, items in calls:
@@ -35,7 +35,7 @@ def test_the_rate_is_never_exceeded_since_the_beginning(calls: list[tuple[float,
         passed += items
 
 
-async def test_waiting_is_real() -> None:
+async def test_wait_sleeps_until_the_reserved_time() -> None:
     rate = Pacer(1000)
     await rate.wait(10)
     assert rate.reserve(1) > 0

@@ -26,7 +26,7 @@ async def test_a_stale_attempt_is_made_again() -> None:
     assert attempts.made == 3
 
 
-async def test_the_number_of_attempts_ends() -> None:
+async def test_the_number_of_attempts_is_limited_for_a_stale_write() -> None:
     attempts = Attempts(*[StaleWrite()] * 100)
     with pytest.raises(Throttled) as refusal:
         await retry_if_stale(attempts)
@@ -34,7 +34,7 @@ async def test_the_number_of_attempts_ends() -> None:
     assert refusal.value.extensions["retryAfterMs"]
 
 
-async def test_another_conflict_is_final() -> None:
+async def test_a_conflict_that_is_not_stale_is_not_retried() -> None:
     attempts = Attempts(Conflict("taken"))
     with pytest.raises(Conflict, match="taken"):
         await retry_if_stale(attempts)

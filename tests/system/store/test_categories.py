@@ -45,14 +45,14 @@ async def test_a_subtree_is_one_query_without_the_siblings_that_share_its_letter
     assert await CategoryRepository(category_tree.table).under(("audi",)) == []
 
 
-async def test_a_tree_of_more_than_a_page_is_whole(stack: ServiceStack, tenant: TenantId) -> None:
+async def test_a_tree_of_more_than_one_page_is_returned_completely(stack: ServiceStack, tenant: TenantId) -> None:
     categories = CategoryRepository(stack.table(tenant))
     await categories.create(["root"])
     await asyncio.gather(*(categories.create(["root", f"n{number:03}"]) for number in range(120)))
     assert len(await categories.under(["root"])) == 121
 
 
-async def test_a_category_needs_the_one_above_it_and_stands_once(category_tree: CategoryTree) -> None:
+async def test_a_category_needs_its_parent_and_cannot_be_created_twice(category_tree: CategoryTree) -> None:
     categories = CategoryRepository(category_tree.table)
     with pytest.raises(BadInput) as refusal:
         await categories.create(["nowhere", "a"])
@@ -61,7 +61,7 @@ async def test_a_category_needs_the_one_above_it_and_stands_once(category_tree: 
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Category", *["Conflict"] * 4]
 
 
-async def test_a_moved_category_takes_everything_with_it(category_tree: CategoryTree) -> None:
+async def test_moving_a_category_moves_its_subcategories_and_products(category_tree: CategoryTree) -> None:
     assert await moves(category_tree.table).move(AUDIO, SOUND) == 4
     assert await category_tree.listed_products() == category_tree.products_after_move(AUDIO, SOUND)
     await category_tree.check()
@@ -71,7 +71,7 @@ async def test_a_moved_category_takes_everything_with_it(category_tree: Category
     assert await category_tree.listed_products() == category_tree.products_after_move(AUDIO, AUDIO)
 
 
-async def test_a_move_makes_no_revision_and_ages_no_name(category_tree: CategoryTree) -> None:
+async def test_a_move_makes_no_product_revision(category_tree: CategoryTree) -> None:
     await moves(category_tree.table).move(("audiobooks",), ("books",))
     (id,) = (id for id, path in category_tree.products.items() if path == ("audiobooks",))
     products = ProductRepository(category_tree.table, "visitor")
@@ -93,7 +93,7 @@ async def test_a_move_makes_no_revision_and_ages_no_name(category_tree: Category
         (AUDIO, (), BadInput, "to"),
     ],
 )
-async def test_a_move_that_cannot_be_is_refused_and_leaves_all_as_it_was(
+async def test_an_impossible_move_is_refused_and_changes_nothing(
     category_tree: CategoryTree, path: KeyPath, to: KeyPath, error: type[KeyfenceError], field: str | None
 ) -> None:
     with pytest.raises(error) as refusal:
@@ -103,7 +103,7 @@ async def test_a_move_that_cannot_be_is_refused_and_leaves_all_as_it_was(
     await category_tree.check()
 
 
-async def test_what_does_not_fit_under_the_new_path_stays_where_it_was(category_tree: CategoryTree) -> None:
+async def test_a_move_to_a_path_that_is_too_long_changes_nothing(category_tree: CategoryTree) -> None:
     deep = ("audio", *("y" * 195 for _ in range(5)))
     for depth in range(2, len(deep) + 1):
         await CategoryRepository(category_tree.table).create(deep[:depth])
@@ -137,7 +137,7 @@ async def test_a_move_that_stopped_at_any_write_is_finished_by_the_same_call(sta
 
 @pytest.mark.one_engine
 @pytest.mark.usefixtures("small_steps")
-async def test_while_a_move_is_under_way_everything_is_seen_once_and_any_other_move_finishes_it(
+async def test_during_a_move_everything_is_listed_once_and_another_move_finishes_it(
     stack: ServiceStack,
 ) -> None:
     for writes in (1, 4, 7, 10):
@@ -158,7 +158,7 @@ async def test_while_a_move_is_under_way_everything_is_seen_once_and_any_other_m
 
 @pytest.mark.usefixtures("small_steps")
 @pytest.mark.parametrize("writes", [1, 6, 9])
-async def test_nothing_can_be_put_where_a_move_is_under_way(category_tree: CategoryTree, writes: int) -> None:
+async def test_during_a_move_nothing_can_be_created_under_the_old_or_new_path(category_tree: CategoryTree, writes: int) -> None:
     stopping = StoppingClient(category_tree.table.caller.client, writes, False)
     with pytest.raises(Stopped):
         await moves(through(category_tree.table, stopping)).move(AUDIO, SOUND)
@@ -180,7 +180,7 @@ def _at_home(path: KeyPath) -> KeyPath:
 
 
 @pytest.mark.usefixtures("small_steps")
-async def test_of_many_who_make_the_same_move_nobody_moves_twice(category_tree: CategoryTree) -> None:
+async def test_concurrent_equal_moves_move_everything_once(category_tree: CategoryTree) -> None:
     outcomes = await asyncio.gather(
         *(moves(category_tree.table).move(AUDIO, SOUND) for _ in range(5)), return_exceptions=True
     )
@@ -191,7 +191,7 @@ async def test_of_many_who_make_the_same_move_nobody_moves_twice(category_tree: 
 
 
 @pytest.mark.usefixtures("small_steps")
-async def test_who_comes_late_to_a_finished_move_takes_nothing_away(category_tree: CategoryTree) -> None:
+async def test_a_helper_that_continues_after_a_finished_move_deletes_nothing(category_tree: CategoryTree) -> None:
     """A helper that stopped before its last steps goes on after others finished, and after the old path was reused."""
     late = StoppingClient(category_tree.table.caller.client, 9, False)
     with pytest.raises(Stopped):
@@ -213,7 +213,7 @@ async def test_who_comes_late_to_a_finished_move_takes_nothing_away(category_tre
 
 
 @pytest.mark.usefixtures("small_steps")
-async def test_what_is_added_during_a_move_is_refused_or_carried_along(category_tree: CategoryTree) -> None:
+async def test_what_is_created_during_a_move_is_refused_or_moved_too(category_tree: CategoryTree) -> None:
     categories = CategoryRepository(category_tree.table)
 
     async def later(wait: float, doing: Awaitable[object]) -> object:
@@ -241,7 +241,7 @@ async def test_what_is_added_during_a_move_is_refused_or_carried_along(category_
     assert outcomes[0] == 4 + sum(path[0] == "audio" for path in made)
 
 
-async def test_a_product_that_the_index_does_not_show_yet_is_waited_for(category_tree: CategoryTree) -> None:
+async def test_a_move_waits_for_a_product_that_the_index_does_not_show_yet(category_tree: CategoryTree) -> None:
     lagging = StaleIndexClient(category_tree.table.caller.client, "GSI3", 5)
     assert await moves(through(category_tree.table, lagging)).move(AUDIO, SOUND) == 4
     assert lagging.queries == 0
@@ -250,7 +250,7 @@ async def test_a_product_that_the_index_does_not_show_yet_is_waited_for(category
 
 
 @pytest.mark.usefixtures("small_steps")
-async def test_products_that_are_revised_meanwhile_keep_their_revision_and_their_place(
+async def test_products_that_are_revised_during_a_move_keep_their_revision_and_are_moved(
     category_tree: CategoryTree,
 ) -> None:
     products = ProductRepository(category_tree.table, "clerk")
@@ -262,7 +262,7 @@ async def test_products_that_are_revised_meanwhile_keep_their_revision_and_their
     assert {product.revision for product in await products.find_many(ids) if product} == {4}
 
 
-async def test_neighbours_have_trees_of_their_own(stack: ServiceStack, category_tree: CategoryTree) -> None:
+async def test_categories_of_another_tenant_are_not_listed(stack: ServiceStack, category_tree: CategoryTree) -> None:
     other = stack.table(await stack.new_tenant())
     assert await CategoryRepository(other).under() == []
     with pytest.raises(NotFound):

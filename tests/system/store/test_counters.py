@@ -18,7 +18,7 @@ async def slots(counters: CounterRepository, name: str) -> list[Counter]:
     return [part for part in parts if part.total]
 
 
-async def test_many_who_count_at_once_are_all_counted(stack: ServiceStack, tenant: TenantId) -> None:
+async def test_concurrent_increments_are_all_counted(stack: ServiceStack, tenant: TenantId) -> None:
     counters = CounterRepository(stack.table(tenant))
     await asyncio.gather(*(counters.add("a", SEEN) for _ in range(20)), counters.add("b", SEEN, number=5))
     assert await counters.totals(["a", "never", "b"]) == [20, 0, 5]
@@ -35,7 +35,7 @@ async def test_a_lost_answer_does_not_count_twice(stack: ServiceStack, tenant: T
     assert await counters.totals(["a"]) == [5]
 
 
-async def test_a_sum_over_slots_costs_one_batch_and_misses_none(stack: ServiceStack, tenant: TenantId) -> None:
+async def test_a_sum_over_shards_costs_one_batch_and_misses_no_shard(stack: ServiceStack, tenant: TenantId) -> None:
     wide = CounterRepository(stack.table(tenant, shards=even_shards({"counters": 8})))
     for _ in range(24):
         await wide.add("a", SEEN)

@@ -109,7 +109,7 @@ async def test_a_changed_role_shows_on_both_sides(table: Table) -> None:
     assert (await table.page(members_of_group, first=5, group_id=crew.id)).items == (edge,)
 
 
-async def test_nobody_joins_a_missing_group_and_a_missing_user_joins_nothing(table: Table) -> None:
+async def test_a_membership_needs_an_existing_group_and_an_existing_user(table: Table) -> None:
     crew, (user,) = await group(table), await people(table, 1)
     nowhere, nobody = "grp_" + "0" * 26, MemberId("usr_" + "0" * 26)
     with pytest.raises(NotFound, match="group"):
@@ -119,7 +119,7 @@ async def test_nobody_joins_a_missing_group_and_a_missing_user_joins_nothing(tab
     assert (await GroupRepository(table).get(crew.id)).member_count == 0
 
 
-async def test_deleting_a_group_takes_every_edge_with_it(table: Table) -> None:
+async def test_deleting_a_group_deletes_all_of_its_memberships(table: Table) -> None:
     crew, users = await group(table), await people(table, 30)
     await join(table, crew, users)
     await GroupRepository(table).begin_delete(crew.id)
@@ -158,7 +158,7 @@ async def test_an_interrupted_deletion_of_a_group_is_finished_by_the_next(table:
     assert await table.find(group_by_id, id=crew.id) is None
 
 
-async def test_nobody_joins_a_group_that_is_being_deleted(table: Table) -> None:
+async def test_a_group_that_is_being_deleted_accepts_no_members(table: Table) -> None:
     crew, (user,) = await group(table), await people(table, 1)
     await GroupRepository(table).begin_delete(crew.id)
     with pytest.raises(NotFound):

@@ -48,7 +48,7 @@ async def test_an_order_is_placed_in_one_transaction_and_comes_back_in_one_query
     assert (event.kind, event.actor, event.from_status, event.to_status) == ("placed", "clerk", None, order.status)
 
 
-async def test_the_largest_order_fits_its_transaction_with_a_key(shop: Shop) -> None:
+async def test_the_largest_order_with_an_idempotency_key_fits_into_one_transaction(shop: Shop) -> None:
     order = await shop.place(*[RequestedLine(PEN, 1)] * MAX_LINES, key="large")
     ((*items,),) = await shop.parts.items_of([order])
     assert [item.position for item in items] == list(range(1, MAX_LINES + 1))
@@ -81,7 +81,7 @@ async def test_a_bad_order_is_refused_by_the_name_of_its_field_and_leaves_nothin
     assert not any((await shop.lists()).values())
 
 
-async def test_a_key_gives_the_same_order_for_the_same_request_only(shop: Shop) -> None:
+async def test_an_idempotency_key_returns_the_same_order_for_the_same_request_only(shop: Shop) -> None:
     order = await shop.place(key="k")
     assert await shop.place(key="k") == order
     assert (await shop.place(key="K")).id != order.id
@@ -97,7 +97,7 @@ async def test_a_key_gives_the_same_order_for_the_same_request_only(shop: Shop) 
     assert await shop.place(key="k") == moved
 
 
-async def test_a_key_is_free_again_after_a_week_even_if_its_item_is_still_there(shop: Shop) -> None:
+async def test_an_idempotency_key_is_free_after_a_week_even_if_its_item_still_exists(shop: Shop) -> None:
     order = await shop.place(key="k")
     week = order.created_at + RETENTION
     assert (await replace(shop, now=lambda: week - timedelta(seconds=1)).place(key="k")).id == order.id
@@ -107,7 +107,7 @@ async def test_a_key_is_free_again_after_a_week_even_if_its_item_is_still_there(
     assert again[0].id != order.id
 
 
-async def test_a_key_whose_order_was_deleted_says_so_until_the_order_is_back(shop: Shop) -> None:
+async def test_the_idempotency_key_of_a_deleted_order_is_refused_until_the_order_is_restored(shop: Shop) -> None:
     order = await shop.place(key="k")
     await shop.bin.delete(order.id)
     with pytest.raises(Conflict, match="was deleted and can be restored") as refusal:
@@ -120,7 +120,7 @@ async def test_a_key_whose_order_was_deleted_says_so_until_the_order_is_back(sho
     assert await shop.place(key="k") == back
 
 
-async def test_fifty_requests_with_one_key_place_one_order(shop: Shop) -> None:
+async def test_fifty_requests_with_one_idempotency_key_place_one_order(shop: Shop) -> None:
     placed = await asyncio.gather(*(shop.place(RequestedLine(INK, 7), key="once") for _ in range(50)))
     assert len({order.id for order in placed}) == 1
     assert {name: len(ids) for name, ids in (await shop.lists()).items()} == {
@@ -149,7 +149,7 @@ async def test_an_order_is_open_until_it_is_delivered_and_moves_between_states(s
     assert row == order_row(await shop.orders.get(order.id))
 
 
-async def test_an_illegal_step_is_refused_with_the_legal_ones_and_changes_nothing(shop: Shop) -> None:
+async def test_an_illegal_status_change_is_refused_with_the_legal_ones_and_changes_nothing(shop: Shop) -> None:
     order = await shop.place()
     with pytest.raises(Conflict, match="CONFIRMED, CANCELLED") as refusal:
         await shop.orders.transition(order.id, OrderStatus.SHIPPED)
@@ -158,7 +158,7 @@ async def test_an_illegal_step_is_refused_with_the_legal_ones_and_changes_nothin
     assert await shop.kinds(order) == ["placed"]
 
 
-async def test_a_step_at_another_version_than_expected_is_refused(shop: Shop) -> None:
+async def test_a_status_change_with_another_expected_version_is_refused(shop: Shop) -> None:
     order = await shop.place()
     await shop.orders.transition(order.id, OrderStatus.CONFIRMED, expected_version=1)
     with pytest.raises(Conflict) as refusal:
@@ -166,7 +166,7 @@ async def test_a_step_at_another_version_than_expected_is_refused(shop: Shop) ->
     assert refusal.value.extensions == {"version": 2}
 
 
-async def test_of_concurrent_steps_to_one_state_exactly_one_is_made(shop: Shop) -> None:
+async def test_of_concurrent_changes_to_one_status_exactly_one_succeeds(shop: Shop) -> None:
     order = await shop.place()
     steps = (shop.orders.transition(order.id, OrderStatus.CONFIRMED) for _ in range(12))
     outcomes = await asyncio.gather(*steps, return_exceptions=True)
@@ -174,7 +174,7 @@ async def test_of_concurrent_steps_to_one_state_exactly_one_is_made(shop: Shop) 
     assert await shop.kinds(order) == ["placed", "transitioned"]
 
 
-async def test_steps_against_each_other_make_one_history_that_the_rules_allow(shop: Shop) -> None:
+async def test_conflicting_status_changes_leave_one_history_that_the_rules_allow(shop: Shop) -> None:
     order = await shop.place()
     wanted = [*ALONG, OrderStatus.CANCELLED] * 5
     outcomes = await asyncio.gather(*(shop.orders.transition(order.id, to) for to in wanted), return_exceptions=True)
@@ -188,7 +188,7 @@ async def test_steps_against_each_other_make_one_history_that_the_rules_allow(sh
     assert (await shop.orders.of_customer(shop.customer, first=9, after=None)).items == (order_row(kept),)
 
 
-async def test_what_else_belongs_to_a_step_is_written_with_it_or_not_at_all(shop: Shop) -> None:
+async def test_additional_writes_of_a_status_change_succeed_or_fail_with_it(shop: Shop) -> None:
     order = await shop.place()
     seen: list[tuple[OrderStatus, OrderStatus]] = []
 
@@ -206,7 +206,7 @@ def _same(moment: datetime) -> datetime:
     return moment
 
 
-async def test_orders_of_a_region_lie_between_days_both_included(shop: Shop) -> None:
+async def test_orders_of_a_region_are_listed_between_two_days_inclusive(shop: Shop) -> None:
     ends = (time(0), time(23, 59, 59, 999_999))
     days = [datetime.combine(date(2026, 11, day), end, UTC) for day in (1, 2, 3) for end in ends]
     made = [(await replace(shop, now=partial(_same, moment)).place()).id for moment in days]
@@ -271,7 +271,7 @@ async def test_an_unknown_order_is_not_found(shop: Shop) -> None:
         await shop.orders.transition(nobody, OrderStatus.CONFIRMED)
 
 
-async def test_a_neighbours_orders_are_not_there(stack: ServiceStack) -> None:
+async def test_orders_of_another_tenant_are_not_found(stack: ServiceStack) -> None:
     longer = await Shop.opened(stack.table(await stack.new_tenant("shopcorp")))
     order = await longer.place(key="k")
     table = stack.table(await stack.new_tenant("shop"))

@@ -68,7 +68,7 @@ async def test_a_restored_order_is_exactly_as_it_was_and_where_it_was(shop: Shop
     assert (await shop.orders.transition(order.id, OrderStatus.CONFIRMED)).status is OrderStatus.CONFIRMED
 
 
-async def test_an_order_that_is_closed_comes_back_closed(shop: Shop) -> None:
+async def test_a_closed_order_is_still_closed_after_it_is_restored(shop: Shop) -> None:
     order = await shop.orders.transition((await shop.place()).id, OrderStatus.CANCELLED)
     await shop.bin.delete(order.id)
     await shop.bin.restore(order.id)
@@ -76,13 +76,13 @@ async def test_an_order_that_is_closed_comes_back_closed(shop: Shop) -> None:
     assert (lists["open"], lists["customer"], lists["region"]) == ([], [order.id], [order.id])
 
 
-async def test_only_what_is_in_the_bin_is_restored(shop: Shop) -> None:
+async def test_only_an_order_in_the_bin_can_be_restored(shop: Shop) -> None:
     order = await shop.place()
     with pytest.raises(Conflict, match="not in the recycle bin"):
         await shop.bin.restore(order.id)
 
 
-async def test_after_thirty_days_an_order_is_gone_even_if_its_items_are_still_there(shop: Shop) -> None:
+async def test_after_thirty_days_a_deleted_order_is_not_found_even_if_its_items_still_exist(shop: Shop) -> None:
     order = await shop.place()
     await shop.bin.delete((await shop.place()).id)
     gone = await shop.bin.delete(order.id)
@@ -103,7 +103,7 @@ async def test_after_thirty_days_an_order_is_gone_even_if_its_items_are_still_th
     assert (await just.bin.restore(order.id)).deleted_at is None
 
 
-async def test_the_largest_order_goes_and_comes_back_with_all_its_parts(shop: Shop) -> None:
+async def test_the_largest_order_is_deleted_and_restored_with_all_its_parts(shop: Shop) -> None:
     order = await shop.place(*[RequestedLine(PEN, 1)] * MAX_LINES)
     for _ in range(6):
         await shop.reviews.flag(order.id, "why")
@@ -161,7 +161,7 @@ class Halfway(RecycleBin):
 
 
 @pytest.mark.parametrize("stops", [Interrupted, Halfway])
-async def test_a_restoration_that_was_interrupted_can_be_repeated_or_called_off(
+async def test_an_interrupted_restoration_can_be_repeated_or_undone(
     shop: Shop, stops: type[RecycleBin]
 ) -> None:
     order = await shop.place()
@@ -187,7 +187,7 @@ class Slow(RecycleBin):
         await super()._expire_details(order)
 
 
-async def test_the_parts_of_an_order_that_was_restored_meanwhile_are_not_marked(shop: Shop) -> None:
+async def test_a_deletion_does_not_mark_the_parts_of_an_order_that_was_restored_meanwhile(shop: Shop) -> None:
     order = await shop.place()
     await Slow(shop.orders).delete(order.id)
     assert (await shop.orders.get(order.id)).deleted_at is None
@@ -207,7 +207,7 @@ class Overlapping(RecycleBin):
             object.__setattr__(self, "orders", replace(self.orders, actor="other"))
 
 
-async def test_parts_that_are_marked_during_a_restoration_are_freed_again(shop: Shop) -> None:
+async def test_a_restoration_also_restores_parts_that_are_marked_while_it_runs(shop: Shop) -> None:
     order = await shop.place()
     await shop.bin.delete(order.id)
     await Overlapping(shop.orders).restore(order.id)
@@ -233,7 +233,7 @@ async def test_parts_of_an_order_that_is_being_restored_are_not_marked(shop: Sho
     assert await marks(shop, order) == {None}
 
 
-async def test_a_deletion_that_is_over_does_not_mark_for_the_next(shop: Shop) -> None:
+async def test_an_old_deletion_does_not_mark_parts_for_a_newer_deletion(shop: Shop) -> None:
     order = await shop.place()
     first = await shop.bin.delete(order.id)
     await shop.bin.restore(order.id)
@@ -244,7 +244,7 @@ async def test_a_deletion_that_is_over_does_not_mark_for_the_next(shop: Shop) ->
     assert await marks(shop, order) == {second.ttl + A_DAY}
 
 
-async def test_deletions_against_restorations_leave_one_whole_order(shop: Shop) -> None:
+async def test_concurrent_deletions_and_restorations_leave_one_complete_order(shop: Shop) -> None:
     order = await shop.place(*[RequestedLine(PEN, 1)] * 5)
     acts: list[Any] = [act for _ in range(12) for act in (shop.bin.delete(order.id), shop.bin.restore(order.id))]
     outcomes = await asyncio.gather(*acts, return_exceptions=True)

@@ -36,7 +36,7 @@ async def test_flags_are_queued_and_claimed_oldest_first(shop: Shop) -> None:
     assert [(event.kind, event.note) for event in history[1:]] == [("flagged", "reason 0"), ("claimed", None)]
 
 
-async def test_a_flag_shows_in_every_list_and_goes_with_the_claim(shop: Shop) -> None:
+async def test_a_flag_is_shown_in_every_list_until_the_order_is_claimed(shop: Shop) -> None:
     (order,) = await flagged(shop, 1)
     for expected in (order.flagged_at, None):
         for page in (
@@ -49,7 +49,7 @@ async def test_a_flag_shows_in_every_list_and_goes_with_the_claim(shop: Shop) ->
         await shop.reviews.claim()
 
 
-async def test_an_order_is_flagged_once_until_it_is_claimed(shop: Shop) -> None:
+async def test_an_order_cannot_be_flagged_again_until_it_is_claimed(shop: Shop) -> None:
     (order,) = await flagged(shop, 1)
     with pytest.raises(Conflict):
         await shop.reviews.flag(order.id, "again")
@@ -66,7 +66,7 @@ async def test_a_flag_needs_an_order_and_a_reason(shop: Shop) -> None:
             await shop.reviews.flag((await shop.place()).id, reason)
 
 
-async def test_a_flagged_order_moves_on_and_keeps_its_place(shop: Shop) -> None:
+async def test_a_flagged_order_keeps_its_position_in_the_queue_when_its_status_changes(shop: Shop) -> None:
     older, newer = await flagged(shop, 2)
     await shop.orders.transition(older.id, OrderStatus.CONFIRMED)
     queue = (await shop.reviews.oldest(first=9, after=None)).items
@@ -74,7 +74,7 @@ async def test_a_flagged_order_moves_on_and_keeps_its_place(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(("callers", "flags"), [(50, 20)])
-async def test_of_many_who_claim_few_flags_each_gets_another_or_none(shop: Shop, callers: int, flags: int) -> None:
+async def test_concurrent_claims_get_different_orders_or_none(shop: Shop, callers: int, flags: int) -> None:
     wanted = await flagged(shop, flags)
     claimed = await asyncio.gather(*(replace(shop, by=f"c{n}").reviews.claim() for n in range(callers)))
     got = [order for order in claimed if order]
@@ -97,14 +97,14 @@ class Meddled(OrderRepository):
         return found
 
 
-async def test_an_order_that_changes_while_it_is_claimed_is_not_passed_over(shop: Shop) -> None:
+async def test_an_order_that_changes_while_it_is_claimed_is_not_skipped(shop: Shop) -> None:
     (order,) = await flagged(shop, 1)
     claimed = await ReviewQueue(Meddled(shop.table, "clerk")).claim()
     assert claimed
     assert (claimed.id, claimed.status) == (order.id, OrderStatus.CONFIRMED)
 
 
-async def test_the_oldest_is_claimed_although_it_changes_meanwhile(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_oldest_order_is_claimed_although_it_changes_meanwhile(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random, "shuffle", list.reverse)
     older, newer = await flagged(shop, 2)
     await shop.orders.transition(newer.id, OrderStatus.CONFIRMED)
@@ -125,7 +125,7 @@ class Restless(OrderRepository):
         return found
 
 
-async def test_an_order_that_never_rests_holds_nobody_up(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_order_that_changes_all_the_time_does_not_block_the_queue(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random, "shuffle", list.reverse)
     older, newer = await flagged(shop, 2)
     await shop.orders.transition(newer.id, OrderStatus.CANCELLED)
@@ -135,7 +135,7 @@ async def test_an_order_that_never_rests_holds_nobody_up(shop: Shop, monkeypatch
     assert [order.id for order in (await shop.reviews.oldest(first=9, after=None)).items] == [older.id]
 
 
-async def test_claims_against_flags_and_steps_lose_nothing(shop: Shop) -> None:
+async def test_concurrent_claims_flags_and_status_changes_lose_no_order(shop: Shop) -> None:
     orders = [await shop.place() for _ in range(8)]
     acts = [shop.reviews.flag(order.id, "why") for order in orders]
     acts += [shop.orders.transition(order.id, OrderStatus.CONFIRMED) for order in orders]

@@ -46,14 +46,14 @@ async def count(shop: ProductRepository, path: tuple[str, ...]) -> int:
     return shelf.product_count
 
 
-async def test_of_concurrent_products_with_one_sku_exactly_one_is_made(shop: ProductRepository) -> None:
+async def test_of_concurrent_products_with_one_sku_exactly_one_is_created(shop: ProductRepository) -> None:
     outcomes = await asyncio.gather(*(made(shop) for _ in range(8)), return_exceptions=True)
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict"] * 7 + ["Product"]
     assert await count(shop, PENS) == 1
     assert len((await shop.in_category(PENS, first=10, after=None)).items) == 1
 
 
-async def test_a_product_is_the_same_by_id_by_sku_in_its_category_and_among_many(shop: ProductRepository) -> None:
+async def test_a_product_is_equal_by_id_by_sku_in_its_category_and_in_a_batch(shop: ProductRepository) -> None:
     pen = await made(shop, "a#1 %", price=Decimal("9999999.99"))
     assert await shop.get(pen.id) == pen
     found = await shop.find_by_sku("a#1 %")
@@ -63,7 +63,7 @@ async def test_a_product_is_the_same_by_id_by_sku_in_its_category_and_among_many
     assert await shop.find_by_sku("A#1 %") is None
 
 
-async def test_products_of_a_category_come_by_price_between_bounds_that_are_included(shop: ProductRepository) -> None:
+async def test_products_of_a_category_are_sorted_by_price_between_inclusive_bounds(shop: ProductRepository) -> None:
     for number, price in enumerate(["10", "9.99", "0", "100", "10.01", "9.9"]):
         await made(shop, f"P{number}", price=Decimal(price))
     await made(shop, "elsewhere", price=Decimal(10), category=INKS)
@@ -159,13 +159,13 @@ async def test_of_concurrent_revisions_with_one_expected_version_exactly_one_win
     assert len((await shop.revisions(pen.id, first=10, after=None)).items) == 2
 
 
-async def test_revisions_that_name_no_version_all_happen(shop: ProductRepository) -> None:
+async def test_revisions_without_an_expected_version_all_succeed(shop: ProductRepository) -> None:
     pen = await made(shop)
     await asyncio.gather(*(shop.revise(pen.id, name=f"N{number}") for number in range(3)))
     assert (await shop.get(pen.id)).revision == 4
 
 
-async def test_a_product_of_another_category_is_counted_there_and_no_longer_here(shop: ProductRepository) -> None:
+async def test_a_product_that_changes_its_category_is_counted_in_the_new_category_only(shop: ProductRepository) -> None:
     pen = await made(shop)
     moved = await shop.revise(pen.id, category=INKS)
     assert (await count(shop, PENS), await count(shop, INKS)) == (0, 1)
@@ -174,7 +174,7 @@ async def test_a_product_of_another_category_is_counted_there_and_no_longer_here
 
 
 @pytest.mark.parametrize("category", [("office", "none"), ("offic",), ("office", "pens", "red")])
-async def test_a_category_that_is_not_there_takes_no_product(
+async def test_a_product_needs_an_existing_category(
     shop: ProductRepository, category: tuple[str, ...]
 ) -> None:
     pen = await made(shop)
@@ -187,14 +187,14 @@ async def test_a_category_that_is_not_there_takes_no_product(
     assert await shop.get(pen.id) == pen
 
 
-async def test_the_last_revision_is_the_last(shop: ProductRepository) -> None:
+async def test_a_product_cannot_have_more_than_the_maximum_of_revisions(shop: ProductRepository) -> None:
     pen = await made(shop)
     await shop.table.write(update_model(products, pen, replace(pen, revision=MAX_REVISIONS)))
     with pytest.raises(Conflict, match="at most"):
         await shop.revise(pen.id, name="One more")
 
 
-async def test_a_revision_that_exists_is_never_written_over(shop: ProductRepository) -> None:
+async def test_an_existing_revision_is_never_overwritten(shop: ProductRepository) -> None:
     pen = await made(shop)
     await shop.table.write(update_model(products, pen, replace(pen, revision=0)))
     with pytest.raises(Throttled):
@@ -204,14 +204,14 @@ async def test_a_revision_that_exists_is_never_written_over(shop: ProductReposit
     assert first.name == "Pen"
 
 
-async def test_what_is_not_there_is_not_found(shop: ProductRepository) -> None:
+async def test_a_missing_product_is_not_found(shop: ProductRepository) -> None:
     nobody: Any = "prd_" + "0" * 26
     assert await shop.table.find(product_by_id, id=nobody) is None
     with pytest.raises(NotFound):
         await shop.revise(nobody, name="X")
 
 
-async def test_a_neighbours_products_are_not_there(stack: ServiceStack, shop: ProductRepository) -> None:
+async def test_products_of_another_tenant_are_not_found(stack: ServiceStack, shop: ProductRepository) -> None:
     pen = await made(shop)
     other = ProductRepository(stack.table(await stack.new_tenant()), "stranger")
     assert await other.find(pen.id) is None

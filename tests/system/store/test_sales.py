@@ -33,7 +33,7 @@ def sales(stack: ServiceStack, tenant: TenantId) -> SalesRepository:
     return SalesRepository(stack.table(tenant))
 
 
-async def test_what_sold_most_comes_first_and_what_was_taken_back_is_gone(sales: SalesRepository) -> None:
+async def test_best_sellers_come_first_and_a_product_without_sales_is_not_listed(sales: SalesRepository) -> None:
     await sell(
         sales, {ProductMonth(NOVEMBER, "pen"): 9, ProductMonth(NOVEMBER, "ink"): 10, ProductMonth(DECEMBER, "pen"): 1}
     )
@@ -46,7 +46,7 @@ async def test_what_sold_most_comes_first_and_what_was_taken_back_is_gone(sales:
     assert await sales.top("2025-11", first=10) == ()
 
 
-async def test_those_who_sell_the_same_products_at_once_are_all_counted(sales: SalesRepository) -> None:
+async def test_concurrent_sales_of_the_same_products_are_all_counted(sales: SalesRepository) -> None:
     chance = random.Random(7)
     orders = [
         {ProductMonth(NOVEMBER, product): chance.randint(1, 9) for product in chance.sample("abcdef", 3)}
@@ -61,7 +61,7 @@ async def test_those_who_sell_the_same_products_at_once_are_all_counted(sales: S
     assert [number for _, number in found] == sorted(wanted.values(), reverse=True)
 
 
-async def test_the_best_of_all_slots_are_the_best(stack: ServiceStack, tenant: TenantId) -> None:
+async def test_best_sellers_are_found_over_all_shards(stack: ServiceStack, tenant: TenantId) -> None:
     wide = SalesRepository(stack.table(tenant, shards=even_shards({"top_products": 4})))
     numbers = {f"p{number:02}": number * 7 % 31 + 1 for number in range(30)}
     await sell(wide, {ProductMonth(NOVEMBER, product): number for product, number in numbers.items()})
@@ -73,7 +73,7 @@ async def test_the_best_of_all_slots_are_the_best(stack: ServiceStack, tenant: T
     assert found == sorted(numbers.items(), key=lambda one: (one[1], one[0]), reverse=True)[:7]
 
 
-async def test_a_month_that_is_none_is_refused(sales: SalesRepository) -> None:
+async def test_an_invalid_month_is_refused(sales: SalesRepository) -> None:
     with pytest.raises(BadInput) as refusal:
         await sales.top("November", first=10)
     assert refusal.value.extensions == {"field": "month"}

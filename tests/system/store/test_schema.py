@@ -28,7 +28,7 @@ def admin(engine_url: str) -> Iterator[TableAdmin]:
         yield TableAdmin.connect(wire, deployment.table, load_domains().entities.projections, credentials)
 
 
-def test_a_table_is_created_once_and_then_is_as_defined(admin: TableAdmin) -> None:
+def test_a_table_is_created_once_and_then_fits_its_definition(admin: TableAdmin) -> None:
     assert admin.create() is True
     assert admin.create() is False
     assert admin.differences() == []

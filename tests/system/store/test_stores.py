@@ -33,7 +33,7 @@ def scattered(centre: tuple[float, float], count: int, seed: int) -> list[tuple[
 
 
 @pytest.mark.parametrize("where", PLACES)
-async def test_a_search_finds_what_measuring_everything_finds(
+async def test_a_search_finds_the_same_stores_as_measuring_every_distance(
     stack: ServiceStack, tenant: TenantId, where: str
 ) -> None:
     stores = StoreRepository(stack.table(tenant))
@@ -50,7 +50,7 @@ async def test_a_search_finds_what_measuring_everything_finds(
         assert [one.store.id for one in await stores.near(circle, first=5)] == [id for _, id in expected[:5]]
 
 
-async def test_a_search_costs_a_query_for_each_stretch(stack: ServiceStack, tenant: TenantId) -> None:
+async def test_a_search_costs_one_query_for_each_range_of_geohashes(stack: ServiceStack, tenant: TenantId) -> None:
     stores = StoreRepository(stack.table(tenant, writes=False))
     stack.take_calls()
     await stores.near(Circle(latitude=52.52, longitude=13.405, radius_km=25), first=20)
@@ -59,7 +59,7 @@ async def test_a_search_costs_a_query_for_each_stretch(stack: ServiceStack, tena
     assert 1 <= len(calls) <= MAX_CELLS
 
 
-async def test_beyond_its_candidates_a_search_asks_for_a_smaller_circle(
+async def test_a_search_with_too_many_candidates_asks_for_a_smaller_circle(
     stack: ServiceStack, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(repository, "MAX_CANDIDATES", 10)
@@ -74,6 +74,6 @@ async def test_beyond_its_candidates_a_search_asks_for_a_smaller_circle(
     assert refused.value.extensions == {"field": "radiusKm"}
 
 
-async def test_a_neighbours_stores_are_not_near(stack: ServiceStack, tenant: TenantId) -> None:
+async def test_stores_of_another_tenant_are_not_found(stack: ServiceStack, tenant: TenantId) -> None:
     await StoreRepository(stack.table(await stack.new_tenant())).create(name="Theirs", latitude=1, longitude=1)
     assert await StoreRepository(stack.table(tenant)).near(Circle(latitude=1, longitude=1, radius_km=9), first=9) == []

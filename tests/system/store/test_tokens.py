@@ -46,7 +46,7 @@ def token() -> str:
     return uuid.uuid4().hex
 
 
-async def test_what_is_sent_again_under_its_token_is_done_once(counting: Counting) -> None:
+async def test_a_transaction_that_is_repeated_with_its_token_is_made_once(counting: Counting) -> None:
     same = token()
     for _ in range(3):
         counting.add(same)
@@ -54,7 +54,7 @@ async def test_what_is_sent_again_under_its_token_is_done_once(counting: Countin
     assert counting.count == 2
 
 
-async def test_another_transaction_under_a_used_token_is_refused(counting: Counting) -> None:
+async def test_another_transaction_with_a_used_token_is_refused(counting: Counting) -> None:
     same = token()
     counting.add(same)
     with pytest.raises(ClientError, match="IdempotentParameterMismatchException"):
@@ -62,7 +62,7 @@ async def test_another_transaction_under_a_used_token_is_refused(counting: Count
     assert counting.count == 1
 
 
-async def test_what_failed_may_be_tried_again_under_its_token(counting: Counting) -> None:
+async def test_a_failed_transaction_may_be_tried_again_with_its_token(counting: Counting) -> None:
     same = token()
     with pytest.raises(ClientError, match="TransactionCanceledException"):
         counting.add(same, when="attribute_exists(n)")

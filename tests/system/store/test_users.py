@@ -51,7 +51,7 @@ async def test_of_concurrent_updates_with_one_expected_version_exactly_one_wins(
     assert (kept.version, kept.name) == (2, winners[0].name)
 
 
-async def test_updates_that_name_no_version_all_happen(users: UserRepository) -> None:
+async def test_updates_without_an_expected_version_all_succeed(users: UserRepository) -> None:
     user = await ada(users)
     await asyncio.gather(*(users.update(user.id, authorize=anybody, name=f"N{n}") for n in range(3)))
     assert (await users.get(user.id)).version == 4
@@ -68,7 +68,7 @@ async def test_a_changed_email_frees_the_old_one_and_claims_the_new(users: UserR
         await ada(users, "new@x.example")
 
 
-async def test_an_email_of_somebody_else_cannot_be_taken_over(users: UserRepository) -> None:
+async def test_the_email_of_another_user_cannot_be_taken(users: UserRepository) -> None:
     user, other = await ada(users), await ada(users, "other@x.example")
     with pytest.raises(Conflict, match="email"):
         await users.update(user.id, authorize=anybody, email=other.email)
@@ -82,7 +82,7 @@ async def test_an_update_that_changes_nothing_writes_nothing(users: UserReposito
     assert [call.operation for call in stack.take_calls()] == ["GetItem"]
 
 
-async def test_a_deleted_user_is_gone_with_settings_and_claim_and_the_email_is_free(users: UserRepository) -> None:
+async def test_deleting_a_user_deletes_its_settings_and_frees_its_email(users: UserRepository) -> None:
     user = await ada(users)
     for number in range(30):
         await users.put_setting(user.id, f"s{number}", number)
@@ -94,7 +94,7 @@ async def test_a_deleted_user_is_gone_with_settings_and_claim_and_the_email_is_f
     await ada(users)
 
 
-async def test_a_user_whose_deletion_was_interrupted_is_nowhere_to_be_seen_and_can_be_deleted_again(
+async def test_a_user_whose_deletion_was_interrupted_is_not_found_and_can_be_deleted_again(
     users: UserRepository,
 ) -> None:
     user = await ada(users)
@@ -152,7 +152,7 @@ async def test_one_email_may_be_in_two_tenants(stack: ServiceStack) -> None:
         await ada(UserRepository(stack.table(await stack.new_tenant())))
 
 
-async def test_a_neighbours_users_are_not_there(stack: ServiceStack) -> None:
+async def test_users_of_another_tenant_are_not_found(stack: ServiceStack) -> None:
     short, longer = await stack.new_tenant("acme"), await stack.new_tenant("acmecorp")
     user = await ada(UserRepository(stack.table(longer)))
     neighbour = UserRepository(stack.table(short))
@@ -161,7 +161,7 @@ async def test_a_neighbours_users_are_not_there(stack: ServiceStack) -> None:
     assert (await neighbour.newest(first=10, after=None)).items == ()
 
 
-async def test_settings_put_at_once_stay_within_their_number(users: UserRepository) -> None:
+async def test_settings_that_are_put_concurrently_stay_within_their_limit(users: UserRepository) -> None:
     user = await ada(users)
     for number in range(MAX_SETTINGS - 3):
         await users.put_setting(user.id, f"s{number}", number)
@@ -190,13 +190,13 @@ async def test_a_user_deleted_while_a_setting_is_put_keeps_no_setting(users: Use
 
 
 @pytest.mark.parametrize("value", [2**70, float("inf"), float("nan"), object()], ids=["wide", "inf", "nan", "object"])
-async def test_a_setting_that_is_no_json_is_refused(users: UserRepository, value: object) -> None:
+async def test_a_setting_that_is_not_json_is_refused(users: UserRepository, value: object) -> None:
     user = await ada(users)
     with pytest.raises(BadInput, match="JSON"):
         await users.put_setting(user.id, "x", value)
 
 
-async def test_users_are_counted_as_they_come_and_go(users: UserRepository) -> None:
+async def test_users_are_counted_when_they_are_created_and_deleted(users: UserRepository) -> None:
     made = [await ada(users, f"{number}@x.example") for number in range(3)]
     with pytest.raises(Conflict):
         await ada(users, "0@x.example")
@@ -210,7 +210,7 @@ async def test_users_are_counted_as_they_come_and_go(users: UserRepository) -> N
     assert await number(users) == 2
 
 
-async def test_of_concurrent_creates_exactly_the_quota_succeed_and_the_others_hear_of_it(users: UserRepository) -> None:
+async def test_of_concurrent_creates_exactly_the_quota_succeed_and_the_others_raise_quota_exceeded(users: UserRepository) -> None:
     limited = replace(users, quota=5)
     creates = (ada(limited, f"{number}@x.example") for number in range(20))
     outcomes = await asyncio.gather(*creates, return_exceptions=True)
@@ -218,7 +218,7 @@ async def test_of_concurrent_creates_exactly_the_quota_succeed_and_the_others_he
     assert len((await users.newest(first=50, after=None)).items) == await number(users) == 5
 
 
-async def test_who_leaves_makes_room_and_a_lower_quota_removes_nobody(users: UserRepository) -> None:
+async def test_deleting_a_user_makes_room_and_a_lower_quota_deletes_no_user(users: UserRepository) -> None:
     limited = replace(users, quota=2)
     first = await ada(limited, "1@x.example")
     await ada(limited, "2@x.example")
@@ -232,14 +232,14 @@ async def test_who_leaves_makes_room_and_a_lower_quota_removes_nobody(users: Use
     assert await number(users) == 2
 
 
-async def test_a_taken_email_is_told_before_a_full_tenant(users: UserRepository) -> None:
+async def test_a_taken_email_is_reported_before_an_exceeded_quota(users: UserRepository) -> None:
     limited = replace(users, quota=1)
     await ada(limited)
     with pytest.raises(Conflict):
         await ada(limited)
 
 
-async def test_a_neighbours_users_are_not_counted(stack: ServiceStack) -> None:
+async def test_users_of_another_tenant_are_not_counted(stack: ServiceStack) -> None:
     short, longer = await stack.new_tenant("tally"), await stack.new_tenant("tally-1")
     await ada(UserRepository(stack.table(longer), quota=1))
     await ada(UserRepository(stack.table(short), quota=1))
