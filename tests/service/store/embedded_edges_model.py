@@ -17,42 +17,42 @@ class Parent:
         self.writes = 0
 
     @property
-    def head(self) -> EmbeddedEdges:
+    def edges(self) -> EmbeddedEdges:
         return decode_model(EmbeddedEdges, self.item["embeddedEdges"]["M"])
 
-    def add(self, head: EmbeddedEdges, child: str) -> None:
+    def add(self, edges: EmbeddedEdges, child: str) -> None:
         """The child's own item is put in the same transaction and must not exist yet."""
         edge = self._edge()
-        if child not in self.children and self._written(head.add(child, edge), head.unchanged_condition()):
+        if child not in self.children and self._write(edges.add(child, edge), edges.unchanged_condition()):
             self.children[child] = edge
 
-    def change(self, head: EmbeddedEdges, child: str) -> None:
+    def change(self, edges: EmbeddedEdges, child: str) -> None:
         edge = self._edge()
-        if child in self.children and self._written(head.change(child, edge), head.unchanged_condition()):
+        if child in self.children and self._write(edges.change(child, edge), edges.unchanged_condition()):
             self.children[child] = edge
 
     def remove(self, child: str) -> None:
         if child in self.children:
-            assert self._written(remove_edge(child), None)
+            assert self._write(remove_edge(child), None)
             del self.children[child]
 
     def check(self) -> None:
         """The embedded edges give the first of the true children in order, or None."""
-        true = sorted(self.children.items())
-        for count in range(len(true) + 3):
-            known = self.head.first(count)
-            assert known is None or known == true[:count]
+        true_children = sorted(self.children.items())
+        for count in range(len(true_children) + 3):
+            embedded = self.edges.first(count)
+            assert embedded is None or embedded == true_children[:count]
         assert all(
-            child in self.head.entries for child in self.children if child <= (self.head.complete_until or child)
+            child in self.edges.entries for child in self.children if child <= (self.edges.complete_until or child)
         )
-        if self.head.complete_until is None:
-            assert self.head.first(len(true) + 1) == true
+        if self.edges.complete_until is None:
+            assert self.edges.first(len(true_children) + 1) == true_children
 
     def _edge(self) -> EdgeAttributes:
         self.writes += 1
         return {"version": str(self.writes)}
 
-    def _written(self, change: UpdateExpression, condition: Condition | None) -> bool:
+    def _write(self, change: UpdateExpression, condition: Condition | None) -> bool:
         rendered = body(change, condition)
         if not holds(rendered, self.item):
             return False
@@ -60,16 +60,16 @@ class Parent:
         return True
 
 
-def filled(*children: str) -> Parent:
+def parent_with(*children: str) -> Parent:
     parent = Parent()
     for child in children:
-        parent.add(parent.head, child)
+        parent.add(parent.edges, child)
     return parent
 
 
 def body(change: UpdateExpression, condition: Condition | None) -> dict[str, Any]:
-    placed = Placeholders()
-    texts = {"UpdateExpression": change.render(placed)}
+    placeholders = Placeholders()
+    parameters = {"UpdateExpression": change.render(placeholders)}
     if condition is not None:
-        texts["ConditionExpression"] = condition.render(placed)
-    return texts | placed.parameters()
+        parameters["ConditionExpression"] = condition.render(placeholders)
+    return parameters | placeholders.parameters()

@@ -81,14 +81,14 @@ def _printed(seed: str) -> str:
 
 
 def test_the_tables_definition_fits_dynamodb() -> None:
-    wanted = definition("keyfence", load_domains().entities.projections)
-    defined = {one["AttributeName"] for one in wanted["AttributeDefinitions"]}
-    schemas = [wanted["KeySchema"], *(index["KeySchema"] for index in wanted["GlobalSecondaryIndexes"])]
+    expected = definition("keyfence", load_domains().entities.projections)
+    defined = {one["AttributeName"] for one in expected["AttributeDefinitions"]}
+    schemas = [expected["KeySchema"], *(index["KeySchema"] for index in expected["GlobalSecondaryIndexes"])]
     assert defined == {part["AttributeName"] for schema in schemas for part in schema}
     assert [len(schema) for schema in schemas] == [2, 2, 2, 2]
-    carried = [index["Projection"]["NonKeyAttributes"] for index in wanted["GlobalSecondaryIndexes"]]
+    carried = [index["Projection"]["NonKeyAttributes"] for index in expected["GlobalSecondaryIndexes"]]
     assert all(1 <= len(names) == len(set(names)) <= 20 for names in carried), "20 is what one index can carry"
     assert sum(map(len, carried)) <= 100
     assert not defined & {name for names in carried for name in names}
-    assert wanted["StreamSpecification"]["StreamViewType"] == "NEW_AND_OLD_IMAGES"
-    assert wanted["BillingMode"] == "PAY_PER_REQUEST"
+    assert expected["StreamSpecification"]["StreamViewType"] == "NEW_AND_OLD_IMAGES"
+    assert expected["BillingMode"] == "PAY_PER_REQUEST"

@@ -14,13 +14,13 @@ from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence_iam.credentials import Credentials
 from tests.fakes.scripted_dynamodb import CREDENTIALS, NAME, RETRY_POLICY, ScriptedDynamoDB, credentials
 
-RETRYABLE = sorted(code for code, meaning in ERROR_RULES.items() if meaning.is_retryable)
-FINAL = sorted(code for code, meaning in ERROR_RULES.items() if not meaning.is_retryable)
+RETRYABLE = sorted(code for code, error_rule in ERROR_RULES.items() if error_rule.is_retryable)
+FINAL = sorted(code for code, error_rule in ERROR_RULES.items() if not error_rule.is_retryable)
 
 
-def caller(client: ScriptedDynamoDB, **given: Any) -> DynamoDbCaller:
+def caller(client: ScriptedDynamoDB, **fields: Any) -> DynamoDbCaller:
     return DynamoDbCaller(
-        **{"client": client, "table": NAME, "credentials": credentials, "retry_policy": RETRY_POLICY, **given}
+        **{"client": client, "table": NAME, "credentials": credentials, "retry_policy": RETRY_POLICY, **fields}
     )
 
 
@@ -34,9 +34,9 @@ async def test_a_retryable_error_is_retried(code: str) -> None:
 @pytest.mark.parametrize("code", RETRYABLE)
 async def test_the_number_of_attempts_is_limited(code: str) -> None:
     client = ScriptedDynamoDB([DynamoDbError(code, "")] * 10)
-    with pytest.raises(DynamoDbError) as refusal:
+    with pytest.raises(DynamoDbError) as raised:
         await caller(client).call("GetItem", {})
-    assert refusal.value.code == code
+    assert raised.value.code == code
     assert len(client.calls) == RETRY_POLICY.attempts
 
 
@@ -49,22 +49,22 @@ async def test_an_error_that_would_repeat_is_not_retried(code: str) -> None:
 
 
 async def test_only_a_denied_call_is_reported_as_a_security_event() -> None:
-    told: list[str] = []
+    reports: list[str] = []
     for code in ("AccessDeniedException", "ValidationException", "ConditionalCheckFailedException"):
         with pytest.raises(DynamoDbError):
             await caller(
-                ScriptedDynamoDB([DynamoDbError(code, "")]), on_denied=lambda code=code: told.append(code)
+                ScriptedDynamoDB([DynamoDbError(code, "")]), on_denied=lambda code=code: reports.append(code)
             ).call("Query", {})
-    assert told == ["AccessDeniedException"]
+    assert reports == ["AccessDeniedException"]
 
 
 async def test_an_exception_of_another_type_is_not_retried() -> None:
-    class Broken(ScriptedDynamoDB):
+    class BrokenDynamoDB(ScriptedDynamoDB):
         async def call(self, *_: Any) -> Answer:
             self.answers.pop(0)
             raise KeyError("bug")
 
-    client = Broken([{}, {}])
+    client = BrokenDynamoDB([{}, {}])
     with pytest.raises(KeyError):
         await caller(client).call("GetItem", {})
     assert len(client.answers) == 1
@@ -78,35 +78,37 @@ async def test_every_attempt_sends_the_same_parameters() -> None:
 
 
 async def test_every_attempt_uses_the_current_credentials() -> None:
-    fresh = [Credentials("first", "s"), Credentials("second", "s")]
-    signed: list[Credentials] = []
+    current_credentials = [Credentials("first", "s"), Credentials("second", "s")]
+    used_credentials: list[Credentials] = []
 
-    class Signed(ScriptedDynamoDB):
+    class RecordingDynamoDB(ScriptedDynamoDB):
         async def call(self, operation: str, parameters: Any, credentials: Credentials) -> Answer:
-            signed.append(credentials)
+            used_credentials.append(credentials)
             return await super().call(operation, parameters, credentials)
 
-    async def next_one() -> Credentials:
-        return fresh[len(signed)]
+    async def next_credentials() -> Credentials:
+        return current_credentials[len(used_credentials)]
 
-    await caller(Signed([DynamoDbError("ConnectionLost", ""), {}]), credentials=next_one).call("GetItem", {})
-    assert signed == fresh
+    await caller(RecordingDynamoDB([DynamoDbError("ConnectionLost", ""), {}]), credentials=next_credentials).call(
+        "GetItem", {}
+    )
+    assert used_credentials == current_credentials
 
 
 async def test_the_retry_policy_gives_the_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    slept: list[float] = []
+    pauses_made: list[float] = []
 
     async def sleep(seconds: float) -> None:
-        slept.append(seconds)
+        pauses_made.append(seconds)
 
     monkeypatch.setattr("keyfence.store.dynamodb.caller.asyncio.sleep", sleep)
     monkeypatch.setattr("keyfence.store.dynamodb.retry_policy.random.uniform", lambda _low, high: high)
-    patience = RetryPolicy(attempts=5, first_pause_seconds=0.1, max_pause_seconds=0.3)
+    retry_policy = RetryPolicy(attempts=5, first_pause_seconds=0.1, max_pause_seconds=0.3)
     with pytest.raises(DynamoDbError):
-        await caller(ScriptedDynamoDB([DynamoDbError("ThrottlingException", "")] * 5), retry_policy=patience).call(
+        await caller(ScriptedDynamoDB([DynamoDbError("ThrottlingException", "")] * 5), retry_policy=retry_policy).call(
             "GetItem", {}
         )
-    assert slept == [0.1, 0.2, 0.3, 0.3]
+    assert pauses_made == [0.1, 0.2, 0.3, 0.3]
 
 
 @given(st.integers(0, 20), st.floats(0, 10), st.floats(0, 10))
@@ -126,14 +128,14 @@ async def test_consumed_capacity_is_counted_for_the_request_and_for_all_requests
     client = ScriptedDynamoDB(
         [DynamoDbError("ConnectionLost", ""), {"ConsumedCapacity": one}, {"ConsumedCapacity": many}, {}]
     )
-    everybody = CapacityMeter()
-    meters = [CapacityMeter(accounts=(everybody,)), CapacityMeter(accounts=(everybody,))]
+    total_meter = CapacityMeter()
+    meters = [CapacityMeter(accounts=(total_meter,)), CapacityMeter(accounts=(total_meter,))]
     await caller(client, meter=meters[0]).call("GetItem", {"Key": {}})
     await caller(client, meter=meters[1]).call("BatchGetItem", {})
     await caller(client, meter=meters[1]).call("GetItem", {"Key": {}})
     assert [dict(meter.calls) for meter in meters] == [{"GetItem": 2}, {"BatchGetItem": 1, "GetItem": 1}]
     assert [dict(meter.units) for meter in meters] == [{"GetItem": 0.5}, {"BatchGetItem": 3.0, "GetItem": 0.0}]
-    assert (everybody.calls, everybody.units) == (
+    assert (total_meter.calls, total_meter.units) == (
         {"GetItem": 3, "BatchGetItem": 1},
         {"GetItem": 0.5, "BatchGetItem": 3.0},
     )
@@ -153,17 +155,19 @@ async def test_a_failed_call_is_counted_with_what_it_consumed(code: str, throttl
 
 
 async def test_a_call_enters_the_call_limit_and_leaves_it_even_if_it_fails() -> None:
-    inside: list[int] = []
+    entries_and_exits: list[int] = []
 
-    class Narrow:
+    class RecordingLimit:
         async def __aenter__(self) -> None:
-            inside.append(1)
+            entries_and_exits.append(1)
 
         async def __aexit__(self, *_: object) -> None:
-            inside.append(-1)
+            entries_and_exits.append(-1)
 
-    await caller(ScriptedDynamoDB([DynamoDbError("ConnectionLost", ""), {}]), call_limit=Narrow()).call("GetItem", {})
-    assert inside == [1, -1, 1, -1]
+    await caller(ScriptedDynamoDB([DynamoDbError("ConnectionLost", ""), {}]), call_limit=RecordingLimit()).call(
+        "GetItem", {}
+    )
+    assert entries_and_exits == [1, -1, 1, -1]
 
 
 def test_printed_credentials_show_no_secret() -> None:
@@ -171,60 +175,60 @@ def test_printed_credentials_show_no_secret() -> None:
     assert "token='" not in repr(CREDENTIALS)
 
 
-class Renewing:
+class RenewableSource:
     """A source that has other credentials if the first are refused."""
 
-    def __init__(self, *others: Credentials) -> None:
-        self.others, self.refused = list(others), list[Credentials]()
+    def __init__(self, *newer: Credentials) -> None:
+        self.newer, self.refused = list(newer), list[Credentials]()
 
     async def __call__(self) -> Credentials:
         return CREDENTIALS
 
     async def replace(self, refused: Credentials) -> Credentials | None:
         self.refused.append(refused)
-        return self.others.pop(0) if self.others else None
+        return self.newer.pop(0) if self.newer else None
 
 
-OTHERS = Credentials("AKIB", "secret", "token")
-OF_SESSION = ["AccessDeniedException", "ExpiredTokenException", "UnrecognizedClientException"]
+NEWER_CREDENTIALS = Credentials("AKIB", "secret", "token")
+SESSION_ERRORS = ["AccessDeniedException", "ExpiredTokenException", "UnrecognizedClientException"]
 
 
-@pytest.mark.parametrize("code", OF_SESSION)
+@pytest.mark.parametrize("code", SESSION_ERRORS)
 async def test_a_denied_call_is_made_again_in_a_newer_session_and_not_reported(code: str) -> None:
-    told, source = list[str](), Renewing(OTHERS)
-    client = Signing([DynamoDbError(code, ""), {"Item": {}}])
-    made = caller(client, credentials=source, on_denied=lambda: told.append(code))
-    assert await made.call("GetItem", {"Key": {}}) == {"Item": {}}
-    assert client.signed == [CREDENTIALS, OTHERS]
+    reports, source = list[str](), RenewableSource(NEWER_CREDENTIALS)
+    client = CredentialRecorder([DynamoDbError(code, ""), {"Item": {}}])
+    session_caller = caller(client, credentials=source, on_denied=lambda: reports.append(code))
+    assert await session_caller.call("GetItem", {"Key": {}}) == {"Item": {}}
+    assert client.used_credentials == [CREDENTIALS, NEWER_CREDENTIALS]
     assert source.refused == [CREDENTIALS]
     assert client.calls[0] == client.calls[1]
-    assert told == []
+    assert reports == []
 
 
-@pytest.mark.parametrize("others", [(), (OTHERS, OTHERS)], ids=["without another", "with others"])
-async def test_a_call_that_is_denied_in_both_sessions_is_one_security_event(others: tuple[Credentials, ...]) -> None:
-    told: list[str] = []
-    client = Signing([DynamoDbError("AccessDeniedException", "")] * 5)
-    made = caller(client, credentials=Renewing(*others), on_denied=lambda: told.append("denied"))
+@pytest.mark.parametrize("newer", [(), (NEWER_CREDENTIALS, NEWER_CREDENTIALS)], ids=["without another", "with others"])
+async def test_a_call_that_is_denied_in_both_sessions_is_one_security_event(newer: tuple[Credentials, ...]) -> None:
+    reports: list[str] = []
+    client = CredentialRecorder([DynamoDbError("AccessDeniedException", "")] * 5)
+    session_caller = caller(client, credentials=RenewableSource(*newer), on_denied=lambda: reports.append("denied"))
     with pytest.raises(DynamoDbError, match="AccessDeniedException"):
-        await made.call("GetItem", {"Key": {}})
-    assert client.signed == [CREDENTIALS, *others[:1]]
-    assert told == ["denied"]
+        await session_caller.call("GetItem", {"Key": {}})
+    assert client.used_credentials == [CREDENTIALS, *newer[:1]]
+    assert reports == ["denied"]
 
 
-@pytest.mark.parametrize("code", sorted(ERROR_RULES.keys() - set(OF_SESSION)))
+@pytest.mark.parametrize("code", sorted(ERROR_RULES.keys() - set(SESSION_ERRORS)))
 async def test_other_errors_do_not_request_a_new_session(code: str) -> None:
-    source = Renewing(OTHERS)
+    source = RenewableSource(NEWER_CREDENTIALS)
     with pytest.raises(DynamoDbError):
         await caller(ScriptedDynamoDB([DynamoDbError(code, "")] * 5), credentials=source).call("GetItem", {})
     assert source.refused == []
 
 
-class Signing(ScriptedDynamoDB):
+class CredentialRecorder(ScriptedDynamoDB):
     """Records the credentials of each call."""
 
-    signed: list[Credentials]
+    used_credentials: list[Credentials]
 
     async def call(self, operation: str, parameters: Any, credentials: Credentials) -> Answer:
-        self.signed = [*getattr(self, "signed", []), credentials]
+        self.used_credentials = [*getattr(self, "used_credentials", []), credentials]
         return await super().call(operation, parameters, credentials)

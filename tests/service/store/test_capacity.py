@@ -31,9 +31,13 @@ def test_read_and_write_units_are_counted_apart(operation: str, consumed: Any, r
 
 
 def test_consumed_capacity_reaches_every_account_once() -> None:
-    tenant, everybody = CapacityMeter(), CapacityMeter()
+    tenant, total_meter = CapacityMeter(), CapacityMeter()
     for units in (0.5, 2):
-        CapacityMeter(accounts=(tenant, everybody)).record("Query", {"ConsumedCapacity": {"CapacityUnits": units}})
-    CapacityMeter(accounts=(everybody,)).record("PutItem", {"ConsumedCapacity": {"CapacityUnits": 1}})
+        CapacityMeter(accounts=(tenant, total_meter)).record("Query", {"ConsumedCapacity": {"CapacityUnits": units}})
+    CapacityMeter(accounts=(total_meter,)).record("PutItem", {"ConsumedCapacity": {"CapacityUnits": 1}})
     assert (tenant.read_units, tenant.write_units, tenant.calls) == (2.5, 0.0, {"Query": 2})
-    assert (everybody.read_units, everybody.write_units, everybody.calls) == (2.5, 1.0, {"Query": 2, "PutItem": 1})
+    assert (total_meter.read_units, total_meter.write_units, total_meter.calls) == (
+        2.5,
+        1.0,
+        {"Query": 2, "PutItem": 1},
+    )

@@ -7,109 +7,109 @@ import pytest
 from keyfence.store.dynamodb.concurrency_limit import ConcurrencyLimit
 
 
-async def settle() -> None:
+async def run_pending_tasks() -> None:
     for _ in range(10):
         await asyncio.sleep(0)
 
 
 async def test_no_more_than_the_limit_are_inside_and_all_enter_in_order() -> None:
-    lane, inside, most, order = ConcurrencyLimit(3), 0, 0, []
+    limit, inside, max_inside, order = ConcurrencyLimit(3), 0, 0, []
 
     async def pass_through(number: int) -> None:
-        nonlocal inside, most
-        async with lane:
+        nonlocal inside, max_inside
+        async with limit:
             inside += 1
-            most = max(most, inside)
+            max_inside = max(max_inside, inside)
             order.append(number)
             await asyncio.sleep(0)
             inside -= 1
 
     await asyncio.gather(*(pass_through(number) for number in range(20)))
-    assert (most, order, lane.is_idle, lane.waiting) == (3, list(range(20)), True, 0)
+    assert (max_inside, order, limit.is_idle, limit.waiting) == (3, list(range(20)), True, 0)
 
 
 async def test_after_an_error_inside_the_next_enters() -> None:
-    lane = ConcurrencyLimit(1)
+    limit = ConcurrencyLimit(1)
     with pytest.raises(KeyError):
-        async with lane:
+        async with limit:
             raise KeyError
-    assert lane.is_idle
+    assert limit.is_idle
 
 
-@pytest.mark.parametrize("given", [False, True], ids=["still waiting", "place just given"])
-async def test_a_canceled_waiter_takes_no_place(given: bool) -> None:
-    lane = ConcurrencyLimit(1)
-    await lane.__aenter__()
+@pytest.mark.parametrize("is_admitted", [False, True], ids=["still waiting", "place just given"])
+async def test_a_canceled_waiter_takes_no_place(is_admitted: bool) -> None:
+    limit = ConcurrencyLimit(1)
+    await limit.__aenter__()
 
     async def wait() -> None:
-        async with lane:
+        async with limit:
             pass
 
     waiting = asyncio.ensure_future(wait())
-    await settle()
-    assert lane.waiting == 1
-    if given:
-        await lane.__aexit__()
+    await run_pending_tasks()
+    assert limit.waiting == 1
+    if is_admitted:
+        await limit.__aexit__()
     waiting.cancel()
-    await settle()
-    if not given:
-        assert lane.waiting == 0
-        await lane.__aexit__()
-    assert (lane.is_idle, lane.waiting) == (True, 0)
+    await run_pending_tasks()
+    if not is_admitted:
+        assert limit.waiting == 0
+        await limit.__aexit__()
+    assert (limit.is_idle, limit.waiting) == (True, 0)
     await asyncio.wait_for(wait(), 1)
 
 
 async def test_a_place_for_a_waiter_that_was_just_canceled_goes_to_the_next() -> None:
-    lane, entered = ConcurrencyLimit(1), []
-    await lane.__aenter__()
+    limit, entered = ConcurrencyLimit(1), []
+    await limit.__aenter__()
 
     async def wait(number: int) -> None:
-        async with lane:
+        async with limit:
             entered.append(number)
 
     first, second = (asyncio.ensure_future(wait(number)) for number in (1, 2))
-    await settle()
+    await run_pending_tasks()
     first.cancel()
-    await lane.__aexit__()
+    await limit.__aexit__()
     await asyncio.wait_for(second, 1)
-    assert (entered, first.cancelled(), lane.is_idle) == ([2], True, True)
+    assert (entered, first.cancelled(), limit.is_idle) == ([2], True, True)
 
 
 def test_a_limit_can_be_used_in_several_event_loops() -> None:
-    lane = ConcurrencyLimit(1)
+    limit = ConcurrencyLimit(1)
 
-    async def crowd() -> None:
+    async def tasks() -> None:
         async def one() -> None:
-            async with lane:
+            async with limit:
                 await asyncio.sleep(0)
 
         await asyncio.gather(*(one() for _ in range(5)))
 
     for _ in range(2):
-        asyncio.run(crowd())
-    assert lane.is_idle
+        asyncio.run(tasks())
+    assert limit.is_idle
 
 
 async def test_a_higher_limit_admits_waiters_and_a_lower_one_waits_until_enough_have_left() -> None:
-    lane, inside, leave = ConcurrencyLimit(1), set(), {number: asyncio.Event() for number in range(4)}
+    limit, inside, may_leave = ConcurrencyLimit(1), set(), {number: asyncio.Event() for number in range(4)}
 
     async def stay(number: int) -> None:
-        async with lane:
+        async with limit:
             inside.add(number)
-            await leave[number].wait()
+            await may_leave[number].wait()
         inside.remove(number)
 
-    crowd = [asyncio.ensure_future(stay(number)) for number in range(4)]
-    await settle()
+    tasks = [asyncio.ensure_future(stay(number)) for number in range(4)]
+    await run_pending_tasks()
     assert inside == {0}
-    lane.resize(3)
-    await settle()
+    limit.resize(3)
+    await run_pending_tasks()
     assert inside == {0, 1, 2}
-    lane.resize(1)
-    for number, left in ((0, {1, 2}), (1, {2}), (2, {3})):
-        leave[number].set()
-        await settle()
-        assert inside == left
-    leave[3].set()
-    await asyncio.gather(*crowd)
-    assert (lane.is_idle, lane.waiting) == (True, 0)
+    limit.resize(1)
+    for number, remaining in ((0, {1, 2}), (1, {2}), (2, {3})):
+        may_leave[number].set()
+        await run_pending_tasks()
+        assert inside == remaining
+    may_leave[3].set()
+    await asyncio.gather(*tasks)
+    assert (limit.is_idle, limit.waiting) == (True, 0)

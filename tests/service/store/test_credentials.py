@@ -23,11 +23,11 @@ ACME = TenantId("acme")
 def vended(failure: Exception | None = None) -> tuple[TenantCredentials, list[SessionSpec]]:
     asked: list[SessionSpec] = []
 
-    def assume(wanted: SessionSpec, _: int) -> Credentials:
-        asked.append(wanted)
+    def assume(expected: SessionSpec, _: int) -> Credentials:
+        asked.append(expected)
         if failure:
             raise failure
-        return Credentials(f"{wanted.role}/{len(asked)}", "secret", "token")
+        return Credentials(f"{expected.role}/{len(asked)}", "secret", "token")
 
     return TenantCredentials(SessionCache(assume)), asked
 
@@ -56,9 +56,9 @@ async def test_a_session_is_for_the_given_tables_and_by_default_for_the_pool() -
         await sessions.for_tenant(ACME, writes=True, table_access=placement)()
         await mover.for_tenant(ACME, writes=True, table_access=placement)()
     assert asked == [
-        wanted
+        expected
         for placement in TableAccess
-        for wanted in (
+        for expected in (
             tenant_session(ACME, writes=True, table_access=placement),
             migration_session(ACME, table_access=placement),
         )

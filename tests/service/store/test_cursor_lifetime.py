@@ -10,33 +10,33 @@ HOUR = 3600
 WEEK = 7 * 24 * HOUR
 KEYS = [bytes([number]) * 32 for number in range(3)]
 SCOPE = CursorScope("TENANT#acme#", "User|gsi2|asc", "{}")
-PLACE = CursorPosition("2026-11-16T00:00:00.000000Z#usr_1", "USER#usr_1", "PROFILE")
+POSITION = CursorPosition("2026-11-16T00:00:00.000000Z#usr_1", "USER#usr_1", "PROFILE")
 
 
-def sealer(*keys: bytes, later: float = 0) -> CursorCodec:
-    return CursorCodec(keys or KEYS[:1], clock=ManualClock(1_800_000_000.0 + later))
+def codec(*keys: bytes, seconds_later: float = 0) -> CursorCodec:
+    return CursorCodec(keys or KEYS[:1], clock=ManualClock(1_800_000_000.0 + seconds_later))
 
 
-CURSOR = sealer().encode(PLACE, SCOPE)
+CURSOR = codec().encode(POSITION, SCOPE)
 
 
-def refused(cursor: str, by: CursorCodec) -> bool:
+def is_refused(cursor: str, decoder: CursorCodec) -> bool:
     try:
-        by.decode(cursor, SCOPE)
+        decoder.decode(cursor, SCOPE)
     except BadInput:
         return True
     return False
 
 
 def test_a_cursor_under_another_key_is_refused() -> None:
-    assert refused(CURSOR, sealer(KEYS[1], KEYS[2]))
+    assert is_refused(CURSOR, codec(KEYS[1], KEYS[2]))
 
 
 def test_keys_are_rotated_without_breaking_a_page_in_progress() -> None:
-    rotated = sealer(KEYS[1], KEYS[0])
-    assert rotated.decode(CURSOR, SCOPE) == PLACE
-    assert refused(rotated.encode(PLACE, SCOPE), sealer(KEYS[0])), "a new cursor is encrypted with the new key"
-    assert sealer(KEYS[1]).decode(rotated.encode(PLACE, SCOPE), SCOPE) == PLACE
+    rotated = codec(KEYS[1], KEYS[0])
+    assert rotated.decode(CURSOR, SCOPE) == POSITION
+    assert is_refused(rotated.encode(POSITION, SCOPE), codec(KEYS[0])), "a new cursor is encrypted with the new key"
+    assert codec(KEYS[1]).decode(rotated.encode(POSITION, SCOPE), SCOPE) == POSITION
 
 
 @pytest.mark.parametrize("keys", [[], [b""], [b"short"], [KEYS[0], b"x" * 31], [b"x" * 33]])
@@ -45,17 +45,17 @@ def test_cursor_keys_have_32_bytes(keys: list[bytes]) -> None:
         CursorCodec(keys)
 
 
-@pytest.mark.parametrize(("age", "stale"), [(0, False), (WEEK, False), (WEEK + HOUR, True), (52 * WEEK, True)])
-def test_a_cursor_is_valid_for_a_week(age: int, stale: bool) -> None:
-    assert refused(CURSOR, sealer(later=age)) is stale
+@pytest.mark.parametrize(("age", "is_expired"), [(0, False), (WEEK, False), (WEEK + HOUR, True), (52 * WEEK, True)])
+def test_a_cursor_is_valid_for_a_week(age: int, is_expired: bool) -> None:
+    assert is_refused(CURSOR, codec(seconds_later=age)) is is_expired
 
 
-@pytest.mark.parametrize("ahead", [HOUR, 52 * WEEK])
-def test_a_cursor_from_the_future_is_refused(ahead: int) -> None:
-    assert refused(sealer(later=ahead).encode(PLACE, SCOPE), sealer())
+@pytest.mark.parametrize("seconds_ahead", [HOUR, 52 * WEEK])
+def test_a_cursor_from_the_future_is_refused(seconds_ahead: int) -> None:
+    assert is_refused(codec(seconds_later=seconds_ahead).encode(POSITION, SCOPE), codec())
 
 
 def test_an_item_keeps_its_cursor_within_the_hour_and_no_longer() -> None:
-    assert sealer(later=HOUR - 1).encode(PLACE, SCOPE) == CURSOR
-    assert sealer(later=HOUR).encode(PLACE, SCOPE) != CURSOR
-    assert sealer(later=HOUR).decode(CURSOR, SCOPE) == PLACE
+    assert codec(seconds_later=HOUR - 1).encode(POSITION, SCOPE) == CURSOR
+    assert codec(seconds_later=HOUR).encode(POSITION, SCOPE) != CURSOR
+    assert codec(seconds_later=HOUR).decode(CURSOR, SCOPE) == POSITION

@@ -34,17 +34,17 @@ from tests.fakes.two_table_dynamodb import (
     handle,
 )
 
-ONE = book("b1", tags=frozenset({"new"}))
-TALLIED = Count(name="door", part="p", created_at=OPENING, updated_at=OPENING)
-NOTED = UpdateExpression(sets={("version",): 2}, adds={("tags",): frozenset({"read"})})
-BUSY = DynamoDbError("ProvisionedThroughputExceededException", "")
+BOOK = book("b1", tags=frozenset({"new"}))
+DOOR_COUNT = Count(name="door", part="p", created_at=OPENING, updated_at=OPENING)
+TAG_AS_READ = UpdateExpression(sets={("version",): 2}, adds={("tags",): frozenset({"read"})})
+THROTTLED = DynamoDbError("ProvisionedThroughputExceededException", "")
 
 
-def hasty(table: Table) -> Table:
+def with_two_attempts(table: Table) -> Table:
     return replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=2, first_pause_seconds=0.0)))
 
 
-def both(dynamodb: TwoTableDynamoDB) -> bool:
+def tables_are_equal(dynamodb: TwoTableDynamoDB) -> bool:
     return dynamodb.tables[NAME] == dynamodb.tables[SILO]
 
 
@@ -53,7 +53,7 @@ def transactions(dynamodb: TwoTableDynamoDB) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("home", "read", "placement"),
+    ("location", "read_table", "table_access"),
     [
         (POOLED, NAME, TableAccess.POOL),
         (DUAL, NAME, TableAccess.BOTH),
@@ -63,31 +63,31 @@ def transactions(dynamodb: TwoTableDynamoDB) -> list[Any]:
     ids=["pool", "dual", "switched", "silo"],
 )
 async def test_a_handle_reads_the_table_of_its_location_with_credentials_for_its_tables_only(
-    home: TenantLocation, read: str, placement: TableAccess
+    location: TenantLocation, read_table: str, table_access: TableAccess
 ) -> None:
-    dynamodb, vault = TwoTableDynamoDB(), InMemoryTables()
-    tables = Tables(client=dynamodb, name=NAME, cursors=CursorCodec([KEY]), credentials=vault)
-    await tables.for_tenant(home, writes=True).find(book_by_id, id="b1")
-    assert [call.parameters["TableName"] for call in dynamodb.calls] == [read]
-    assert vault.asked == [placement]
+    dynamodb, credential_provider = TwoTableDynamoDB(), InMemoryTables()
+    tables = Tables(client=dynamodb, name=NAME, cursors=CursorCodec([KEY]), credentials=credential_provider)
+    await tables.for_tenant(location, writes=True).find(book_by_id, id="b1")
+    assert [call.parameters["TableName"] for call in dynamodb.calls] == [read_table]
+    assert credential_provider.asked == [table_access]
 
 
-@pytest.mark.parametrize("home", [DUAL, SWITCHED], ids=["dual", "switched"])
-async def test_each_type_of_write_leaves_both_tables_equal(home: TenantLocation) -> None:
+@pytest.mark.parametrize("location", [DUAL, SWITCHED], ids=["dual", "switched"])
+async def test_each_type_of_write_leaves_both_tables_equal(location: TenantLocation) -> None:
     dynamodb = TwoTableDynamoDB()
-    table = handle(dynamodb, home)
+    table = handle(dynamodb, location)
     steps: list[Write[Any]] = [
-        put(books, ONE, when=absent()),
+        put(books, BOOK, when=absent()),
         put(chapters, chapter(1)),
-        update_attributes(books, {"id": "b1"}, NOTED),
-        update_model(books, replace(ONE, version=2), replace(ONE, version=3, shelf="s2")),
-        increment(counts, TALLIED, "total", 3),
-        increment(counts, TALLIED, "total", 4),
+        update_attributes(books, {"id": "b1"}, TAG_AS_READ),
+        update_model(books, replace(BOOK, version=2), replace(BOOK, version=3, shelf="s2")),
+        increment(counts, DOOR_COUNT, "total", 3),
+        increment(counts, DOOR_COUNT, "total", 4),
         delete(chapters, {"book_id": "b1", "number": 1}),
     ]
     for step in steps:
         await table.write(step)
-        assert both(dynamodb)
+        assert tables_are_equal(dynamodb)
     assert len(dynamodb.tables[NAME]) == 2
     found = await table.find(book_by_id, id="b1")
     assert found
@@ -96,120 +96,122 @@ async def test_each_type_of_write_leaves_both_tables_equal(home: TenantLocation)
 
 async def test_an_item_that_the_second_table_lacks_is_copied_before_it_is_updated() -> None:
     dynamodb = TwoTableDynamoDB()
-    await handle(dynamodb, POOLED).write(put(books, ONE))
-    await handle(dynamodb, DUAL).write(update_attributes(books, {"id": "b1"}, NOTED), put(chapters, chapter(1)))
-    assert both(dynamodb)
+    await handle(dynamodb, POOLED).write(put(books, BOOK))
+    await handle(dynamodb, DUAL).write(update_attributes(books, {"id": "b1"}, TAG_AS_READ), put(chapters, chapter(1)))
+    assert tables_are_equal(dynamodb)
     _, first, copy, second = transactions(dynamodb)
     assert first["ClientRequestToken"] == second["ClientRequestToken"], "it is the same transaction"
-    assert [next(iter(member)) for member in copy["TransactItems"]] == ["ConditionCheck", "Put"]
+    assert [next(iter(action)) for action in copy["TransactItems"]] == ["ConditionCheck", "Put"]
 
 
 async def test_an_item_that_neither_table_has_is_created_in_both_by_a_new_transaction() -> None:
     dynamodb = TwoTableDynamoDB()
-    await handle(dynamodb, DUAL).write(increment(counts, TALLIED, "total", 3))
+    await handle(dynamodb, DUAL).write(increment(counts, DOOR_COUNT, "total", 3))
     first, second = transactions(dynamodb)
-    assert both(dynamodb)
+    assert tables_are_equal(dynamodb)
     assert first["ClientRequestToken"] != second["ClientRequestToken"]
 
 
 async def test_an_older_copy_that_an_update_does_not_fit_is_replaced() -> None:
     dynamodb = TwoTableDynamoDB()
     pool = handle(dynamodb, POOLED)
-    await handle(dynamodb, DUAL).write(put(books, ONE))
+    await handle(dynamodb, DUAL).write(put(books, BOOK))
     await pool.write(update_attributes(books, {"id": "b1"}, UpdateExpression(sets={("place",): {"a": 1}})))
     await handle(dynamodb, DUAL).write(
         update_attributes(books, {"id": "b1"}, UpdateExpression(sets={("place", "b"): 2}))
     )
-    assert both(dynamodb)
+    assert tables_are_equal(dynamodb)
 
 
 async def test_an_item_that_only_the_second_table_has_is_overwritten_or_deleted() -> None:
     dynamodb = TwoTableDynamoDB()
-    await handle(dynamodb, DUAL).write(put(books, ONE), put(chapters, chapter(1)))
+    await handle(dynamodb, DUAL).write(put(books, BOOK), put(chapters, chapter(1)))
     pool = handle(dynamodb, POOLED)
     await pool.write(delete(books, {"id": "b1"}), delete(chapters, {"book_id": "b1", "number": 1}))
-    gone = delete(chapters, {"book_id": "b1", "number": 1}, when=absent())
-    await handle(dynamodb, DUAL).write(put(books, replace(ONE, title="New"), when=absent()), gone)
-    assert both(dynamodb)
+    delete_absent = delete(chapters, {"book_id": "b1", "number": 1}, when=absent())
+    await handle(dynamodb, DUAL).write(put(books, replace(BOOK, title="New"), when=absent()), delete_absent)
+    assert tables_are_equal(dynamodb)
     assert len(dynamodb.tables[NAME]) == 1
 
 
 def test_a_canceled_transaction_looks_as_if_there_were_no_copies() -> None:
-    members: list[Any] = [{"ConditionCheck": {}}, {"Put": {"Item": {}}}, {"Delete": {"Key": {}}}]
-    twins = DualTransaction.for_tables(members, SILO)
-    given = ("None", "None", "TransactionConflict", "ThrottlingError", "ConditionalCheckFailed")
-    refusal = twins.as_single_table_error(DynamoDbError("TransactionCanceledException", "", given))
-    assert refusal.cancellation_reasons == ("None", "ThrottlingError", "TransactionConflict")
-    assert twins.missing_copies(refusal) == {}
+    actions: list[Any] = [{"ConditionCheck": {}}, {"Put": {"Item": {}}}, {"Delete": {"Key": {}}}]
+    transaction = DualTransaction.for_tables(actions, SILO)
+    reasons = ("None", "None", "TransactionConflict", "ThrottlingError", "ConditionalCheckFailed")
+    raised = transaction.as_single_table_error(DynamoDbError("TransactionCanceledException", "", reasons))
+    assert raised.cancellation_reasons == ("None", "ThrottlingError", "TransactionConflict")
+    assert transaction.missing_copies(raised) == {}
 
 
 async def test_only_the_original_writes_are_reasons_of_an_error() -> None:
     dynamodb = TwoTableDynamoDB()
     table = handle(dynamodb, DUAL)
-    await table.write(put(books, ONE))
+    await table.write(put(books, BOOK))
     missing, taken = NotFound("no such chapter"), Conflict("there is one")
-    guard = check(chapters, {"book_id": "b1", "number": 1}, when=present(), on_failure=lambda: missing)
-    kept = dynamodb.tables[NAME].copy()
+    condition_check = check(chapters, {"book_id": "b1", "number": 1}, when=present(), on_failure=lambda: missing)
+    items_before = dynamodb.tables[NAME].copy()
     with pytest.raises(NotFound) as error:
-        await table.write(update_attributes(books, {"id": "b1"}, NOTED), guard)
+        await table.write(update_attributes(books, {"id": "b1"}, TAG_AS_READ), condition_check)
     assert error.value is missing
     with pytest.raises(Conflict) as conflict:
-        await table.write(put(chapters, chapter(2)), put(books, ONE, when=absent(), on_failure=lambda: taken))
+        await table.write(put(chapters, chapter(2)), put(books, BOOK, when=absent(), on_failure=lambda: taken))
     assert conflict.value is taken
-    assert dynamodb.tables == {NAME: kept, SILO: kept}
+    assert dynamodb.tables == {NAME: items_before, SILO: items_before}
 
 
 async def test_a_write_whose_own_condition_fails_copies_nothing() -> None:
     dynamodb = TwoTableDynamoDB()
-    await handle(dynamodb, POOLED).write(put(books, ONE))
+    await handle(dynamodb, POOLED).write(put(books, BOOK))
     with pytest.raises(Conflict):
-        await handle(dynamodb, DUAL).write(update_attributes(books, {"id": "b1"}, NOTED, when=equals("version", 7)))
+        await handle(dynamodb, DUAL).write(
+            update_attributes(books, {"id": "b1"}, TAG_AS_READ, when=equals("version", 7))
+        )
     assert dynamodb.tables[SILO] == {}
 
 
-@pytest.mark.parametrize("home", [DUAL, SWITCHED], ids=["dual", "switched"])
+@pytest.mark.parametrize("location", [DUAL, SWITCHED], ids=["dual", "switched"])
 @pytest.mark.parametrize(
-    ("refusal", "error"),
-    [(BUSY, Throttled), (DynamoDbError("AccessDeniedException", ""), Forbidden)],
+    ("raised", "error"),
+    [(THROTTLED, Throttled), (DynamoDbError("AccessDeniedException", ""), Forbidden)],
     ids=["busy", "denied"],
 )
 async def test_if_the_second_table_cannot_be_written_nothing_is_written(
-    home: TenantLocation, refusal: DynamoDbError, error: type[KeyfenceError]
+    location: TenantLocation, raised: DynamoDbError, error: type[KeyfenceError]
 ) -> None:
     dynamodb = TwoTableDynamoDB()
-    table = hasty(handle(dynamodb, home))
-    await table.write(put(books, ONE))
-    kept = dynamodb.tables[NAME].copy()
-    dynamodb.failing_tables[NAME if home is SWITCHED else SILO] = refusal
-    acts: list[Callable[[], Any]] = [
+    table = with_two_attempts(handle(dynamodb, location))
+    await table.write(put(books, BOOK))
+    items_before = dynamodb.tables[NAME].copy()
+    dynamodb.failing_tables[NAME if location is SWITCHED else SILO] = raised
+    attempts: list[Callable[[], Any]] = [
         lambda: table.write(put(books, book("b2"))),
-        lambda: table.write(update_attributes(books, {"id": "b1"}, NOTED)),
+        lambda: table.write(update_attributes(books, {"id": "b1"}, TAG_AS_READ)),
         lambda: table.put_many(books, [book("b3")]),
         lambda: table.delete_many(book_by_id, [{"id": "b1"}]),
     ]
-    for act in acts:
+    for attempt in attempts:
         with pytest.raises(error):
-            await act()
-    assert dynamodb.tables == {NAME: kept, SILO: kept}
+            await attempt()
+    assert dynamodb.tables == {NAME: items_before, SILO: items_before}
 
 
 async def test_a_throttled_copy_is_a_throttle() -> None:
     dynamodb = TwoTableDynamoDB()
     reasons = ("None", "None", "ThrottlingError")
     dynamodb.failing_tables[SILO] = DynamoDbError("TransactionCanceledException", "", reasons)
-    guard = check(chapters, {"book_id": "b1", "number": 1}, when=absent(), on_failure=StaleWrite)
+    condition_check = check(chapters, {"book_id": "b1", "number": 1}, when=absent(), on_failure=StaleWrite)
     with pytest.raises(Throttled, match="too busy"):
-        await hasty(handle(dynamodb, DUAL)).write(guard, put(books, ONE))
+        await with_two_attempts(handle(dynamodb, DUAL)).write(condition_check, put(books, BOOK))
 
 
 async def test_batches_are_written_to_both_tables() -> None:
     dynamodb = TwoTableDynamoDB()
     table = handle(dynamodb, DUAL)
-    some = [chapter(number) for number in range(1, 60)]
-    await table.put_many(chapters, some)
-    assert both(dynamodb)
-    await table.delete_many(chapter_by_number, [{"book_id": "b1", "number": one.number} for one in some[1:]])
-    assert both(dynamodb)
+    some_chapters = [chapter(number) for number in range(1, 60)]
+    await table.put_many(chapters, some_chapters)
+    assert tables_are_equal(dynamodb)
+    await table.delete_many(chapter_by_number, [{"book_id": "b1", "number": one.number} for one in some_chapters[1:]])
+    assert tables_are_equal(dynamodb)
     assert len(dynamodb.tables[SILO]) == 1
 
 
@@ -217,7 +219,7 @@ async def test_a_split_transaction_fits_and_a_larger_one_is_refused_until_after_
     dynamodb = TwoTableDynamoDB()
     table = handle(dynamodb, DUAL)
     await table.write(*(put(chapters, chapter(number)) for number in range(MAX_SPLIT_TRANSACTION_WRITES)))
-    assert both(dynamodb)
+    assert tables_are_equal(dynamodb)
     with pytest.raises(Throttled, match="retry after the move"):
         await table.write(
             *(put(chapters, chapter(number)) for number in range(100, 101 + MAX_SPLIT_TRANSACTION_WRITES))
@@ -235,14 +237,18 @@ async def test_an_unknown_operation_is_refused() -> None:
 async def test_an_item_that_changes_meanwhile_is_not_copied() -> None:
     dynamodb = TwoTableDynamoDB()
     pool = handle(dynamodb, POOLED)
-    await pool.write(put(books, ONE))
+    await pool.write(put(books, BOOK))
     before = dict(dynamodb.tables[NAME])
     (key,) = before
-    likeness = ItemSync(caller=pool.caller, source=NAME, target=SILO, optional_attributes=frozenset({"lift"}))
-    whole = {"PK": {"S": key.partition}, "SK": {"S": key.sort}}
-    for added in ({"lift": {"S": "x"}}, {"version": {"N": "9"}}):
-        dynamodb.before_calls = [None, None, partial(dynamodb.tables[NAME].update, {key: before[key] | added})]
-        assert await likeness.sync(whole) is SyncOutcome.CONFLICT
+    item_sync = ItemSync(caller=pool.caller, source=NAME, target=SILO, optional_attributes=frozenset({"lift"}))
+    item_key = {"PK": {"S": key.partition}, "SK": {"S": key.sort}}
+    for changed_attributes in ({"lift": {"S": "x"}}, {"version": {"N": "9"}}):
+        dynamodb.before_calls = [
+            None,
+            None,
+            partial(dynamodb.tables[NAME].update, {key: before[key] | changed_attributes}),
+        ]
+        assert await item_sync.sync(item_key) is SyncOutcome.CONFLICT
         assert dynamodb.tables[SILO] == {}
         dynamodb.tables[NAME] = dict(before)
     dynamodb.before_calls = [
@@ -250,38 +256,40 @@ async def test_an_item_that_changes_meanwhile_is_not_copied() -> None:
         None,
         lambda: dynamodb.tables[SILO].update({key: before[key] | {"note": {"S": "n"}}}),
     ]
-    assert await likeness.sync(whole) is SyncOutcome.CONFLICT
+    assert await item_sync.sync(item_key) is SyncOutcome.CONFLICT
     dynamodb.tables[SILO].clear()
-    assert await likeness.sync(whole) is SyncOutcome.COPIED
-    assert await likeness.sync(whole) is SyncOutcome.EQUAL
+    assert await item_sync.sync(item_key) is SyncOutcome.COPIED
+    assert await item_sync.sync(item_key) is SyncOutcome.EQUAL
     dynamodb.tables[NAME].clear()
-    assert await likeness.sync(whole) is SyncOutcome.COPIED, "an item that the source lacks is deleted from the target"
-    assert await likeness.sync(whole) is SyncOutcome.ABSENT
+    assert await item_sync.sync(item_key) is SyncOutcome.COPIED, (
+        "an item that the source lacks is deleted from the target"
+    )
+    assert await item_sync.sync(item_key) is SyncOutcome.ABSENT
 
 
 async def test_concurrent_updates_of_an_item_that_was_not_copied_yet_lose_nothing() -> None:
     dynamodb = TwoTableDynamoDB()
-    await handle(dynamodb, POOLED).write(put(books, ONE), increment(counts, TALLIED, "total", 1))
+    await handle(dynamodb, POOLED).write(put(books, BOOK), increment(counts, DOOR_COUNT, "total", 1))
     tables = [handle(dynamodb, DUAL) for _ in range(8)]
-    tags = [UpdateExpression(adds={("tags",): frozenset({f"t{at}"})}) for at in range(8)]
+    tags = [UpdateExpression(adds={("tags",): frozenset({f"t{number}"})}) for number in range(8)]
     await asyncio.gather(
         *(
-            table.write(update_attributes(books, {"id": "b1"}, tag), increment(counts, TALLIED, "total", 1))
+            table.write(update_attributes(books, {"id": "b1"}, tag), increment(counts, DOOR_COUNT, "total", 1))
             for table, tag in zip(tables, tags, strict=True)
         )
     )
-    assert both(dynamodb)
+    assert tables_are_equal(dynamodb)
     found = await tables[0].find(book_by_id, id="b1")
     assert found
-    assert found.tags == {"new", *(f"t{at}" for at in range(8))}
+    assert found.tags == {"new", *(f"t{number}" for number in range(8))}
     assert [item["total"]["N"] for item in dynamodb.tables[SILO].values() if "total" in item] == ["9"]
 
 
 async def test_an_expired_location_says_why() -> None:
-    table = handle(TwoTableDynamoDB(), replace_home(valid_until=float("-inf"), expired_message="run it again"))
+    table = handle(TwoTableDynamoDB(), acme_location(valid_until=float("-inf"), expired_message="run it again"))
     with pytest.raises(Throttled, match="run it again"):
         await table.find(book_by_id, id="b1")
 
 
-def replace_home(**given: Any) -> TenantLocation:
-    return TenantLocation(**{"tenant": ACME, **given})
+def acme_location(**reasons: Any) -> TenantLocation:
+    return TenantLocation(**{"tenant": ACME, **reasons})

@@ -23,13 +23,13 @@ KINDS = ("put", "make", "revise", "tag", "shelve", "place", "delete", "tally", "
 STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2), st.integers(1, 5)), max_size=12)
 
 
-async def writes(table: Table, step: Step) -> list[Write[Any]]:
+async def writes_of(table: Table, step: Step) -> list[Write[Any]]:
     """A change that reads first, as the service does."""
     kind, which, number = step
     id = f"b{which}"
     found: Book | None = await table.find(book_by_id, id=id)
     place = UpdateExpression(sets={("place",): {"a": number}})
-    there = {
+    updates = {
         "revise": lambda before: update_model(
             books, before, replace(before, note=f"n{number}", version=before.version + 1)
         ),
@@ -37,7 +37,7 @@ async def writes(table: Table, step: Step) -> list[Write[Any]]:
             books, before, replace(before, shelf=f"s{number}", version=before.version + 1)
         ),
     }
-    made: dict[str, list[Write[Any]]] = {
+    writes_by_kind: dict[str, list[Write[Any]]] = {
         "put": [put(books, book(id, tags=frozenset({f"t{number}"})))],
         "make": [put(books, book(id), when=absent())],
         "tag": [update_attributes(books, {"id": id}, UpdateExpression(adds={("tags",): frozenset({f"t{number}"})}))],
@@ -53,83 +53,90 @@ async def writes(table: Table, step: Step) -> list[Write[Any]]:
         ],
         "all": [increment(counts, _count(which), "total", number), delete(chapters, {"book_id": id, "number": number})],
     }
-    return [*made.get(kind, []), *([there[kind](found)] if found and kind in there else [])]
+    return [*writes_by_kind.get(kind, []), *([updates[kind](found)] if found and kind in updates else [])]
 
 
 def _count(which: int) -> Count:
     return Count(name=f"c{which}", part="p", created_at=OPENING, updated_at=OPENING)
 
 
-async def carried_out(table: Table, steps: Sequence[Step]) -> list[str]:
+async def run_steps(table: Table, steps: Sequence[Step]) -> list[str]:
     """Returns the result of each change."""
     outcomes = []
     for step in steps:
         try:
-            if some := await writes(table, step):
-                await table.write(*some)
+            if step_writes := await writes_of(table, step):
+                await table.write(*step_writes)
             outcomes.append("done")
         except KeyfenceError as error:
             outcomes.append(type(error).__name__)
     return outcomes
 
 
-async def prepared(
-    older: Sequence[Step], newer: Sequence[Step], copied: Sequence[bool]
+async def prepare_tables(
+    older: Sequence[Step], newer: Sequence[Step], is_copied: Sequence[bool]
 ) -> tuple[TwoTableDynamoDB, Items]:
     """A pool table, and copies of some items from an earlier time."""
     dynamodb = TwoTableDynamoDB()
-    await carried_out(handle(dynamodb, POOLED), older)
+    await run_steps(handle(dynamodb, POOLED), older)
     earlier = copy.deepcopy(dynamodb.tables[NAME])
-    await carried_out(handle(dynamodb, POOLED), newer)
-    return dynamodb, {key: item for (key, item), some in zip(earlier.items(), copied, strict=False) if some}
+    await run_steps(handle(dynamodb, POOLED), newer)
+    return dynamodb, {
+        key: item for (key, item), step_writes in zip(earlier.items(), is_copied, strict=False) if step_writes
+    }
 
 
 @given(STEPS, STEPS, STEPS, st.lists(st.booleans(), min_size=12, max_size=12))
 def test_after_copying_both_tables_are_equal_and_the_pool_is_as_without_the_move(
-    older: list[Step], newer: list[Step], steps: list[Step], copied: list[bool]
+    older: list[Step], newer: list[Step], steps: list[Step], is_copied: list[bool]
 ) -> None:
     async def run() -> None:
-        dynamodb, silo = await prepared(older, newer, copied)
-        alone = TwoTableDynamoDB({NAME: copy.deepcopy(dynamodb.tables[NAME]), SILO: {}})
+        dynamodb, silo = await prepare_tables(older, newer, is_copied)
+        unmoved = TwoTableDynamoDB({NAME: copy.deepcopy(dynamodb.tables[NAME]), SILO: {}})
         dynamodb.tables[SILO] = silo
-        outcomes = await carried_out(handle(dynamodb, DUAL), steps)
-        assert outcomes == await carried_out(handle(alone, POOLED), steps)
-        assert dynamodb.tables[NAME] == alone.tables[NAME]
+        outcomes = await run_steps(handle(dynamodb, DUAL), steps)
+        assert outcomes == await run_steps(handle(unmoved, POOLED), steps)
+        assert dynamodb.tables[NAME] == unmoved.tables[NAME]
         await backfilled(dynamodb)
-        assert dynamodb.tables[SILO] == alone.tables[NAME]
+        assert dynamodb.tables[SILO] == unmoved.tables[NAME]
 
     asyncio.run(run())
 
 
 @given(STEPS, STEPS, st.lists(st.booleans(), min_size=12, max_size=12), st.booleans())
 def test_an_item_that_was_copied_stays_equal_in_both_tables(
-    older: list[Step], steps: list[Step], copied: list[bool], back: bool
+    older: list[Step], steps: list[Step], is_copied: list[bool], is_switched: bool
 ) -> None:
     async def run() -> None:
-        dynamodb, some = await prepared(older, [], copied)
-        read, other, home = (SILO, NAME, SWITCHED) if back else (NAME, SILO, DUAL)
-        dynamodb.tables[read], dynamodb.tables[other] = dynamodb.tables[NAME], some
-        await carried_out(handle(dynamodb, home), steps)
+        dynamodb, step_writes = await prepare_tables(older, [], is_copied)
+        read, other, location = (SILO, NAME, SWITCHED) if is_switched else (NAME, SILO, DUAL)
+        dynamodb.tables[read], dynamodb.tables[other] = dynamodb.tables[NAME], step_writes
+        await run_steps(handle(dynamodb, location), steps)
         assert {key: dynamodb.tables[read].get(key) for key in dynamodb.tables[other]} == dynamodb.tables[other]
         untouched = {key: item for key, item in dynamodb.tables[read].items() if key not in dynamodb.tables[other]}
-        before = await prepared(older, [], copied)
+        before = await prepare_tables(older, [], is_copied)
         assert untouched.items() <= before[0].tables[NAME].items()
 
     asyncio.run(run())
 
 
 @given(st.lists(STEPS, min_size=2, max_size=4), STEPS)
-def test_servers_on_both_sides_of_the_switch_leave_two_equal_tables(hands: list[list[Step]], older: list[Step]) -> None:
+def test_servers_on_both_sides_of_the_switch_leave_two_equal_tables(
+    steps_by_server: list[list[Step]], older: list[Step]
+) -> None:
     async def run() -> None:
-        dynamodb, _ = await prepared(older, [], [])
+        dynamodb, _ = await prepare_tables(older, [], [])
         await backfilled(dynamodb)
-        homes: list[TenantLocation] = [DUAL, SWITCHED] * 2
+        locations: list[TenantLocation] = [DUAL, SWITCHED] * 2
         before = _total(dynamodb.tables[NAME])
         outcomes = await asyncio.gather(
-            *(carried_out(handle(dynamodb, home), steps) for home, steps in zip(homes, hands, strict=False))
+            *(
+                run_steps(handle(dynamodb, location), steps)
+                for location, steps in zip(locations, steps_by_server, strict=False)
+            )
         )
         assert dynamodb.tables[NAME] == dynamodb.tables[SILO]
-        assert _total(dynamodb.tables[NAME]) - before == sum(map(_tallied, hands, outcomes))
+        assert _total(dynamodb.tables[NAME]) - before == sum(map(_counted, steps_by_server, outcomes))
 
     asyncio.run(run())
 
@@ -138,6 +145,6 @@ def _total(items: Items) -> int:
     return sum(int(item["total"]["N"]) for item in items.values() if "total" in item)
 
 
-def _tallied(steps: Sequence[Step], outcomes: Sequence[str]) -> int:
+def _counted(steps: Sequence[Step], outcomes: Sequence[str]) -> int:
     done = [step for step, outcome in zip(steps, outcomes, strict=True) if outcome == "done"]
     return sum(number for kind, _, number in done if kind in {"tally", "all"})

@@ -14,47 +14,47 @@ CHILDREN = st.sampled_from("abcdefg")
 SIZES = st.integers(1, 3)
 
 
-class Machine(RuleBasedStateMachine):
+class ParentMachine(RuleBasedStateMachine):
     """A parent that embeds only a few edges, so that few steps fill it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.parent = Parent()
-        self.size = patch.object(embedded_edges, "MAX_EMBEDDED_EDGES", MAX_EMBEDDED_EDGES)
+        self.limit_patch = patch.object(embedded_edges, "MAX_EMBEDDED_EDGES", MAX_EMBEDDED_EDGES)
 
-    def shrink(self, size: int) -> None:
-        self.size = patch.object(embedded_edges, "MAX_EMBEDDED_EDGES", size)
-        self.size.start()
+    def set_limit(self, limit: int) -> None:
+        self.limit_patch = patch.object(embedded_edges, "MAX_EMBEDDED_EDGES", limit)
+        self.limit_patch.start()
 
     def teardown(self) -> None:
-        self.size.stop()
+        self.limit_patch.stop()
 
 
-class Writers(Machine):
+class Writers(ParentMachine):
     """Writers that read the edges, wait while others write, and then write if their condition still holds.
 
     A writer who changes an edge has read it before the head, so a head from before the child came is not its own."""
 
-    read_heads = Bundle("read_heads")
+    read_edges = Bundle("read_heads")
 
-    @initialize(target=read_heads, size=SIZES, children=st.lists(CHILDREN, unique=True, max_size=3))
-    def begin(self, size: int, children: list[str]) -> EmbeddedEdges:
-        self.shrink(size)
+    @initialize(target=read_edges, limit=SIZES, children=st.lists(CHILDREN, unique=True, max_size=3))
+    def begin(self, limit: int, children: list[str]) -> EmbeddedEdges:
+        self.set_limit(limit)
         for child in children:
-            self.parent.add(self.parent.head, child)
-        return self.parent.head
+            self.parent.add(self.parent.edges, child)
+        return self.parent.edges
 
-    @rule(target=read_heads)
+    @rule(target=read_edges)
     def read(self) -> EmbeddedEdges:
-        return self.parent.head
+        return self.parent.edges
 
     @rule(child=CHILDREN)
     def add(self, child: str) -> None:
-        self.parent.add(self.parent.head, child)
+        self.parent.add(self.parent.edges, child)
 
-    @rule(head=read_heads, child=CHILDREN)
-    def add_late(self, head: EmbeddedEdges, child: str) -> None:
-        self.parent.add(head, child)
+    @rule(edges=read_edges, child=CHILDREN)
+    def add_with_read_edges(self, edges: EmbeddedEdges, child: str) -> None:
+        self.parent.add(edges, child)
 
     @rule(child=CHILDREN)
     def remove(self, child: str) -> None:
@@ -62,28 +62,28 @@ class Writers(Machine):
 
     @rule(child=CHILDREN)
     def change(self, child: str) -> None:
-        self.parent.change(self.parent.head, child)
+        self.parent.change(self.parent.edges, child)
 
-    @rule(head=read_heads, child=CHILDREN)
-    def change_late(self, head: EmbeddedEdges, child: str) -> None:
-        if head.entries.get(child) == self.parent.children.get(child):
-            self.parent.change(head, child)
+    @rule(edges=read_edges, child=CHILDREN)
+    def change_with_read_edges(self, edges: EmbeddedEdges, child: str) -> None:
+        if edges.entries.get(child) == self.parent.children.get(child):
+            self.parent.change(edges, child)
 
     @invariant()
-    def what_the_head_knows_is_true(self) -> None:
+    def embedded_edges_are_true(self) -> None:
         self.parent.check()
 
 
-class OneWriter(Machine):
+class OneWriter(ParentMachine):
     """One writer after the other: then there are never more edges than the limit, and the first children are known."""
 
-    @initialize(size=SIZES)
-    def begin(self, size: int) -> None:
-        self.shrink(size)
+    @initialize(limit=SIZES)
+    def begin(self, limit: int) -> None:
+        self.set_limit(limit)
 
     @rule(child=CHILDREN)
     def add(self, child: str) -> None:
-        self.parent.add(self.parent.head, child)
+        self.parent.add(self.parent.edges, child)
         assert child in self.parent.children
 
     @rule(child=CHILDREN)
@@ -92,12 +92,12 @@ class OneWriter(Machine):
 
     @rule(child=CHILDREN)
     def change(self, child: str) -> None:
-        self.parent.change(self.parent.head, child)
+        self.parent.change(self.parent.edges, child)
 
     @invariant()
-    def the_head_is_small_and_true(self) -> None:
+    def embedded_edges_are_true_and_within_the_limit(self) -> None:
         self.parent.check()
-        assert len(self.parent.head.entries) <= embedded_edges.MAX_EMBEDDED_EDGES
+        assert len(self.parent.edges.entries) <= embedded_edges.MAX_EMBEDDED_EDGES
 
 
 TestWriters = Writers.TestCase

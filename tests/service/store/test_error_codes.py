@@ -14,9 +14,9 @@ def canceled(*reasons: str) -> DynamoDbError:
 
 @pytest.mark.parametrize("code", ERROR_RULES)
 def test_every_code_becomes_a_keyfence_error(code: str) -> None:
-    refusal = DynamoDbError(code, "arn:aws:dynamodb:secret")
-    assert refusal.rule is ERROR_RULES[code]
-    error = refusal.as_keyfence_error()
+    raised = DynamoDbError(code, "arn:aws:dynamodb:secret")
+    assert raised.rule is ERROR_RULES[code]
+    error = raised.as_keyfence_error()
     assert isinstance(error, KeyfenceError)
     assert isinstance(error, Internal) or "secret" not in error.message, "only an Internal is masked at the edge"
 
@@ -44,9 +44,9 @@ def test_every_code_becomes_a_keyfence_error(code: str) -> None:
     ],
 )
 def test_each_code_has_its_error(code: str, error: type[KeyfenceError], retried: bool) -> None:
-    refusal = DynamoDbError(code, "text")
-    assert type(refusal.as_keyfence_error()) is error
-    assert refusal.rule.is_retryable is retried
+    raised = DynamoDbError(code, "text")
+    assert type(raised.as_keyfence_error()) is error
+    assert raised.rule.is_retryable is retried
 
 
 @pytest.mark.parametrize("code", ["ProvisionedThroughputExceededException", "TransactionConflictException"])

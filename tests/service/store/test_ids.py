@@ -42,9 +42,9 @@ def test_new_ids_are_well_formed_distinct_and_the_same_in_a_key() -> None:
 )
 def test_a_text_that_is_not_an_id_is_refused(text: str) -> None:
     assert prefix_of(text) is None
-    with pytest.raises(BadInput) as refusal:
+    with pytest.raises(BadInput) as raised:
         checked_id("usr", text, "userId")
-    assert refusal.value.extensions == {"field": "userId"}
+    assert raised.value.extensions == {"field": "userId"}
 
 
 def test_an_id_of_another_type_is_refused() -> None:

@@ -40,19 +40,19 @@ IDS = [f"b{number:02d}" for number in range(40)]
 
 
 @dataclass
-class Restless:
+class ItemMovingDynamoDB:
     """A table in which, before every read, some items are moved to their shards."""
 
     dynamodb: InMemoryDynamoDB
     count: int
     direction: MoveDirection
-    plan: list[int]
+    moves_before_reads: list[int]
     partition: str = "GSI2PK"
     moved: int = field(default=0)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         if operation in {"Query", "BatchGetItem"}:
-            for _ in range(self.plan.pop(0) if self.plan else 0):
+            for _ in range(self.moves_before_reads.pop(0) if self.moves_before_reads else 0):
                 self.move()
         return await self.dynamodb.call(operation, parameters, credentials)
 
@@ -61,11 +61,11 @@ class Restless:
     def move(self) -> None:
         """Returns the first item that is not in its shard."""
         for address, item in self.dynamodb.items.items():
-            plain, _, slot = item[self.partition]["S"].rpartition("#")
-            wanted = shard_of(item["id"]["S"], self.count)
-            if wanted != int(slot, 16) and (self.direction is MoveDirection.UP or int(slot, 16) >= self.count):
+            plain, _, shard = item[self.partition]["S"].rpartition("#")
+            expected = shard_of(item["id"]["S"], self.count)
+            if expected != int(shard, 16) and (self.direction is MoveDirection.UP or int(shard, 16) >= self.count):
                 self.moved += 1
-                self.put(address, item, {"S": f"{plain}#{shard_suffix(wanted)}"})
+                self.put(address, item, {"S": f"{plain}#{shard_suffix(expected)}"})
                 return
 
     def put(self, address: KeyPair, item: Item, partition: dict[str, Any]) -> None:
@@ -74,62 +74,64 @@ class Restless:
         self.dynamodb.items[KeyPair(changed["PK"]["S"], changed["SK"]["S"])] = changed
 
 
-def kept_by(dynamodb: InMemoryDynamoDB, entity: Any, models: list[Any], collection: str, by: list[int]) -> None:
+def store_in_shards(dynamodb: InMemoryDynamoDB, entity: Any, models: list[Any], collection: str, by: list[int]) -> None:
     """Stores each item in its shard for one of the earlier counts."""
     for number, model in enumerate(models):
         dynamodb.store(entity, model, shards=even_shards({collection: by[number % len(by)]}))
 
 
-SHELF = st.lists(st.builds(book, st.sampled_from(IDS), st.integers(0, 3)), unique_by=lambda one: one.id, max_size=30)
-PLAN = st.lists(st.integers(0, 4), max_size=60)
-FORMER = st.lists(st.integers(1, 9), min_size=1, max_size=3).map(sorted)
+BOOKS = st.lists(st.builds(book, st.sampled_from(IDS), st.integers(0, 3)), unique_by=lambda one: one.id, max_size=30)
+MOVES_BEFORE_READS = st.lists(st.integers(0, 4), max_size=60)
+FORMER_COUNTS = st.lists(st.integers(1, 9), min_size=1, max_size=3).map(sorted)
 
 
 @examples(150)
-@given(SHELF, FORMER, st.integers(0, 6), PLAN, st.integers(1, 7), st.booleans())
+@given(BOOKS, FORMER_COUNTS, st.integers(0, 6), MOVES_BEFORE_READS, st.integers(1, 7), st.booleans())
 def test_no_item_is_missed_or_returned_twice_while_items_move_up(
-    kept: list[Book], former: list[int], more: int, plan: list[int], first: int, newest_first: bool
+    stored: list[Book], former: list[int], more: int, moves_before_reads: list[int], first: int, newest_first: bool
 ) -> None:
     count = former[-1] + more
     dynamodb = InMemoryDynamoDB(page_items=3)
-    kept_by(dynamodb, books, kept, "books", [*former, count])
+    store_in_shards(dynamodb, books, stored, "books", [*former, count])
     moving = ShardCounts(
         read_shards=count, write_shards=count, former_write_shards=tuple(former), move_direction=MoveDirection.UP
     )
-    restless = Restless(dynamodb, count, MoveDirection.UP, plan)
-    handle = table(restless, shards=ShardMap({"books": moving}))
+    moving_dynamodb = ItemMovingDynamoDB(dynamodb, count, MoveDirection.UP, moves_before_reads)
+    handle = table(moving_dynamodb, shards=ShardMap({"books": moving}))
     pattern = newest_books if newest_first else oldest_books
-    assert asyncio.run(walked([handle], pattern, first)) == in_order(kept, newest_first=newest_first)
+    assert asyncio.run(walked([handle], pattern, first)) == in_order(stored, newest_first=newest_first)
 
 
 @examples(150)
-@given(SHELF, FORMER, st.integers(1, 6), PLAN, st.integers(1, 7), st.booleans())
+@given(BOOKS, FORMER_COUNTS, st.integers(1, 6), MOVES_BEFORE_READS, st.integers(1, 7), st.booleans())
 def test_no_item_is_missed_or_returned_twice_while_items_move_down(
-    kept: list[Book], former: list[int], fewer: int, plan: list[int], first: int, newest_first: bool
+    stored: list[Book], former: list[int], fewer: int, moves_before_reads: list[int], first: int, newest_first: bool
 ) -> None:
     widest, count = former[-1] + fewer, former[-1]
     dynamodb = InMemoryDynamoDB(page_items=3)
-    kept_by(dynamodb, books, kept, "books", [*former, widest, count])
+    store_in_shards(dynamodb, books, stored, "books", [*former, widest, count])
     moving = ShardCounts(
         read_shards=widest,
         write_shards=count,
         former_write_shards=tuple(former[:-1]),
         move_direction=MoveDirection.DOWN,
     )
-    restless = Restless(dynamodb, count, MoveDirection.DOWN, plan)
-    handle = table(restless, shards=ShardMap({"books": moving}))
+    moving_dynamodb = ItemMovingDynamoDB(dynamodb, count, MoveDirection.DOWN, moves_before_reads)
+    handle = table(moving_dynamodb, shards=ShardMap({"books": moving}))
     pattern = newest_books if newest_first else oldest_books
-    assert asyncio.run(walked([handle], pattern, first)) == in_order(kept, newest_first=newest_first)
+    assert asyncio.run(walked([handle], pattern, first)) == in_order(stored, newest_first=newest_first)
 
 
 async def test_a_map_that_does_not_know_of_the_move_would_miss_items() -> None:
     """It shows that the test above can fail: a job must wait until every server knows of the move."""
-    kept = [book(id) for id in IDS]
+    stored = [book(id) for id in IDS]
     dynamodb = InMemoryDynamoDB()
-    kept_by(dynamodb, books, kept, "books", [8])
-    handle = table(Restless(dynamodb, 1, MoveDirection.DOWN, [0] + [40] * 7), shards=even_shards({"books": 8}))
-    page = await handle.page(oldest_books, first=len(kept))
-    assert len(page.items) < len(kept)
+    store_in_shards(dynamodb, books, stored, "books", [8])
+    handle = table(
+        ItemMovingDynamoDB(dynamodb, 1, MoveDirection.DOWN, [0] + [40] * 7), shards=even_shards({"books": 8})
+    )
+    page = await handle.page(oldest_books, first=len(stored))
+    assert len(page.items) < len(stored)
 
 
 def visit(number: int) -> Visit:
@@ -137,23 +139,23 @@ def visit(number: int) -> Visit:
 
 
 async def test_an_item_with_the_shard_in_its_table_key_is_returned_once_while_it_moves() -> None:
-    kept = [visit(number) for number in range(30)]
+    stored = [visit(number) for number in range(30)]
     dynamodb = InMemoryDynamoDB()
-    kept_by(dynamodb, visit_entity, kept, "visits", [8])
+    store_in_shards(dynamodb, visit_entity, stored, "visits", [8])
     counts = ShardCounts(read_shards=8, write_shards=3, move_direction=MoveDirection.DOWN)
-    restless = Restless(dynamodb, 3, MoveDirection.DOWN, [2] * 20, partition="PK")
-    handle = table(restless, shards=ShardMap({"visits": counts}))
+    moving_dynamodb = ItemMovingDynamoDB(dynamodb, 3, MoveDirection.DOWN, [2] * 20, partition="PK")
+    handle = table(moving_dynamodb, shards=ShardMap({"visits": counts}))
     pattern = visit_entity.query("table")
     page = await handle.page(pattern, first=100, created_at=OPENING)
-    assert list(page.items) == kept
-    assert restless.moved
+    assert list(page.items) == stored
+    assert moving_dynamodb.moved
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
 async def test_a_moved_item_is_not_returned_again_after_its_own_cursor_in_an_index(newest_first: bool) -> None:
-    kept = [visit(number) for number in range(12)]
+    stored = [visit(number) for number in range(12)]
     dynamodb = InMemoryDynamoDB()
-    kept_by(dynamodb, visit_entity, kept, "visits", [8])
+    store_in_shards(dynamodb, visit_entity, stored, "visits", [8])
     handle = table(dynamodb)
     pattern = visit_entity.query("gsi1", newest_first=newest_first)
     found, after = list[Visit](), None
@@ -163,10 +165,10 @@ async def test_a_moved_item_is_not_returned_again_after_its_own_cursor_in_an_ind
         if not page.has_next:
             break
         after = page.edges[-1].cursor()
-        restless = Restless(dynamodb, 1 if len(found) % 2 else 8, MoveDirection.UP, [], partition="PK")
-        for _ in kept:
-            restless.move()
-    assert found == (kept[::-1] if newest_first else kept)
+        moving_dynamodb = ItemMovingDynamoDB(dynamodb, 1 if len(found) % 2 else 8, MoveDirection.UP, [], partition="PK")
+        for _ in stored:
+            moving_dynamodb.move()
+    assert found == (stored[::-1] if newest_first else stored)
 
 
 async def test_parts_of_a_number_are_read_as_they_were_at_one_moment_while_they_move() -> None:
@@ -182,21 +184,23 @@ async def test_parts_of_a_number_are_read_as_they_were_at_one_moment_while_they_
     assert (call.operation, len(call.parameters["TransactItems"])) == ("TransactGetItems", 4)
 
 
-@pytest.mark.parametrize("known", [True, False])
-async def test_an_item_with_the_shard_in_its_table_key_is_found_in_the_shard_of_any_earlier_count(known: bool) -> None:
+@pytest.mark.parametrize("is_count_known", [True, False])
+async def test_an_item_with_the_shard_in_its_table_key_is_found_in_the_shard_of_any_earlier_count(
+    is_count_known: bool,
+) -> None:
     ids = [f"v{number:02d}" for number in range(12)]
     dynamodb = InMemoryDynamoDB()
-    kept = [visit(number) for number in range(12)]
-    kept_by(dynamodb, visit_entity, kept, "visits", [1, 5, 16])
-    counts = ShardCounts(read_shards=16 if known else 5)
+    stored = [visit(number) for number in range(12)]
+    store_in_shards(dynamodb, visit_entity, stored, "visits", [1, 5, 16])
+    counts = ShardCounts(read_shards=16 if is_count_known else 5)
     handle: Table = table(dynamodb, shards=ShardMap({"visits": counts}))
     found = [await handle.find(visit_entity.get(), id=id, created_at=OPENING) for id in ids]
-    if known:
-        assert found == kept
-        asked = [len(call.parameters["RequestItems"]["keyfence"]["Keys"]) for call in dynamodb.calls]
-        assert sum(asked) / len(asked) < 5, "few shards are read"
+    if is_count_known:
+        assert found == stored
+        key_counts = [len(call.parameters["RequestItems"]["keyfence"]["Keys"]) for call in dynamodb.calls]
+        assert sum(key_counts) / len(key_counts) < 5, "few shards are read"
     else:
-        assert found != kept
+        assert found != stored
 
 
 @given(st.text(), st.integers(1, MAX_SHARDS - 1))
@@ -204,14 +208,14 @@ def test_with_one_more_shard_an_item_stays_or_moves_into_the_new_one(value: str,
     assert shard_of(value, count + 1) in {shard_of(value, count), count}
 
 
-@given(st.text(), FORMER, st.integers(0, 40))
+@given(st.text(), FORMER_COUNTS, st.integers(0, 40))
 def test_an_item_moves_up_only_into_a_later_read_stage(value: str, former: list[int], more: int) -> None:
     count = former[-1] + more
-    waves = ShardCounts(
+    stages = ShardCounts(
         read_shards=count, write_shards=count, former_write_shards=tuple(former), move_direction=MoveDirection.UP
     ).read_stages()
-    assert [slot for wave in waves for slot in wave] == list(range(count))
+    assert [shard for stage in stages for shard in stage] == list(range(count))
     for before in (*former, count):
         old, new = shard_of(value, before), shard_of(value, count)
-        wave_of = {slot: number for number, wave in enumerate(waves) for slot in wave}
-        assert old == new or wave_of[old] < wave_of[new]
+        stage_by_shard = {shard: number for number, stage in enumerate(stages) for shard in stage}
+        assert old == new or stage_by_shard[old] < stage_by_shard[new]

@@ -53,14 +53,14 @@ async def test_while_items_move_every_shard_is_read_for_the_whole_page() -> None
 
 
 @pytest.mark.parametrize(
-    ("slots", "first", "queries", "read"),
+    ("shard_count", "first", "queries", "read"),
     [(1, 20, 1.0, 1.05), (8, 20, 9.2, 2.3), (8, 100, 9.2, 1.5), (32, 100, 41, 2.5)],
 )
 async def test_over_all_pages_few_shards_are_read_twice_and_few_items_for_nothing(
-    slots: int, first: int, queries: float, read: float
+    shard_count: int, first: int, queries: float, read: float
 ) -> None:
-    cost = await walked(kept(2000, slots), slots, first)
-    assert slots <= cost.queries <= queries
+    cost = await walked(kept(2000, shard_count), shard_count, first)
+    assert shard_count <= cost.queries <= queries
     assert cost.rounds <= 2.1
     assert 1 < cost.read <= read
 

@@ -55,9 +55,9 @@ def in_order(kept: Sequence[Book], *, newest_first: bool) -> list[Book]:
 @examples(120)
 @given(SHELF, st.integers(1, 6), st.integers(1, 8), st.integers(1, 5), st.booleans())
 def test_pages_over_any_number_of_shards_are_the_sorted_list(
-    kept: list[Book], slots: int, first: int, megabyte: int, newest_first: bool
+    kept: list[Book], shard_count: int, first: int, megabyte: int, newest_first: bool
 ) -> None:
-    dynamodb, shards = InMemoryDynamoDB(page_items=megabyte), even_shards({"books": slots})
+    dynamodb, shards = InMemoryDynamoDB(page_items=megabyte), even_shards({"books": shard_count})
     dynamodb.store(books, *kept, shards=shards)
     dynamodb.store(books, book("b00", 1), tenant="acmecorp", shards=shards)
     pattern = newest_books if newest_first else oldest_books
@@ -68,10 +68,14 @@ def test_pages_over_any_number_of_shards_are_the_sorted_list(
 @examples(60)
 @given(SHELF, st.integers(1, 4), st.integers(0, 4), st.integers(1, 6), st.booleans())
 def test_a_cursor_is_valid_after_shards_were_added(
-    kept: list[Book], slots: int, more: int, first: int, newest_first: bool
+    kept: list[Book], shard_count: int, more: int, first: int, newest_first: bool
 ) -> None:
     """Items stay in their old shards, and reads cover new shards before writes use them."""
-    dynamodb, narrow, wide = InMemoryDynamoDB(), even_shards({"books": slots}), even_shards({"books": slots + more})
+    dynamodb, narrow, wide = (
+        InMemoryDynamoDB(),
+        even_shards({"books": shard_count}),
+        even_shards({"books": shard_count + more}),
+    )
     dynamodb.store(books, *kept, shards=narrow)
     pattern = newest_books if newest_first else oldest_books
     found = asyncio.run(walked([table(dynamodb, shards=one) for one in (narrow, wide)], pattern, first))
@@ -165,7 +169,7 @@ async def test_an_error_in_one_shard_fails_the_page(code: str, error: type[Excep
 @pytest.mark.parametrize("first", [0, -1, MAX_PAGE_SIZE + 1])
 async def test_a_page_size_out_of_range_is_refused_before_any_call(first: int) -> None:
     dynamodb = InMemoryDynamoDB()
-    with pytest.raises(BadInput) as refusal:
+    with pytest.raises(BadInput) as raised:
         await table(dynamodb).page(oldest_books, first=first)
-    assert refusal.value.extensions == {"field": "first"}
+    assert raised.value.extensions == {"field": "first"}
     assert dynamodb.calls == []

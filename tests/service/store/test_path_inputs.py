@@ -24,9 +24,9 @@ def test_a_name_is_accepted_exactly_as_it_is_written(name: str) -> None:
     "names", [[], [""], ["a", " "], ["a\nb"], ["x" * (MAX_PATH_NAME_LENGTH + 1)], ["\ud800"], ["a", "\0"]]
 )
 def test_an_invalid_path_is_refused_with_the_name_of_its_field(names: list[str]) -> None:
-    with pytest.raises(BadInput) as refusal:
+    with pytest.raises(BadInput) as raised:
         checked_path(names, "to")
-    assert refusal.value.extensions == {"field": "to"}
+    assert raised.value.extensions == {"field": "to"}
 
 
 @given(st.lists(st.sampled_from(["x" * 199, "é" * 99, "#" * 60, "🦊"]), min_size=1, max_size=8))
@@ -36,9 +36,9 @@ def test_every_path_that_is_accepted_fits_a_key_and_no_other_does(names: list[st
         assert checked_path(names, "path") == tuple(names)
         assert size <= MAX_SORT_KEY_BYTES
         return
-    with pytest.raises(BadInput) as refusal:
+    with pytest.raises(BadInput) as raised:
         checked_path(names, "path")
-    assert refusal.value.extensions == {"field": "path"}
+    assert raised.value.extensions == {"field": "path"}
 
 
 @given(PATHS, PATHS)

@@ -31,14 +31,14 @@ def test_the_candidate_shards_of_a_value_are_those_of_every_count_and_no_others(
 
 @pytest.mark.parametrize("count", [2, 3, 16, 256])
 def test_every_shard_is_used_and_none_much_more_than_others(count: int) -> None:
-    slots = [shard_of(f"usr_{number}", count) for number in range(count * 100)]
-    assert set(slots) == set(range(count))
-    assert max(map(slots.count, range(count))) < 160
+    shard_count = [shard_of(f"usr_{number}", count) for number in range(count * 100)]
+    assert set(shard_count) == set(range(count))
+    assert max(map(shard_count.count, range(count))) < 160
 
 
 def test_shard_suffixes_have_two_digits_up_to_the_limit() -> None:
-    assert [shard_suffix(slot) for slot in (0, 9, 10, 255)] == ["00", "09", "0a", "ff"]
-    assert {len(shard_suffix(slot)) for slot in range(MAX_SHARDS)} == {2}
+    assert [shard_suffix(shard) for shard in (0, 9, 10, 255)] == ["00", "09", "0a", "ff"]
+    assert {len(shard_suffix(shard)) for shard in range(MAX_SHARDS)} == {2}
 
 
 @pytest.mark.parametrize("count", [0, -1, MAX_SHARDS + 1])

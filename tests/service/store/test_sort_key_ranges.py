@@ -25,11 +25,11 @@ def day(number: int | None) -> datetime | None:
     return None if number is None else OPENING + timedelta(days=number)
 
 
-async def walked(handle: Table, span: ValueRange, first: int) -> list[Book]:
-    page = await handle.page(books_of_days, first=first, between=span)
+async def walked(handle: Table, value_range: ValueRange, first: int) -> list[Book]:
+    page = await handle.page(books_of_days, first=first, between=value_range)
     found = [*page.items]
     while page.has_next:
-        page = await handle.page(books_of_days, first=first, after=page.edges[-1].cursor(), between=span)
+        page = await handle.page(books_of_days, first=first, after=page.edges[-1].cursor(), between=value_range)
         found += page.items
     return found
 
@@ -37,14 +37,14 @@ async def walked(handle: Table, span: ValueRange, first: int) -> list[Book]:
 @examples(150)
 @given(BOOKS, DAYS, DAYS, st.integers(1, 4), st.integers(1, 3))
 def test_a_range_is_the_part_of_the_list_between_its_ends(
-    kept: list[Book], low: int | None, high: int | None, slots: int, first: int
+    kept: list[Book], low: int | None, high: int | None, shard_count: int, first: int
 ) -> None:
-    shards = even_shards({"books": slots})
+    shards = even_shards({"books": shard_count})
     dynamodb = InMemoryDynamoDB()
     dynamodb.store(books, *kept, shards=shards)
     found = asyncio.run(walked(table(dynamodb, shards=shards), ValueRange(low=day(low), high=day(high)), first))
-    wanted = [one for one in kept if _inside(one, day(low), day(high))]
-    assert found == sorted(wanted, key=lambda one: (one.created_at, one.id))
+    expected = [one for one in kept if _inside(one, day(low), day(high))]
+    assert found == sorted(expected, key=lambda one: (one.created_at, one.id))
 
 
 def _inside(one: Book, low: datetime | None, high: datetime | None) -> bool:
@@ -52,7 +52,7 @@ def _inside(one: Book, low: datetime | None, high: datetime | None) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("span", "numbers"),
+    ("value_range", "numbers"),
     [
         (ValueRange(), [1, 2, 3, 4]),
         (ValueRange(low=2), [2, 3, 4]),
@@ -61,21 +61,23 @@ def _inside(one: Book, low: datetime | None, high: datetime | None) -> bool:
         (ValueRange(low=3, high=2), []),
     ],
 )
-async def test_a_range_does_not_leave_its_tag(span: ValueRange, numbers: list[int]) -> None:
+async def test_a_range_does_not_leave_its_tag(value_range: ValueRange, numbers: list[int]) -> None:
     dynamodb = InMemoryDynamoDB()
     dynamodb.store(books, book("b1"))
     dynamodb.store(chapters, *(chapter(number) for number in (1, 2, 3, 4)))
-    page = await table(dynamodb).page(numbered_chapters, first=10, between=span, book_id="b1")
+    page = await table(dynamodb).page(numbered_chapters, first=10, between=value_range, book_id="b1")
     assert [one.number for one in page.items] == numbers
 
 
 async def test_a_cursor_of_one_range_is_refused_in_another() -> None:
-    dynamodb, span = InMemoryDynamoDB(), ValueRange(low=1)
+    dynamodb, value_range = InMemoryDynamoDB(), ValueRange(low=1)
     dynamodb.store(chapters, *(chapter(number) for number in (1, 2, 3)))
     handle = table(dynamodb)
-    page = await handle.page(numbered_chapters, first=1, between=span, book_id="b1")
+    page = await handle.page(numbered_chapters, first=1, between=value_range, book_id="b1")
     after = page.edges[0].cursor()
-    assert (await handle.page(numbered_chapters, first=1, after=after, between=span, book_id="b1")).items[0].number == 2
+    assert (await handle.page(numbered_chapters, first=1, after=after, between=value_range, book_id="b1")).items[
+        0
+    ].number == 2
     for other in (None, ValueRange(low=2), ValueRange(low=1, high=3)):
         with pytest.raises(BadInput, match="does not belong to this list"):
             await handle.page(numbered_chapters, first=1, after=after, between=other, book_id="b1")

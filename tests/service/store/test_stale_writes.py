@@ -28,10 +28,10 @@ async def test_a_stale_attempt_is_made_again() -> None:
 
 async def test_the_number_of_attempts_is_limited_for_a_stale_write() -> None:
     attempts = Attempts(*[StaleWrite()] * 100)
-    with pytest.raises(Throttled) as refusal:
+    with pytest.raises(Throttled) as raised:
         await retry_if_stale(attempts)
     assert attempts.made == STALE_WRITE_RETRIES.attempts
-    assert refusal.value.extensions["retryAfterMs"]
+    assert raised.value.extensions["retryAfterMs"]
 
 
 async def test_a_conflict_that_is_not_stale_is_not_retried() -> None:

@@ -23,7 +23,7 @@ from tests.data.bookshop import Branch, book, book_by_id, books, branches, chapt
 from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import KEY, NAME, RETRY_POLICY, ScriptedDynamoDB, credentials, table
 
-MEMBER = (put(books, book("b1"), when=absent(), on_failure=lambda: Conflict("taken")),)
+PUT_BOOK = (put(books, book("b1"), when=absent(), on_failure=lambda: Conflict("taken")),)
 
 
 async def test_an_item_is_found_by_its_own_tenant_only() -> None:
@@ -60,8 +60,8 @@ async def test_a_transaction_keeps_its_token_through_every_retry_and_the_next_ha
     client = ScriptedDynamoDB(
         [DynamoDbError("ConnectionLost", ""), DynamoDbError("TransactionInProgressException", ""), {}, {}]
     )
-    await table(client).write(*MEMBER)
-    await table(client).write(*MEMBER)
+    await table(client).write(*PUT_BOOK)
+    await table(client).write(*PUT_BOOK)
     tokens = [call.parameters["ClientRequestToken"] for call in client.calls]
     assert tokens[0] == tokens[1] == tokens[2]
     assert tokens[3] != tokens[0]
@@ -81,17 +81,17 @@ async def test_the_first_write_whose_condition_failed_says_what_is_wrong() -> No
 
 
 async def test_a_canceled_transaction_is_retried_only_after_conflicts() -> None:
-    busy = DynamoDbError("TransactionCanceledException", "", ("TransactionConflict",))
-    client = ScriptedDynamoDB([busy, {}])
-    await table(client).write(*MEMBER)
+    conflict = DynamoDbError("TransactionCanceledException", "", ("TransactionConflict",))
+    client = ScriptedDynamoDB([conflict, {}])
+    await table(client).write(*PUT_BOOK)
     assert len(client.calls) == 2
-    client = ScriptedDynamoDB([busy] * 10)
+    client = ScriptedDynamoDB([conflict] * 10)
     with pytest.raises(Throttled):
-        await table(client).write(*MEMBER)
+        await table(client).write(*PUT_BOOK)
     assert len(client.calls) == RETRY_POLICY.attempts
     client = ScriptedDynamoDB([DynamoDbError("TransactionCanceledException", "", ("ConditionalCheckFailed",)), {}])
     with pytest.raises(Conflict, match="taken"):
-        await table(client).write(*MEMBER)
+        await table(client).write(*PUT_BOOK)
     assert len(client.calls) == 1
 
 
@@ -100,24 +100,24 @@ async def test_a_canceled_transaction_is_retried_only_after_conflicts() -> None:
     [("AccessDeniedException", Forbidden), ("ValidationException", Internal), ("ThrottlingException", Throttled)],
 )
 async def test_dynamodb_errors_become_keyfence_errors(code: str, error: type[Exception]) -> None:
-    questions: list[Callable[[Table], Awaitable[object]]] = [
+    reads_and_writes: list[Callable[[Table], Awaitable[object]]] = [
         lambda one: one.find(book_by_id, id="b1"),
         lambda one: one.find_many(book_by_id, [{"id": "b1"}]),
         lambda one: one.page(chapters_of_book, first=1, book_id="b1"),
         lambda one: one.delete_many(book_by_id, [{"id": "b1"}]),
-        lambda one: one.write(*MEMBER),
+        lambda one: one.write(*PUT_BOOK),
     ]
-    for asking in questions:
+    for ask in reads_and_writes:
         with pytest.raises(error):
-            await asking(table(ScriptedDynamoDB([DynamoDbError(code, "text")] * 10)))
+            await ask(table(ScriptedDynamoDB([DynamoDbError(code, "text")] * 10)))
 
 
 async def test_a_transaction_of_more_than_100_writes_is_refused_before_it_is_sent() -> None:
     client = ScriptedDynamoDB([{}])
     with pytest.raises(Internal):
-        await table(client).write(*MEMBER * 101)
+        await table(client).write(*PUT_BOOK * 101)
     assert client.calls == []
-    await table(client).write(*MEMBER * 100)
+    await table(client).write(*PUT_BOOK * 100)
     assert len(client.calls[0].parameters["TransactItems"]) == 100
 
 
@@ -144,7 +144,7 @@ async def test_all_items_of_a_partition_are_read_page_by_page() -> None:
     assert len(dynamodb.calls) == 5
 
 
-class Vault:
+class RecordingCredentials:
     """Returns credentials and records for which tenants."""
 
     def __init__(self) -> None:
@@ -160,12 +160,12 @@ class Vault:
 
 
 def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
-    vault, foreign, denied = Vault(), lambda: None, lambda: None
+    credential_provider, foreign, denied = RecordingCredentials(), lambda: None, lambda: None
     tables = Tables(
         client=InMemoryDynamoDB(),
         name=NAME,
         cursors=CursorCodec([KEY]),
-        credentials=vault,
+        credentials=credential_provider,
         on_foreign_item=foreign,
         on_denied=denied,
     )
@@ -175,7 +175,7 @@ def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
         tables.for_control_plane(writes=False),
     )
     assert [one.fence.prefix for one in (reading, writing, control)] == ["TENANT#acme#", "TENANT#globex#", "CONTROL#"]
-    assert vault.asked == [("acme", False), ("globex", True), ("control", False)]
+    assert credential_provider.asked == [("acme", False), ("globex", True), ("control", False)]
     assert [one.consistent for one in (reading, writing)] == [False, True], "writes depend on reads"
     assert reading.on_foreign_item is foreign
     assert all(one.caller.on_denied is denied for one in (reading, writing, control))
@@ -187,10 +187,10 @@ def test_a_handle_is_charged_to_its_own_tenant_and_to_all_or_to_the_request_that
         client=InMemoryDynamoDB(),
         name=NAME,
         cursors=CursorCodec([KEY]),
-        credentials=Vault(),
+        credentials=RecordingCredentials(),
         accounts=lambda tenant: (accounts[tenant],),
     )
-    request, lane = CapacityMeter(), nullcontext()
+    request, limit = CapacityMeter(), nullcontext()
     tables.for_tenant(TenantLocation(tenant=TenantId("acme")), writes=False).caller.meter.add(
         ConsumedCapacity("Query", 1.0)
     )
@@ -198,9 +198,9 @@ def test_a_handle_is_charged_to_its_own_tenant_and_to_all_or_to_the_request_that
         ConsumedCapacity("PutItem", 0.0, 2.0)
     )
     tables.for_control_plane(writes=False).caller.meter.add(ConsumedCapacity("GetItem", 4.0))
-    asked = tables.for_tenant(
-        TenantLocation(tenant=TenantId("acme")), writes=False, meter=request, call_limit=lane
+    requested = tables.for_tenant(
+        TenantLocation(tenant=TenantId("acme")), writes=False, meter=request, call_limit=limit
     ).caller
     assert [(one.read_units, one.write_units) for one in accounts.values()] == [(1.0, 0.0), (0.0, 2.0), (4.0, 0.0)]
     assert (tables.meter.read_units, tables.meter.write_units) == (5.0, 2.0)
-    assert (asked.meter, asked.call_limit) == (request, lane)
+    assert (requested.meter, requested.call_limit) == (request, limit)

@@ -48,9 +48,9 @@ def test_prices_keep_their_order_and_their_width(one: Decimal, other: Decimal) -
 
 @pytest.mark.parametrize("number", [-1, 100_000, 10**40])
 def test_a_number_outside_its_width_is_refused(number: int) -> None:
-    with pytest.raises(BadInput) as refusal:
+    with pytest.raises(BadInput) as raised:
         rendered("v{revision:05d}", revision=number)
-    assert refusal.value.extensions == {"field": "revision"}
+    assert raised.value.extensions == {"field": "revision"}
 
 
 @pytest.mark.parametrize("number", ["-0.01", "10000000", "149.991", "0.001", "NaN", "sNaN", "Infinity", "-Infinity"])

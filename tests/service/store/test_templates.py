@@ -77,9 +77,9 @@ def test_pairs_of_values_without_del_sort_by_the_first_and_then_by_the_second(
 
 
 def test_an_empty_text_is_refused_by_the_name_of_its_field() -> None:
-    with pytest.raises(BadInput) as refusal:
+    with pytest.raises(BadInput) as raised:
         rendered("SKU#{sku}", sku="")
-    assert refusal.value.extensions == {"field": "sku"}
+    assert raised.value.extensions == {"field": "sku"}
 
 
 @pytest.mark.parametrize("value", [None, True, 1.5, b"raw", ("a",), frozenset({"a"})])

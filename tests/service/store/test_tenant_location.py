@@ -25,14 +25,14 @@ from tests.fakes.scripted_dynamodb import table
 from tests.fakes.shard_maps import even_shards
 
 
-def held(dynamodb: InMemoryDynamoDB, home: TenantLocation, clock: ManualClock) -> Table:
+def handle_at(dynamodb: InMemoryDynamoDB, location: TenantLocation, clock: ManualClock) -> Table:
     handle = table(dynamodb)
-    return replace(handle, caller=replace(handle.caller, location=home, clock=clock))
+    return replace(handle, caller=replace(handle.caller, location=location, clock=clock))
 
 
 async def test_after_it_expires_no_read_and_no_write_is_sent() -> None:
     dynamodb, clock = InMemoryDynamoDB(), ManualClock(0.0)
-    handle = held(dynamodb, TenantLocation(tenant=TenantId("acme"), valid_until=10.0), clock)
+    handle = handle_at(dynamodb, TenantLocation(tenant=TenantId("acme"), valid_until=10.0), clock)
     await handle.write(put(books, book("b1")))
     clock.now = 10.0
     assert await handle.find(book_by_id, id="b1") == book("b1")
@@ -49,40 +49,40 @@ async def test_after_it_expires_no_read_and_no_write_is_sent() -> None:
 
 async def test_a_location_that_is_updated_is_used_from_the_next_call_on() -> None:
     dynamodb, clock = InMemoryDynamoDB(), ManualClock(0.0)
-    home = TenantLocation(tenant=TenantId("acme"), valid_until=10.0)
-    handle = held(dynamodb, home, clock)
-    clock.now, home.valid_until, home.shards = 11.0, 20.0, even_shards({"books": 4})
+    location = TenantLocation(tenant=TenantId("acme"), valid_until=10.0)
+    handle = handle_at(dynamodb, location, clock)
+    clock.now, location.valid_until, location.shards = 11.0, 20.0, even_shards({"books": 4})
     await handle.page(oldest_books, first=1)
     assert len(dynamodb.calls) == 4
 
 
 async def test_a_call_made_from_an_expired_location_is_not_sent_although_the_location_was_updated() -> None:
-    dynamodb, clock, lane = InMemoryDynamoDB(), ManualClock(0.0), ConcurrencyLimit(1)
-    home = TenantLocation(tenant=TenantId("acme"), valid_until=10.0)
-    handle = held(dynamodb, home, clock)
-    handle = replace(handle, caller=replace(handle.caller, call_limit=lane))
-    async with lane:
+    dynamodb, clock, limit = InMemoryDynamoDB(), ManualClock(0.0), ConcurrencyLimit(1)
+    location = TenantLocation(tenant=TenantId("acme"), valid_until=10.0)
+    handle = handle_at(dynamodb, location, clock)
+    handle = replace(handle, caller=replace(handle.caller, call_limit=limit))
+    async with limit:
         writing = asyncio.ensure_future(handle.write(put(books, book("b1"))))
         await asyncio.sleep(0)
-        clock.now, home.valid_until, home.shards = 11.0, 20.0, even_shards({"books": 4})
+        clock.now, location.valid_until, location.shards = 11.0, 20.0, even_shards({"books": 4})
     with pytest.raises(Throttled, match="items may be elsewhere"):
         await writing
     assert not dynamodb.calls
     await handle.write(put(books, book("b1")))
 
 
-def test_a_location_without_a_tenant_has_no_handle(made: Tables) -> None:
+def test_a_location_without_a_tenant_has_no_handle(tables: Tables) -> None:
     with pytest.raises(TypeError, match="has no tenant"):
-        made.for_tenant(TenantLocation(), writes=False)
+        tables.for_tenant(TenantLocation(), writes=False)
 
 
 @pytest.fixture
-def made() -> Tables:
+def tables() -> Tables:
     handle = table(InMemoryDynamoDB())
-    return Tables(client=handle.caller.client, name="t", cursors=handle.cursors, credentials=Nobody())
+    return Tables(client=handle.caller.client, name="t", cursors=handle.cursors, credentials=NoCredentials())
 
 
-class Nobody:
+class NoCredentials:
     """Returns no credentials."""
 
     def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: TableAccess) -> CredentialSource:
@@ -94,13 +94,13 @@ class Nobody:
 
 async def test_a_call_that_waits_for_a_thread_until_its_location_expires_is_not_sent() -> None:
     """A call that waits behind others could reach a shard that no longer exists."""
-    clock, dynamodb = ManualClock(0.0), Slow()
-    handle = held(dynamodb, TenantLocation(tenant=TenantId("acme"), valid_until=10.0), clock)
+    clock, dynamodb = ManualClock(0.0), BlockedDynamoDB()
+    handle = handle_at(dynamodb, TenantLocation(tenant=TenantId("acme"), valid_until=10.0), clock)
     first = asyncio.ensure_future(handle.find(book_by_id, id="b1"))
     second = asyncio.ensure_future(handle.find(book_by_id, id="b2"))
     await asyncio.sleep(0.01)
     clock.now = 11.0
-    dynamodb.go.set()
+    dynamodb.unblocked.set()
     await first
     with pytest.raises(Throttled):
         await second
@@ -108,12 +108,12 @@ async def test_a_call_that_waits_for_a_thread_until_its_location_expires_is_not_
 
 
 @dataclass
-class Slow(InMemoryDynamoDB):
+class BlockedDynamoDB(InMemoryDynamoDB):
     """A client with one thread, which is blocked."""
 
     thread_limit: ConcurrencyLimit = field(default_factory=lambda: ConcurrencyLimit(1))
-    go: asyncio.Event = field(default_factory=asyncio.Event)
+    unblocked: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
-        await self.go.wait()
+        await self.unblocked.wait()
         return await InMemoryDynamoDB.call(self, operation, parameters, credentials)

@@ -29,7 +29,7 @@ async def category_tree(stack: ServiceStack, tenant: TenantId) -> CategoryTree:
 
 
 @pytest.fixture
-def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(category_mover, "MOVE_BATCH", 2)
     monkeypatch.setattr(category_products, "MOVE_BATCH", 2)
 
@@ -54,9 +54,9 @@ async def test_a_tree_of_more_than_one_page_is_returned_completely(stack: Servic
 
 async def test_a_category_needs_its_parent_and_cannot_be_created_twice(category_tree: CategoryTree) -> None:
     categories = CategoryRepository(category_tree.table)
-    with pytest.raises(BadInput) as refusal:
+    with pytest.raises(BadInput) as raised:
         await categories.create(["nowhere", "a"])
-    assert refusal.value.extensions == {"field": "path"}
+    assert raised.value.extensions == {"field": "path"}
     outcomes = await asyncio.gather(*(categories.create(["once"]) for _ in range(5)), return_exceptions=True)
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Category", *["Conflict"] * 4]
 
@@ -96,28 +96,28 @@ async def test_a_move_makes_no_product_revision(category_tree: CategoryTree) -> 
 async def test_an_impossible_move_is_refused_and_changes_nothing(
     category_tree: CategoryTree, path: KeyPath, to: KeyPath, error: type[KeyfenceError], field: str | None
 ) -> None:
-    with pytest.raises(error) as refusal:
+    with pytest.raises(error) as raised:
         await moves(category_tree.table).move(path, to)
-    assert refusal.value.extensions.get("field") == field
+    assert raised.value.extensions.get("field") == field
     assert await category_tree.listed_products() == category_tree.products_after_move(AUDIO, AUDIO)
     await category_tree.check()
 
 
 async def test_a_move_to_a_path_that_is_too_long_changes_nothing(category_tree: CategoryTree) -> None:
-    deep = ("audio", *("y" * 195 for _ in range(5)))
-    for depth in range(2, len(deep) + 1):
-        await CategoryRepository(category_tree.table).create(deep[:depth])
+    long_path = ("audio", *("y" * 195 for _ in range(5)))
+    for depth in range(2, len(long_path) + 1):
+        await CategoryRepository(category_tree.table).create(long_path[:depth])
     before = await category_tree.listed_products()
-    with pytest.raises(BadInput) as refusal:
+    with pytest.raises(BadInput) as raised:
         await moves(category_tree.table).move(AUDIO, ("x" * 200,))
-    assert refusal.value.extensions == {"field": "to"}
+    assert raised.value.extensions == {"field": "to"}
     assert await category_tree.listed_products() == before
     await category_tree.check()
     assert await moves(category_tree.table).move(AUDIO, SOUND) == 9
 
 
 @pytest.mark.one_engine
-@pytest.mark.usefixtures("small_steps")
+@pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("after", tier.cases([False, True], default=[True], reason="a crash at every write"))
 async def test_a_move_that_stopped_at_any_write_is_finished_by_the_same_call(stack: ServiceStack, after: bool) -> None:
     for writes in range(100):
@@ -136,7 +136,7 @@ async def test_a_move_that_stopped_at_any_write_is_finished_by_the_same_call(sta
 
 
 @pytest.mark.one_engine
-@pytest.mark.usefixtures("small_steps")
+@pytest.mark.usefixtures("small_batches")
 async def test_during_a_move_everything_is_listed_once_and_another_move_finishes_it(
     stack: ServiceStack,
 ) -> None:
@@ -148,38 +148,40 @@ async def test_during_a_move_everything_is_listed_once_and_another_move_finishes
             ).move(AUDIO, SOUND)
         seen = await category_tree.listed_products()
         assert len(seen) == len(TREE)
-        assert {_at_home(path) for path in seen} == set(TREE)
+        assert {_original_path(path) for path in seen} == set(TREE)
         assert await moves(category_tree.table).move(("audiobooks",), ("books",)) == 1
-        wanted = category_tree.products_after_move(AUDIO, SOUND)
-        wanted["books",] = wanted.pop(("audiobooks",))
-        assert await category_tree.listed_products() == wanted
+        expected = category_tree.products_after_move(AUDIO, SOUND)
+        expected["books",] = expected.pop(("audiobooks",))
+        assert await category_tree.listed_products() == expected
         await category_tree.check()
 
 
-@pytest.mark.usefixtures("small_steps")
+@pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("writes", [1, 6, 9])
-async def test_during_a_move_nothing_can_be_created_under_the_old_or_new_path(category_tree: CategoryTree, writes: int) -> None:
+async def test_during_a_move_nothing_can_be_created_under_the_old_or_new_path(
+    category_tree: CategoryTree, writes: int
+) -> None:
     stopping = StoppingClient(category_tree.table.caller.client, writes, False)
     with pytest.raises(Stopped):
         await moves(through(category_tree.table, stopping)).move(AUDIO, SOUND)
-    for place in (AUDIO, SOUND):
+    for category_path in (AUDIO, SOUND):
         with pytest.raises(Conflict, match="being moved"):
-            await category_tree.add_product(place, f"new-{place}")
+            await category_tree.add_product(category_path, f"new-{category_path}")
         with pytest.raises(Conflict, match="being moved"):
-            await CategoryRepository(category_tree.table).create((*place, "new"))
+            await CategoryRepository(category_tree.table).create((*category_path, "new"))
         with pytest.raises(Conflict):
-            await CategoryRepository(category_tree.table).create(place)
+            await CategoryRepository(category_tree.table).create(category_path)
     await category_tree.add_product(("video",), "beside it")
     assert await moves(category_tree.table).move(AUDIO, SOUND) == 4
     await category_tree.add_product(SOUND, "afterwards")
     await category_tree.check()
 
 
-def _at_home(path: KeyPath) -> KeyPath:
+def _original_path(path: KeyPath) -> KeyPath:
     return AUDIO + path[2:] if path[:2] == SOUND else path
 
 
-@pytest.mark.usefixtures("small_steps")
+@pytest.mark.usefixtures("small_batches")
 async def test_concurrent_equal_moves_move_everything_once(category_tree: CategoryTree) -> None:
     outcomes = await asyncio.gather(
         *(moves(category_tree.table).move(AUDIO, SOUND) for _ in range(5)), return_exceptions=True
@@ -190,43 +192,52 @@ async def test_concurrent_equal_moves_move_everything_once(category_tree: Catego
     await category_tree.check()
 
 
-@pytest.mark.usefixtures("small_steps")
+@pytest.mark.usefixtures("small_batches")
 async def test_a_helper_that_continues_after_a_finished_move_deletes_nothing(category_tree: CategoryTree) -> None:
     """A helper that stopped before its last steps goes on after others finished, and after the old path was reused."""
-    late = StoppingClient(category_tree.table.caller.client, 9, False)
+    stopping_client = StoppingClient(category_tree.table.caller.client, 9, False)
     with pytest.raises(Stopped):
-        await moves(through(category_tree.table, late)).move(AUDIO, SOUND)
-    held = await category_tree.table.find(last_move)
-    assert held is not None
+        await moves(through(category_tree.table, stopping_client)).move(AUDIO, SOUND)
+    move = await category_tree.table.find(last_move)
+    assert move is not None
     assert await moves(category_tree.table).move(AUDIO, SOUND) == 4
     await CategoryRepository(category_tree.table).create(AUDIO)
-    again = category_mover.MoveRun(
+    late_run = category_mover.MoveRun(
         category_tree.table,
-        held,
+        move,
         category_products.CategoryProducts(category_tree.table).move_products,
         CategoryRepository(category_tree.table).now,
     )
     with pytest.raises((category_mover.MoveEnded, Conflict)):
-        await again.run()
+        await late_run.run()
     assert AUDIO in await category_tree.listed_products()
     await category_tree.check()
 
 
-@pytest.mark.usefixtures("small_steps")
+@pytest.mark.usefixtures("small_batches")
 async def test_what_is_created_during_a_move_is_refused_or_moved_too(category_tree: CategoryTree) -> None:
     categories = CategoryRepository(category_tree.table)
 
-    async def later(wait: float, doing: Awaitable[object]) -> object:
+    async def after_pause(wait: float, awaitable: Awaitable[object]) -> object:
         await asyncio.sleep(wait)
-        return await doing
+        return await awaitable
 
     places: list[KeyPath] = [AUDIO, ("audio", "books"), SOUND, (*SOUND, "books"), ("video",), ("audiobooks",)]
-    added = [category_tree.add_product(place, f"new-{number}-{place}") for number in range(4) for place in places]
-    grown = [categories.create((*place, f"new-{number}")) for number in range(4) for place in places]
-    moving = moves(category_tree.table).move(AUDIO, SOUND)
+    added_products = [
+        category_tree.add_product(category_path, f"new-{number}-{category_path}")
+        for number in range(4)
+        for category_path in places
+    ]
+    created_categories = [
+        categories.create((*category_path, f"new-{number}")) for number in range(4) for category_path in places
+    ]
+    running_move = moves(category_tree.table).move(AUDIO, SOUND)
     outcomes = await asyncio.gather(
-        moving,
-        *(later(0.01 * number, doing) for number, doing in enumerate([*added, *grown])),
+        running_move,
+        *(
+            after_pause(0.01 * number, awaitable)
+            for number, awaitable in enumerate([*added_products, *created_categories])
+        ),
         return_exceptions=True,
     )
     assert isinstance(outcomes[0], int)
@@ -235,21 +246,21 @@ async def test_what_is_created_during_a_move_is_refused_or_moved_too(category_tr
     ]
     assert unexpected == []
     await category_tree.check()
-    shown = {category.path for category in await categories.under()}
-    made = [one.path for one in outcomes if isinstance(one, Category)]
-    assert all(path in shown or (SOUND + path[1:]) in shown for path in made)
-    assert outcomes[0] == 4 + sum(path[0] == "audio" for path in made)
+    listed = {category.path for category in await categories.under()}
+    created_paths = [one.path for one in outcomes if isinstance(one, Category)]
+    assert all(path in listed or (SOUND + path[1:]) in listed for path in created_paths)
+    assert outcomes[0] == 4 + sum(path[0] == "audio" for path in created_paths)
 
 
 async def test_a_move_waits_for_a_product_that_the_index_does_not_show_yet(category_tree: CategoryTree) -> None:
-    lagging = StaleIndexClient(category_tree.table.caller.client, "GSI3", 5)
-    assert await moves(through(category_tree.table, lagging)).move(AUDIO, SOUND) == 4
-    assert lagging.queries == 0
+    stale_client = StaleIndexClient(category_tree.table.caller.client, "GSI3", 5)
+    assert await moves(through(category_tree.table, stale_client)).move(AUDIO, SOUND) == 4
+    assert stale_client.queries == 0
     assert await category_tree.listed_products() == category_tree.products_after_move(AUDIO, SOUND)
     await category_tree.check()
 
 
-@pytest.mark.usefixtures("small_steps")
+@pytest.mark.usefixtures("small_batches")
 async def test_products_that_are_revised_during_a_move_keep_their_revision_and_are_moved(
     category_tree: CategoryTree,
 ) -> None:

@@ -12,7 +12,7 @@ from tests.stack import ServiceStack
 SEEN = ActivityNote("thing.seen")
 
 
-async def slots(counters: CounterRepository, name: str) -> list[Counter]:
+async def nonzero_parts(counters: CounterRepository, name: str) -> list[Counter]:
     """What each slot holds of a counter, where it holds something."""
     (parts,) = await counters.table.find_in_all_shards(counter_by_name, [{"name": name}])
     return [part for part in parts if part.total]
@@ -36,10 +36,10 @@ async def test_a_lost_answer_does_not_count_twice(stack: ServiceStack, tenant: T
 
 
 async def test_a_sum_over_shards_costs_one_batch_and_misses_no_shard(stack: ServiceStack, tenant: TenantId) -> None:
-    wide = CounterRepository(stack.table(tenant, shards=even_shards({"counters": 8})))
+    sharded_counters = CounterRepository(stack.table(tenant, shards=even_shards({"counters": 8})))
     for _ in range(24):
-        await wide.add("a", SEEN)
-    assert len(await slots(wide, "a")) >= 4
+        await sharded_counters.add("a", SEEN)
+    assert len(await nonzero_parts(sharded_counters, "a")) >= 4
     stack.take_calls()
-    assert await wide.totals(["a", "b"]) == [24, 0]
+    assert await sharded_counters.totals(["a", "b"]) == [24, 0]
     assert [call.operation for call in stack.take_calls()] == ["BatchGetItem"]

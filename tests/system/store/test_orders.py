@@ -21,7 +21,7 @@ from keyfence_iam.tenant import TenantId
 from tests.data.orders import INK, PEN, YEN, Shop
 from tests.stack import ServiceStack
 
-ALONG = (OrderStatus.CONFIRMED, OrderStatus.PROCESSING, OrderStatus.SHIPPED, OrderStatus.DELIVERED)
+STATUS_PATH = (OrderStatus.CONFIRMED, OrderStatus.PROCESSING, OrderStatus.SHIPPED, OrderStatus.DELIVERED)
 
 
 @pytest.fixture
@@ -75,9 +75,9 @@ BAD_ORDERS: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", BAD_ORDERS)
 async def test_a_bad_order_is_refused_by_the_name_of_its_field_and_leaves_nothing(shop: Shop, name: str) -> None:
     given, field = BAD_ORDERS[name]
-    with pytest.raises(BadInput) as refusal:
+    with pytest.raises(BadInput) as raised:
         await shop.place(**given)
-    assert refusal.value.extensions["field"] == field
+    assert raised.value.extensions["field"] == field
     assert not any((await shop.lists()).values())
 
 
@@ -90,9 +90,9 @@ async def test_an_idempotency_key_returns_the_same_order_for_the_same_request_on
         {"region": "south"},
         {"lines": [RequestedLine(PEN, 1), RequestedLine(INK, 1)]},
     ):
-        with pytest.raises(Conflict) as refusal:
+        with pytest.raises(Conflict) as raised:
             await shop.place(key="k", **other)
-        assert refusal.value.extensions == {"field": "idempotencyKey"}
+        assert raised.value.extensions == {"field": "idempotencyKey"}
     moved = await shop.orders.transition(order.id, OrderStatus.CONFIRMED)
     assert await shop.place(key="k") == moved
 
@@ -110,9 +110,9 @@ async def test_an_idempotency_key_is_free_after_a_week_even_if_its_item_still_ex
 async def test_the_idempotency_key_of_a_deleted_order_is_refused_until_the_order_is_restored(shop: Shop) -> None:
     order = await shop.place(key="k")
     await shop.bin.delete(order.id)
-    with pytest.raises(Conflict, match="was deleted and can be restored") as refusal:
+    with pytest.raises(Conflict, match="was deleted and can be restored") as raised:
         await shop.place(key="k")
-    assert refusal.value.extensions == {"field": "idempotencyKey", "orderId": order.id}
+    assert raised.value.extensions == {"field": "idempotencyKey", "orderId": order.id}
     with pytest.raises(Conflict, match="another order"):
         await shop.place(RequestedLine(PEN, 2), key="k")
     assert await shop.place(key="k2") != order
@@ -130,7 +130,7 @@ async def test_fifty_requests_with_one_idempotency_key_place_one_order(shop: Sho
 
 async def test_an_order_is_open_until_it_is_delivered_and_moves_between_states(shop: Shop) -> None:
     order = await shop.place()
-    for status in ALONG:
+    for status in STATUS_PATH:
         before, order = order, await shop.orders.transition(order.id, status, note=f"to {status}")
         assert (order.status, order.version) == (status, before.version + 1)
         old, new = [
@@ -142,18 +142,18 @@ async def test_an_order_is_open_until_it_is_delivered_and_moves_between_states(s
     history = await shop.parts.history(order.id)
     assert [(event.from_status, event.to_status) for event in history] == [
         (None, OrderStatus.PENDING),
-        *zip((OrderStatus.PENDING, *ALONG), ALONG, strict=False),
+        *zip((OrderStatus.PENDING, *STATUS_PATH), STATUS_PATH, strict=False),
     ]
-    assert [event.note for event in history] == [None, *(f"to {status}" for status in ALONG)]
+    assert [event.note for event in history] == [None, *(f"to {status}" for status in STATUS_PATH)]
     (row,) = (await shop.orders.of_region("north", first=9, after=None)).items
     assert row == order_row(await shop.orders.get(order.id))
 
 
 async def test_an_illegal_status_change_is_refused_with_the_legal_ones_and_changes_nothing(shop: Shop) -> None:
     order = await shop.place()
-    with pytest.raises(Conflict, match="CONFIRMED, CANCELLED") as refusal:
+    with pytest.raises(Conflict, match="CONFIRMED, CANCELLED") as raised:
         await shop.orders.transition(order.id, OrderStatus.SHIPPED)
-    assert refusal.value.extensions == {"status": "PENDING", "allowed": ["CONFIRMED", "CANCELLED"]}
+    assert raised.value.extensions == {"status": "PENDING", "allowed": ["CONFIRMED", "CANCELLED"]}
     assert await shop.orders.get(order.id) == order
     assert await shop.kinds(order) == ["placed"]
 
@@ -161,9 +161,9 @@ async def test_an_illegal_status_change_is_refused_with_the_legal_ones_and_chang
 async def test_a_status_change_with_another_expected_version_is_refused(shop: Shop) -> None:
     order = await shop.place()
     await shop.orders.transition(order.id, OrderStatus.CONFIRMED, expected_version=1)
-    with pytest.raises(Conflict) as refusal:
+    with pytest.raises(Conflict) as raised:
         await shop.orders.transition(order.id, OrderStatus.PROCESSING, expected_version=1)
-    assert refusal.value.extensions == {"version": 2}
+    assert raised.value.extensions == {"version": 2}
 
 
 async def test_of_concurrent_changes_to_one_status_exactly_one_succeeds(shop: Shop) -> None:
@@ -176,7 +176,7 @@ async def test_of_concurrent_changes_to_one_status_exactly_one_succeeds(shop: Sh
 
 async def test_conflicting_status_changes_leave_one_history_that_the_rules_allow(shop: Shop) -> None:
     order = await shop.place()
-    wanted = [*ALONG, OrderStatus.CANCELLED] * 5
+    wanted = [*STATUS_PATH, OrderStatus.CANCELLED] * 5
     outcomes = await asyncio.gather(*(shop.orders.transition(order.id, to) for to in wanted), return_exceptions=True)
     made = [outcome for outcome in outcomes if isinstance(outcome, Order)]
     assert all(isinstance(outcome, KeyfenceError) for outcome in outcomes if outcome not in made)
@@ -264,11 +264,11 @@ async def test_lines_and_histories_of_many_orders_come_in_one_batch_each(shop: S
 
 
 async def test_an_unknown_order_is_not_found(shop: Shop) -> None:
-    nobody = OrderId(new_id("ord"))
-    assert await shop.orders.find(nobody) is None
-    assert await shop.orders.find_with_items(nobody) is None
+    missing_id = OrderId(new_id("ord"))
+    assert await shop.orders.find(missing_id) is None
+    assert await shop.orders.find_with_items(missing_id) is None
     with pytest.raises(NotFound):
-        await shop.orders.transition(nobody, OrderStatus.CONFIRMED)
+        await shop.orders.transition(missing_id, OrderStatus.CONFIRMED)
 
 
 async def test_orders_of_another_tenant_are_not_found(stack: ServiceStack) -> None:

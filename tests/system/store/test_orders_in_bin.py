@@ -25,7 +25,7 @@ async def shop(stack: ServiceStack, tenant: TenantId) -> Shop:
     return await Shop.opened(stack.table(tenant))
 
 
-async def marks(shop: Shop, order: Order) -> set[int | None]:
+async def part_ttls(shop: Shop, order: Order) -> set[int | None]:
     """When the parts of an order may go."""
     found = [item.ttl async for item in shop.table.iterate_shards(items_of_order, order_id=order.id)]
     return {*found, *[event.ttl async for event in shop.table.iterate_shards(events_of_order, order_id=order.id)]}
@@ -33,14 +33,14 @@ async def marks(shop: Shop, order: Order) -> set[int | None]:
 
 async def test_a_deleted_order_is_in_the_bin_and_nowhere_else(shop: Shop) -> None:
     order = await shop.reviews.flag((await shop.place(RequestedLine(PEN, 1), RequestedLine(PEN, 2))).id, "why")
-    gone = await shop.bin.delete(order.id)
+    deleted = await shop.bin.delete(order.id)
     assert await shop.lists() == {"customer": [], "open": [], "region": [], "review": [], "bin": [order.id]}
     assert await shop.orders.find(order.id) is None
     assert await shop.orders.find_many([order.id]) == [None]
     assert await shop.orders.find_with_items(order.id) is None
-    assert gone.deleted_at is not None
-    assert gone.ttl == int((gone.deleted_at + timedelta(days=30)).timestamp())
-    assert await marks(shop, order) == {gone.ttl + A_DAY}
+    assert deleted.deleted_at is not None
+    assert deleted.ttl == int((deleted.deleted_at + timedelta(days=30)).timestamp())
+    assert await part_ttls(shop, order) == {deleted.ttl + A_DAY}
     for refused in (
         shop.orders.transition(order.id, OrderStatus.CONFIRMED),
         shop.reviews.flag(order.id, "again"),
@@ -57,13 +57,13 @@ async def test_a_restored_order_is_exactly_as_it_was_and_where_it_was(shop: Shop
     await shop.reviews.flag(second.id, "why")
     before, items = await shop.lists(), await shop.parts.items_of([order])
     await shop.bin.delete(order.id)
-    back = await shop.bin.restore(order.id)
-    assert back == replace(order, version=order.version + 2)
-    assert await shop.orders.get(order.id) == back
+    restored = await shop.bin.restore(order.id)
+    assert restored == replace(order, version=order.version + 2)
+    assert await shop.orders.get(order.id) == restored
     assert await shop.lists() == before
-    assert order_row(back) in (await shop.orders.of_customer(shop.customer, first=9, after=None)).items
-    assert await shop.parts.items_of([back]) == items
-    assert await marks(shop, order) == {None}
+    assert order_row(restored) in (await shop.orders.of_customer(shop.customer, first=9, after=None)).items
+    assert await shop.parts.items_of([restored]) == items
+    assert await part_ttls(shop, order) == {None}
     assert await shop.kinds(order) == ["placed", "flagged", "deleted", "restored"]
     assert (await shop.orders.transition(order.id, OrderStatus.CONFIRMED)).status is OrderStatus.CONFIRMED
 
@@ -85,22 +85,26 @@ async def test_only_an_order_in_the_bin_can_be_restored(shop: Shop) -> None:
 async def test_after_thirty_days_a_deleted_order_is_not_found_even_if_its_items_still_exist(shop: Shop) -> None:
     order = await shop.place()
     await shop.bin.delete((await shop.place()).id)
-    gone = await shop.bin.delete(order.id)
+    deleted = await shop.bin.delete(order.id)
     newer = await shop.bin.delete((await shop.place()).id)
-    assert gone.deleted_at is not None
-    over = gone.deleted_at + BIN_RETENTION
-    late = replace(shop, now=lambda: over)
-    for refused in (late.bin.restore(order.id), late.bin.delete(order.id), late.reviews.flag(order.id, "why")):
+    assert deleted.deleted_at is not None
+    expires_at = deleted.deleted_at + BIN_RETENTION
+    later_shop = replace(shop, now=lambda: expires_at)
+    for refused in (
+        later_shop.bin.restore(order.id),
+        later_shop.bin.delete(order.id),
+        later_shop.reviews.flag(order.id, "why"),
+    ):
         with pytest.raises(NotFound):
             await refused
-    assert (await late.lists())["bin"] == [newer.id]
-    page = await late.bin.newest(first=1, after=None)
+    assert (await later_shop.lists())["bin"] == [newer.id]
+    page = await later_shop.bin.newest(first=1, after=None)
     assert [one.id for one in page.items] == [newer.id]
-    both = await late.bin.newest(first=2, after=None)
+    both = await later_shop.bin.newest(first=2, after=None)
     assert (both.items, both.has_next) == (page.items, False)
-    assert (await late.bin.newest(first=1, after=page.edges[-1].cursor())).items == ()
-    just = replace(shop, now=lambda: over - timedelta(seconds=1))
-    assert (await just.bin.restore(order.id)).deleted_at is None
+    assert (await later_shop.bin.newest(first=1, after=page.edges[-1].cursor())).items == ()
+    shop_before_expiry = replace(shop, now=lambda: expires_at - timedelta(seconds=1))
+    assert (await shop_before_expiry.bin.restore(order.id)).deleted_at is None
 
 
 async def test_the_largest_order_is_deleted_and_restored_with_all_its_parts(shop: Shop) -> None:
@@ -108,12 +112,12 @@ async def test_the_largest_order_is_deleted_and_restored_with_all_its_parts(shop
     for _ in range(6):
         await shop.reviews.flag(order.id, "why")
         await shop.reviews.claim()
-    gone = await shop.bin.delete(order.id)
-    assert gone.ttl
-    assert await marks(shop, order) == {gone.ttl + A_DAY}
-    back = await shop.bin.restore(order.id)
-    assert await marks(shop, order) == {None}
-    assert len((await shop.parts.items_of([back]))[0]) == MAX_LINES
+    deleted = await shop.bin.delete(order.id)
+    assert deleted.ttl
+    assert await part_ttls(shop, order) == {deleted.ttl + A_DAY}
+    restored = await shop.bin.restore(order.id)
+    assert await part_ttls(shop, order) == {None}
+    assert len((await shop.parts.items_of([restored]))[0]) == MAX_LINES
 
 
 async def test_the_bin_shows_the_newest_first_and_pages_to_the_end(shop: Shop) -> None:
@@ -129,7 +133,7 @@ async def test_the_bin_shows_the_newest_first_and_pages_to_the_end(shop: Shop) -
     assert found == made[::-1]
 
 
-class Interrupted(RecycleBin):
+class StopsBeforeParts(RecycleBin):
     """The server stops before the parts of an order are written."""
 
     __slots__ = ()
@@ -141,16 +145,16 @@ class Interrupted(RecycleBin):
 async def test_a_deletion_that_was_interrupted_is_finished_by_deleting_again(shop: Shop) -> None:
     order = await shop.place()
     with pytest.raises(ConnectionError):
-        await Interrupted(shop.orders).delete(order.id)
-    assert await marks(shop, order) == {None}
+        await StopsBeforeParts(shop.orders).delete(order.id)
+    assert await part_ttls(shop, order) == {None}
     assert (await shop.lists())["bin"] == [order.id]
-    gone = await shop.bin.delete(order.id)
-    assert await shop.bin.delete(order.id) == gone
-    assert None not in await marks(shop, order)
+    deleted = await shop.bin.delete(order.id)
+    assert await shop.bin.delete(order.id) == deleted
+    assert None not in await part_ttls(shop, order)
     assert await shop.kinds(order) == ["placed", "deleted"]
 
 
-class Halfway(RecycleBin):
+class StopsAfterParts(RecycleBin):
     """The server stops after the parts of an order are written."""
 
     __slots__ = ()
@@ -160,24 +164,22 @@ class Halfway(RecycleBin):
         raise ConnectionError("gone")
 
 
-@pytest.mark.parametrize("stops", [Interrupted, Halfway])
-async def test_an_interrupted_restoration_can_be_repeated_or_undone(
-    shop: Shop, stops: type[RecycleBin]
-) -> None:
+@pytest.mark.parametrize("stopping_bin", [StopsBeforeParts, StopsAfterParts])
+async def test_an_interrupted_restoration_can_be_repeated_or_undone(shop: Shop, stopping_bin: type[RecycleBin]) -> None:
     order = await shop.place()
     await shop.bin.delete(order.id)
     for _ in range(2):
         with pytest.raises(ConnectionError):
-            await stops(shop.orders).restore(order.id)
+            await stopping_bin(shop.orders).restore(order.id)
         assert (await shop.lists())["bin"] == [order.id]
     await shop.bin.delete(order.id)
-    assert None not in await marks(shop, order)
-    back = await shop.bin.restore(order.id)
-    assert (back.deleted_at, back.restore_lock) == (None, None)
-    assert await marks(shop, order) == {None}
+    assert None not in await part_ttls(shop, order)
+    restored = await shop.bin.restore(order.id)
+    assert (restored.deleted_at, restored.restore_lock) == (None, None)
+    assert await part_ttls(shop, order) == {None}
 
 
-class Slow(RecycleBin):
+class RestoredBeforeParts(RecycleBin):
     """Between the deletion of an order and the marks on its parts, somebody restores it."""
 
     __slots__ = ()
@@ -189,12 +191,12 @@ class Slow(RecycleBin):
 
 async def test_a_deletion_does_not_mark_the_parts_of_an_order_that_was_restored_meanwhile(shop: Shop) -> None:
     order = await shop.place()
-    await Slow(shop.orders).delete(order.id)
+    await RestoredBeforeParts(shop.orders).delete(order.id)
     assert (await shop.orders.get(order.id)).deleted_at is None
-    assert await marks(shop, order) == {None}
+    assert await part_ttls(shop, order) == {None}
 
 
-class Overlapping(RecycleBin):
+class DeletedDuringRestore(RecycleBin):
     """Somebody deletes again after the parts were freed and before the order is back, once."""
 
     __slots__ = ()
@@ -210,12 +212,12 @@ class Overlapping(RecycleBin):
 async def test_a_restoration_also_restores_parts_that_are_marked_while_it_runs(shop: Shop) -> None:
     order = await shop.place()
     await shop.bin.delete(order.id)
-    await Overlapping(shop.orders).restore(order.id)
+    await DeletedDuringRestore(shop.orders).restore(order.id)
     assert (await shop.orders.get(order.id)).deleted_at is None
-    assert await marks(shop, order) == {None}
+    assert await part_ttls(shop, order) == {None}
 
 
-class Hurried(RecycleBin):
+class ExpiresDuringRestore(RecycleBin):
     """A deletion that is still marking parts meets the restoration that has just freed them."""
 
     __slots__ = ()
@@ -228,9 +230,9 @@ class Hurried(RecycleBin):
 async def test_parts_of_an_order_that_is_being_restored_are_not_marked(shop: Shop) -> None:
     order = await shop.place()
     await shop.bin.delete(order.id)
-    await Hurried(shop.orders).restore(order.id)
+    await ExpiresDuringRestore(shop.orders).restore(order.id)
     assert (await shop.orders.get(order.id)).deleted_at is None
-    assert await marks(shop, order) == {None}
+    assert await part_ttls(shop, order) == {None}
 
 
 async def test_an_old_deletion_does_not_mark_parts_for_a_newer_deletion(shop: Shop) -> None:
@@ -241,22 +243,24 @@ async def test_an_old_deletion_does_not_mark_parts_for_a_newer_deletion(shop: Sh
     second = await later.bin.delete(order.id)
     await shop.bin._expire_details(first)
     assert second.ttl
-    assert await marks(shop, order) == {second.ttl + A_DAY}
+    assert await part_ttls(shop, order) == {second.ttl + A_DAY}
 
 
 async def test_concurrent_deletions_and_restorations_leave_one_complete_order(shop: Shop) -> None:
     order = await shop.place(*[RequestedLine(PEN, 1)] * 5)
-    acts: list[Any] = [act for _ in range(12) for act in (shop.bin.delete(order.id), shop.bin.restore(order.id))]
-    outcomes = await asyncio.gather(*acts, return_exceptions=True)
+    changes: list[Any] = [
+        change for _ in range(12) for change in (shop.bin.delete(order.id), shop.bin.restore(order.id))
+    ]
+    outcomes = await asyncio.gather(*changes, return_exceptions=True)
     assert all(isinstance(outcome, Order | KeyfenceError) for outcome in outcomes), outcomes
-    head = await shop.orders.get_including_deleted(order.id)
+    stored = await shop.orders.get_including_deleted(order.id)
     kinds = await shop.kinds(order)
     assert kinds == ["placed", *(["deleted", "restored"] * len(kinds))[: len(kinds) - 1]]
-    assert head.version == len(kinds)
+    assert stored.version == len(kinds)
     lists = await shop.lists()
-    if head.deleted_at is None:
+    if stored.deleted_at is None:
         assert lists == {"customer": [order.id], "open": [order.id], "region": [order.id], "review": [], "bin": []}
-        assert await marks(shop, order) == {None}
+        assert await part_ttls(shop, order) == {None}
     else:
         assert lists == {"customer": [], "open": [], "region": [], "review": [], "bin": [order.id]}
     assert await shop.table.find(item_by_position, order_id=order.id, position=5) is not None

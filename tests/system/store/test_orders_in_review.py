@@ -21,12 +21,12 @@ async def shop(stack: ServiceStack, tenant: TenantId) -> Shop:
     return await Shop.opened(stack.table(tenant))
 
 
-async def flagged(shop: Shop, count: int) -> list[Order]:
+async def flag_orders(shop: Shop, count: int) -> list[Order]:
     return [await shop.reviews.flag((await shop.place()).id, f"reason {n}") for n in range(count)]
 
 
 async def test_flags_are_queued_and_claimed_oldest_first(shop: Shop) -> None:
-    older, newer = await flagged(shop, 2)
+    older, newer = await flag_orders(shop, 2)
     assert [order.id for order in (await shop.reviews.oldest(first=9, after=None)).items] == [older.id, newer.id]
     first, second, none = [await shop.reviews.claim() for _ in range(3)]
     assert (first and first.id, second and second.id, none) == (older.id, newer.id, None)
@@ -37,7 +37,7 @@ async def test_flags_are_queued_and_claimed_oldest_first(shop: Shop) -> None:
 
 
 async def test_a_flag_is_shown_in_every_list_until_the_order_is_claimed(shop: Shop) -> None:
-    (order,) = await flagged(shop, 1)
+    (order,) = await flag_orders(shop, 1)
     for expected in (order.flagged_at, None):
         for page in (
             await shop.orders.of_customer(shop.customer, first=9, after=None),
@@ -50,7 +50,7 @@ async def test_a_flag_is_shown_in_every_list_until_the_order_is_claimed(shop: Sh
 
 
 async def test_an_order_cannot_be_flagged_again_until_it_is_claimed(shop: Shop) -> None:
-    (order,) = await flagged(shop, 1)
+    (order,) = await flag_orders(shop, 1)
     with pytest.raises(Conflict):
         await shop.reviews.flag(order.id, "again")
     await shop.reviews.claim()
@@ -67,7 +67,7 @@ async def test_a_flag_needs_an_order_and_a_reason(shop: Shop) -> None:
 
 
 async def test_a_flagged_order_keeps_its_position_in_the_queue_when_its_status_changes(shop: Shop) -> None:
-    older, newer = await flagged(shop, 2)
+    older, newer = await flag_orders(shop, 2)
     await shop.orders.transition(older.id, OrderStatus.CONFIRMED)
     queue = (await shop.reviews.oldest(first=9, after=None)).items
     assert [(order.id, order.status) for order in queue] == [(older.id, "CONFIRMED"), (newer.id, "PENDING")]
@@ -75,17 +75,17 @@ async def test_a_flagged_order_keeps_its_position_in_the_queue_when_its_status_c
 
 @pytest.mark.parametrize(("callers", "flags"), [(50, 20)])
 async def test_concurrent_claims_get_different_orders_or_none(shop: Shop, callers: int, flags: int) -> None:
-    wanted = await flagged(shop, flags)
+    expected = await flag_orders(shop, flags)
     claimed = await asyncio.gather(*(replace(shop, by=f"c{n}").reviews.claim() for n in range(callers)))
-    got = [order for order in claimed if order]
-    assert sorted(order.id for order in got) == sorted(order.id for order in wanted)
-    assert len({order.claimed_by for order in got}) == flags
-    for order in got:
+    claimed_orders = [order for order in claimed if order]
+    assert sorted(order.id for order in claimed_orders) == sorted(order.id for order in expected)
+    assert len({order.claimed_by for order in claimed_orders}) == flags
+    for order in claimed_orders:
         assert await shop.kinds(order) == ["placed", "flagged", "claimed"]
     assert (await shop.lists())["review"] == []
 
 
-class Meddled(OrderRepository):
+class OrderChangesOnce(OrderRepository):
     """Somebody moves the order between a claimant's reading and writing, once."""
 
     __slots__ = ()
@@ -98,22 +98,24 @@ class Meddled(OrderRepository):
 
 
 async def test_an_order_that_changes_while_it_is_claimed_is_not_skipped(shop: Shop) -> None:
-    (order,) = await flagged(shop, 1)
-    claimed = await ReviewQueue(Meddled(shop.table, "clerk")).claim()
+    (order,) = await flag_orders(shop, 1)
+    claimed = await ReviewQueue(OrderChangesOnce(shop.table, "clerk")).claim()
     assert claimed
     assert (claimed.id, claimed.status) == (order.id, OrderStatus.CONFIRMED)
 
 
-async def test_the_oldest_order_is_claimed_although_it_changes_meanwhile(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_oldest_order_is_claimed_although_it_changes_meanwhile(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(random, "shuffle", list.reverse)
-    older, newer = await flagged(shop, 2)
+    older, newer = await flag_orders(shop, 2)
     await shop.orders.transition(newer.id, OrderStatus.CONFIRMED)
-    claimed = await ReviewQueue(Meddled(shop.table, "clerk")).claim()
+    claimed = await ReviewQueue(OrderChangesOnce(shop.table, "clerk")).claim()
     assert claimed
     assert (claimed.id, claimed.status) == (older.id, OrderStatus.CONFIRMED)
 
 
-class Restless(OrderRepository):
+class OrderChangesAlways(OrderRepository):
     """Somebody moves the order on whenever a claimant has read it."""
 
     __slots__ = ()
@@ -125,11 +127,13 @@ class Restless(OrderRepository):
         return found
 
 
-async def test_an_order_that_changes_all_the_time_does_not_block_the_queue(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_order_that_changes_all_the_time_does_not_block_the_queue(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(random, "shuffle", list.reverse)
-    older, newer = await flagged(shop, 2)
+    older, newer = await flag_orders(shop, 2)
     await shop.orders.transition(newer.id, OrderStatus.CANCELLED)
-    claimed = await ReviewQueue(Restless(shop.table, "clerk")).claim()
+    claimed = await ReviewQueue(OrderChangesAlways(shop.table, "clerk")).claim()
     assert claimed
     assert claimed.id == newer.id
     assert [order.id for order in (await shop.reviews.oldest(first=9, after=None)).items] == [older.id]
@@ -137,10 +141,10 @@ async def test_an_order_that_changes_all_the_time_does_not_block_the_queue(shop:
 
 async def test_concurrent_claims_flags_and_status_changes_lose_no_order(shop: Shop) -> None:
     orders = [await shop.place() for _ in range(8)]
-    acts = [shop.reviews.flag(order.id, "why") for order in orders]
-    acts += [shop.orders.transition(order.id, OrderStatus.CONFIRMED) for order in orders]
+    changes = [shop.reviews.flag(order.id, "why") for order in orders]
+    changes += [shop.orders.transition(order.id, OrderStatus.CONFIRMED) for order in orders]
     done, claims = await asyncio.gather(
-        asyncio.gather(*acts), asyncio.gather(*(shop.reviews.claim() for _ in range(12)))
+        asyncio.gather(*changes), asyncio.gather(*(shop.reviews.claim() for _ in range(12)))
     )
     assert len(done) == 16
     rest = []

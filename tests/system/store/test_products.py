@@ -35,26 +35,26 @@ async def shop(stack: ServiceStack, tenant: TenantId) -> ProductRepository:
     return ProductRepository(table, "clerk")
 
 
-async def made(shop: ProductRepository, sku: str = "A-1", **given: Any) -> Product:
-    wanted: dict[str, Any] = {"name": "Pen", "price": Decimal("1.10"), "currency": "EUR", "category": PENS}
-    return await shop.create(sku=sku, **{**wanted, **given})
+async def create_product(shop: ProductRepository, sku: str = "A-1", **fields: Any) -> Product:
+    expected: dict[str, Any] = {"name": "Pen", "price": Decimal("1.10"), "currency": "EUR", "category": PENS}
+    return await shop.create(sku=sku, **{**expected, **fields})
 
 
 async def count(shop: ProductRepository, path: tuple[str, ...]) -> int:
-    shelf = await shop.table.find(category_ref_by_path, path=path)
-    assert shelf is not None
-    return shelf.product_count
+    category = await shop.table.find(category_ref_by_path, path=path)
+    assert category is not None
+    return category.product_count
 
 
 async def test_of_concurrent_products_with_one_sku_exactly_one_is_created(shop: ProductRepository) -> None:
-    outcomes = await asyncio.gather(*(made(shop) for _ in range(8)), return_exceptions=True)
+    outcomes = await asyncio.gather(*(create_product(shop) for _ in range(8)), return_exceptions=True)
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict"] * 7 + ["Product"]
     assert await count(shop, PENS) == 1
     assert len((await shop.in_category(PENS, first=10, after=None)).items) == 1
 
 
 async def test_a_product_is_equal_by_id_by_sku_in_its_category_and_in_a_batch(shop: ProductRepository) -> None:
-    pen = await made(shop, "a#1 %", price=Decimal("9999999.99"))
+    pen = await create_product(shop, "a#1 %", price=Decimal("9999999.99"))
     assert await shop.get(pen.id) == pen
     found = await shop.find_by_sku("a#1 %")
     assert found == sku_claim(pen)
@@ -65,9 +65,9 @@ async def test_a_product_is_equal_by_id_by_sku_in_its_category_and_in_a_batch(sh
 
 async def test_products_of_a_category_are_sorted_by_price_between_inclusive_bounds(shop: ProductRepository) -> None:
     for number, price in enumerate(["10", "9.99", "0", "100", "10.01", "9.9"]):
-        await made(shop, f"P{number}", price=Decimal(price))
-    await made(shop, "elsewhere", price=Decimal(10), category=INKS)
-    await made(shop, "above", price=Decimal(10), category=PENS[:1])
+        await create_product(shop, f"P{number}", price=Decimal(price))
+    await create_product(shop, "elsewhere", price=Decimal(10), category=INKS)
+    await create_product(shop, "above", price=Decimal(10), category=PENS[:1])
 
     async def prices(low: str | None = None, high: str | None = None) -> list[str]:
         page = await shop.in_category(
@@ -84,13 +84,13 @@ async def test_products_of_a_category_are_sorted_by_price_between_inclusive_boun
     assert await prices(low="10.01") == ["10.01", "100"]
     assert await prices(high="9.91") == ["0", "9.9"]
     assert await prices("10", "9") == []
-    with pytest.raises(BadInput) as refusal:
+    with pytest.raises(BadInput) as raised:
         await prices(high="-1")
-    assert refusal.value.extensions == {"field": "maxPrice"}
+    assert raised.value.extensions == {"field": "maxPrice"}
 
 
 async def test_a_price_range_is_one_query(shop: ProductRepository, stack: ServiceStack) -> None:
-    await made(shop)
+    await create_product(shop)
     stack.take_calls()
     await shop.in_category(PENS, min_price=Decimal(1), max_price=Decimal(2), first=10, after=None)
     await shop.find_by_sku("A-1")
@@ -99,7 +99,7 @@ async def test_a_price_range_is_one_query(shop: ProductRepository, stack: Servic
 
 @pytest.mark.parametrize("size", [1, 7, 100])
 async def test_a_category_pages_to_the_end_while_products_are_added(shop: ProductRepository, size: int) -> None:
-    before = [await made(shop, f"P{number}", price=Decimal(number // 2)) for number in range(12)]
+    before = [await create_product(shop, f"P{number}", price=Decimal(number // 2)) for number in range(12)]
     found: list[str] = []
     after, added = None, 0
     while True:
@@ -109,21 +109,21 @@ async def test_a_category_pages_to_the_end_while_products_are_added(shop: Produc
             break
         after = page.edges[-1].cursor()
         if added < 6:
-            await made(shop, f"new{added}", price=Decimal(added))
+            await create_product(shop, f"new{added}", price=Decimal(added))
             added += 1
     assert len(found) == len(set(found))
-    known = {product.id for product in before}
-    assert [id for id in found if id in known] == [
+    ids_before = {product.id for product in before}
+    assert [id for id in found if id in ids_before] == [
         product.id for product in sorted(before, key=lambda one: (one.price, one.id))
     ]
 
 
 async def test_every_revision_is_kept_newest_first_and_nothing_else_is_among_them(shop: ProductRepository) -> None:
-    pen = await made(shop)
+    pen = await create_product(shop)
     for number in range(2, 13):
         await ProductRepository(shop.table, f"by{number}").revise(pen.id, name=f"Pen {number}", price=Decimal(number))
-    sold = {ProductMonth(start_of_month(timestamps.utc_now()), str(pen.id)): 3}
-    await shop.table.write(*await SalesRepository(shop.table).writes(sold), note=ActivityNote("x"))
+    sales = {ProductMonth(start_of_month(timestamps.utc_now()), str(pen.id)): 3}
+    await shop.table.write(*await SalesRepository(shop.table).writes(sales), note=ActivityNote("x"))
     found: list[ProductRevision] = []
     after = None
     while True:
@@ -144,14 +144,14 @@ async def test_every_revision_is_kept_newest_first_and_nothing_else_is_among_the
 
 
 async def test_a_revision_that_changes_nothing_writes_nothing(shop: ProductRepository, stack: ServiceStack) -> None:
-    pen = await made(shop)
+    pen = await create_product(shop)
     stack.take_calls()
     assert await shop.revise(pen.id, name="Pen", price=Decimal("1.1"), category=PENS) == pen
     assert [call.operation for call in stack.take_calls()] == ["GetItem"]
 
 
 async def test_of_concurrent_revisions_with_one_expected_version_exactly_one_wins(shop: ProductRepository) -> None:
-    pen = await made(shop)
+    pen = await create_product(shop)
     revisions = (shop.revise(pen.id, expected_version=1, name=f"N{number}") for number in range(6))
     outcomes = await asyncio.gather(*revisions, return_exceptions=True)
     assert sum(isinstance(outcome, Product) for outcome in outcomes) == 1
@@ -160,13 +160,13 @@ async def test_of_concurrent_revisions_with_one_expected_version_exactly_one_win
 
 
 async def test_revisions_without_an_expected_version_all_succeed(shop: ProductRepository) -> None:
-    pen = await made(shop)
+    pen = await create_product(shop)
     await asyncio.gather(*(shop.revise(pen.id, name=f"N{number}") for number in range(3)))
     assert (await shop.get(pen.id)).revision == 4
 
 
 async def test_a_product_that_changes_its_category_is_counted_in_the_new_category_only(shop: ProductRepository) -> None:
-    pen = await made(shop)
+    pen = await create_product(shop)
     moved = await shop.revise(pen.id, category=INKS)
     assert (await count(shop, PENS), await count(shop, INKS)) == (0, 1)
     assert (await shop.in_category(PENS, first=10, after=None)).items == ()
@@ -174,13 +174,11 @@ async def test_a_product_that_changes_its_category_is_counted_in_the_new_categor
 
 
 @pytest.mark.parametrize("category", [("office", "none"), ("offic",), ("office", "pens", "red")])
-async def test_a_product_needs_an_existing_category(
-    shop: ProductRepository, category: tuple[str, ...]
-) -> None:
-    pen = await made(shop)
-    with pytest.raises(BadInput) as refusal:
-        await made(shop, "B-1", category=category)
-    assert refusal.value.extensions == {"field": "category"}
+async def test_a_product_needs_an_existing_category(shop: ProductRepository, category: tuple[str, ...]) -> None:
+    pen = await create_product(shop)
+    with pytest.raises(BadInput) as raised:
+        await create_product(shop, "B-1", category=category)
+    assert raised.value.extensions == {"field": "category"}
     with pytest.raises(BadInput, match="the category does not exist"):
         await shop.revise(pen.id, category=category)
     assert await shop.table.find(product_by_sku, sku="B-1") is None
@@ -188,14 +186,14 @@ async def test_a_product_needs_an_existing_category(
 
 
 async def test_a_product_cannot_have_more_than_the_maximum_of_revisions(shop: ProductRepository) -> None:
-    pen = await made(shop)
+    pen = await create_product(shop)
     await shop.table.write(update_model(products, pen, replace(pen, revision=MAX_REVISIONS)))
     with pytest.raises(Conflict, match="at most"):
         await shop.revise(pen.id, name="One more")
 
 
 async def test_an_existing_revision_is_never_overwritten(shop: ProductRepository) -> None:
-    pen = await made(shop)
+    pen = await create_product(shop)
     await shop.table.write(update_model(products, pen, replace(pen, revision=0)))
     with pytest.raises(Throttled):
         await shop.revise(pen.id, expected_version=1, name="Rewritten")
@@ -205,18 +203,18 @@ async def test_an_existing_revision_is_never_overwritten(shop: ProductRepository
 
 
 async def test_a_missing_product_is_not_found(shop: ProductRepository) -> None:
-    nobody: Any = "prd_" + "0" * 26
-    assert await shop.table.find(product_by_id, id=nobody) is None
+    missing_id: Any = "prd_" + "0" * 26
+    assert await shop.table.find(product_by_id, id=missing_id) is None
     with pytest.raises(NotFound):
-        await shop.revise(nobody, name="X")
+        await shop.revise(missing_id, name="X")
 
 
 async def test_products_of_another_tenant_are_not_found(stack: ServiceStack, shop: ProductRepository) -> None:
-    pen = await made(shop)
+    pen = await create_product(shop)
     other = ProductRepository(stack.table(await stack.new_tenant()), "stranger")
     assert await other.find(pen.id) is None
     assert await other.find_by_sku(pen.sku) is None
     assert (await other.in_category(PENS, first=10, after=None)).items == ()
     assert (await other.revisions(pen.id, first=10, after=None)).items == ()
     with pytest.raises(BadInput):
-        await made(other)
+        await create_product(other)

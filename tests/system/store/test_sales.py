@@ -18,13 +18,13 @@ NOVEMBER, DECEMBER = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tz
 
 
 async def sell(sales: SalesRepository, deltas: dict[ProductMonth, int]) -> None:
-    async def once() -> None:
+    async def attempt() -> None:
         await sales.table.write(*await sales.writes(deltas), note=ActivityNote("order.transitioned"))
 
-    await retry_if_stale(once)
+    await retry_if_stale(attempt)
 
 
-def shown(found: tuple[MonthlySales, ...]) -> list[tuple[str, int]]:
+def ids_and_totals(found: tuple[MonthlySales, ...]) -> list[tuple[str, int]]:
     return [(one.id, one.total) for one in found]
 
 
@@ -38,35 +38,34 @@ async def test_best_sellers_come_first_and_a_product_without_sales_is_not_listed
         sales, {ProductMonth(NOVEMBER, "pen"): 9, ProductMonth(NOVEMBER, "ink"): 10, ProductMonth(DECEMBER, "pen"): 1}
     )
     await sell(sales, {ProductMonth(NOVEMBER, "pad"): 3, ProductMonth(NOVEMBER, "pen"): 2})
-    assert shown(tuple(await sales.top("2026-11", first=10))) == [("pen", 11), ("ink", 10), ("pad", 3)]
-    assert shown(tuple(await sales.top("2026-11", first=2))) == [("pen", 11), ("ink", 10)]
+    assert ids_and_totals(tuple(await sales.top("2026-11", first=10))) == [("pen", 11), ("ink", 10), ("pad", 3)]
+    assert ids_and_totals(tuple(await sales.top("2026-11", first=2))) == [("pen", 11), ("ink", 10)]
     await sell(sales, {ProductMonth(NOVEMBER, "pen"): -2, ProductMonth(NOVEMBER, "pad"): -3})
-    assert shown(tuple(await sales.top("2026-11", first=10))) == [("ink", 10), ("pen", 9)]
-    assert shown(tuple(await sales.top("2026-12", first=10))) == [("pen", 1)]
+    assert ids_and_totals(tuple(await sales.top("2026-11", first=10))) == [("ink", 10), ("pen", 9)]
+    assert ids_and_totals(tuple(await sales.top("2026-12", first=10))) == [("pen", 1)]
     assert await sales.top("2025-11", first=10) == ()
 
 
 async def test_concurrent_sales_of_the_same_products_are_all_counted(sales: SalesRepository) -> None:
-    chance = random.Random(7)
+    rng = random.Random(7)
     orders = [
-        {ProductMonth(NOVEMBER, product): chance.randint(1, 9) for product in chance.sample("abcdef", 3)}
-        for _ in range(10)
+        {ProductMonth(NOVEMBER, product): rng.randint(1, 9) for product in rng.sample("abcdef", 3)} for _ in range(10)
     ]
     await asyncio.gather(*(sell(sales, order) for order in orders))
-    wanted: Counter[str] = Counter()
+    expected: Counter[str] = Counter()
     for order in orders:
-        wanted.update({sold.product_id: number for sold, number in order.items()})
-    found = shown(tuple(await sales.top("2026-11", first=10)))
-    assert dict(found) == dict(wanted)
-    assert [number for _, number in found] == sorted(wanted.values(), reverse=True)
+        expected.update({sold.product_id: number for sold, number in order.items()})
+    found = ids_and_totals(tuple(await sales.top("2026-11", first=10)))
+    assert dict(found) == dict(expected)
+    assert [number for _, number in found] == sorted(expected.values(), reverse=True)
 
 
 async def test_best_sellers_are_found_over_all_shards(stack: ServiceStack, tenant: TenantId) -> None:
-    wide = SalesRepository(stack.table(tenant, shards=even_shards({"top_products": 4})))
+    sharded_sales = SalesRepository(stack.table(tenant, shards=even_shards({"top_products": 4})))
     numbers = {f"p{number:02}": number * 7 % 31 + 1 for number in range(30)}
-    await sell(wide, {ProductMonth(NOVEMBER, product): number for product, number in numbers.items()})
+    await sell(sharded_sales, {ProductMonth(NOVEMBER, product): number for product, number in numbers.items()})
     stack.take_calls()
-    found = shown(tuple(await wide.top("2026-11", first=7)))
+    found = ids_and_totals(tuple(await sharded_sales.top("2026-11", first=7)))
     assert [call.operation for call in stack.take_calls()] == ["Query"] * (4 + 1), (
         "one slot has more than its share of them"
     )
@@ -74,6 +73,6 @@ async def test_best_sellers_are_found_over_all_shards(stack: ServiceStack, tenan
 
 
 async def test_an_invalid_month_is_refused(sales: SalesRepository) -> None:
-    with pytest.raises(BadInput) as refusal:
+    with pytest.raises(BadInput) as raised:
         await sales.top("November", first=10)
-    assert refusal.value.extensions == {"field": "month"}
+    assert raised.value.extensions == {"field": "month"}

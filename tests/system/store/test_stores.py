@@ -20,30 +20,30 @@ PLACES = {
 }
 
 
-def scattered(centre: tuple[float, float], count: int, seed: int) -> list[tuple[float, float]]:
+def random_positions(centre: tuple[float, float], count: int, seed: int) -> list[tuple[float, float]]:
     """Around a centre, some of them over the date line or the pole."""
-    chance = random.Random(seed)
-    polar = abs(centre[0]) > 89
-    places = []
+    rng = random.Random(seed)
+    is_polar = abs(centre[0]) > 89
+    positions = []
     for _ in range(count):
-        latitude = max(-90.0, min(90.0, centre[0] + chance.uniform(-0.5, 0.5)))
-        longitude = chance.uniform(-180, 180) if polar else centre[1] + chance.uniform(-0.5, 0.5)
-        places.append((latitude, (longitude + 180) % 360 - 180))
-    return places
+        latitude = max(-90.0, min(90.0, centre[0] + rng.uniform(-0.5, 0.5)))
+        longitude = rng.uniform(-180, 180) if is_polar else centre[1] + rng.uniform(-0.5, 0.5)
+        positions.append((latitude, (longitude + 180) % 360 - 180))
+    return positions
 
 
-@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("place", PLACES)
 async def test_a_search_finds_the_same_stores_as_measuring_every_distance(
-    stack: ServiceStack, tenant: TenantId, where: str
+    stack: ServiceStack, tenant: TenantId, place: str
 ) -> None:
     stores = StoreRepository(stack.table(tenant))
-    made = [
+    created = [
         await stores.create(name=f"S{number}", latitude=latitude, longitude=longitude)
-        for number, (latitude, longitude) in enumerate(scattered(PLACES[where], 30, len(where)))
+        for number, (latitude, longitude) in enumerate(random_positions(PLACES[place], 30, len(place)))
     ]
     for radius in (0.5, 20.0, 60.0):
-        circle = Circle(latitude=PLACES[where][0], longitude=PLACES[where][1], radius_km=radius)
-        measured = [(circle.distance_km(float(one.latitude), float(one.longitude)), one.id) for one in made]
+        circle = Circle(latitude=PLACES[place][0], longitude=PLACES[place][1], radius_km=radius)
+        measured = [(circle.distance_km(float(one.latitude), float(one.longitude)), one.id) for one in created]
         expected = sorted(pair for pair in measured if pair[0] <= radius)
         found = await stores.near(circle, first=100)
         assert [(one.distance_km, one.store.id) for one in found] == expected

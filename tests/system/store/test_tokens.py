@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 
-class Counting:
+class CounterWithTokens:
     """A counter of one tenant, whose additions are transactions with tokens."""
 
     def __init__(self, stack: ServiceStack, tenant: TenantId) -> None:
@@ -21,13 +21,13 @@ class Counting:
         self.table = stack.settings.table
         self.key: Any = {"PK": {"S": f"TENANT#{tenant}#COUNT"}, "SK": {"S": "X"}}
 
-    def add(self, token: str, by: int = 1, when: str = "attribute_not_exists(shut)") -> None:
+    def add(self, token: str, amount: int = 1, condition: str = "attribute_not_exists(shut)") -> None:
         update: Any = {
             "TableName": self.table,
             "Key": self.key,
             "UpdateExpression": "ADD n :n",
-            "ConditionExpression": when,
-            "ExpressionAttributeValues": {":n": {"N": str(by)}},
+            "ConditionExpression": condition,
+            "ExpressionAttributeValues": {":n": {"N": str(amount)}},
         }
         self.client.transact_write_items(TransactItems=[{"Update": update}], ClientRequestToken=token)
 
@@ -38,37 +38,37 @@ class Counting:
 
 
 @pytest.fixture
-def counting(stack: ServiceStack, tenant: TenantId) -> Counting:
-    return Counting(stack, tenant)
+def counter(stack: ServiceStack, tenant: TenantId) -> CounterWithTokens:
+    return CounterWithTokens(stack, tenant)
 
 
 def token() -> str:
     return uuid.uuid4().hex
 
 
-async def test_a_transaction_that_is_repeated_with_its_token_is_made_once(counting: Counting) -> None:
-    same = token()
+async def test_a_transaction_that_is_repeated_with_its_token_is_made_once(counter: CounterWithTokens) -> None:
+    used_token = token()
     for _ in range(3):
-        counting.add(same)
-    counting.add(token())
-    assert counting.count == 2
+        counter.add(used_token)
+    counter.add(token())
+    assert counter.count == 2
 
 
-async def test_another_transaction_with_a_used_token_is_refused(counting: Counting) -> None:
-    same = token()
-    counting.add(same)
+async def test_another_transaction_with_a_used_token_is_refused(counter: CounterWithTokens) -> None:
+    used_token = token()
+    counter.add(used_token)
     with pytest.raises(ClientError, match="IdempotentParameterMismatchException"):
-        counting.add(same, by=2)
-    assert counting.count == 1
+        counter.add(used_token, amount=2)
+    assert counter.count == 1
 
 
-async def test_a_failed_transaction_may_be_tried_again_with_its_token(counting: Counting) -> None:
-    same = token()
+async def test_a_failed_transaction_may_be_tried_again_with_its_token(counter: CounterWithTokens) -> None:
+    used_token = token()
     with pytest.raises(ClientError, match="TransactionCanceledException"):
-        counting.add(same, when="attribute_exists(n)")
-    counting.add(token())
-    counting.add(same, when="attribute_exists(n)")
-    assert counting.count == 2
+        counter.add(used_token, condition="attribute_exists(n)")
+    counter.add(token())
+    counter.add(used_token, condition="attribute_exists(n)")
+    assert counter.count == 2
 
 
 def test_a_token_is_forgotten_after_ten_minutes() -> None:
