@@ -55,9 +55,10 @@ def top(
 ) -> None:
     """Watch the DynamoDB traffic of tenants and partitions at a running local gate. For AWS see `keyfence hot`.
 
-    `keyfence dev` always counts traffic; `keyfence gate` counts it with --partition-limits. The numbers cover the last
+    `keyfence dev` counts traffic, and `keyfence gate` does with --partition-limits. The numbers cover the last
     ten seconds. READ/S and WRITE/S are average capacity units in a second, PEAK those of the busiest second. LOAD is
-    the used share of a partition's limit. SHARD is the partition's number among the shards of its collection.
+    the used share of a partition's limit. SHARD is the partition's number among the shards of its collection, from 00.
+    The tenant `-` is the service itself.
 
     [bold]Example:[/bold] keyfence top
 

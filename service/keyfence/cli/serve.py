@@ -20,7 +20,7 @@ NO_REGION = "KEYFENCE_REGION is missing, and the AWS configuration has no region
 DIFFERENCE_ADVICE = """--create creates a missing table and turns on time to live. It makes no other change.
 Correct the table on AWS (delete a wrong index and create it again), or name another table with KEYFENCE_TABLE."""
 ACCESS_ADVICE = """The command needs credentials of the role `provisioner`. On a laptop, `keyfence dev` creates the
-table, and `keyfence credentials --role provisioner` prints credentials for this command."""
+table, and `keyfence credentials --role provisioner --env` prints the variables that this command needs."""
 
 CheckOption = Annotated[bool, typer.Option("--check", help="Check the settings and exit.")]
 CreateOption = Annotated[bool, typer.Option("--create", help="Create a missing table, and wait until it is active.")]
@@ -48,6 +48,10 @@ def table(create: CreateOption = False, json: JsonOption = False) -> None:
 
     KEYFENCE_TABLE names the table. The command needs credentials of the role `provisioner`, which are found as in
     every AWS SDK. If the table differs, the command prints each difference and exits with 1.
+
+    On a laptop `keyfence dev` creates the table. To check it there, run this line first:
+
+      eval "$(keyfence credentials --role provisioner --env)"
 
     [bold]Example:[/bold] keyfence table
 
@@ -143,7 +147,7 @@ def _table_admin() -> "TableAdmin":
         settings = load_settings()
         options = ConnectionOptions(region=settings.region, endpoint_url=settings.endpoint_url)
         if not _has_region(settings):
-            raise BadInput(NO_REGION)
+            raise BadInput(f"{NO_REGION}.\n{ACCESS_ADVICE}")
         return TableAdmin.connect(options, settings.table, load_domains(settings.domains).entities.projections)
     except (BadSettings, *AWS_ERRORS) as error:
         raise BadInput(str(error)) from error

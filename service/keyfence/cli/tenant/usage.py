@@ -52,7 +52,7 @@ def usage(
     """Show the requests, DynamoDB capacity units and cost of tenants, in whole hours.
 
     Servers save their counts every few seconds. Usage that belongs to no tenant is listed as the tenant
-    [bold]-[/bold], so the total is what all calls of the servers cost. The output names the prices.
+    `-`, so the total is what all calls of the servers cost. The output names the prices.
 
     [bold]Example:[/bold] keyfence tenant usage
 
