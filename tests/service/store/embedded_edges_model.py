@@ -1,4 +1,4 @@
-"""A parent with embedded edges on its item, and the true children to compare them with."""
+"""A parent with embedded edges in its item, and its true children for comparison."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.fakes.expressions import holds, updated
 
 
 class Parent:
-    """A parent's item, its true children, and writers with the conditions of the service's transactions."""
+    """The item and the true children of a parent. Its methods write with the same conditions as the service."""
 
     def __init__(self) -> None:
         self.item: Item = {"embeddedEdges": encode(EmbeddedEdges())}
@@ -21,7 +21,7 @@ class Parent:
         return decode_model(EmbeddedEdges, self.item["embeddedEdges"]["M"])
 
     def add(self, edges: EmbeddedEdges, child: str) -> None:
-        """The child's own item is put in the same transaction and must not exist yet."""
+        """Adds a child that does not exist yet, as a writer that has read these edges."""
         edge = self._edge()
         if child not in self.children and self._write(edges.add(child, edge), edges.unchanged_condition()):
             self.children[child] = edge
@@ -37,7 +37,7 @@ class Parent:
             del self.children[child]
 
     def check(self) -> None:
-        """The embedded edges give the first of the true children in order, or None."""
+        """Asserts that the embedded edges return the first true children in order, or None."""
         true_children = sorted(self.children.items())
         for count in range(len(true_children) + 3):
             embedded = self.edges.first(count)

@@ -1,4 +1,4 @@
-"""A call uses its own credentials and is retried only if that may help, and not without end."""
+"""A call uses its own credentials, and is retried a limited number of times if a retry may help."""
 
 from typing import Any
 
@@ -176,7 +176,7 @@ def test_printed_credentials_show_no_secret() -> None:
 
 
 class RenewableSource:
-    """A source that has other credentials if the first are refused."""
+    """A source that returns newer credentials after the first ones were refused."""
 
     def __init__(self, *newer: Credentials) -> None:
         self.newer, self.refused = list(newer), list[Credentials]()

@@ -1,4 +1,4 @@
-"""Capacity units are reads or writes by the operation, or as the answer says."""
+"""Capacity units count as reads or writes, by the answer or else by the operation."""
 
 from typing import Any
 

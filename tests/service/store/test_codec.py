@@ -1,4 +1,4 @@
-"""Stored values are read back exactly, and values for which that is impossible are refused."""
+"""Stored values are read back exactly. Values that could not be read back exactly are refused."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ class Colour(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inner:
-    """A dataclass inside another one."""
+    """A dataclass that is a field of another dataclass."""
 
     words: tuple[str, ...]
     note: str | None = None

@@ -1,4 +1,4 @@
-"""A concurrency limit admits so many at a time, the others in order, and loses no place to a canceled waiter."""
+"""A concurrency limit admits tasks in order, never more than the limit, also if waiting tasks are canceled."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A cursor is valid only in its scope, and no other input breaks the codec."""
+"""A cursor is valid only in its scope, and every other input is refused as bad input."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Rules for every declared entity, those of future domains included."""
+"""Rules for every declared entity. New domains are checked without a change to these tests."""
 
 from dataclasses import MISSING, fields, replace
 from datetime import UTC
@@ -41,13 +41,13 @@ def fence_of(entity: Entity[Any], tenant: str = "acme") -> Fence:
 
 
 def absent_when_default(field: Any) -> bool:
-    """Whether the default of this field says that the value is unknown."""
+    """Returns whether the default of this field means that the value is unknown."""
     default = field.default if field.default_factory is MISSING else field.default_factory()
     return default is None or default == frozenset()
 
 
 def kept(segment: str | KeyField, model: Any) -> object:
-    """Returns what a key contains of a field: for a time perhaps only the day or the month."""
+    """Returns the part of a field's value that a key contains. For a time this may be only the day or the month."""
     if isinstance(segment, str):
         return None
     value = getattr(model, segment.name)
@@ -90,7 +90,7 @@ def test_every_item_is_read_back_as_it_was_stored(entity: Entity[Any], data: st.
 def test_two_items_have_the_same_key_only_if_their_key_fields_are_equal(
     entity: Entity[Any], data: st.DataObject
 ) -> None:
-    """A field that only chooses the shard may differ between two items with the same key, or not."""
+    """Ignores a field that only chooses the shard: two items with different values may have the same key."""
     one, other = data.draw(models(entity.model)), data.draw(models(entity.model))
     key = entity.keys["table"]
     names = {*key.partition.fields, *key.sort.fields}
@@ -102,7 +102,7 @@ def test_two_items_have_the_same_key_only_if_their_key_fields_are_equal(
 
 @each_read
 def test_an_index_projects_what_its_entities_are_decoded_from(entity: Entity[Any], index: Index) -> None:
-    """Or the default says that the field was not read; a default like 0 would look like a value."""
+    """A field that is not projected has a default that means "unknown". A default like 0 would look like a value."""
     needed = {attribute_name(field.name) for field in fields(entity.model) if not absent_when_default(field)}
     placed = {attribute_name(name) for key in (entity.keys["table"], entity.keys[index]) for name in key.fields}
     assert needed | placed <= {*PROJECTED[index]}
@@ -124,7 +124,7 @@ def test_an_item_that_is_read_through_an_index_is_the_same_item(
 
 @each_indexed
 def test_no_two_items_of_a_sharded_list_have_equal_sort_keys(entity: Entity[Any], index: Index) -> None:
-    """A page that ends between two equal sort keys of two shards could not be continued."""
+    """Otherwise a page could end between two equal sort keys of two shards, and could not be continued."""
     key = entity.keys[index]
     if key.sharding is not None:
         assert key.sharding.hashed_field in key.sort.fields

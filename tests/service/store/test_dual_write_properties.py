@@ -1,4 +1,4 @@
-"""Whatever is written while a tenant moves, both tables are equal afterwards, and reads are as without the move."""
+"""For any writes while a tenant moves, both tables are equal afterwards, and reads are the same as without the move."""
 
 import asyncio
 import copy
@@ -24,7 +24,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2), st.integer
 
 
 async def writes_of(table: Table, step: Step) -> list[Write[Any]]:
-    """A change that reads first, as the service does."""
+    """Returns the writes of a step. Some steps read the item first, as the service does."""
     kind, which, number = step
     id = f"b{which}"
     found: Book | None = await table.find(book_by_id, id=id)
@@ -61,7 +61,7 @@ def _count(which: int) -> Count:
 
 
 async def run_steps(table: Table, steps: Sequence[Step]) -> list[str]:
-    """Returns the result of each change."""
+    """Makes the writes of all steps. Returns "done" or the type of the error for each step."""
     outcomes = []
     for step in steps:
         try:
@@ -76,7 +76,7 @@ async def run_steps(table: Table, steps: Sequence[Step]) -> list[str]:
 async def prepare_tables(
     older: Sequence[Step], newer: Sequence[Step], is_copied: Sequence[bool]
 ) -> tuple[TwoTableDynamoDB, Items]:
-    """A pool table, and copies of some items from an earlier time."""
+    """Returns a pool table after both lists of steps, and copies of some items from before the `newer` steps."""
     dynamodb = TwoTableDynamoDB()
     await run_steps(handle(dynamodb, POOLED), older)
     earlier = copy.deepcopy(dynamodb.tables[NAME])

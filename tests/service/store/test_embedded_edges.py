@@ -48,7 +48,7 @@ def test_a_writer_that_read_complete_edges_cannot_write_once_they_are_limited() 
 
 @pytest.mark.parametrize(("size", "children"), [(1, "abcde"), (2, "abcdef")])
 def test_a_writer_that_read_older_edges_does_not_raise_the_limit(size: int, children: str) -> None:
-    """For any order of the children, and any position of the last one."""
+    """Checks every order of the children and every position of the last child."""
     with patch.object(embedded_edges, "MAX_EMBEDDED_EDGES", size):
         for *early, second, third, late in itertools.permutations(children):
             parent = parent_with(*early)

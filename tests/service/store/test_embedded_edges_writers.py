@@ -1,4 +1,4 @@
-"""Embedded edges are true, also if writers act on edges that they read long ago."""
+"""Embedded edges match the children, even if writers use edges that they read long ago."""
 
 from unittest.mock import patch
 
@@ -15,7 +15,7 @@ SIZES = st.integers(1, 3)
 
 
 class ParentMachine(RuleBasedStateMachine):
-    """A parent that embeds only a few edges, so that few steps fill it."""
+    """A parent with a low limit of embedded edges, so that few steps reach the limit."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,7 +33,8 @@ class ParentMachine(RuleBasedStateMachine):
 class Writers(ParentMachine):
     """Writers that read the edges, wait while others write, and then write if their condition still holds.
 
-    A writer who changes an edge has read it before the head, so a head from before the child came is not its own."""
+    A writer that changes an edge reads the child first and the parent's edges second. So the edges that it read are
+    never older than the child."""
 
     read_edges = Bundle("read_heads")
 
@@ -75,7 +76,7 @@ class Writers(ParentMachine):
 
 
 class OneWriter(ParentMachine):
-    """One writer after the other: then there are never more edges than the limit, and the first children are known."""
+    """Writers that do not overlap. The parent then never has more edges than the limit."""
 
     @initialize(limit=SIZES)
     def begin(self, limit: int) -> None:

@@ -1,4 +1,4 @@
-"""An entity whose keys do not fit is refused when it is declared; another one derives all of its keys."""
+"""An entity whose keys do not fit its dataclass is refused. Any other entity derives all keys from its model."""
 
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
@@ -81,7 +81,7 @@ def test_a_query_with_a_prefix_that_no_item_has_is_refused(beginning: str) -> No
 
 @pytest.mark.parametrize("beginning", ["CHAPTER", "#", "CHAPTER##", "#CHAPTER#"])
 def test_a_query_with_a_prefix_that_does_not_end_with_a_hash_is_refused(beginning: str) -> None:
-    """CHAPTER would match CHAPTERNOTES too."""
+    """The prefix CHAPTER would also match CHAPTERNOTES."""
     with pytest.raises(BadEntity):
         chapters.query("table", begins_with=beginning)
 

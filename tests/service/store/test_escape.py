@@ -1,4 +1,4 @@
-"""Text that people enter is escaped in keys: reversibly, in the same order, and without '#', which ends a value."""
+"""Escaped text has no '#', sorts like the original text, and can be unescaped."""
 
 import re
 
@@ -16,7 +16,7 @@ TEXT = SIGNS | st.text()
 
 
 def places(text: str) -> list[float]:
-    """Returns code points, except for DEL, whose escape sorts right after '%'."""
+    """Returns the code points of a text, with DEL right after '%', where its escape sorts."""
     return [ord("%") + 0.5 if character == DEL else ord(character) for character in text]
 
 

@@ -54,5 +54,5 @@ def test_an_id_of_another_type_is_refused() -> None:
 
 
 @given(st.text(st.characters()))
-def test_every_text_is_accepted_or_refused_as_bad_input(text: str) -> None:
+def test_the_prefix_of_any_text_is_none_or_the_text_before_the_underscore(text: str) -> None:
     assert prefix_of(text) in {None, text[: text.find("_")]}

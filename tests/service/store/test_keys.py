@@ -1,4 +1,4 @@
-"""No key leaves its fence, whatever values it has."""
+"""No key is outside its fence, for any values."""
 
 import pytest
 from hypothesis import assume, example, given
@@ -20,7 +20,7 @@ BOUNDARY = len("TENANT#acme#")
 
 @st.composite
 def neighbours(draw: st.DrawFn) -> tuple[TenantId, TenantId]:
-    """Two tenants; often one id is a prefix of the other."""
+    """Draws the ids of two tenants. Often one id is a prefix of the other."""
     one = draw(TENANTS)
     longer = st.from_regex("[a-z0-9]{1,4}", fullmatch=True).map(lambda more: TenantId((one + more)[:32]))
     other = draw(TENANTS | longer)

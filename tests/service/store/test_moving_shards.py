@@ -41,7 +41,7 @@ IDS = [f"b{number:02d}" for number in range(40)]
 
 @dataclass
 class ItemMovingDynamoDB:
-    """A table in which, before every read, some items are moved to their shards."""
+    """A DynamoDB that moves some items to their new shards before every read."""
 
     dynamodb: InMemoryDynamoDB
     count: int
@@ -59,7 +59,7 @@ class ItemMovingDynamoDB:
     def close(self) -> None: ...
 
     def move(self) -> None:
-        """Returns the first item that is not in its shard."""
+        """Returns the first item that is not in its new shard."""
         for address, item in self.dynamodb.items.items():
             plain, _, shard = item[self.partition]["S"].rpartition("#")
             expected = shard_of(item["id"]["S"], self.count)
@@ -123,7 +123,7 @@ def test_no_item_is_missed_or_returned_twice_while_items_move_down(
 
 
 async def test_a_map_that_does_not_know_of_the_move_would_miss_items() -> None:
-    """It shows that the test above can fail: a job must wait until every server knows of the move."""
+    """Shows that the tests above can fail. This is why a job waits until every server knows of the move."""
     stored = [book(id) for id in IDS]
     dynamodb = InMemoryDynamoDB()
     store_in_shards(dynamodb, books, stored, "books", [8])

@@ -1,4 +1,4 @@
-"""A page costs one Query with one shard, about one for each shard with many, and few items more than it returns."""
+"""A page costs about one Query for each shard, and reads few more items than it returns."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""A list over any number of shards looks like one list, complete and in order, through any cursor."""
+"""A list over any number of shards is read as one list, complete and in order, from any cursor."""
 
 import asyncio
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ SHELF = st.lists(st.builds(book, st.sampled_from(IDS), st.integers(0, 3)), uniqu
 
 
 async def walked(pages: Sequence[Table], pattern: Query[Book], first: int, **values: object) -> list[Book]:
-    """Reads the whole list: each page with the next of these tables, the rest with the last one."""
+    """Reads the whole list. Each page is read with the next of these tables, and the rest with the last table."""
     found: list[Book] = []
     after, number = None, 0
     while True:

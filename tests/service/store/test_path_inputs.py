@@ -1,4 +1,4 @@
-"""Paths from clients: any readable names, as long as they fit into a key."""
+"""Paths from clients may have any readable names, if they fit into a key."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""A path in a key keeps its subtree together, and all siblings apart."""
+"""A range of keys has exactly the paths of one subtree, without its siblings."""
 
 import pytest
 from hypothesis import given

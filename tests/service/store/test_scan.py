@@ -1,4 +1,4 @@
-"""A scan continues to its end, whatever its pages contain, and a purge until nothing is unprocessed."""
+"""A scan does not end at an empty page, and deletes are repeated until no request is unprocessed."""
 
 import pytest
 

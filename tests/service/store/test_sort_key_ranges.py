@@ -1,4 +1,4 @@
-"""A list between two values has exactly the items between them, over any shards and through any cursor."""
+"""A list between two values has exactly the items between them, for any shards and cursors."""
 
 import asyncio
 from datetime import datetime, timedelta

@@ -145,7 +145,7 @@ async def test_all_items_of_a_partition_are_read_page_by_page() -> None:
 
 
 class RecordingCredentials:
-    """Returns credentials and records for which tenants."""
+    """Returns credentials, and records the requested tenants."""
 
     def __init__(self) -> None:
         self.asked: list[Any] = []

@@ -1,4 +1,4 @@
-"""Numbers and times have a fixed width in keys, and keep their order."""
+"""Numbers and times have a fixed width in keys, so that keys sort like the values."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""A template keeps any two values apart, or is refused when it is declared."""
+"""A template gives different values different keys, or is refused when it is declared."""
 
 from typing import Any
 

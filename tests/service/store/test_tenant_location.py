@@ -83,7 +83,7 @@ def tables() -> Tables:
 
 
 class NoCredentials:
-    """Returns no credentials."""
+    """Fails the test if credentials are requested."""
 
     def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: TableAccess) -> CredentialSource:
         raise AssertionError(tenant)
@@ -93,7 +93,7 @@ class NoCredentials:
 
 
 async def test_a_call_that_waits_for_a_thread_until_its_location_expires_is_not_sent() -> None:
-    """A call that waits behind others could reach a shard that no longer exists."""
+    """If the call were sent after the wait, it could use a shard that no longer exists."""
     clock, dynamodb = ManualClock(0.0), BlockedDynamoDB()
     handle = handle_at(dynamodb, TenantLocation(tenant=TenantId("acme"), valid_until=10.0), clock)
     first = asyncio.ensure_future(handle.find(book_by_id, id="b1"))
@@ -109,7 +109,7 @@ async def test_a_call_that_waits_for_a_thread_until_its_location_expires_is_not_
 
 @dataclass
 class BlockedDynamoDB(InMemoryDynamoDB):
-    """A client with one thread, which is blocked."""
+    """A client with one thread, which is blocked until `unblocked` is set."""
 
     thread_limit: ConcurrencyLimit = field(default_factory=lambda: ConcurrencyLimit(1))
     unblocked: asyncio.Event = field(default_factory=asyncio.Event)

@@ -1,4 +1,4 @@
-"""The days and months of a list are read as one list, newest first, complete through any cursor."""
+"""The time buckets of a list are read as one list, newest first and complete, from any cursor."""
 
 import asyncio
 from collections.abc import Sequence

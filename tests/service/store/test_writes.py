@@ -1,4 +1,4 @@
-"""A write becomes an action of a transaction that has the intended effect, keys included, and no other."""
+"""The action of a write has exactly the intended effect on the item and its keys."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Categories are a tree that is read at once, and that can be moved without losing a leaf."""
+"""A tree of categories is read with one Query, and a subtree is moved without losing a category or a product."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -194,7 +194,7 @@ async def test_concurrent_equal_moves_move_everything_once(category_tree: Catego
 
 @pytest.mark.usefixtures("small_batches")
 async def test_a_helper_that_continues_after_a_finished_move_deletes_nothing(category_tree: CategoryTree) -> None:
-    """A helper that stopped before its last steps goes on after others finished, and after the old path was reused."""
+    """The helper stopped before its last steps. It continues after the move is finished and the old path is reused."""
     stopping_client = StoppingClient(category_tree.table.caller.client, 9, False)
     with pytest.raises(Stopped):
         await moves(through(category_tree.table, stopping_client)).move(AUDIO, SOUND)

@@ -1,4 +1,4 @@
-"""Counters are exact: whoever counts at once, in however many slots, and whatever becomes of the answers."""
+"""Counters are exact under concurrent increments, with many shards and after lost answers."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ SEEN = ActivityNote("thing.seen")
 
 
 async def nonzero_parts(counters: CounterRepository, name: str) -> list[Counter]:
-    """What each slot holds of a counter, where it holds something."""
+    """Returns the parts of a counter in all shards, without parts that are 0."""
     (parts,) = await counters.table.find_in_all_shards(counter_by_name, [{"name": name}])
     return [part for part in parts if part.total]
 

@@ -1,4 +1,4 @@
-"""Memberships are one item each, right from both sides, however many there are."""
+"""A membership is one item, and is listed correctly for its user and for its group, in groups of any size."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -168,7 +168,7 @@ async def test_a_group_that_is_being_deleted_accepts_no_members(table: Table) ->
 
 
 class GroupDeletedMeanwhile(MembershipRepository):
-    """Somebody deletes the group between this one's reading and its writing."""
+    """Another user deletes the group after this repository has read it and before it writes."""
 
     __slots__ = ()
 
@@ -216,7 +216,7 @@ async def test_concurrent_deletions_of_one_group_succeed_or_do_not_find_it(table
 
 @dataclass(frozen=True, slots=True)
 class OthersJoinMeanwhile(MembershipRepository):
-    """Others join between this one's first reading and its writing."""
+    """Other users join after this repository has read the group and before it writes."""
 
     joining_users: list[User] = field(default_factory=list)
 
@@ -230,8 +230,9 @@ class OthersJoinMeanwhile(MembershipRepository):
 
 
 async def test_a_join_with_older_embedded_edges_hides_no_member(table: Table) -> None:
-    """Ten of low ids join behind the back of one who thinks the head is full of others, and leave; two of high ids
-    come: were the head's end set by the older view, it would list these two and pass over those before them."""
+    """Ten users with low ids join between the read and the write of another join, and then leave. Two users with high
+    ids join. If the write used `complete_until` from its old read, the group would list these two users and skip others
+    before them."""
     group, users = await create_group(table), await create_users(table, 10 + MAX_EMBEDDED_EDGES + 3)
     low, late_users, latest = users[:10], users[-4:-2], users[-1]
     others = [user for user in users[10:-1] if user not in late_users]

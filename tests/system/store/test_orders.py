@@ -1,4 +1,4 @@
-"""Orders are placed whole or not at all, stand where their state says, and move only as they may."""
+"""Orders are placed completely or not at all, are in the lists of their status, and change status by the rules."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

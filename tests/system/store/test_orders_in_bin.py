@@ -1,4 +1,4 @@
-"""A deleted order is gone from every list at once, waits in the bin, and comes back exactly as it was."""
+"""A deleted order is only in the recycle bin, and is exactly as before when it is restored."""
 
 import asyncio
 from dataclasses import replace
@@ -26,7 +26,7 @@ async def shop(stack: ServiceStack, tenant: TenantId) -> Shop:
 
 
 async def part_ttls(shop: Shop, order: Order) -> set[int | None]:
-    """When the parts of an order may go."""
+    """Returns the times to live of all items and events of an order."""
     found = [item.ttl async for item in shop.table.iterate_shards(items_of_order, order_id=order.id)]
     return {*found, *[event.ttl async for event in shop.table.iterate_shards(events_of_order, order_id=order.id)]}
 
@@ -180,7 +180,7 @@ async def test_an_interrupted_restoration_can_be_repeated_or_undone(shop: Shop, 
 
 
 class RestoredBeforeParts(RecycleBin):
-    """Between the deletion of an order and the marks on its parts, somebody restores it."""
+    """Another user restores the order after it is deleted and before its parts get a time to live."""
 
     __slots__ = ()
 
@@ -197,7 +197,7 @@ async def test_a_deletion_does_not_mark_the_parts_of_an_order_that_was_restored_
 
 
 class DeletedDuringRestore(RecycleBin):
-    """Somebody deletes again after the parts were freed and before the order is back, once."""
+    """Another user deletes the order once, after its parts lose their time to live and before it is restored."""
 
     __slots__ = ()
 
@@ -218,7 +218,7 @@ async def test_a_restoration_also_restores_parts_that_are_marked_while_it_runs(s
 
 
 class ExpiresDuringRestore(RecycleBin):
-    """A deletion that is still marking parts meets the restoration that has just freed them."""
+    """A late deletion sets the time to live of parts that the restoration has just cleared."""
 
     __slots__ = ()
 

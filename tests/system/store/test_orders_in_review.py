@@ -1,4 +1,4 @@
-"""The review queue hands out each order once, oldest first, to whoever comes."""
+"""The review queue gives each flagged order to one claimant, oldest first."""
 
 import asyncio
 import random
@@ -86,7 +86,7 @@ async def test_concurrent_claims_get_different_orders_or_none(shop: Shop, caller
 
 
 class OrderChangesOnce(OrderRepository):
-    """Somebody moves the order between a claimant's reading and writing, once."""
+    """Another user changes the order once, after a claimant has read it and before the claimant writes."""
 
     __slots__ = ()
 
@@ -116,7 +116,7 @@ async def test_the_oldest_order_is_claimed_although_it_changes_meanwhile(
 
 
 class OrderChangesAlways(OrderRepository):
-    """Somebody moves the order on whenever a claimant has read it."""
+    """Another user changes the order every time that a claimant has read it."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Products are kept whole: one SKU each, every revision, and a place in their category by price."""
+"""Products have a unique SKU, keep every revision, and are listed by price in their category."""
 
 import asyncio
 from dataclasses import replace

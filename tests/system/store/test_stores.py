@@ -1,4 +1,4 @@
-"""Stores are found by true distance, wherever on the globe, and a search has its limits."""
+"""Stores are found by true distance everywhere on the globe, and the cost of a search is limited."""
 
 import random
 
@@ -21,7 +21,7 @@ PLACES = {
 
 
 def random_positions(centre: tuple[float, float], count: int, seed: int) -> list[tuple[float, float]]:
-    """Around a centre, some of them over the date line or the pole."""
+    """Returns random positions around a centre. Some are beyond the date line or the pole."""
     rng = random.Random(seed)
     is_polar = abs(centre[0]) > 89
     positions = []

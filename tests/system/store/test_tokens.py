@@ -1,4 +1,4 @@
-"""A transaction is done once for each of its tokens, however often it is sent."""
+"""A transaction that is sent several times with one token is made once."""
 
 import uuid
 from typing import TYPE_CHECKING, Any
