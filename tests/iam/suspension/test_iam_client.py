@@ -1,4 +1,4 @@
-"""A suspension denies exactly the given tenants on both tenant roles, or raises."""
+"""A suspension denies exactly its tenants on both tenant roles, or raises an error."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,28 +15,28 @@ from keyfence_iam.suspension.deny_policies import deny_tenants_policy
 from keyfence_iam.suspension.iam_client import POLICY_NAME
 from keyfence_iam.tenant import InvalidTenantId, TenantId
 from tests.iam.gate.iam_api.engineless_gate import (
-    DENY,
-    READ,
-    WRITE,
+    DENY_POLICY,
+    READ_ROLE,
+    WRITE_ROLE,
     assumed_credentials,
-    gate,
-    put,
-    suspender,
+    put_policy,
+    start_gate,
+    suspender_client,
 )
 
 ACME, GLOBEX = TenantId("acme"), TenantId("globex")
-MANY = [TenantId(f"tenant-with-a-rather-long-id-{number:03}") for number in range(1000)]
+LONG_TENANT_IDS = [TenantId(f"tenant-with-a-rather-long-id-{number:03}") for number in range(1000)]
 
 
 @pytest.fixture
 def running_gate() -> Iterator[Gate]:
-    with gate() as running:
+    with start_gate() as running:
         yield running
 
 
-def connected(gate: Gate, **how: str) -> TenantSuspension:
-    given = {"endpoint_url": gate.url, "region": "eu-west-1", **how}
-    return TenantSuspension.connect(assumed_credentials(gate, "suspender"), "keyfence-", **given)
+def connect_suspension(gate: Gate, **options: str) -> TenantSuspension:
+    arguments = {"endpoint_url": gate.url, "region": "eu-west-1", **options}
+    return TenantSuspension.connect(assumed_credentials(gate, "suspender"), "keyfence-", **arguments)
 
 
 def inline_policies_by_role(gate: Gate) -> dict[str, object]:
@@ -49,74 +49,74 @@ def inline_policies_by_role(gate: Gate) -> dict[str, object]:
 
 
 def test_both_tenant_roles_deny_the_tenants_and_no_other_role_does(running_gate: Gate) -> None:
-    connected(running_gate).deny([GLOBEX, ACME, GLOBEX])
+    connect_suspension(running_gate).deny([GLOBEX, ACME, GLOBEX])
     policy = (deny_tenants_policy([ACME, GLOBEX]),)
-    assert inline_policies_by_role(running_gate) == {READ: policy, WRITE: policy}
-    assert list(running_gate.account.inline_policies[READ]) == [POLICY_NAME]
+    assert inline_policies_by_role(running_gate) == {READ_ROLE: policy, WRITE_ROLE: policy}
+    assert list(running_gate.account.inline_policies[READ_ROLE]) == [POLICY_NAME]
 
 
 def test_each_call_replaces_the_whole_list(running_gate: Gate) -> None:
-    one = connected(running_gate)
-    one.deny([ACME])
-    one.deny(iter([GLOBEX]))
-    assert one.denied_tenants() == {GLOBEX}
-    one.deny([GLOBEX])
+    suspension = connect_suspension(running_gate)
+    suspension.deny([ACME])
+    suspension.deny(iter([GLOBEX]))
+    assert suspension.denied_tenants() == {GLOBEX}
+    suspension.deny([GLOBEX])
     assert inline_policies_by_role(running_gate) == {
-        READ: (deny_tenants_policy([GLOBEX]),),
-        WRITE: (deny_tenants_policy([GLOBEX]),),
+        READ_ROLE: (deny_tenants_policy([GLOBEX]),),
+        WRITE_ROLE: (deny_tenants_policy([GLOBEX]),),
     }
 
 
 def test_an_empty_list_deletes_the_policy_and_can_be_repeated(running_gate: Gate) -> None:
-    one = connected(running_gate)
-    one.deny([])
-    one.deny([ACME])
-    one.deny([])
-    one.deny([])
+    suspension = connect_suspension(running_gate)
+    suspension.deny([])
+    suspension.deny([ACME])
+    suspension.deny([])
+    suspension.deny([])
     assert running_gate.account.inline_policies == {}
-    assert one.denied_tenants() == frozenset()
+    assert suspension.denied_tenants() == frozenset()
 
 
-def test_only_tenants_that_both_roles_deny_count_as_denied(running_gate: Gate) -> None:
-    one = connected(running_gate)
-    one.deny([ACME, GLOBEX])
-    suspender(running_gate).delete_role_policy(RoleName=WRITE, PolicyName=POLICY_NAME)
-    assert one.denied_tenants() == frozenset()
+def test_a_tenant_that_only_one_role_denies_does_not_count_as_denied(running_gate: Gate) -> None:
+    suspension = connect_suspension(running_gate)
+    suspension.deny([ACME, GLOBEX])
+    suspender_client(running_gate).delete_role_policy(RoleName=WRITE_ROLE, PolicyName=POLICY_NAME)
+    assert suspension.denied_tenants() == frozenset()
 
 
-def test_a_list_that_does_not_fit_raises_too_many_suspended_and_changes_nothing(running_gate: Gate) -> None:
-    one = connected(running_gate)
-    one.deny([ACME])
+def test_too_many_tenants_raise_an_error_and_change_nothing(running_gate: Gate) -> None:
+    suspension = connect_suspension(running_gate)
+    suspension.deny([ACME])
     before = running_gate.account.inline_policies
     with pytest.raises(TooManySuspended, match="1000 suspended tenants has"):
-        one.deny(MANY)
+        suspension.deny(LONG_TENANT_IDS)
     assert running_gate.account.inline_policies == before
-    one.deny(MANY[:150])
-    assert len(one.denied_tenants()) == 150
+    suspension.deny(LONG_TENANT_IDS[:150])
+    assert len(suspension.denied_tenants()) == 150
 
 
-def test_a_list_that_other_policies_leave_no_room_for_raises_too_many_suspended(running_gate: Gate) -> None:
-    large = DENY.replace('"*"', '"{}"'.format("s3:" + "x" * 8000), 1)
-    put(suspender(running_gate), name="other", document=large)
-    with pytest.raises(TooManySuspended, match=f"{READ} has no room for 50 suspended tenants"):
-        connected(running_gate).deny(MANY[:50])
+def test_tenants_that_do_not_fit_beside_other_policies_raise_an_error(running_gate: Gate) -> None:
+    large = DENY_POLICY.replace('"*"', '"{}"'.format("s3:" + "x" * 8000), 1)
+    put_policy(suspender_client(running_gate), name="other", document=large)
+    with pytest.raises(TooManySuspended, match=f"{READ_ROLE} has no room for 50 suspended tenants"):
+        connect_suspension(running_gate).deny(LONG_TENANT_IDS[:50])
 
 
 def test_an_invalid_tenant_id_is_rejected(running_gate: Gate) -> None:
     with pytest.raises(InvalidTenantId):
-        connected(running_gate).deny([TenantId("*")])
+        connect_suspension(running_gate).deny([TenantId("*")])
     assert running_gate.account.inline_policies == {}
 
 
-def test_a_missing_role_is_an_error_and_not_an_empty_list(running_gate: Gate) -> None:
-    roles = {name: role for name, role in running_gate.account.roles.items() if name != WRITE}
-    one = connected(running_gate)
+def test_a_missing_role_raises_an_error(running_gate: Gate) -> None:
+    roles = {name: role for name, role in running_gate.account.roles.items() if name != WRITE_ROLE}
+    suspension = connect_suspension(running_gate)
     running_gate.account = replace(running_gate.account, roles=roles)
     for tenants in ([], [ACME]):
         with pytest.raises(SuspensionFailed):
-            one.deny(tenants)
+            suspension.deny(tenants)
     with pytest.raises(SuspensionFailed):
-        one.denied_tenants()
+        suspension.denied_tenants()
 
 
 def test_a_role_without_its_boundary_is_not_changed(running_gate: Gate) -> None:
@@ -124,7 +124,7 @@ def test_a_role_without_its_boundary_is_not_changed(running_gate: Gate) -> None:
         replace(running_gate.account.get_role("tenant-read"), boundary_arn=None)
     )
     with pytest.raises(SuspensionFailed, match=r"IAM rejects the call for .*AccessDenied"):
-        connected(running_gate).deny([ACME])
+        connect_suspension(running_gate).deny([ACME])
 
 
 def test_other_roles_cannot_suspend_tenants(running_gate: Gate) -> None:
@@ -137,27 +137,27 @@ def test_other_roles_cannot_suspend_tenants(running_gate: Gate) -> None:
 
 def test_an_iam_endpoint_that_does_not_answer_raises_suspension_failed(running_gate: Gate) -> None:
     with pytest.raises(SuspensionFailed, match="IAM cannot be reached"):
-        connected(running_gate, endpoint_url="http://127.0.0.1:1").deny([ACME])
+        connect_suspension(running_gate, endpoint_url="http://127.0.0.1:1").deny([ACME])
 
 
 @pytest.mark.parametrize("kind", ["throttle", "error", "lost_response", "lost_request"])
 @pytest.mark.parametrize("nth", [1, 2])
 def test_a_call_that_fails_once_is_retried(running_gate: Gate, kind: FaultKind, nth: int) -> None:
     running_gate.faults = (Fault(kind=kind, service="iam", nth=nth),)
-    connected(running_gate).deny([ACME])
-    assert connected(running_gate).denied_tenants() == {ACME}
+    connect_suspension(running_gate).deny([ACME])
+    assert connect_suspension(running_gate).denied_tenants() == {ACME}
 
 
 def test_a_deletion_whose_response_was_lost_succeeds(running_gate: Gate) -> None:
-    one = connected(running_gate)
-    one.deny([ACME])
+    suspension = connect_suspension(running_gate)
+    suspension.deny([ACME])
     running_gate.faults = (Fault(kind="lost_response", service="iam", operation="DeleteRolePolicy", every=2),)
-    one.deny([])
+    suspension.deny([])
     assert running_gate.account.inline_policies == {}
 
 
-def test_the_roles_have_the_prefix_of_the_deployment() -> None:
-    with gate(account=Account.from_definitions(ROLES, Deployment(role_prefix="shop-"))) as other:
+def test_the_role_prefix_of_the_deployment_is_used() -> None:
+    with start_gate(account=Account.from_definitions(ROLES, Deployment(role_prefix="shop-"))) as other:
         TenantSuspension.connect(assumed_credentials(other, "suspender"), "shop-", endpoint_url=other.url).deny([ACME])
         assert list(other.account.inline_policies) == ["shop-tenant-read", "shop-tenant-write"]
 
@@ -165,5 +165,5 @@ def test_the_roles_have_the_prefix_of_the_deployment() -> None:
 def test_a_missing_aws_profile_in_the_environment_is_ignored(
     running_gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("AWS_PROFILE", "nobody")
-    connected(running_gate).deny([ACME])
+    monkeypatch.setenv("AWS_PROFILE", "missing-profile")
+    connect_suspension(running_gate).deny([ACME])

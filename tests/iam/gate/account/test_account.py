@@ -19,7 +19,7 @@ from keyfence_iam.gate.sts_api import _OPERATIONS
 from keyfence_iam.policy import InvalidPolicy
 from keyfence_iam.roles import ROLES
 from keyfence_iam.roles.rendering import policy_files
-from tests.iam.gate.server.scripted_engine import scripted, with_table
+from tests.iam.gate.server.scripted_engine import start_engine, table_responses
 
 ACCOUNT, REGION = "123456789012", "eu-west-1"
 ORDERS = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/orders"
@@ -107,7 +107,7 @@ def test_an_unknown_role_is_named_with_those_that_exist(directory: Path) -> None
 
 
 async def test_a_gate_enforces_any_roles_before_any_table(directory: Path) -> None:
-    async with scripted(with_table(TABLE)) as (_, url):
+    async with start_engine(table_responses(TABLE)) as (_, url):
         with Gate.start(engine_url=url, account=read(directory)) as gate:
             shop = gate.sessions.issue_service_session("shop")
             assumed = await asyncio.to_thread(

@@ -1,4 +1,4 @@
-"""Requests reach the engine once and unchanged, and its responses are returned complete or not at all."""
+"""A request reaches the engine once and unchanged. A response is returned completely or not at all."""
 
 import asyncio
 import socket
@@ -6,14 +6,14 @@ import socket
 import pytest
 
 from keyfence_iam.gate.engine.engine_client import EngineAddress, EngineClient, EngineUnreachable, InvalidEngineUrl
-from tests.iam.gate.server.scripted_engine import OK, scripted
+from tests.iam.gate.server.scripted_engine import OK, start_engine
 
 HEADERS = [(b"content-type", b"application/x-amz-json-1.0"), (b"x-amz-target", b"DynamoDB_20120810.GetItem")]
 BODY = b' {"a" :\t"\xc3\xa4\\u00e4"}\n'
 
 
 async def test_the_body_and_the_headers_arrive_byte_for_byte() -> None:
-    async with scripted() as (engine, url):
+    async with start_engine() as (engine, url):
         engine_client = EngineClient(url)
         await engine_client.post(HEADERS, BODY)
         engine_client.close()
@@ -29,12 +29,12 @@ async def test_status_headers_and_body_of_the_response_are_returned_unchanged() 
     answer = (
         b"HTTP/1.1 418 Odd\r\nX-Amz-Crc32: 7\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nContent-Length: 3\r\n\r\n\x00\xffx"
     )
-    async with scripted(lambda *_: answer) as (_, url):
+    async with start_engine(lambda *_: answer) as (_, url):
         engine_client = EngineClient(url)
-        got = await engine_client.post(HEADERS, BODY)
+        received = await engine_client.post(HEADERS, BODY)
         engine_client.close()
-    assert (got.status, got.body) == (418, b"\x00\xffx")
-    assert got.headers == [
+    assert (received.status, received.body) == (418, b"\x00\xffx")
+    assert received.headers == [
         (b"x-amz-crc32", b"7"),
         (b"set-cookie", b"a"),
         (b"set-cookie", b"b"),
@@ -44,23 +44,23 @@ async def test_status_headers_and_body_of_the_response_are_returned_unchanged() 
 
 async def test_a_chunked_response_is_returned_with_its_length() -> None:
     answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n3\r\n   \r\n0\r\n\r\n"
-    async with scripted(lambda *_: answer) as (_, url):
+    async with start_engine(lambda *_: answer) as (_, url):
         engine_client = EngineClient(url)
-        got = await engine_client.post(HEADERS, BODY)
+        received = await engine_client.post(HEADERS, BODY)
         engine_client.close()
-    assert got.body == b"{}   "
-    assert got.headers == [(b"content-length", b"5")]
+    assert received.body == b"{}   "
+    assert received.headers == [(b"content-length", b"5")]
 
 
 async def test_an_informational_response_is_skipped() -> None:
-    async with scripted(lambda *_: b"HTTP/1.1 100 Continue\r\n\r\n" + OK) as (_, url):
+    async with start_engine(lambda *_: b"HTTP/1.1 100 Continue\r\n\r\n" + OK) as (_, url):
         engine_client = EngineClient(url)
         assert (await engine_client.post(HEADERS, BODY)).status == 200
         engine_client.close()
 
 
 async def test_sequential_calls_share_a_connection() -> None:
-    async with scripted() as (engine, url):
+    async with start_engine() as (engine, url):
         engine_client = EngineClient(url)
         for _ in range(5):
             await engine_client.post(HEADERS, BODY)
@@ -70,7 +70,7 @@ async def test_sequential_calls_share_a_connection() -> None:
 
 async def test_a_connection_that_the_engine_closes_is_not_reused() -> None:
     closing = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}"
-    async with scripted(lambda *_: closing) as (engine, url):
+    async with start_engine(lambda *_: closing) as (engine, url):
         engine_client = EngineClient(url)
         for _ in range(3):
             await engine_client.post(HEADERS, BODY)
@@ -79,10 +79,10 @@ async def test_a_connection_that_the_engine_closes_is_not_reused() -> None:
 
 
 async def test_an_idle_connection_that_was_closed_is_replaced() -> None:
-    async with scripted() as (engine, url):
+    async with start_engine() as (engine, url):
         engine_client = EngineClient(url)
         await engine_client.post(HEADERS, BODY)
-        engine.hang_up()
+        engine.close_connections()
         await asyncio.sleep(0.05)
         assert (await engine_client.post(HEADERS, BODY)).status == 200
         engine_client.close()
@@ -101,23 +101,23 @@ async def test_an_idle_connection_that_was_closed_is_replaced() -> None:
     ],
     ids=repr,
 )
-async def test_an_incomplete_response_is_an_error_and_the_request_is_not_repeated(answer: bytes | None) -> None:
-    def once(*_: bytes) -> bytes | None:
-        asyncio.get_running_loop().call_later(0.05, engine.hang_up)
+async def test_an_incomplete_response_raises_an_error_and_the_request_is_not_repeated(answer: bytes | None) -> None:
+    def respond_and_close(*_: bytes) -> bytes | None:
+        asyncio.get_running_loop().call_later(0.05, engine.close_connections)
         return answer
 
-    async with scripted(once) as (engine, url):
+    async with start_engine(respond_and_close) as (engine, url):
         engine_client = EngineClient(url)
-        with pytest.raises(EngineUnreachable) as lost:
+        with pytest.raises(EngineUnreachable) as error:
             await engine_client.post(HEADERS, BODY)
         engine_client.close()
-    assert lost.value.may_be_executed
+    assert error.value.may_be_executed
     assert len(engine.requests) == 1
 
 
 async def test_an_unrequested_response_is_never_used_for_the_next_request() -> None:
-    """A second response after the first would otherwise be read as that of the next request."""
-    async with scripted(lambda *_: OK + b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged") as (engine, url):
+    """Otherwise a second response after the first could be read as the response to the next request."""
+    async with start_engine(lambda *_: OK + b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged") as (engine, url):
         engine_client = EngineClient(url)
         bodies = [(await engine_client.post(HEADERS, BODY)).body for _ in range(3)]
         engine_client.close()
@@ -125,8 +125,8 @@ async def test_an_unrequested_response_is_never_used_for_the_next_request() -> N
     assert engine.connections == 3
 
 
-async def test_the_response_for_a_cancelled_caller_reaches_nobody_else() -> None:
-    async with scripted(
+async def test_no_other_caller_gets_the_response_for_a_cancelled_caller() -> None:
+    async with start_engine(
         lambda _, body: OK if body == b"late" else b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n2"
     ) as (
         engine,
@@ -139,29 +139,29 @@ async def test_the_response_for_a_cancelled_caller_reaches_nobody_else() -> None
         waiting.cancel()
         assert (await engine_client.post(HEADERS, b"next")).body == b"2"
         async with asyncio.timeout(5):
-            await engine.left.wait()
+            await engine.client_disconnected.wait()
         engine_client.close()
     assert engine.connections == 2
 
 
-async def test_a_timeout_is_an_error() -> None:
-    async with scripted(lambda *_: b"") as (_, url):
+async def test_a_timeout_raises_an_error() -> None:
+    async with start_engine(lambda *_: b"") as (_, url):
         engine_client = EngineClient(url, response_seconds=0.05)
         with pytest.raises(EngineUnreachable, match="no response within"):
             await engine_client.post(HEADERS, BODY)
         engine_client.close()
 
 
-async def test_an_engine_that_cannot_be_reached_was_not_called() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    with pytest.raises(EngineUnreachable, match="cannot be reached") as lost:
+async def test_the_error_for_an_unreachable_engine_says_that_nothing_was_executed() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with pytest.raises(EngineUnreachable, match="cannot be reached") as error:
         await EngineClient(url).post(HEADERS, BODY)
-    assert not lost.value.may_be_executed
+    assert not error.value.may_be_executed
 
 
-async def test_the_number_of_connections_is_bounded() -> None:
-    async with scripted() as (engine, url):
+async def test_the_number_of_connections_is_limited() -> None:
+    async with start_engine() as (engine, url):
         engine_client = EngineClient(url, max_connections=3)
         await asyncio.gather(*(engine_client.post(HEADERS, BODY) for _ in range(30)))
         engine_client.close()

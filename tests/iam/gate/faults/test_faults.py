@@ -26,7 +26,7 @@ def test_every_kind_of_fault_is_parsed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "complaint"),
+    ("document", "message"),
     [
         ({}, "faults: must be a list"),
         ([[]], "faults[0]: must be an object"),
@@ -65,10 +65,10 @@ def test_every_kind_of_fault_is_parsed() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_mistake_is_reported_with_its_json_path(document: Any, complaint: str) -> None:
-    with pytest.raises(InvalidFault) as bad:
+def test_the_error_for_an_invalid_fault_begins_with_its_json_path(document: Any, message: str) -> None:
+    with pytest.raises(InvalidFault) as error:
         parse_faults(document)
-    assert str(bad.value).startswith(complaint)
+    assert str(error.value).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_json_text_is_parsed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "message"),
     [
         (b"[", "not JSON: "),
         (b"\xff", "not JSON: "),
@@ -93,9 +93,9 @@ def test_a_json_text_is_parsed() -> None:
         (b'[{"kind": "error", "nth": 1, "nth": 2}]', "the key 'nth' occurs twice in one object"),
         (b'[{"kind": "latency", "milliseconds": NaN}]', "not JSON: NaN"),
     ],
-    ids=["half a list", "no text", "too deep", "a name twice", "no number"],
+    ids=["half a list", "not UTF-8", "too deep", "a repeated name", "not a number"],
 )
-def test_an_ambiguous_or_invalid_json_text_is_rejected(text: bytes, complaint: str) -> None:
-    with pytest.raises(InvalidFault) as bad:
+def test_an_ambiguous_or_invalid_json_text_is_rejected(text: bytes, message: str) -> None:
+    with pytest.raises(InvalidFault) as error:
         parse_faults_json(text)
-    assert str(bad.value).startswith(complaint)
+    assert str(error.value).startswith(message)

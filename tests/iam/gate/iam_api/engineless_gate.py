@@ -16,28 +16,28 @@ from keyfence_iam.gate.assume_role import AssumeRoleRequest, assume_role
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles import ROLES
 
-KEY = b"a gate's key is of 32 bytes, yes"
-NOWHERE = "http://127.0.0.1:1"
-READ, WRITE = "keyfence-tenant-read", "keyfence-tenant-write"
-DENY = '{"Version": "2012-10-17", "Statement": {"Effect": "Deny", "Action": "*", "Resource": "*"}}'
+GATE_KEY = b"k" * 32
+UNREACHABLE_ENGINE = "http://127.0.0.1:1"
+READ_ROLE, WRITE_ROLE = "keyfence-tenant-read", "keyfence-tenant-write"
+DENY_POLICY = '{"Version": "2012-10-17", "Statement": {"Effect": "Deny", "Action": "*", "Resource": "*"}}'
 
 _boto = boto3.Session()
 
 
 @contextmanager
-def gate(**options: Any) -> Iterator[Gate]:
+def start_gate(**options: Any) -> Iterator[Gate]:
     account = options.pop("account", None) or Account.from_definitions(ROLES, Deployment())
-    with Gate.start(engine_url=NOWHERE, account=account, key=KEY, **options) as running:
+    with Gate.start(engine_url=UNREACHABLE_ENGINE, account=account, key=GATE_KEY, **options) as running:
         yield running
 
 
-def assumed_credentials(gate: Gate, role: str, by: str = "service-base", **tags: str) -> Credentials:
+def assumed_credentials(gate: Gate, role: str, caller_role: str = "service-base", **tags: str) -> Credentials:
     arn = gate.account.get_role(role).arn
-    assumption = AssumeRoleRequest(role_arn=arn, session_name="tester", tags=tags)
-    return assume_role(assumption, gate.sessions.issue_service_session(by).session, gate.sessions).credentials
+    request = AssumeRoleRequest(role_arn=arn, session_name="tester", tags=tags)
+    return assume_role(request, gate.sessions.issue_service_session(caller_role).session, gate.sessions).credentials
 
 
-def client(gate: Gate, credentials: Credentials, service: Any = "iam", region: str = "us-east-1") -> Any:
+def boto_client(gate: Gate, credentials: Credentials, service: Any = "iam", region: str = "us-east-1") -> Any:
     return _boto.client(
         service,
         region_name=region,
@@ -49,18 +49,19 @@ def client(gate: Gate, credentials: Credentials, service: Any = "iam", region: s
     )
 
 
-def suspender(gate: Gate, **how: Any) -> Any:
-    return client(gate, assumed_credentials(gate, "suspender"), **how)
+def suspender_client(gate: Gate, **options: Any) -> Any:
+    return boto_client(gate, assumed_credentials(gate, "suspender"), **options)
 
 
-def put(client: Any, role: str = READ, name: str = "one", document: str = DENY) -> Any:
+def put_policy(client: Any, role: str = READ_ROLE, name: str = "one", document: str = DENY_POLICY) -> Any:
     return client.put_role_policy(RoleName=role, PolicyName=name, PolicyDocument=document)
 
 
 @contextmanager
-def refused(code: str, status: int, words: str = "") -> Iterator[None]:
-    with pytest.raises(ClientError) as refusal:
+def expect_error(code: str, status: int, message_part: str = "") -> Iterator[None]:
+    """Fails unless the block raises this error."""
+    with pytest.raises(ClientError) as error:
         yield
-    answer = refusal.value.response
+    answer = error.value.response
     assert (answer["Error"]["Code"], answer["ResponseMetadata"]["HTTPStatusCode"]) == (code, status)
-    assert words in answer["Error"]["Message"]
+    assert message_part in answer["Error"]["Message"]

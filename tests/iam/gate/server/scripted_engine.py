@@ -9,68 +9,71 @@ OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
 
 
 class ScriptedEngine:
-    """Sends one response for each request. None closes the connection without one."""
+    """Answers each request with the result of a function. None closes the connection without a response."""
 
-    def __init__(self, answers: Callable[[bytes, bytes], bytes | None]) -> None:
+    def __init__(self, respond: Callable[[bytes, bytes], bytes | None]) -> None:
         self.requests: list[tuple[bytes, bytes]] = []
         self.connections = 0
-        self.left = asyncio.Event()
-        self._answers = answers
+        self.client_disconnected = asyncio.Event()
+        self._respond = respond
         self._writers: list[asyncio.StreamWriter] = []
 
-    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         self._writers.append(writer)
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
-                body = await reader.readexactly(_length(head))
+                body = await reader.readexactly(_content_length(head))
                 self.requests.append((head, body))
-                answer = self._answers(head, body)
+                answer = self._respond(head, body)
                 if answer is None:
                     break
                 writer.write(answer)
         except (asyncio.IncompleteReadError, ConnectionResetError):
-            self.left.set()
+            self.client_disconnected.set()
         finally:
             writer.close()
 
-    def hang_up(self) -> None:
+    def close_connections(self) -> None:
         for writer in self._writers:
             writer.close()
 
 
-def _length(head: bytes) -> int:
+def _content_length(head: bytes) -> int:
     line = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
     return int(line.partition(b":")[2])
 
 
 @asynccontextmanager
-async def scripted(
-    answers: Callable[[bytes, bytes], bytes | None] = lambda *_: OK,
+async def start_engine(
+    respond: Callable[[bytes, bytes], bytes | None] = lambda *_: OK,
 ) -> AsyncIterator[tuple[ScriptedEngine, str]]:
-    engine = ScriptedEngine(answers)
-    server = await asyncio.start_server(engine.converse, "127.0.0.1", 0)
+    engine = ScriptedEngine(respond)
+    server = await asyncio.start_server(engine.serve_connection, "127.0.0.1", 0)
     try:
         yield engine, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
-        engine.hang_up()
+        engine.close_connections()
 
 
-def with_table(
-    description: dict[str, object] | None, otherwise: bytes | None = OK
+def table_responses(
+    description: dict[str, object] | None, other_response: bytes | None = OK
 ) -> Callable[[bytes, bytes], bytes | None]:
-    """Returns the responses of an engine with one table or none; all other calls get the same response."""
+    """Returns a function that answers DescribeTable for one table, and all other calls with `other_response`.
 
-    def answer(head: bytes, _: bytes) -> bytes | None:
+    If `description` is None, the table does not exist.
+    """
+
+    def respond(head: bytes, _: bytes) -> bytes | None:
         if b"DynamoDB_20120810.DescribeTable" not in head:
-            return otherwise
+            return other_response
         if description is None:
             return response(400, b'{"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException"}')
         return response(200, json.dumps({"Table": description}).encode())
 
-    return answer
+    return respond
 
 
 def response(status: int, body: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""The size of request headers is bounded, and an upgrade request logs no advice."""
+"""The size of request headers is limited, and a WebSocket request logs no warning."""
 
 import asyncio
 import logging
@@ -6,12 +6,12 @@ import logging
 import pytest
 
 from keyfence_iam.gate.server import LIMITS
-from tests.iam.gate.server.raw_client import GET, exchange, gate_before, raw, tenant
+from tests.iam.gate.server.raw_client import GET_ITEM, gate_with_engine, raw_request, send_raw, tenant_caller
 
-BEGIN = b"POST / HTTP/1.1\r\nhost: x\r\n"
+REQUEST_START = b"POST / HTTP/1.1\r\nhost: x\r\n"
 
 
-async def answered(url: str, parts: list[bytes]) -> bytes:
+async def response_to(url: str, parts: list[bytes]) -> bytes:
     """Returns the response. Fails if the connection is not closed after it."""
     host, _, port = url.removeprefix("http://").partition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
@@ -29,39 +29,39 @@ async def answered(url: str, parts: list[bytes]) -> bytes:
 @pytest.mark.parametrize(
     "parts",
     [
-        [BEGIN, b"x-endless: ", *[b"a" * 8192] * 9],
-        [BEGIN, *[b"x-header: %s\r\n" % (b"a" * 1000)] * 70],
-        [BEGIN + b"x-header: " + b"a" * LIMITS.head_bytes + b"\r\ncontent-length: 0\r\n\r\n"],
+        [REQUEST_START, b"x-endless: ", *[b"a" * 8192] * 9],
+        [REQUEST_START, *[b"x-header: %s\r\n" % (b"a" * 1000)] * 70],
+        [REQUEST_START + b"x-header: " + b"a" * LIMITS.head_bytes + b"\r\ncontent-length: 0\r\n\r\n"],
         [b"POST /", *[b"a" * 8192] * 9],
-        [BEGIN, b"transfer-encoding: chunked\r\n\r\n0\r\n", *[b"x-trailer: %s\r\n" % (b"a" * 1000)] * 70],
+        [REQUEST_START, b"transfer-encoding: chunked\r\n\r\n0\r\n", *[b"x-trailer: %s\r\n" % (b"a" * 1000)] * 70],
     ],
     ids=["a value without end", "headers without end", "a whole head", "a path without end", "trailers"],
 )
 async def test_headers_that_are_too_large_are_rejected_and_the_connection_is_closed(parts: list[bytes]) -> None:
-    async with gate_before() as (gate, engine):
-        assert (await answered(gate.url, parts)).startswith(b"HTTP/1.1 431 ")
+    async with gate_with_engine() as (gate, engine):
+        assert (await response_to(gate.url, parts)).startswith(b"HTTP/1.1 431 ")
     assert engine.requests == []
 
 
 async def test_the_limit_also_applies_to_the_second_request_of_a_connection() -> None:
     first = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
-    async with gate_before() as (gate, _):
-        replies = await answered(gate.url, [first, BEGIN, b"x-endless: ", *[b"a" * 8192] * 64])
+    async with gate_with_engine() as (gate, _):
+        replies = await response_to(gate.url, [first, REQUEST_START, b"x-endless: ", *[b"a" * 8192] * 64])
     assert b"HTTP/1.1 431 " in replies
 
 
-async def test_usual_headers_are_accepted_and_bodies_do_not_count() -> None:
+async def test_headers_below_the_limit_are_accepted_and_bodies_do_not_count() -> None:
     padding = "a" * (LIMITS.head_bytes - 4096)
-    large = GET[:-1] + b" " * 1_000_000 + b"}"
-    async with gate_before() as (gate, _):
-        assert (await tenant(gate).call("GetItem", GET, x_padding=padding)).status == 200
-        assert (await tenant(gate).call("GetItem", large)).status == 200
+    large = GET_ITEM[:-1] + b" " * 1_000_000 + b"}"
+    async with gate_with_engine() as (gate, _):
+        assert (await tenant_caller(gate).call("GetItem", GET_ITEM, x_padding=padding)).status == 200
+        assert (await tenant_caller(gate).call("GetItem", large)).status == 200
 
 
-async def test_many_requests_on_one_connection_do_not_add_up() -> None:
-    large = GET[:-1] + b" " * 50_000 + b"}"
-    async with gate_before() as (gate, _):
-        request = tenant(gate).request("DynamoDB_20120810.GetItem", large)
+async def test_the_limit_counts_each_request_of_a_connection_separately() -> None:
+    large = GET_ITEM[:-1] + b" " * 50_000 + b"}"
+    async with gate_with_engine() as (gate, _):
+        request = tenant_caller(gate).request("DynamoDB_20120810.GetItem", large)
         host, _, port = gate.url.removeprefix("http://").partition(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         for _ in range(5):
@@ -73,10 +73,10 @@ async def test_many_requests_on_one_connection_do_not_add_up() -> None:
         writer.close()
 
 
-async def test_an_upgrade_request_is_answered_as_http_and_logs_no_advice(
+async def test_a_websocket_request_is_rejected_without_a_warning_in_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     upgrade = [("host", "x"), ("connection", "upgrade"), ("upgrade", "websocket"), ("content-length", "0")]
-    async with gate_before() as (gate, _):
-        assert (await exchange(gate.url, raw("/", upgrade, b""))).status in {400, 403}
+    async with gate_with_engine() as (gate, _):
+        assert (await send_raw(gate.url, raw_request("/", upgrade, b""))).status in {400, 403}
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
