@@ -17,7 +17,7 @@ class Crash(BaseException):
     """A crash. It is no Exception, so that no handler of the service catches it."""
 
 
-def crash() -> NoReturn:
+def raise_crash() -> NoReturn:
     raise Crash
 
 
@@ -29,21 +29,22 @@ def kill_process() -> NoReturn:
 
 @dataclass(slots=True)
 class CrashingClient:
-    """Crashes at call number `at`."""
+    """Sends calls to `client`, and crashes at call number `call_number`, counted from 0."""
 
     client: DynamoDb
-    at: int
+    call_number: int
     moment: Moment
-    end: Callable[[], NoReturn] = crash
-    count: Iterator[int] = field(default_factory=itertools.count)
+    """Whether it crashes before the call is sent, or after the answer has arrived."""
+    crash: Callable[[], NoReturn] = raise_crash
+    call_numbers: Iterator[int] = field(default_factory=itertools.count)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
-        now = next(self.count) == self.at
-        if now and self.moment == "before":
-            self.end()
+        is_crash_point = next(self.call_numbers) == self.call_number
+        if is_crash_point and self.moment == "before":
+            self.crash()
         answer = await self.client.call(operation, parameters, credentials)
-        if now:
-            self.end()
+        if is_crash_point:
+            self.crash()
         return answer
 
     def close(self) -> None:

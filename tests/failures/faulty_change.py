@@ -29,8 +29,8 @@ Answer = dict[str, Any]
 
 def error_code(answer: Answer) -> str:
     (error,) = answer["errors"]
-    told: str = error["extensions"]["code"]
-    return told
+    code: str = error["extensions"]["code"]
+    return code
 
 
 class NoRetryTables(Tables):
@@ -50,13 +50,14 @@ class NoRetryTables(Tables):
 
 @dataclass(frozen=True, slots=True)
 class FaultOutcome:
-    """The response and the items after the fault, and after the repetition."""
+    """The responses and the items after a fault, and after the repetition of the mutation."""
 
-    nth: int
-    failed: Answer
-    half: Snapshot
-    again: Answer
-    kept: Snapshot
+    failed_write: int
+    """The number of the write that failed, from 1."""
+    failed_answer: Answer
+    items_after_failure: Snapshot
+    repeated_answer: Answer
+    items_after_repetition: Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,63 +68,73 @@ class FaultyChange:
     session: ApiClient
     mutation: str
     variables: Mapping[str, Any]
-    shelf: TenantItems
+    tenant_items: TenantItems
     before: Snapshot
 
     @classmethod
-    def by(cls, stack: ServiceStack, session: ApiClient, mutation: str, **variables: Any) -> "FaultyChange":
-        shelf = TenantItems.of(stack, session.tenant)
-        return cls(stack, session, mutation, variables, shelf, shelf.snapshot())
+    def of_mutation(cls, stack: ServiceStack, session: ApiClient, mutation: str, **variables: Any) -> "FaultyChange":
+        tenant_items = TenantItems.of(stack, session.tenant)
+        return cls(stack, session, mutation, variables, tenant_items, tenant_items.snapshot())
 
     async def without_faults(self) -> tuple[Answer, Snapshot, int]:
-        """Runs it without faults. Returns the response, the items afterwards, and the number of writes."""
-        self.shelf.restore(self.before)
+        """Runs the mutation without faults. Returns the response, the items afterwards, and the number of writes."""
+        self.tenant_items.restore(self.before)
         self.stack.take_calls()
-        answer = await self._ask(self.session)
+        answer = await self._execute(self.session)
         assert "errors" not in answer, answer
         calls = [call.operation for call in self.stack.take_calls()]
         assert WRITE_OPERATIONS.intersection(calls) == {"TransactWriteItems"}
-        return answer, self.shelf.snapshot(), calls.count("TransactWriteItems")
+        return answer, self.tenant_items.snapshot(), calls.count("TransactWriteItems")
 
     async def with_retries(self) -> AsyncIterator[tuple[Answer, Snapshot]]:
-        """Runs it with every kind of fault at each write in turn. The service must retry by itself."""
+        """Runs the mutation once for each write, with all kinds of faults at that write. The service must retry.
+
+        Yields the response and the items afterwards."""
         _, _, writes = await self.without_faults()
-        for nth in range(1, writes + 1):
-            self.shelf.restore(self.before)
+        for write_number in range(1, writes + 1):
+            self.tenant_items.restore(self.before)
             self.stack.take_calls()
-            answer = await self._struck(self.session, nth, *KINDS)
+            answer = await self._execute_with_faults(self.session, write_number, *KINDS)
             assert [call.operation for call in self.stack.take_calls()].count("TransactWriteItems") == writes + len(
                 KINDS
             )
-            yield answer, self.shelf.snapshot()
+            yield answer, self.tenant_items.snapshot()
 
     async def failed_and_repeated(self, kind: FaultKind) -> AsyncIterator[FaultOutcome]:
-        """Runs it with a fault at each write in turn, without retries, and then repeats it without a fault."""
-        hasty, nth = self._hasty(), 1
+        """Runs the mutation once for each write, with a fault at that write and without retries. Then runs it
+        again without a fault."""
+        session, write_number = self._session_without_retries(), 1
         while True:
-            self.shelf.restore(self.before)
-            failed = await self._struck(hasty, nth, kind)
-            if "errors" not in failed:
+            self.tenant_items.restore(self.before)
+            failed_answer = await self._execute_with_faults(session, write_number, kind)
+            if "errors" not in failed_answer:
                 return
-            half = self.shelf.snapshot()
-            yield FaultOutcome(nth, failed, half, await self._ask(hasty), self.shelf.snapshot())
-            nth += 1
+            items_after_failure = self.tenant_items.snapshot()
+            yield FaultOutcome(
+                write_number,
+                failed_answer,
+                items_after_failure,
+                await self._execute(session),
+                self.tenant_items.snapshot(),
+            )
+            write_number += 1
 
-    def _hasty(self) -> ApiClient:
+    def _session_without_retries(self) -> ApiClient:
         tables = self.stack.tables
-        hasty = NoRetryTables(
+        no_retry_tables = NoRetryTables(
             client=tables.client, name=tables.name, cursors=tables.cursors, credentials=tables.credentials
         )
-        return replace(self.session, application=self.stack.serve(tables=hasty))
+        return replace(self.session, application=self.stack.serve(tables=no_retry_tables))
 
-    async def _struck(self, session: ApiClient, nth: int, *kinds: FaultKind) -> Answer:
+    async def _execute_with_faults(self, session: ApiClient, first_write: int, *kinds: FaultKind) -> Answer:
         self.stack.gate.faults = [
-            Fault(kind=kind, operation="TransactWriteItems", nth=at) for at, kind in enumerate(kinds, start=nth)
+            Fault(kind=kind, operation="TransactWriteItems", nth=number)
+            for number, kind in enumerate(kinds, start=first_write)
         ]
         try:
-            return await self._ask(session)
+            return await self._execute(session)
         finally:
             self.stack.gate.faults = ()
 
-    async def _ask(self, session: ApiClient) -> Answer:
+    async def _execute(self, session: ApiClient) -> Answer:
         return await session.execute(self.mutation, **self.variables)

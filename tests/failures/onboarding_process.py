@@ -22,7 +22,7 @@ from keyfence_iam.tenant import parse_tenant_id
 from tests.failures.crashing_client import CrashingClient, kill_process
 
 
-def application(id: str, jwks: dict[str, Any]) -> OnboardingRequest:
+def onboarding_request(id: str, jwks: dict[str, Any]) -> OnboardingRequest:
     return OnboardingRequest(
         id=parse_tenant_id(id),
         name="A Shop",
@@ -34,28 +34,31 @@ def application(id: str, jwks: dict[str, Any]) -> OnboardingRequest:
     )
 
 
-def onboarding(tables: Tables, connections: Connections) -> Onboarding:
+def new_onboarding(tables: Tables, connections: Connections) -> Onboarding:
     factory = AdminContextFactory(
         settings=connections.settings, tables=tables, publish_suspensions=connections.publish_suspensions
     )
     return factory.new_onboarding(TenantRepository(tables.for_control_plane(writes=True), "an-operator"))
 
 
-def main(given: dict[str, Any]) -> None:
+def main(arguments: dict[str, Any]) -> None:
     settings = Settings(
-        table=given["table"],
+        table=arguments["table"],
         region=Deployment().region,
-        endpoint_url=given["gate"],
-        sts_endpoint_url=given["gate"],
+        endpoint_url=arguments["gate"],
+        sts_endpoint_url=arguments["gate"],
         cursor_keys=("dev-" + "A" * 43,),
     )
     sessions = SessionIssuer(
-        Account.from_definitions(ROLES, Deployment(table=given["table"])), bytes.fromhex(given["key"])
+        Account.from_definitions(ROLES, Deployment(table=arguments["table"])), bytes.fromhex(arguments["key"])
     )
     connections = aws_access(settings, sessions).connect()
     tables = connections.tables
-    killed = replace(tables, client=CrashingClient(tables.client, given["at"], given["moment"], kill_process))
-    asyncio.run(onboarding(killed, connections)(application(given["id"], given["jwks"])))
+    crashing_tables = replace(
+        tables, client=CrashingClient(tables.client, arguments["call_number"], arguments["moment"], kill_process)
+    )
+    request = onboarding_request(arguments["id"], arguments["jwks"])
+    asyncio.run(new_onboarding(crashing_tables, connections)(request))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A process that continues a reshard and is killed at one of its calls."""
+"""A process that continues a reshard and is crashing_migrator at one of its calls."""
 
 import asyncio
 import json
@@ -17,25 +17,27 @@ from tests.system.jobs.offboarding_run import with_client
 from tests.system.jobs.reshard_run import ReshardRun
 
 
-def main(given: dict[str, Any]) -> None:
+def main(arguments: dict[str, Any]) -> None:
     settings = Settings(
-        table=given["table"],
+        table=arguments["table"],
         region=Deployment().region,
-        endpoint_url=given["gate"],
-        sts_endpoint_url=given["gate"],
+        endpoint_url=arguments["gate"],
+        sts_endpoint_url=arguments["gate"],
         cursor_keys=("dev-" + "A" * 43,),
     )
     sessions = SessionIssuer(
-        Account.from_definitions(ROLES, Deployment(table=given["table"])), bytes.fromhex(given["key"])
+        Account.from_definitions(ROLES, Deployment(table=arguments["table"])), bytes.fromhex(arguments["key"])
     )
-    with connect_migrator(aws_access(settings, sessions)) as by:
-        killed = with_client(by, CrashingClient(by.tables.client, given["at"], "after", kill_process))
-        asyncio.run(_carry_on(ReshardRun(by=killed), given))
+    with connect_migrator(aws_access(settings, sessions)) as migrator:
+        crashing_migrator = with_client(
+            migrator, CrashingClient(migrator.tables.client, arguments["call_number"], "after", kill_process)
+        )
+        asyncio.run(_continue_reshard(ReshardRun(by=crashing_migrator), arguments))
 
 
-async def _carry_on(resharder: ReshardRun, given: dict[str, Any]) -> None:
-    found = await resharder.means().store.get(given["job"])
-    await resharder.run(found, page_size=given["page"])
+async def _continue_reshard(resharder: ReshardRun, arguments: dict[str, Any]) -> None:
+    job = await resharder.means().store.get(arguments["job"])
+    await resharder.run(job, page_size=arguments["page"])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A DynamoDB client that stops at a write, and one whose index lags behind."""
+"""A DynamoDB client that stops at a write, and a client that reads from an index that lags behind."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,25 +10,25 @@ from keyfence_iam.credentials import Credentials
 
 
 class Stopped(Exception):
-    """The client stopped."""
+    """The client has stopped on purpose."""
 
 
 @dataclass(slots=True)
 class StoppingClient:
-    """Sends some writes, then raises Stopped right before or right after the next one."""
+    """Sends a number of writes. Then it raises Stopped, before the next write or after it."""
 
     client: DynamoDb
-    writes: int
-    after: bool
+    remaining_writes: int
+    stops_after_write: bool
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         if operation != "TransactWriteItems":
             return await self.client.call(operation, parameters, credentials)
-        self.writes -= 1
-        if self.writes < 0 and not self.after:
+        self.remaining_writes -= 1
+        if self.remaining_writes < 0 and not self.stops_after_write:
             raise Stopped
         answer = await self.client.call(operation, parameters, credentials)
-        if self.writes < 0:
+        if self.remaining_writes < 0:
             raise Stopped
         return answer
 
@@ -37,12 +37,13 @@ class StoppingClient:
 
 @dataclass(slots=True)
 class StaleIndexClient:
-    """Shows only the first item of each index partition, for a number of queries."""
+    """Returns only the first item of each partition of the index, for the next `queries` queries."""
 
     client: DynamoDb
     index: str
     queries: int
-    shown: dict[str, list[Any]] = field(default_factory=dict)
+    items_by_partition: dict[str, list[Any]] = field(default_factory=dict)
+    """The items that the first query of a partition returned. Later queries return the same items."""
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         answer = await self.client.call(operation, parameters, credentials)
@@ -50,10 +51,10 @@ class StaleIndexClient:
             return answer
         self.queries -= 1
         partition = parameters["ExpressionAttributeValues"][":p"]["S"]
-        return {**answer, "Items": self.shown.setdefault(partition, answer["Items"][:1])}
+        return {**answer, "Items": self.items_by_partition.setdefault(partition, answer["Items"][:1])}
 
     def close(self) -> None: ...
 
 
-def through(table: Table, client: DynamoDb) -> Table:
+def with_client(table: Table, client: DynamoDb) -> Table:
     return replace(table, caller=replace(table.caller, client=client))

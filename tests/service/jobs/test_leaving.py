@@ -10,7 +10,7 @@ from keyfence.jobs.offboard.start_offboarding import mark_offboarding
 from keyfence.store.shards import ShardCounts
 from keyfence.tenancy.placement import MovePhase, Placement
 from keyfence.tenancy.tenant_status import TenantStatus
-from tests.service.tenancy.test_moving_homes import tenant
+from tests.service.tenancy.test_location_during_move import tenant
 
 JOB = JobId("job_2")
 

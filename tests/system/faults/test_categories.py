@@ -24,7 +24,7 @@ async def new_move(stack: ServiceStack, owner: ApiClient) -> FaultyChange:
     await grow(owner, *CATEGORY_PATHS)
     for number, path in enumerate(PRODUCT_PATHS):
         await owner.data(PRODUCT, path=path, sku=f"P{number}")
-    return FaultyChange.by(stack, owner, MOVE, path=["a"], to=["z", "q"])
+    return FaultyChange.of_mutation(stack, owner, MOVE, path=["a"], to=["z", "q"])
 
 
 def visible_categories(snapshot: Snapshot) -> int:
@@ -45,14 +45,16 @@ async def test_a_move_that_failed_is_finished_by_a_second_request(
     change = await new_move(stack, owner)
     expected_answer, expected_items, write_count = await change.without_faults()
     outcomes = [outcome async for outcome in change.failed_and_repeated(kind)]
-    assert [error_code(outcome.failed) for outcome in outcomes] == [ERROR_CODES[kind]] * write_count
+    assert [error_code(outcome.failed_answer) for outcome in outcomes] == [ERROR_CODES[kind]] * write_count
     for outcome in outcomes:
-        assert (visible_categories(outcome.half), counted_products(outcome.half)) == (
+        assert (visible_categories(outcome.items_after_failure), counted_products(outcome.items_after_failure)) == (
             len(CATEGORY_PATHS),
             len(PRODUCT_PATHS),
         )
-        assert outcome.kept.normalized(change.before) == expected_items.normalized(change.before), outcome.nth
-    answers = [outcome.again for outcome in outcomes]
+        assert outcome.items_after_repetition.normalized(change.before) == expected_items.normalized(change.before), (
+            outcome.failed_write
+        )
+    answers = [outcome.repeated_answer for outcome in outcomes]
     if kind == "lost_response":
         assert error_code(answers.pop()) == "NOT_FOUND"
     assert answers == [expected_answer] * len(answers)

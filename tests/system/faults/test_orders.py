@@ -20,7 +20,9 @@ every_status_change = pytest.mark.parametrize(
 
 async def new_placement(stack: ServiceStack, owner: ApiClient) -> FaultyChange:
     customer, pen, ink = await new_customer(owner), await new_product(owner), await new_product(owner, "INK", "0.07")
-    return FaultyChange.by(stack, owner, PLACE, input=order_input(customer, (pen, 2), (ink, 7), (pen, 1)), key="once")
+    return FaultyChange.of_mutation(
+        stack, owner, PLACE, input=order_input(customer, (pen, 2), (ink, 7), (pen, 1)), key="once"
+    )
 
 
 async def new_status_change(
@@ -31,7 +33,9 @@ async def new_status_change(
     order = await place_order(owner, request)
     for to in statuses[:-1]:
         await owner.data(TRANSITION, id=order["id"], to=to)
-    return FaultyChange.by(stack, owner, TRANSITION, id=order["id"], to=statuses[-1], v=version, note="checked")
+    return FaultyChange.of_mutation(
+        stack, owner, TRANSITION, id=order["id"], to=statuses[-1], v=version, note="checked"
+    )
 
 
 @every_kind
@@ -41,12 +45,12 @@ async def test_an_order_that_failed_is_placed_once_by_a_second_request(
     change = await new_placement(stack, owner)
     _, expected_items, write_count = await change.without_faults()
     outcomes = [outcome async for outcome in change.failed_and_repeated(kind)]
-    assert [error_code(outcome.failed) for outcome in outcomes] == [ERROR_CODES[kind]] * write_count
+    assert [error_code(outcome.failed_answer) for outcome in outcomes] == [ERROR_CODES[kind]] * write_count
     for outcome in outcomes:
         items_after_fault = expected_items if kind == "lost_response" else change.before
-        assert outcome.half.normalized(change.before) == items_after_fault.normalized(change.before)
-        assert outcome.kept.normalized(change.before) == expected_items.normalized(change.before)
-        assert outcome.again["data"]["placeOrder"]["id"] in str(outcome.kept.items)
+        assert outcome.items_after_failure.normalized(change.before) == items_after_fault.normalized(change.before)
+        assert outcome.items_after_repetition.normalized(change.before) == expected_items.normalized(change.before)
+        assert outcome.repeated_answer["data"]["placeOrder"]["id"] in str(outcome.items_after_repetition.items)
 
 
 async def test_transient_faults_while_an_order_is_placed_are_retried(stack: ServiceStack, owner: ApiClient) -> None:
@@ -66,13 +70,15 @@ async def test_a_status_change_that_failed_is_made_once_by_a_second_request(
     change = await new_status_change(stack, owner, statuses, version)
     expected_answer, expected_items, write_count = await change.without_faults()
     outcomes = [outcome async for outcome in change.failed_and_repeated(kind)]
-    assert [error_code(outcome.failed) for outcome in outcomes] == [ERROR_CODES[kind]] * write_count
+    assert [error_code(outcome.failed_answer) for outcome in outcomes] == [ERROR_CODES[kind]] * write_count
     for outcome in outcomes:
         items_after_fault = expected_items if kind == "lost_response" else change.before
-        assert outcome.half.normalized(change.before) == items_after_fault.normalized(change.before)
-        assert outcome.kept.normalized(change.before) == expected_items.normalized(change.before)
+        assert outcome.items_after_failure.normalized(change.before) == items_after_fault.normalized(change.before)
+        assert outcome.items_after_repetition.normalized(change.before) == expected_items.normalized(change.before)
         assert (
-            (error_code(outcome.again) == "CONFLICT") if kind == "lost_response" else (outcome.again == expected_answer)
+            (error_code(outcome.repeated_answer) == "CONFLICT")
+            if kind == "lost_response"
+            else (outcome.repeated_answer == expected_answer)
         )
 
 

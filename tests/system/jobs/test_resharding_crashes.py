@@ -166,7 +166,7 @@ async def test_a_process_that_is_killed_while_it_moves_items_is_followed_by_one_
         "key": stack.gate_key.hex(),
         "job": migration.id,
         "page": PAGE,
-        "at": _amid(calls.places),
+        "call_number": _amid(calls.places),
     }
     module = "tests.failures.resharding_process"
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, json.dumps(given))

@@ -17,7 +17,7 @@ from keyfence.store.key_template import KeyPath
 from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.data.category_tree import AUDIO, TREE, CategoryTree, moves
-from tests.failures.stopping_client import StaleIndexClient, Stopped, StoppingClient, through
+from tests.failures.stopping_client import StaleIndexClient, Stopped, StoppingClient, with_client
 from tests.stack import ServiceStack
 
 SOUND = ("video", "sound")
@@ -124,13 +124,13 @@ async def test_a_move_that_stopped_at_any_write_is_finished_by_the_same_call(sta
         category_tree = await CategoryTree.create(stack.table(await stack.new_tenant()))
         stopping = StoppingClient(category_tree.table.caller.client, writes, after)
         try:
-            await moves(through(category_tree.table, stopping)).move(AUDIO, SOUND)
+            await moves(with_client(category_tree.table, stopping)).move(AUDIO, SOUND)
         except Stopped:
             with suppress(NotFound):
                 assert await moves(category_tree.table).move(AUDIO, SOUND) == 4
         assert await category_tree.listed_products() == category_tree.products_after_move(AUDIO, SOUND)
         await category_tree.check()
-        if stopping.writes >= 0:
+        if stopping.remaining_writes >= 0:
             break
     assert writes > 8
 
@@ -144,7 +144,7 @@ async def test_during_a_move_everything_is_listed_once_and_another_move_finishes
         category_tree = await CategoryTree.create(stack.table(await stack.new_tenant()))
         with pytest.raises(Stopped):
             await moves(
-                through(category_tree.table, StoppingClient(category_tree.table.caller.client, writes, False))
+                with_client(category_tree.table, StoppingClient(category_tree.table.caller.client, writes, False))
             ).move(AUDIO, SOUND)
         seen = await category_tree.listed_products()
         assert len(seen) == len(TREE)
@@ -163,7 +163,7 @@ async def test_during_a_move_nothing_can_be_created_under_the_old_or_new_path(
 ) -> None:
     stopping = StoppingClient(category_tree.table.caller.client, writes, False)
     with pytest.raises(Stopped):
-        await moves(through(category_tree.table, stopping)).move(AUDIO, SOUND)
+        await moves(with_client(category_tree.table, stopping)).move(AUDIO, SOUND)
     for category_path in (AUDIO, SOUND):
         with pytest.raises(Conflict, match="being moved"):
             await category_tree.add_product(category_path, f"new-{category_path}")
@@ -197,7 +197,7 @@ async def test_a_helper_that_continues_after_a_finished_move_deletes_nothing(cat
     """The helper stopped before its last steps. It continues after the move is finished and the old path is reused."""
     stopping_client = StoppingClient(category_tree.table.caller.client, 9, False)
     with pytest.raises(Stopped):
-        await moves(through(category_tree.table, stopping_client)).move(AUDIO, SOUND)
+        await moves(with_client(category_tree.table, stopping_client)).move(AUDIO, SOUND)
     move = await category_tree.table.find(last_move)
     assert move is not None
     assert await moves(category_tree.table).move(AUDIO, SOUND) == 4
@@ -254,7 +254,7 @@ async def test_what_is_created_during_a_move_is_refused_or_moved_too(category_tr
 
 async def test_a_move_waits_for_a_product_that_the_index_does_not_show_yet(category_tree: CategoryTree) -> None:
     stale_client = StaleIndexClient(category_tree.table.caller.client, "GSI3", 5)
-    assert await moves(through(category_tree.table, stale_client)).move(AUDIO, SOUND) == 4
+    assert await moves(with_client(category_tree.table, stale_client)).move(AUDIO, SOUND) == 4
     assert stale_client.queries == 0
     assert await category_tree.listed_products() == category_tree.products_after_move(AUDIO, SOUND)
     await category_tree.check()

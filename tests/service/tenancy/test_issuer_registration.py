@@ -1,4 +1,4 @@
-"""What a tenant is known by is public, usable and nobody else's."""
+"""A tenant can register an issuer with a valid URL and public keys, unless the URL is reserved."""
 
 import json
 from datetime import UTC, datetime
@@ -31,26 +31,26 @@ KEY: Json = {**ECAlgorithm.to_jwk(PRIVATE.public_key(), as_dict=True), "kid": "k
 JWKS: Json = {"keys": [KEY]}
 
 
-def known_by(issuer: str = ISSUER, jwks: object = JWKS, jwks_uri: str | None = None) -> TenantIssuer:
+def new_issuer(issuer: str = ISSUER, jwks: object = JWKS, jwks_uri: str | None = None) -> TenantIssuer:
     return new_tenant_issuer(ACME, issuer, jwks, jwks_uri, NOW)
 
 
-def test_an_identity_says_whose_it_is_and_keeps_its_keys_as_text() -> None:
-    identity = known_by()
-    assert (identity.tenant, identity.issuer, identity.digest) == (ACME, ISSUER, issuer_digest(ISSUER))
-    assert (identity.created_at, identity.updated_at, identity.version) == (NOW, NOW, 1)
-    assert json.loads(identity.jwks or "") == JWKS
-    assert identity.jwks_uri is None
+def test_an_issuer_has_its_tenant_and_stores_its_keys_as_text() -> None:
+    issuer = new_issuer()
+    assert (issuer.tenant, issuer.issuer, issuer.digest) == (ACME, ISSUER, issuer_digest(ISSUER))
+    assert (issuer.created_at, issuer.updated_at, issuer.version) == (NOW, NOW, 1)
+    assert json.loads(issuer.jwks or "") == JWKS
+    assert issuer.jwks_uri is None
 
 
-def test_an_identity_keeps_the_address_of_its_keys_as_it_was_given() -> None:
-    identity = known_by(jwks=None, jwks_uri=JWKS_URI)
-    assert (identity.jwks, identity.jwks_uri) == (None, JWKS_URI)
+def test_an_issuer_stores_its_jwks_uri_unchanged() -> None:
+    issuer = new_issuer(jwks=None, jwks_uri=JWKS_URI)
+    assert (issuer.jwks, issuer.jwks_uri) == (None, JWKS_URI)
 
 
-def test_only_what_is_public_of_a_key_is_kept() -> None:
-    more = {"keys": [KEY | {"x5c": ["c2VjcmV0"], "note": "c2VjcmV0"}], "secret": "c2VjcmV0"}
-    assert known_by(jwks=more).jwks == known_by().jwks
+def test_only_the_public_members_of_a_key_are_stored() -> None:
+    jwks = {"keys": [KEY | {"x5c": ["c2VjcmV0"], "note": "c2VjcmV0"}], "secret": "c2VjcmV0"}
+    assert new_issuer(jwks=jwks).jwks == new_issuer().jwks
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_only_what_is_public_of_a_key_is_kept() -> None:
         "https://id.acme.example/".ljust(MAX_ISSUER_LENGTH, "x"),
     ],
 )
-def test_an_issuer_is_kept_letter_by_letter(issuer: str) -> None:
-    assert known_by(issuer).issuer == issuer
+def test_the_url_of_an_issuer_is_stored_unchanged(issuer: str) -> None:
+    assert new_issuer(issuer).issuer == issuer
 
 
 @pytest.mark.parametrize(
@@ -92,37 +92,37 @@ def test_an_issuer_is_kept_letter_by_letter(issuer: str) -> None:
         "https://id.acme.example/".ljust(MAX_ISSUER_LENGTH + 1, "x"),
     ],
 )
-def test_what_no_token_should_be_issued_by_is_refused_by_name(issuer: str) -> None:
-    assert refused(issuer=issuer) == "issuer"
+def test_a_malformed_issuer_url_is_refused(issuer: str) -> None:
+    assert refused_field(issuer=issuer) == "issuer"
 
 
-def test_an_issuer_of_ours_cannot_be_claimed() -> None:
-    assert refused(issuer=DEVELOPMENT_ISSUER) == "issuer"
+def test_an_issuer_of_the_service_cannot_be_registered() -> None:
+    assert refused_field(issuer=DEVELOPMENT_ISSUER) == "issuer"
     with pytest.raises(BadInput) as refusal:
         new_tenant_issuer(ACME, ISSUER, JWKS, None, NOW, reserved_issuers={ISSUER})
     assert refusal.value.extensions == {"field": "issuer"}
 
 
 def test_a_development_key_is_refused_unless_it_is_allowed() -> None:
-    development = {"keys": [KEY, KEY | {"kid": "dev-0123456789abcdef"}]}
-    assert refused(jwks=development) == "jwks"
-    identity = new_tenant_issuer(ACME, ISSUER, development, None, NOW, allow_development_keys=True)
-    assert json.loads(identity.jwks or "") == development
+    development_jwks = {"keys": [KEY, KEY | {"kid": "dev-0123456789abcdef"}]}
+    assert refused_field(jwks=development_jwks) == "jwks"
+    issuer = new_tenant_issuer(ACME, ISSUER, development_jwks, None, NOW, allow_development_keys=True)
+    assert json.loads(issuer.jwks or "") == development_jwks
 
 
-def test_exactly_one_of_keys_and_address_is_to_be_given() -> None:
-    assert refused(jwks=None) == "jwks"
-    assert refused(jwks_uri=JWKS_URI) == "jwksUri"
+def test_exactly_one_of_jwks_and_jwks_uri_is_required() -> None:
+    assert refused_field(jwks=None) == "jwks"
+    assert refused_field(jwks_uri=JWKS_URI) == "jwksUri"
 
 
 @pytest.mark.parametrize("uri", ["", "http://id.acme.example/jwks", "https://127.0.0.1/jwks", "https://a@b.example/"])
-def test_an_address_that_keys_are_not_fetched_from_is_refused_by_name(uri: str) -> None:
-    assert refused(jwks=None, jwks_uri=uri) == "jwksUri"
+def test_a_jwks_uri_that_keys_must_not_be_fetched_from_is_refused(uri: str) -> None:
+    assert refused_field(jwks=None, jwks_uri=uri) == "jwksUri"
 
 
 RSA_PRIVATE: Json = RSAAlgorithm.to_jwk(rsa.generate_private_key(public_exponent=65537, key_size=2048), as_dict=True)
-HOSTILE: dict[str, object] = {
-    "nothing": {},
+INVALID_JWKS: dict[str, object] = {
+    "an empty object": {},
     "a list": [KEY],
     "text": json.dumps(JWKS),
     "a number": 7,
@@ -132,40 +132,40 @@ HOSTILE: dict[str, object] = {
     "a private EC key": {"keys": [{**ECAlgorithm.to_jwk(PRIVATE, as_dict=True), "kid": "k1"}]},
     "a private RSA key": {"keys": [RSA_PRIVATE | {"kid": "k1"}]},
     "a private key among public ones": {"keys": [KEY, KEY | {"kid": "k2", "d": "c2VjcmV0"}]},
-    "a symmetrical key": {"keys": [{"kty": "oct", "kid": "k1", "k": "c2VjcmV0c2VjcmV0c2VjcmV0"}]},
-    "a symmetrical key without its value": {"keys": [{"kty": "oct", "kid": "k1", "alg": "HS256"}]},
-    "two keys under one kid": {"keys": [KEY, KEY]},
+    "a symmetric key": {"keys": [{"kty": "oct", "kid": "k1", "k": "c2VjcmV0c2VjcmV0c2VjcmV0"}]},
+    "a symmetric key without its value": {"keys": [{"kty": "oct", "kid": "k1", "alg": "HS256"}]},
+    "two keys with the same kid": {"keys": [KEY, KEY]},
     "no kid": {"keys": [{name: value for name, value in KEY.items() if name != "kid"}]},
-    "a key for something else": {"keys": [KEY | {"use": "enc"}]},
+    "a key for encryption": {"keys": [KEY | {"use": "enc"}]},
     "too many keys": {"keys": [KEY | {"kid": f"k{number}"} for number in range(MAX_KEYS + 1)]},
-    "too much": JWKS | {"more": "x" * MAX_JWKS_BYTES},
+    "too many bytes": JWKS | {"more": "x" * MAX_JWKS_BYTES},
     "a number that is too large": JWKS | {"more": 10**100},
 }
 
 
-@pytest.mark.parametrize("jwks", HOSTILE.values(), ids=HOSTILE.keys())
-def test_keys_that_nobody_should_be_known_by_are_refused_by_name(jwks: object) -> None:
-    assert refused(jwks=jwks) == "jwks"
+@pytest.mark.parametrize("jwks", INVALID_JWKS.values(), ids=INVALID_JWKS.keys())
+def test_invalid_keys_are_refused(jwks: object) -> None:
+    assert refused_field(jwks=jwks) == "jwks"
 
 
-@pytest.mark.parametrize("jwks", HOSTILE.values(), ids=HOSTILE.keys())
-def test_what_is_refused_is_not_repeated(jwks: object) -> None:
+@pytest.mark.parametrize("jwks", INVALID_JWKS.values(), ids=INVALID_JWKS.keys())
+def test_the_error_does_not_contain_the_refused_keys(jwks: object) -> None:
     with pytest.raises(BadInput) as refusal:
-        known_by(jwks=jwks)
+        new_issuer(jwks=jwks)
     assert "c2VjcmV0" not in refusal.value.message
     assert KEY["x"] not in refusal.value.message
 
 
-def test_as_many_keys_as_are_allowed_are_taken() -> None:
-    assert known_by(jwks={"keys": [KEY | {"kid": f"k{number}"} for number in range(MAX_KEYS)]}).jwks
+def test_the_maximum_number_of_keys_is_accepted() -> None:
+    assert new_issuer(jwks={"keys": [KEY | {"kid": f"k{number}"} for number in range(MAX_KEYS)]}).jwks
 
 
-def test_a_private_key_is_refused_in_words_that_say_so() -> None:
+def test_the_error_says_that_a_key_is_private() -> None:
     with pytest.raises(BadInput, match="private or symmetric"):
-        known_by(jwks=HOSTILE["a private EC key"])
+        new_issuer(jwks=INVALID_JWKS["a private EC key"])
 
 
-def refused(**given: Any) -> object:
+def refused_field(**arguments: Any) -> object:
     with pytest.raises(BadInput) as refusal:
-        known_by(**given)
+        new_issuer(**arguments)
     return refusal.value.extensions["field"]

@@ -1,4 +1,4 @@
-"""Where a tenant's items are read and written, by its placement and by how far its move has come."""
+"""Which tables are read and written, for each placement and each phase of a move."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -22,14 +22,20 @@ NOW = datetime(2026, 11, 16, tzinfo=UTC)
 POOL, SILO = Placement.POOL, Placement.SILO
 
 
-def tenant(placement: Placement = POOL, phase: MovePhase | None = None, **given: Any) -> Tenant:
+def tenant(placement: Placement = POOL, phase: MovePhase | None = None, **attributes: Any) -> Tenant:
     move = phase and TableMove(target=placement.other, phase=phase, job_id="job_1")
-    kept: Any = {"name": "A", "tier": Tier.FREE, "status": TenantStatus.ACTIVE, "created_at": NOW, "updated_at": NOW}
-    return Tenant(id=TenantId("acme"), placement=placement, move=move or None, **kept, **given)
+    required: Any = {
+        "name": "A",
+        "tier": Tier.FREE,
+        "status": TenantStatus.ACTIVE,
+        "created_at": NOW,
+        "updated_at": NOW,
+    }
+    return Tenant(id=TenantId("acme"), placement=placement, move=move or None, **required, **attributes)
 
 
 @pytest.mark.parametrize(
-    ("known", "reads", "also", "shadow", "session"),
+    ("tenant_in_phase", "read_from", "also_write_to", "compare_reads", "table_access"),
     [
         (tenant(), TableAccess.POOL, None, False, TableAccess.POOL),
         (tenant(POOL, MovePhase.PLAN), TableAccess.POOL, None, False, TableAccess.POOL),
@@ -46,62 +52,72 @@ def tenant(placement: Placement = POOL, phase: MovePhase | None = None, **given:
     ],
     ids=lambda value: f"{value.placement}-{value.move and value.move.phase}" if isinstance(value, Tenant) else "",
 )
-def test_a_home_says_which_table_is_read_and_which_is_written_too(
-    known: Tenant, reads: TableAccess, also: TableAccess | None, shadow: bool, session: TableAccess
+def test_a_location_has_the_table_to_read_and_the_second_table_to_write(
+    tenant_in_phase: Tenant,
+    read_from: TableAccess,
+    also_write_to: TableAccess | None,
+    compare_reads: bool,
+    table_access: TableAccess,
 ) -> None:
-    home = location_of(known, valid_until=7.0)
-    assert (home.read_from, home.also_write_to, home.compare_reads, home.table_access, home.valid_until) == (
-        reads,
-        also,
-        shadow,
-        session,
+    location = location_of(tenant_in_phase, valid_until=7.0)
+    assert (
+        location.read_from,
+        location.also_write_to,
+        location.compare_reads,
+        location.table_access,
+        location.valid_until,
+    ) == (
+        read_from,
+        also_write_to,
+        compare_reads,
+        table_access,
         7.0,
     )
 
 
-def test_a_move_is_kept_with_its_tenant() -> None:
+def test_a_move_is_stored_with_its_tenant() -> None:
     moving = tenant(POOL, MovePhase.SHADOW)
     assert decode_model(Tenant, encode_model(moving)) == moving
     assert "move" not in encode_model(tenant())
 
 
 @dataclass(slots=True)
-class Source:
-    """A registry that is told what it knows."""
+class FakeTenantSource:
+    """Returns the tenant that the test has set."""
 
-    known: Tenant
+    tenant: Tenant
     max_age_seconds: float = 0.0
     reads: int = 0
-    turn: asyncio.Event = field(default_factory=asyncio.Event)
+    was_read: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def get_active(self, _: TenantId) -> Tenant:
         self.reads += 1
-        self.turn.set()
-        return self.known
+        self.was_read.set()
+        return self.tenant
 
     def location(self, tenant: Tenant) -> TenantLocation:
         return location_of(tenant, valid_until=float(self.reads))
 
-    async def know(self, known: Tenant) -> None:
-        """And be asked for it, twice to be sure that the first answer was taken."""
-        self.known = known
+    async def set_tenant(self, tenant: Tenant) -> None:
+        """Sets the tenant, and waits for two reads: after the second, the result of the first has been used."""
+        self.tenant = tenant
         for _ in range(2):
-            self.turn.clear()
-            await self.turn.wait()
+            self.was_read.clear()
+            await self.was_read.wait()
 
 
-async def test_a_home_that_is_kept_fresh_follows_what_needs_no_other_tables() -> None:
-    source = Source(tenant(POOL, MovePhase.DUAL))
-    async with refreshed_location(source, TenantId("acme")) as home:
-        await source.know(tenant(POOL, MovePhase.SHADOW))
-        assert home.compare_reads
-        assert 1.0 < home.valid_until < inf
+async def test_a_refreshed_location_follows_a_phase_with_the_same_tables() -> None:
+    source = FakeTenantSource(tenant(POOL, MovePhase.DUAL))
+    async with refreshed_location(source, TenantId("acme")) as location:
+        await source.set_tenant(tenant(POOL, MovePhase.SHADOW))
+        assert location.compare_reads
+        assert 1.0 < location.valid_until < inf
 
 
-async def test_a_home_runs_out_for_good_when_other_tables_are_to_be_used() -> None:
-    source = Source(tenant())
-    async with refreshed_location(source, TenantId("acme")) as home:
-        for known in (tenant(POOL, MovePhase.DUAL), tenant()):
-            await source.know(known)
-            assert home.valid_until == -inf
-            assert "run the command again" in home.expired_message
+async def test_a_refreshed_location_expires_for_good_when_the_tables_change() -> None:
+    source = FakeTenantSource(tenant())
+    async with refreshed_location(source, TenantId("acme")) as location:
+        for changed in (tenant(POOL, MovePhase.DUAL), tenant()):
+            await source.set_tenant(changed)
+            assert location.valid_until == -inf
+            assert "run the command again" in location.expired_message
