@@ -117,7 +117,7 @@ async def test_a_collection_with_room_gets_no_advice(fleet: Fleet) -> None:
     assert await fleet.events() == []
 
 
-async def test_a_higher_advice_is_announced_and_other_ones_only_after_a_while(fleet: Fleet) -> None:
+async def test_a_higher_advice_is_announced_immediately_and_any_other_after_ten_minutes(fleet: Fleet) -> None:
     await fleet.tenant()
     server = fleet.server("off")
     for units in (2_000, 1_500, 2_500, 2_000):
@@ -128,7 +128,7 @@ async def test_a_higher_advice_is_announced_and_other_ones_only_after_a_while(fl
     assert [detail["to"] for _, detail in await fleet.events()] == [4, 5, 4]
 
 
-async def test_a_dry_run_announces_growth_when_the_need_lasts_for_two_windows(fleet: Fleet) -> None:
+async def test_a_dry_run_announces_growth_when_the_traffic_is_high_for_two_windows(fleet: Fleet) -> None:
     await fleet.tenant()
     server = fleet.server()
     await fleet.looked(server, 2_000, WINDOW_SECONDS)
@@ -148,7 +148,7 @@ async def test_a_burst_grows_nothing(fleet: Fleet) -> None:
     assert fleet.grown == []
 
 
-async def test_growth_is_started_once_by_one_of_all_servers(fleet: Fleet) -> None:
+async def test_only_one_of_many_servers_starts_the_growth_and_only_once(fleet: Fleet) -> None:
     await fleet.tenant()
     servers = [fleet.server("on") for _ in range(5)]
     for _ in range(0, WINDOW_SECONDS * 3, STEP_SECONDS):
@@ -207,7 +207,7 @@ async def test_an_unknown_tenant_is_ignored(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize("error", [Conflict("another reshard is under way"), RuntimeError("a bug")])
-async def test_a_failed_growth_is_tried_again_after_a_while(fleet: Fleet, error: Exception) -> None:
+async def test_a_failed_growth_is_tried_again_after_ten_minutes(fleet: Fleet, error: Exception) -> None:
     await fleet.tenant()
     fleet.failing = error
     server = fleet.server("on")
@@ -217,13 +217,13 @@ async def test_a_failed_growth_is_tried_again_after_a_while(fleet: Fleet, error:
     assert len(fleet.grown) == 2
 
 
-async def test_switched_off_the_autopilot_only_advises(fleet: Fleet) -> None:
+async def test_the_autopilot_only_advises_if_it_is_switched_off(fleet: Fleet) -> None:
     await fleet.tenant()
     await fleet.looked(fleet.server("off"), 2_000, WINDOW_SECONDS * 4)
     assert ([kind for kind, _ in await fleet.events()], fleet.grown) == (["shards.recommended"], [])
 
 
-async def test_without_a_way_to_grow_the_autopilot_announces_what_it_would_do(fleet: Fleet) -> None:
+async def test_an_autopilot_that_cannot_start_growth_announces_what_it_would_do(fleet: Fleet) -> None:
     await fleet.tenant()
     await fleet.looked(fleet.server("on", wired=False), 2_000, WINDOW_SECONDS * 3)
     assert [kind for kind, _ in await fleet.events()] == ["shards.recommended", "shards.would_grow"]

@@ -102,7 +102,7 @@ def test_reads_are_counted_for_the_partitions_that_they_name() -> None:
     assert [*capacity_requests("Scan", {}, 1.5)] == []
 
 
-def test_unprocessed_requests_of_a_batch_are_found_by_number() -> None:
+def test_unprocessed_requests_of_a_batch_are_found_by_position() -> None:
     items = [users.to_item(replace(ANN, id=UserId(f"usr_{number}")), FENCE, UNSHARDED) for number in range(4)]
     requests = [{"PutRequest": {"Item": one}} for one in items[:3]]
     requests.append({"DeleteRequest": {"Key": {name: items[3][name] for name in ("PK", "SK")}}})

@@ -28,7 +28,9 @@ def test_partitions_below_a_tenth_of_their_limit_are_not_reported(
     assert [load.partition for load in HotPartitionFinder(window, MATCHER).report().partitions] == [open_orders()]
 
 
-def test_one_of_many_servers_reports_its_share_of_a_tenth(window: TrafficWindow[TenantPartition]) -> None:
+def test_each_of_several_servers_reports_a_partition_at_its_part_of_a_tenth_of_the_limit(
+    window: TrafficWindow[TenantPartition],
+) -> None:
     window.add(open_orders(), 0.0, 250.0)
     assert not HotPartitionFinder(window, MATCHER, servers=3).report()
     assert HotPartitionFinder(window, MATCHER, servers=4).report()
@@ -40,7 +42,7 @@ def test_throttled_partitions_are_always_reported(window: TrafficWindow[TenantPa
     assert (load.collection, load.throttled) == ("", 1)
 
 
-def test_a_list_is_the_sum_of_all_its_shards(window: TrafficWindow[TenantPartition]) -> None:
+def test_the_load_of_a_list_is_the_sum_of_all_its_shards(window: TrafficWindow[TenantPartition]) -> None:
     window.add(open_orders("00"), 0.0, 5_000.0)
     window.add(open_orders("0a"), 0.0, 900.0)
     window.add(open_orders("ff"), 0.0, 100.0)
@@ -63,7 +65,7 @@ def test_only_the_hottest_partitions_are_reported(window: TrafficWindow[TenantPa
     }
 
 
-def test_loads_survive_the_way_through_json(window: TrafficWindow[TenantPartition]) -> None:
+def test_loads_are_the_same_after_they_were_rendered_as_json_and_parsed(window: TrafficWindow[TenantPartition]) -> None:
     window.add(open_orders(), 1_234.5, 5_678.0).reads += 3
     window.add(PRODUCT, 0.5, 0.0).throttled += 1
     hot = HotPartitionFinder(window, MATCHER).report()

@@ -35,7 +35,7 @@ def test_more_shards_are_recommended_before_the_limit_and_leave_room() -> None:
     assert peak(write=5_000).recommended_shards(10) == 10
 
 
-def test_reads_need_more_shards_only_while_that_makes_pages_cheaper() -> None:
+def test_reads_get_more_shards_only_while_that_makes_pages_cheaper() -> None:
     assert peak(read=6_000).recommended_shards(1) == 4
     assert peak(read=6_000, units_per_read=0.5).recommended_shards(1) == 1
     assert (peak(read=6_000).min_shards(1), peak(read=6_000, units_per_read=0.5).min_shards(1)) == (2, 1)
@@ -46,7 +46,7 @@ def test_the_peak_names_the_kind_of_units_that_is_nearer_its_limit() -> None:
     assert peak(read=2_900, write=900).event_detail == {"peak": 2_900, "units": "read"}
 
 
-def test_the_need_of_a_collection_is_that_of_its_busiest_list() -> None:
+def test_the_peak_of_a_collection_is_that_of_its_busiest_list() -> None:
     def region(name: str, write: float, tenant: str = "acme") -> PartitionLoad:
         partition = TenantPartition(
             open_orders().tenant if tenant == "acme" else GLOBEX, "GSI3", f"TENANT#{tenant}#REGION#{name}"

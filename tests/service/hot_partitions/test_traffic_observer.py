@@ -82,7 +82,7 @@ async def test_a_lost_call_is_counted_when_a_retry_arrives(traffic: TrafficObser
     assert (seen(traffic, CUSTOMER).write_units, seen(traffic, CUSTOMER).throttled) == (2.0, 0)
 
 
-async def test_a_call_that_is_throttled_to_the_end_is_counted_too(traffic: TrafficObserver) -> None:
+async def test_a_call_that_is_throttled_at_every_retry_is_counted(traffic: TrafficObserver) -> None:
     with pytest.raises(DynamoDbError):
         await called(traffic, "TransactWriteItems", PLACING, *[canceled()] * RETRY_POLICY.attempts)
     assert seen(traffic, OPEN).write_units == 1.0

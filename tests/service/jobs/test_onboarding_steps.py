@@ -37,16 +37,16 @@ def tenant(status: TenantStatus) -> Tenant:
 
 
 @pytest.mark.parametrize("status", [one for one in TenantStatus if one is not TenantStatus.PROVISIONING])
-def test_what_is_not_being_set_up_stays_as_it_is(status: TenantStatus) -> None:
+def test_a_tenant_that_is_not_being_onboarded_is_not_changed(status: TenantStatus) -> None:
     assert activated(tenant(status)) == tenant(status)
 
 
-def test_what_is_being_set_up_becomes_active() -> None:
+def test_a_tenant_that_is_being_onboarded_becomes_active() -> None:
     assert activated(tenant(TenantStatus.PROVISIONING)) == tenant(TenantStatus.ACTIVE)
 
 
 @pytest.mark.parametrize("status", [TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED])
-def test_who_is_leaving_or_gone_is_not_given_again_to_the_same_request(status: TenantStatus) -> None:
+def test_a_repeated_request_does_not_get_a_tenant_that_is_offboarding_or_offboarded(status: TenantStatus) -> None:
     with pytest.raises(Conflict):
         require_same_request(tenant(status), WANTED)
 
@@ -59,7 +59,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_another_request_does_not_get_it(name: str) -> None:
+def test_another_request_does_not_get_the_tenant(name: str) -> None:
     assert require_same_request(tenant(TenantStatus.ACTIVE), WANTED)
     with pytest.raises(Conflict):
         require_same_request(tenant(TenantStatus.ACTIVE), OTHERS[name])

@@ -25,7 +25,7 @@ COMPUTED = {
 """All expressions that may be used as a settle time."""
 
 
-def test_no_setting_sets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_setting_sets_the_settle_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not [name for name in Settings.model_fields if "settle" in name]
     before = load_settings().settle_seconds
     monkeypatch.setenv("KEYFENCE_SETTLE_SECONDS", "0")
@@ -34,13 +34,15 @@ def test_no_setting_sets_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("values", list(product((0.5, 40.0), repeat=len(PARTS))))
-def test_it_is_the_sum_of_the_times_that_make_it_safe(values: tuple[float, ...]) -> None:
+def test_the_settle_time_is_the_sum_of_the_four_settings(values: tuple[float, ...]) -> None:
     settings = Settings.model_validate(dict(zip(PARTS, values, strict=True)))
     assert settings.settle_seconds == sum(values)
 
 
 @pytest.mark.parametrize("read_timeout_seconds", [None, 0.5, 40.0])
-def test_it_counts_the_timeouts_of_calls_on_aws_and_to_the_local_gate(read_timeout_seconds: float | None) -> None:
+def test_the_settle_time_counts_the_timeouts_of_calls_to_aws_and_to_the_local_gate(
+    read_timeout_seconds: float | None,
+) -> None:
     named = {} if read_timeout_seconds is None else {"read_timeout_seconds": read_timeout_seconds}
     settings = Settings.model_validate({"connect_timeout_seconds": 0.25, "region": "us-east-1", **named})
     local_settings = with_local_timeout(settings)

@@ -159,7 +159,7 @@ async def test_the_shards_of_a_collection_are_added_up(
     assert (one.recommended_shards, other.recommended_shards) == (3, 3)
 
 
-async def test_servers_are_added_up_and_a_quiet_server_drops_out(
+async def test_the_loads_of_all_servers_are_added_up_except_those_of_a_server_that_became_quiet(
     stack: ServiceStack, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
     other = Server(stack, clock)
@@ -180,7 +180,7 @@ async def test_servers_are_added_up_and_a_quiet_server_drops_out(
     assert hot.load.write_units_per_second == 50 * UNITS / STEP_SECONDS
 
 
-async def test_the_autopilot_starts_a_reshard_when_the_need_lasts_within_the_limit_of_the_tier(
+async def test_the_autopilot_starts_a_reshard_within_the_limit_of_the_tier_when_the_traffic_stays_high(
     stack: ServiceStack, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
     tenants = TenantRepository(stack.tables.for_control_plane(writes=True), AUTHOR, clock.datetime)

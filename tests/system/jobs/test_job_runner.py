@@ -64,7 +64,7 @@ def once_over(step: Seen, tenant: TenantId) -> ScanPass:
     return ScanPass(name="LOOKING", process=step, fence=Fence.for_tenant(tenant))
 
 
-async def test_every_item_of_the_tenant_is_given_once_and_none_of_the_neighbours(
+async def test_a_pass_processes_every_item_of_the_tenant_once_and_no_item_of_a_neighbour(
     stack: ServiceStack, given: JobResources, tenant: TenantId
 ) -> None:
     neighbour = await stack.new_tenant(f"{tenant}x")
@@ -87,7 +87,7 @@ async def test_every_item_of_the_tenant_is_given_once_and_none_of_the_neighbours
     assert await given.store.get(ended.id) == ended
 
 
-async def test_it_stops_between_pages_and_goes_on_from_there(
+async def test_a_pass_stops_between_pages_and_resumes_at_that_page(
     stack: ServiceStack, given: JobResources, tenant: TenantId
 ) -> None:
     fill(stack, tenant, COUNT)
@@ -112,7 +112,7 @@ async def _one_page(given: JobResources, migration: Job, program: object) -> Job
 
 
 @pytest.mark.one_engine
-async def test_who_is_cancelled_keeps_the_pages_in_hand(
+async def test_a_cancelled_worker_saves_the_pages_that_it_is_processing(
     stack: ServiceStack, given: JobResources, tenant: TenantId
 ) -> None:
     fill(stack, tenant, COUNT)
@@ -140,7 +140,7 @@ async def test_who_is_cancelled_keeps_the_pages_in_hand(
 
 
 @pytest.mark.one_engine
-async def test_a_segment_that_fails_loses_nothing_of_the_others(
+async def test_a_failed_segment_does_not_lose_the_progress_of_the_others(
     stack: ServiceStack, given: JobResources, tenant: TenantId
 ) -> None:
     fill(stack, tenant, COUNT)
@@ -164,7 +164,7 @@ async def test_a_segment_that_fails_loses_nothing_of_the_others(
 
 
 @pytest.mark.one_engine
-async def test_one_worker_at_a_time_and_the_one_who_was_too_slow_keeps_nothing(
+async def test_a_worker_whose_lease_was_taken_cannot_save(
     stack: ServiceStack, by: MigratorAccess, tenant: TenantId
 ) -> None:
     fill(stack, tenant, COUNT)
@@ -193,7 +193,7 @@ async def test_one_worker_at_a_time_and_the_one_who_was_too_slow_keeps_nothing(
 
 
 @pytest.mark.one_engine
-async def test_rounds_go_on_until_nothing_is_wrong_and_not_for_ever(
+async def test_rounds_are_repeated_until_nothing_is_wrong_or_five_rounds_bring_no_progress(
     stack: ServiceStack, given: JobResources, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 1)
@@ -223,9 +223,7 @@ async def test_rounds_go_on_until_nothing_is_wrong_and_not_for_ever(
 
 
 @pytest.mark.one_engine
-async def test_units_of_all_segments_wait_in_one_line(
-    stack: ServiceStack, by: MigratorAccess, tenant: TenantId
-) -> None:
+async def test_all_segments_share_one_rate_limit(stack: ServiceStack, by: MigratorAccess, tenant: TenantId) -> None:
     fill(stack, tenant, COUNT)
     waited: list[float] = []
 
@@ -247,7 +245,7 @@ async def test_units_of_all_segments_wait_in_one_line(
 
 
 @pytest.mark.one_engine
-async def test_a_wait_holds_the_lease(given: JobResources, by: MigratorAccess, tenant: TenantId) -> None:
+async def test_the_lease_is_kept_during_a_wait(given: JobResources, by: MigratorAccess, tenant: TenantId) -> None:
     time = ManualClock.at(START)
     waiting, other = means(by, time), means(by, time)
     migration = await begun(waiting, tenant)
@@ -265,7 +263,9 @@ async def test_a_wait_holds_the_lease(given: JobResources, by: MigratorAccess, t
 
 
 @pytest.mark.one_engine
-async def test_however_long_a_page_takes_nobody_takes_over(by: MigratorAccess, tenant: TenantId) -> None:
+async def test_the_lease_is_kept_during_a_page_that_takes_longer_than_the_lease(
+    by: MigratorAccess, tenant: TenantId
+) -> None:
     waiting, other = _hasty(by), _hasty(by)
     migration = await begun(waiting, tenant)
 
@@ -282,7 +282,7 @@ async def test_however_long_a_page_takes_nobody_takes_over(by: MigratorAccess, t
 
 
 @pytest.mark.one_engine
-async def test_a_worker_that_cannot_keep_its_lease_touches_nothing_more(by: MigratorAccess, tenant: TenantId) -> None:
+async def test_a_worker_that_cannot_renew_its_lease_makes_no_more_calls(by: MigratorAccess, tenant: TenantId) -> None:
     given, other = _hasty(by), _hasty(by)
     migration, came = await begun(given, tenant), list[str]()
 
@@ -307,7 +307,9 @@ def _hasty(by: MigratorAccess) -> JobResources:
 
 
 @pytest.mark.one_engine
-async def test_many_items_in_seven_segments(stack: ServiceStack, given: JobResources, tenant: TenantId) -> None:
+async def test_many_items_are_processed_once_in_seven_segments(
+    stack: ServiceStack, given: JobResources, tenant: TenantId
+) -> None:
     items = tier.size(default=300, full=2_000)
     fill(stack, tenant, items, indexed=0)
     seen, alone = Seen(), Seen()

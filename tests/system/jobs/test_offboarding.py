@@ -74,7 +74,7 @@ def sorted_items(items: list[Any]) -> list[Any]:
     return sorted(items, key=lambda item: (item["PK"]["S"], item["SK"]["S"]))
 
 
-async def test_every_item_is_in_the_export_and_none_in_the_table(
+async def test_every_item_of_the_tenant_is_exported_and_deleted_from_the_table(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 60)
@@ -86,7 +86,7 @@ async def test_every_item_is_in_the_export_and_none_in_the_table(
         assert items_of(all_items(stack, index), tenant) == []
 
 
-async def test_pages_without_any_of_its_items_are_not_the_end(
+async def test_empty_pages_do_not_end_the_scan(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, await stack.new_tenant(), 10, indexed=0)
@@ -101,7 +101,7 @@ def _base64(value: object) -> str:
 
 
 @pytest.mark.parametrize(("leaver", "neighbour"), [("a1", "a10"), ("b10", "b1"), ("c-1", "c-1-1")])
-async def test_a_neighbour_with_the_same_beginning_keeps_every_byte(
+async def test_a_tenant_whose_id_has_the_same_beginning_keeps_all_items_unchanged(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, leaver: str, neighbour: str
 ) -> None:
     gone, stays = await stack.new_tenant(leaver), await stack.new_tenant(neighbour)
@@ -114,7 +114,7 @@ async def test_a_neighbour_with_the_same_beginning_keeps_every_byte(
     assert len(before[None]) == 12
 
 
-async def test_no_word_that_only_the_tenant_had_is_left_in_the_engine(
+async def test_no_text_of_the_tenants_items_stays_in_the_engine(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 9, text="Zephyrine zephyrine@leaving.example")
@@ -130,7 +130,7 @@ def _bytes(stack: ServiceStack) -> bytes:
     return repr([all_items(stack, index) for index in (None, "GSI1", "GSI2", "GSI3")]).encode()
 
 
-async def test_confirm_has_to_be_the_id_and_nothing_happens_otherwise(
+async def test_a_confirmation_that_is_not_the_id_changes_nothing(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     given = offboarder(by, tmp_path, time)
@@ -145,7 +145,7 @@ async def test_confirm_has_to_be_the_id_and_nothing_happens_otherwise(
         await begin(given, TenantId("nobody-here"))
 
 
-async def test_the_tenant_is_shut_out_before_anything_is_read(
+async def test_the_tenant_is_denied_access_before_the_first_item_is_read(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     """Also for credentials that are out already, and before the job has a worker."""
@@ -163,7 +163,7 @@ async def test_the_tenant_is_shut_out_before_anything_is_read(
     assert sum(first_read) == by.settle_time.total_seconds(), "it waits until every server has certainly heard of it"
 
 
-async def test_items_are_purged_as_the_tenant_and_never_with_the_migrators_own_rights(
+async def test_items_are_purged_with_credentials_of_the_tenant_and_not_of_the_migrator(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 30)
@@ -181,7 +181,7 @@ async def test_items_are_purged_as_the_tenant_and_never_with_the_migrators_own_r
         stack.role_boto_client(MIGRATOR).delete_item(TableName=stack.settings.table, Key=other)
 
 
-async def test_what_turns_up_meanwhile_is_exported_and_purged_too(
+async def test_items_that_are_written_meanwhile_are_exported_and_purged_too(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     """In another round, behind what is in the file already."""
@@ -198,7 +198,7 @@ async def test_what_turns_up_meanwhile_is_exported_and_purged_too(
     assert items_of(all_items(stack), tenant) == []
 
 
-async def test_a_tenant_that_is_still_written_is_not_certified(
+async def test_no_certificate_is_signed_while_new_items_keep_appearing(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     def stubborn(job: OffboardingState) -> None:
@@ -214,7 +214,7 @@ async def test_a_tenant_that_is_still_written_is_not_certified(
     assert (job.phase, job.exported) == (OffboardingPhase.FINISHED, job.purged)
 
 
-async def test_an_item_of_somebody_else_that_points_at_the_tenant_keeps_it_from_being_certified(
+async def test_no_certificate_is_signed_while_another_tenants_item_has_an_index_key_of_this_tenant(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     other = await stack.new_tenant()
@@ -252,7 +252,7 @@ class Lagging:
 
 
 @pytest.mark.parametrize("index", ["GSI1", "GSI2", "GSI3"])
-async def test_what_any_index_still_shows_is_waited_for(
+async def test_a_round_is_repeated_while_an_index_still_shows_an_item(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId, index: str
 ) -> None:
     fill(stack, tenant, 2)
@@ -262,7 +262,7 @@ async def test_what_any_index_still_shows_is_waited_for(
     assert time.slept[-2:] == [INDEX_LAG_SECONDS, INDEX_LAG_SECONDS]
 
 
-async def test_an_index_that_never_lets_go_keeps_it_from_being_certified(
+async def test_no_certificate_is_signed_if_an_index_never_stops_showing_an_item(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     lagging = Lagging(by.tables.client, "GSI2", {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 1000)
@@ -272,7 +272,7 @@ async def test_an_index_that_never_lets_go_keeps_it_from_being_certified(
     assert (await given.tenants.get(tenant)).status is TenantStatus.OFFBOARDING
 
 
-async def test_counts_that_differ_are_not_certified(
+async def test_no_certificate_is_signed_if_exported_and_purged_counts_differ(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 5)
@@ -296,7 +296,7 @@ async def test_a_key_outside_the_fence_is_never_purged(
     assert items_of(all_items(stack), tenant) == [own]
 
 
-async def test_what_is_left_of_it_is_that_it_was(
+async def test_only_a_tombstone_and_events_without_details_stay_of_the_tenant(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path
 ) -> None:
     given, keys = offboarder(by, tmp_path, time), TenantIdentityProvider(issuer=ISSUER)
@@ -332,7 +332,7 @@ async def test_what_is_left_of_it_is_that_it_was(
     assert job.certificate
 
 
-async def test_an_issuer_that_another_tenant_claimed_since_is_not_freed(
+async def test_an_issuer_that_another_tenant_has_meanwhile_is_not_deleted(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     """A tenant of the settings' issuer has no identity item; somebody else's must not be taken for it."""
@@ -349,7 +349,7 @@ async def test_an_issuer_that_another_tenant_claimed_since_is_not_freed(
     assert await given.tenants.find_issuer(issuer) == identity
 
 
-async def test_asked_again_it_answers_with_the_same_certificate(
+async def test_a_repeated_request_returns_the_same_certificate(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 4)
@@ -363,7 +363,7 @@ async def test_asked_again_it_answers_with_the_same_certificate(
     ) == 1
 
 
-async def test_the_certificate_speaks_of_this_export_and_is_signed(
+async def test_the_certificate_is_signed_and_fits_the_export(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 20)
@@ -377,7 +377,7 @@ async def test_the_certificate_speaks_of_this_export_and_is_signed(
     compare_export(claims, tmp_path / job.export)
 
 
-async def test_a_tenant_without_items_leaves_an_empty_export(
+async def test_a_tenant_without_items_gets_an_empty_export(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     job = await offboard(offboarder(by, tmp_path, time), tenant)
@@ -385,7 +385,7 @@ async def test_a_tenant_without_items_leaves_an_empty_export(
     compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
 
 
-async def test_a_second_worker_is_refused_and_told_until_when(
+async def test_a_second_worker_gets_a_conflict_with_the_end_of_the_lease(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 2)
@@ -402,7 +402,7 @@ async def test_a_second_worker_is_refused_and_told_until_when(
         await first.save(job, job)
 
 
-async def test_a_worker_that_lost_its_lease_leaves_that_of_the_other(
+async def test_a_worker_that_lost_its_lease_does_not_release_the_lease_of_the_next_worker(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     given = offboarder(by, tmp_path, time)
@@ -418,7 +418,7 @@ async def test_a_worker_that_lost_its_lease_leaves_that_of_the_other(
     assert (await given.job(tenant)).worker == other.worker
 
 
-async def test_a_worker_that_is_told_to_stop_leaves_its_lease_to_the_next(
+async def test_a_worker_that_is_asked_to_stop_releases_its_lease(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 10)
@@ -451,7 +451,7 @@ async def stopped_at(given: Offboarder, tenant: TenantId, phase: OffboardingPhas
 
 @pytest.mark.parametrize("phase", [OffboardingPhase.EXPORTING, OffboardingPhase.VERIFYING_EXPORT])
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"x" * 5000)])
-async def test_an_export_that_is_bad_before_anything_was_purged_is_made_again(
+async def test_an_export_that_is_damaged_before_the_first_purge_is_written_again(
     stack: ServiceStack,
     by: MigratorAccess,
     time: ManualClock,
@@ -469,7 +469,7 @@ async def test_an_export_that_is_bad_before_anything_was_purged_is_made_again(
     compare_export(verify_certificate(done.certificate or "", KEY.verifier), tmp_path / done.export)
 
 
-async def test_a_disk_that_damages_everything_is_not_tried_for_ever(
+async def test_a_second_damage_in_one_run_stops_the_job(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 5)
@@ -487,7 +487,7 @@ async def test_a_disk_that_damages_everything_is_not_tried_for_ever(
     assert len(items_of(all_items(stack), tenant)) == 5
 
 
-async def test_an_export_that_is_bad_after_something_was_purged_stops_it_until_it_is_restored(
+async def test_an_export_that_is_damaged_after_a_purge_stops_the_job_until_the_file_is_restored(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 40)
@@ -505,7 +505,7 @@ async def test_an_export_that_is_bad_after_something_was_purged_stops_it_until_i
     assert (done.exported, done.purged, done.round) == (40, 40, 2)
 
 
-async def test_a_worker_elsewhere_begins_anew_or_stops_but_never_loses_anything(
+async def test_a_worker_without_the_export_file_starts_again_or_stops_and_loses_no_item(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 40)

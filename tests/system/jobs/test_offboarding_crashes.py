@@ -90,7 +90,7 @@ async def ended(stack: ServiceStack, given: Offboarder, tenant: TenantId, export
 
 
 @pytest.mark.parametrize("part", tier.cases(range(PARTS), default=[0], reason="a crash at every call"))
-async def test_a_worker_may_die_at_any_call_and_at_any_seam(
+async def test_an_offboarding_is_completed_after_a_crash_at_any_call_or_failpoint(
     stack: ServiceStack, by: MigratorAccess, tmp_path: Path, part: int
 ) -> None:
     neighbour = await stack.new_tenant(f"torn{part}")
@@ -132,7 +132,9 @@ async def lease_is_free(given: Offboarder, tenant: TenantId) -> bool:
 
 
 @pytest.mark.full("a crash at every call")
-async def test_a_beginning_may_die_at_any_call(stack: ServiceStack, by: MigratorAccess, tmp_path: Path) -> None:
+async def test_the_start_of_an_offboarding_can_be_repeated_after_a_crash_at_any_call(
+    stack: ServiceStack, by: MigratorAccess, tmp_path: Path
+) -> None:
     for at in range(1000):
         tenant, time, exports = await stack.new_tenant(f"begun-{at}"), ManualClock.at(START), tmp_path / str(at)
         fill(stack, tenant, COUNT)
@@ -149,7 +151,7 @@ async def test_a_beginning_may_die_at_any_call(stack: ServiceStack, by: Migrator
 
 
 @pytest.mark.full("a crash at every call")
-async def test_many_who_die_one_after_the_other_still_get_it_done(
+async def test_workers_that_crash_one_after_the_other_complete_an_offboarding(
     stack: ServiceStack, by: MigratorAccess, tmp_path: Path
 ) -> None:
     """Each lives for ten calls, which is enough for one step of the job and its checkpoint."""

@@ -35,7 +35,7 @@ def by(stack: ServiceStack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Migrato
 
 @pytest.mark.parametrize("kind", tier.cases(KINDS, default=["lost_response"], reason="every kind of fault"))
 @pytest.mark.one_engine
-async def test_every_third_call_of_each_kind_may_fail(
+async def test_an_offboarding_is_completed_although_every_third_call_fails(
     stack: ServiceStack, by: MigratorAccess, tmp_path: Path, tenant: TenantId, kind: FaultKind
 ) -> None:
     fill(stack, tenant, 40)
@@ -51,7 +51,7 @@ async def test_every_third_call_of_each_kind_may_fail(
     assert happened == ["tenant.offboarded", "tenant.offboarding", "tenant.added"]
 
 
-async def test_a_fence_that_cannot_be_shut_keeps_everything_where_it_is(
+async def test_no_item_is_deleted_if_access_cannot_be_denied_in_iam(
     stack: ServiceStack, by: MigratorAccess, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 4)

@@ -32,7 +32,7 @@ def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
 
 
 @pytest.mark.one_engine
-async def test_many_items_leave(stack: ServiceStack, by: MigratorAccess, tmp_path: Path) -> None:
+async def test_a_tenant_with_many_items_is_offboarded(stack: ServiceStack, by: MigratorAccess, tmp_path: Path) -> None:
     tenant, neighbour = await stack.new_tenant("large"), await stack.new_tenant("large1")
     fill(stack, tenant, COUNT, indexed=COUNT // 20)
     fill(stack, neighbour, COUNT // 10, indexed=COUNT // 100)

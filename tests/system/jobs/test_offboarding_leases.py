@@ -49,7 +49,7 @@ def certificates(exports: Path) -> list[Path]:
     return list(exports.glob("*.certificate.json"))
 
 
-async def test_a_verification_that_takes_longer_than_the_lease_keeps_it(
+async def test_the_lease_is_kept_during_a_verification_that_takes_longer_than_the_lease(
     stack: ServiceStack, by: MigratorAccess, given: Offboarder, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(stack, tenant, COUNT)

@@ -88,7 +88,7 @@ def exported(exports: Path, job: OffboardingState) -> list[str]:
         return [orjson.loads(line)["item"]["PK"]["S"] for line in content]
 
 
-async def test_its_table_goes_with_it_and_its_neighbours_stay(
+async def test_the_tenants_own_table_is_deleted_and_tables_of_other_tenants_stay(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path
 ) -> None:
     given = offboarder(by, tmp_path, time, page_size=3)
@@ -114,7 +114,7 @@ async def test_its_table_goes_with_it_and_its_neighbours_stay(
     assert (found.status, found.placement) == (TenantStatus.OFFBOARDED, Placement.POOL)
 
 
-async def test_what_lies_in_the_pool_besides_is_exported_and_purged_too(
+async def test_items_that_the_tenant_has_in_the_shared_table_are_exported_and_purged_too(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path
 ) -> None:
     given = offboarder(by, tmp_path, time)
@@ -126,7 +126,7 @@ async def test_what_lies_in_the_pool_besides_is_exported_and_purged_too(
     assert (job.exported, job.purged, items_of(all_items(stack), tenant)) == (COUNT + 1, COUNT + 1, [])
 
 
-async def test_it_is_purged_as_itself_in_its_own_table_before_that_is_dropped(
+async def test_items_are_purged_with_credentials_of_the_tenant_before_its_table_is_deleted(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path
 ) -> None:
     recorder = RecordingClient(by.tables.client)
@@ -151,7 +151,7 @@ async def test_it_is_purged_as_itself_in_its_own_table_before_that_is_dropped(
             stack.boto_client_with(as_tenant).delete_item(TableName=table, Key=key)
 
 
-async def test_a_table_whose_items_were_not_all_purged_is_not_dropped(
+async def test_a_table_is_not_deleted_before_all_its_items_are_purged(
     stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path
 ) -> None:
     given = offboarder(by, tmp_path, time)
@@ -168,7 +168,7 @@ async def test_a_table_whose_items_were_not_all_purged_is_not_dropped(
 
 
 @pytest.mark.full("a crash at every call")
-async def test_a_worker_may_die_before_its_table_is_dropped_and_after(
+async def test_an_offboarding_is_completed_after_a_crash_before_or_after_the_table_is_deleted(
     stack: ServiceStack, by: MigratorAccess, tmp_path: Path
 ) -> None:
     """At every place around that, and at every so many others."""

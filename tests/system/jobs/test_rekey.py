@@ -46,7 +46,7 @@ def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
         yield made
 
 
-async def test_items_without_keys_get_them_and_the_neighbours_stay_as_they_are(
+async def test_items_without_index_keys_get_them_and_items_of_a_neighbour_stay_unchanged(
     stack: ServiceStack, by: MigratorAccess, tenant: TenantId
 ) -> None:
     neighbour = await stack.new_tenant(f"{tenant}corp")
@@ -63,7 +63,9 @@ async def test_items_without_keys_get_them_and_the_neighbours_stay_as_they_are(
     assert (again.items_changed, again.items_total) == (0, 0)
 
 
-async def test_a_dry_run_counts_and_touches_nothing(stack: ServiceStack, by: MigratorAccess, tenant: TenantId) -> None:
+async def test_a_dry_run_counts_wrong_items_and_changes_none(
+    stack: ServiceStack, by: MigratorAccess, tenant: TenantId
+) -> None:
     fill_unkeyed(stack, tenant, COUNT)
     before = users_of(stack, tenant)
     ended = await rekeyed(by, means(by, ManualClock.at(START)), tenant, dry_run=True)
@@ -72,7 +74,7 @@ async def test_a_dry_run_counts_and_touches_nothing(stack: ServiceStack, by: Mig
 
 
 @pytest.mark.one_engine
-async def test_what_is_not_understood_is_counted_and_left_alone(
+async def test_items_that_cannot_be_read_are_counted_and_not_changed(
     stack: ServiceStack, by: MigratorAccess, tenant: TenantId
 ) -> None:
     one, two, three, four, fine = without_keys(right_items(tenant, 5))
@@ -93,7 +95,7 @@ async def test_what_is_not_understood_is_counted_and_left_alone(
 
 
 @pytest.mark.one_engine
-async def test_a_type_that_was_not_asked_for_is_left_alone(
+async def test_items_of_other_types_than_the_requested_one_are_not_changed(
     stack: ServiceStack, by: MigratorAccess, tenant: TenantId
 ) -> None:
     fill_unkeyed(stack, tenant, 3)
@@ -103,7 +105,7 @@ async def test_a_type_that_was_not_asked_for_is_left_alone(
 
 
 @pytest.mark.one_engine
-async def test_an_item_stays_in_its_slot_and_a_new_key_goes_where_new_items_go(
+async def test_an_item_keeps_its_shard_and_a_missing_key_gets_the_shard_of_a_new_item(
     stack: ServiceStack, by: MigratorAccess, tenant: TenantId
 ) -> None:
     eight = even_shards({"users": 8})
@@ -123,7 +125,7 @@ async def test_an_item_stays_in_its_slot_and_a_new_key_goes_where_new_items_go(
 
 
 @pytest.mark.one_engine
-async def test_a_key_is_made_by_what_is_known_when_it_is_written_not_when_its_page_was_read(
+async def test_a_key_uses_the_shard_counts_at_the_time_of_the_write_and_not_of_the_read(
     stack: ServiceStack, by: MigratorAccess, tenant: TenantId
 ) -> None:
     eight, asked = even_shards({"users": 8}), 0
@@ -143,7 +145,7 @@ async def test_a_key_is_made_by_what_is_known_when_it_is_written_not_when_its_pa
 
 
 @pytest.mark.one_engine
-async def test_keys_that_should_not_be_there_are_taken_away_and_wrong_ones_put_right(
+async def test_keys_that_should_not_exist_are_removed_and_wrong_keys_are_corrected(
     stack: ServiceStack, by: MigratorAccess, tenant: TenantId
 ) -> None:
     alive, wrong, outside = right_items(tenant, 3)
@@ -191,7 +193,9 @@ class Meddling:
 
 
 @pytest.mark.one_engine
-async def test_writers_meanwhile_lose_nothing(stack: ServiceStack, by: MigratorAccess, tenant: TenantId) -> None:
+async def test_writes_that_are_made_meanwhile_are_not_lost(
+    stack: ServiceStack, by: MigratorAccess, tenant: TenantId
+) -> None:
     fill_unkeyed(stack, tenant, COUNT)
     given = means(with_client(by, Meddling(by.tables.client, stack, tenant)), ManualClock.at(START), page_size=10)
     made = await given.store.add(new_rekey_job(tenant, by.tables.entities, created_by=OPERATOR))
@@ -217,7 +221,7 @@ class Deleting(Meddling):
 
 
 @pytest.mark.one_engine
-async def test_one_who_is_deleted_meanwhile_gets_no_keys(
+async def test_a_user_that_is_deleted_meanwhile_gets_no_keys(
     stack: ServiceStack, by: MigratorAccess, tenant: TenantId
 ) -> None:
     fill_unkeyed(stack, tenant, 5)
@@ -229,7 +233,9 @@ async def test_one_who_is_deleted_meanwhile_gets_no_keys(
 
 
 @pytest.mark.one_engine
-async def test_a_worker_may_die_at_any_call_and_at_any_seam(stack: ServiceStack, by: MigratorAccess) -> None:
+async def test_a_rekey_run_is_completed_after_a_crash_at_any_call_or_failpoint(
+    stack: ServiceStack, by: MigratorAccess
+) -> None:
     """Nothing is changed that is right already, so that nothing is done twice."""
     places: set[str] = set()
     for at in range(0, 1_000, tier.size(default=9, full=3)):
@@ -258,7 +264,7 @@ async def test_a_worker_may_die_at_any_call_and_at_any_seam(stack: ServiceStack,
 
 
 @pytest.mark.one_engine
-async def test_two_commands_at_one_migration_do_not_meet(
+async def test_two_commands_for_the_same_job_do_not_run_it_at_the_same_time(
     stack: ServiceStack, by: MigratorAccess, tenant: TenantId
 ) -> None:
     right = fill_unkeyed(stack, tenant, COUNT)

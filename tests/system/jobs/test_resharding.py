@@ -102,7 +102,7 @@ def test_every_sharded_collection_has_a_list_or_a_sum() -> None:
     "collection",
     tier.cases(COLLECTIONS.shardings, default=BOTH_TIERS, reason="every collection"),
 )
-async def test_a_collection_is_the_same_before_while_and_after_its_slots_change(
+async def test_a_collection_lists_the_same_items_before_during_and_after_a_reshard(
     stack: ServiceStack, by: MigratorAccess, lots: dict[int, Lot], collection: str
 ) -> None:
     one = await lot(stack, by, lots, SMALL)
@@ -114,7 +114,7 @@ async def test_a_collection_is_the_same_before_while_and_after_its_slots_change(
 @pytest.mark.full("large collections")
 @pytest.mark.one_engine
 @pytest.mark.parametrize("collection", ["orders_by_region", "activity"])
-async def test_a_large_collection_is_the_same_however_often_its_slots_change(
+async def test_a_large_collection_lists_the_same_items_after_many_reshards(
     stack: ServiceStack, by: MigratorAccess, lots: dict[int, Lot], collection: str
 ) -> None:
     one = await lot(stack, by, lots, LARGE)
@@ -152,7 +152,7 @@ async def _changed(one: Lot, collection: str, shards: int, *, rebalance: bool) -
 
 
 @pytest.mark.one_engine
-async def test_after_rebalancing_every_item_is_where_its_id_says(
+async def test_after_a_rebalance_every_item_is_in_the_shard_of_its_id(
     stack: ServiceStack, by: MigratorAccess, lots: dict[int, Lot]
 ) -> None:
     one = await lot(stack, by, lots, SMALL)
@@ -177,7 +177,7 @@ async def test_after_rebalancing_every_item_is_where_its_id_says(
         ("counters", 101, "counters can have 1 to 100 shards"),
     ],
 )
-async def test_what_cannot_be_is_refused_and_nothing_is_written(
+async def test_an_invalid_reshard_is_refused_and_writes_nothing(
     stack: ServiceStack, tenant: TenantId, by: MigratorAccess, collection: str, shards: int, words: str
 ) -> None:
     resharder = ReshardRun(by=by)
@@ -188,13 +188,13 @@ async def test_what_cannot_be_is_refused_and_nothing_is_written(
     assert await resharder.tenants.get(tenant) == before
 
 
-async def test_rebalancing_keeps_the_number_of_shards(tenant: TenantId, by: MigratorAccess) -> None:
+async def test_a_rebalance_with_another_number_of_shards_is_refused(tenant: TenantId, by: MigratorAccess) -> None:
     with pytest.raises(BadInput, match="shards must be 1: a rebalance does not change their number"):
         await ReshardRun(by=by).begin(tenant, "users", 2, rebalance=True)
 
 
 @pytest.mark.parametrize("status", [TenantStatus.OFFBOARDING, TenantStatus.PROVISIONING])
-async def test_a_tenant_that_leaves_or_is_not_there_yet_keeps_its_shards(
+async def test_the_shards_of_a_tenant_that_is_onboarding_or_offboarding_cannot_be_changed(
     tenant: TenantId, by: MigratorAccess, status: TenantStatus
 ) -> None:
     resharder = ReshardRun(by=by)
@@ -207,7 +207,9 @@ async def test_a_tenant_that_leaves_or_is_not_there_yet_keeps_its_shards(
     assert await resharder.counts(tenant, "users") == ShardCounts()
 
 
-async def test_one_change_at_a_time_and_the_same_wish_goes_on_with_it(tenant: TenantId, by: MigratorAccess) -> None:
+async def test_a_collection_has_one_reshard_at_a_time_and_the_same_request_resumes_it(
+    tenant: TenantId, by: MigratorAccess
+) -> None:
     resharder = ReshardRun(by=by)
     migration = await resharder.begin(tenant, "users", 4)
     for shards, rebalance in ((8, False), (1, False), (1, True)):
@@ -222,7 +224,7 @@ async def test_one_change_at_a_time_and_the_same_wish_goes_on_with_it(tenant: Te
     )
 
 
-async def test_a_wish_that_is_met_already_changes_nothing(tenant: TenantId, by: MigratorAccess) -> None:
+async def test_a_request_for_the_current_number_of_shards_changes_nothing(tenant: TenantId, by: MigratorAccess) -> None:
     resharder = ReshardRun(by=by)
     await resharder.reshard(tenant, "users", 4)
     before, asked = await resharder.tenants.get(tenant), list[Any]()
@@ -230,14 +232,14 @@ async def test_a_wish_that_is_met_already_changes_nothing(tenant: TenantId, by: 
     assert (await resharder.tenants.get(tenant), asked) == (before, [])
 
 
-async def test_two_who_wish_at_once_begin_one_change(tenant: TenantId, by: MigratorAccess) -> None:
+async def test_concurrent_requests_start_one_reshard(tenant: TenantId, by: MigratorAccess) -> None:
     resharder = ReshardRun(by=by)
     wishes = [resharder.begin(tenant, "users", shards) for shards in (2, 4, 8)]
     came = await asyncio.gather(*wishes, return_exceptions=True)
     assert sorted(type(one).__name__ for one in came) == ["Conflict", "Conflict", "Job"]
 
 
-async def test_every_step_is_an_event(tenant: TenantId, by: MigratorAccess) -> None:
+async def test_the_start_and_the_end_of_each_reshard_are_events(tenant: TenantId, by: MigratorAccess) -> None:
     resharder = ReshardRun(by=by)
     for shards, rebalance in ((4, False), (4, True), (2, False)):
         await resharder.reshard(tenant, "users", shards, rebalance=rebalance)
@@ -247,7 +249,9 @@ async def test_every_step_is_an_event(tenant: TenantId, by: MigratorAccess) -> N
     assert {one.kind for one in page.items} == {"tenant.added", *(f"shards.{kind}" for kind in kinds)}
 
 
-async def test_who_takes_over_from_one_that_waited_waits_once_more(tenant: TenantId, by: MigratorAccess) -> None:
+async def test_a_worker_that_takes_over_waits_for_the_whole_settle_time_again(
+    tenant: TenantId, by: MigratorAccess
+) -> None:
     """Nobody knows how long the other has been gone, nor by which clock it waited."""
     first, second = ReshardRun(by=by), ReshardRun(by=by)
     migration = await first.begin(tenant, "users", 4)
@@ -257,7 +261,7 @@ async def test_who_takes_over_from_one_that_waited_waits_once_more(tenant: Tenan
     assert sum(second.time.slept) == SETTLE
 
 
-async def test_nothing_moves_and_nothing_is_published_before_every_server_knows(
+async def test_no_item_moves_and_no_count_is_published_before_the_settle_time_is_over(
     tenant: TenantId, by: MigratorAccess
 ) -> None:
     resharder = ReshardRun(by=by)
@@ -272,7 +276,7 @@ async def test_nothing_moves_and_nothing_is_published_before_every_server_knows(
 
 
 @pytest.mark.one_engine
-async def test_a_mover_works_for_longer_than_what_a_server_knows_lasts(
+async def test_a_reshard_may_take_longer_than_a_cached_tenant_is_valid(
     stack: ServiceStack, by: MigratorAccess, lots: dict[int, Lot]
 ) -> None:
     """Its lease is kept, and lasts for many calls."""

@@ -104,7 +104,7 @@ async def state(resharder: ReshardRun, tenant: TenantId, collection: str, migrat
 @pytest.mark.parametrize(
     ("way", "collection"), tier.cases(CASES, default=[("shrink", "customers")], reason="a crash at every call")
 )
-async def test_a_worker_may_die_at_any_call_and_at_any_seam(
+async def test_a_reshard_is_completed_after_a_crash_at_any_call_or_failpoint(
     stack: ServiceStack, by: MigratorAccess, collection: str, way: str
 ) -> None:
     whole, healthy, watched = await stack.new_tenant(), ReshardRun(by=by), CrashingProcess(by.tables.client)
@@ -150,7 +150,7 @@ async def _taken_over(resharder: ReshardRun, migration: Job) -> None:
         reason="kills processes",
     ),
 )
-async def test_a_process_that_is_killed_while_it_moves_items_is_followed_by_one_that_finishes(
+async def test_the_next_process_completes_a_reshard_whose_process_was_killed_between_items(
     stack: ServiceStack, by: MigratorAccess, collection: str, way: str
 ) -> None:
     well, tenant = await stack.new_tenant(), await stack.new_tenant()

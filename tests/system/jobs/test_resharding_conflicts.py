@@ -25,7 +25,7 @@ def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
         yield made
 
 
-async def test_what_changes_without_a_new_version_meanwhile_is_no_damage(
+async def test_an_item_that_changes_meanwhile_without_a_new_version_is_moved_without_an_error(
     stack: ServiceStack, by: MigratorAccess
 ) -> None:
     tenant, resharder = await stack.new_tenant("contended"), ReshardRun(by=by)

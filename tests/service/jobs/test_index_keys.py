@@ -16,12 +16,12 @@ FENCE = Fence.for_tenant(TenantId("acme"))
 EIGHT = even_shards({"users": 8})
 
 
-def test_an_item_that_was_just_made_is_right() -> None:
+def test_a_new_item_has_no_wrong_keys() -> None:
     assert differing_index_keys(users, users.to_item(user(1), FENCE, EIGHT), FENCE, EIGHT) == {}
 
 
 @pytest.mark.parametrize("slot", range(8))
-def test_it_stays_in_its_slot_and_moves_out_of_one_that_nobody_reads(slot: int) -> None:
+def test_an_item_keeps_its_shard_unless_servers_do_not_read_that_shard(slot: int) -> None:
     item = users.to_item(user(1), FENCE, UNSHARDED)
     item["GSI2PK"] = {"S": f"TENANT#acme#USERS#{slot:02x}"}
     assert differing_index_keys(users, item, FENCE, EIGHT) == {}
@@ -29,14 +29,14 @@ def test_it_stays_in_its_slot_and_moves_out_of_one_that_nobody_reads(slot: int) 
     assert differing_index_keys(users, item, FENCE, UNSHARDED) == wrong
 
 
-def test_another_partition_gets_the_slot_of_a_new_item() -> None:
+def test_a_wrong_partition_is_replaced_by_the_partition_of_a_new_item() -> None:
     item = users.to_item(user(1), FENCE, EIGHT)
     expected = item["GSI2PK"]["S"]
     item["GSI2PK"] = {"S": "TENANT#acme#PEOPLE#07"}
     assert differing_index_keys(users, item, FENCE, EIGHT) == {"GSI2PK": expected}
 
 
-def test_one_who_is_deleted_stands_in_no_index() -> None:
+def test_a_deleted_user_should_have_no_index_keys() -> None:
     item = users.to_item(user(1), FENCE, UNSHARDED)
     gone = users.to_item(replace(user(1), deleted_at=user(1).created_at), FENCE, UNSHARDED)
     assert differing_index_keys(users, {**item, **gone}, FENCE, UNSHARDED) == dict.fromkeys(
@@ -45,7 +45,7 @@ def test_one_who_is_deleted_stands_in_no_index() -> None:
 
 
 @pytest.mark.parametrize("name", ["email", "version", "createdAt", "role"])
-def test_what_cannot_be_read_is_not_judged(name: str) -> None:
+def test_an_item_without_a_required_attribute_raises_unreadable_item(name: str) -> None:
     item = {key: value for key, value in users.to_item(user(1), FENCE, UNSHARDED).items() if key != name}
     with pytest.raises(UnreadableItem):
         differing_index_keys(users, item, FENCE, UNSHARDED)

@@ -52,7 +52,9 @@ def own(stack: ServiceStack, tenant: TenantId) -> list[Any]:
     return items_of([item for page in pages for item in page["Items"]], tenant)
 
 
-async def test_many_go_in_one_transaction_and_large_ones_in_several(stack: ServiceStack, tenant: TenantId) -> None:
+async def test_small_items_are_copied_in_one_transaction_and_large_items_in_several(
+    stack: ServiceStack, tenant: TenantId
+) -> None:
     items = right_items(tenant, COUNT)
     large = [item | {"SK": {"S": "LARGE"}, "text": {"S": "x" * 300_000}} for item in items[:4]]
     with copying(stack, tenant) as (by, recorder, copies):
@@ -66,7 +68,7 @@ async def test_many_go_in_one_transaction_and_large_ones_in_several(stack: Servi
     assert own(stack, tenant) == items_of(all_items(stack), tenant)
 
 
-async def test_what_changes_meanwhile_is_copied_as_it_is_then_and_the_others_with_it(
+async def test_an_item_that_changes_meanwhile_is_copied_in_its_new_state_and_the_other_items_too(
     stack: ServiceStack, tenant: TenantId
 ) -> None:
     items = right_items(tenant, COUNT)

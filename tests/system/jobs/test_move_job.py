@@ -36,7 +36,7 @@ async def emails(stack: ServiceStack, mover: MoveRun, tenant: TenantId) -> list[
     return [user.email for user in (await UserRepository(table).newest(first=100, after=None)).items]
 
 
-async def test_a_tenant_goes_and_comes_back_with_all_it_has_and_its_neighbours_stay(
+async def test_a_tenant_is_moved_and_moved_back_with_all_items_and_no_item_of_a_neighbour(
     stack: ServiceStack, mover: MoveRun
 ) -> None:
     tenant, neighbour = await populated(stack, "moving"), await populated(stack, "moving-1")
@@ -65,7 +65,7 @@ async def test_a_tenant_goes_and_comes_back_with_all_it_has_and_its_neighbours_s
 
 
 @pytest.mark.one_engine
-async def test_a_cursor_taken_before_the_move_goes_on_after_it(stack: ServiceStack, mover: MoveRun) -> None:
+async def test_a_cursor_from_before_the_move_continues_after_the_move(stack: ServiceStack, mover: MoveRun) -> None:
     tenant = await populated(stack, "cursors")
     listed = await emails(stack, mover, tenant)
     first = await UserRepository(stack.table(tenant, writes=False)).newest(first=5, after=None)
@@ -76,7 +76,7 @@ async def test_a_cursor_taken_before_the_move_goes_on_after_it(stack: ServiceSta
 
 
 @pytest.mark.one_engine
-async def test_what_is_there_already_is_not_moved_and_only_an_active_tenant_is(
+async def test_a_move_to_the_same_placement_or_of_an_inactive_tenant_is_refused(
     stack: ServiceStack, mover: MoveRun
 ) -> None:
     tenant = await populated(stack, "stays", 1)
@@ -95,7 +95,7 @@ async def test_what_is_there_already_is_not_moved_and_only_an_active_tenant_is(
         reason="every phase of a move",
     ),
 )
-async def test_a_move_can_be_called_off_until_what_was_left_behind_is_cleared(
+async def test_a_move_can_be_cancelled_until_the_old_copy_is_deleted(
     stack: ServiceStack, mover: MoveRun, at: MovePhase
 ) -> None:
     tenant = await populated(stack, f"back-{at.lower()}")
@@ -116,7 +116,7 @@ async def test_a_move_can_be_called_off_until_what_was_left_behind_is_cleared(
 
 
 @pytest.mark.one_engine
-async def test_one_that_has_arrived_is_not_called_off(stack: ServiceStack, mover: MoveRun) -> None:
+async def test_a_move_whose_old_copy_is_being_deleted_cannot_be_cancelled(stack: ServiceStack, mover: MoveRun) -> None:
     tenant = await populated(stack, "arrived")
     made = await mover.begin(tenant, Placement.SILO)
     await _torn(mover, made, "after tenant.move_clearing")
@@ -137,7 +137,7 @@ async def _torn(mover: MoveRun, made: Job, where: str) -> None:
 
 @pytest.mark.full("a crash at every step")
 @pytest.mark.one_engine
-async def test_a_worker_may_die_at_any_seam(stack: ServiceStack, mover: MoveRun) -> None:
+async def test_a_move_is_completed_after_a_crash_at_any_failpoint(stack: ServiceStack, mover: MoveRun) -> None:
     seams = list[str]()
     tenant = await populated(stack, "torn-count")
     await mover.run(await mover.begin(tenant, Placement.SILO), failpoint=seams.append)
@@ -175,7 +175,7 @@ async def _dies_at(mover: MoveRun, made: Job, nth: int) -> bool:
 
 @pytest.mark.one_engine
 @pytest.mark.parametrize("to", Placement)
-async def test_nothing_is_taken_further_before_every_server_knows_of_the_step_before(
+async def test_each_phase_of_a_move_waits_for_the_settle_time(
     stack: ServiceStack, mover: MoveRun, to: Placement
 ) -> None:
     tenant = await populated(stack, f"waits-{to.lower()}", 3)
@@ -189,9 +189,7 @@ async def test_nothing_is_taken_further_before_every_server_knows_of_the_step_be
 
 
 @pytest.mark.one_engine
-async def test_nothing_is_taken_back_before_every_server_knows_of_the_step_before(
-    stack: ServiceStack, mover: MoveRun
-) -> None:
+async def test_each_step_of_a_cancelled_move_waits_for_the_settle_time(stack: ServiceStack, mover: MoveRun) -> None:
     tenant = await populated(stack, "waits-back", 3)
     made = await mover.begin(tenant, Placement.SILO)
     await _torn(mover, made, "after tenant.move_switched")
@@ -220,7 +218,7 @@ async def _timed(mover: MoveRun, made: Job) -> list[tuple[str, float]]:
 
 
 @pytest.mark.one_engine
-async def test_a_difference_that_nobody_told_of_sends_the_move_back_to_copying(
+async def test_a_difference_that_no_server_reported_returns_the_move_to_backfill(
     stack: ServiceStack, mover: MoveRun
 ) -> None:
     tenant = await populated(stack, "spoilt")
@@ -246,7 +244,9 @@ def _spoil(stack: ServiceStack, tenant: TenantId) -> None:
 
 
 @pytest.mark.one_engine
-async def test_what_has_expired_in_one_table_alone_does_not_hold_up_a_move(stack: ServiceStack, mover: MoveRun) -> None:
+async def test_an_item_that_expired_in_one_table_only_does_not_delay_a_move(
+    stack: ServiceStack, mover: MoveRun
+) -> None:
     tenant = await populated(stack, "expired", 3)
     made = await mover.begin(tenant, Placement.SILO)
     pool, client = stack.settings.table, stack.engine_client()
@@ -262,7 +262,9 @@ async def test_what_has_expired_in_one_table_alone_does_not_hold_up_a_move(stack
 
 
 @pytest.mark.one_engine
-async def test_answers_that_differ_send_the_move_back_to_copying(stack: ServiceStack, mover: MoveRun) -> None:
+async def test_a_difference_that_a_server_reported_returns_the_move_to_backfill(
+    stack: ServiceStack, mover: MoveRun
+) -> None:
     tenant = await populated(stack, "differs")
     made = await mover.begin(tenant, Placement.SILO)
     told, phases = False, list[str]()
@@ -294,7 +296,7 @@ async def test_answers_that_differ_send_the_move_back_to_copying(stack: ServiceS
 
 
 @pytest.mark.one_engine
-async def test_a_server_that_does_not_know_of_the_move_is_refused_by_what_it_holds(
+async def test_the_session_of_a_server_that_does_not_know_of_the_move_is_denied(
     stack: ServiceStack, mover: MoveRun
 ) -> None:
     """So the wait is what it takes: who went on by an old home would write where nobody reads."""

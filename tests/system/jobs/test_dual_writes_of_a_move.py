@@ -62,7 +62,7 @@ async def outcome(table: Table, user: Any) -> tuple[list[int], set[str], int]:
 @pytest.mark.parametrize(
     ("one", "next_one"), [(POOL, DUAL), (DUAL, SWITCHED), (SWITCHED, SILO)], ids=["dual", "switch", "end"]
 )
-async def test_servers_that_are_a_step_apart_lose_nothing(moving: MovingTenant, one: Any, next_one: Any) -> None:
+async def test_servers_in_consecutive_phases_lose_no_write(moving: MovingTenant, one: Any, next_one: Any) -> None:
     pool = await moving.table(*POOL)
     user = (await UserRepository(pool).create(email="u@x.example", name="U", role=Role.OWNER)).id
     await CounterRepository(pool).add("door", COUNTED)
@@ -99,7 +99,7 @@ async def test_status_changes_of_orders_are_made_in_both_tables(moving: MovingTe
     assert await switched.lists() == await shop.lists()
 
 
-async def test_an_older_copy_that_an_update_does_not_fit_is_replaced(moving: MovingTenant) -> None:
+async def test_an_outdated_copy_that_an_update_does_not_fit_is_replaced(moving: MovingTenant) -> None:
     table = await moving.table(*DUAL)
     user = await UserRepository(table).create(email="u@x.example", name="U", role=Role.OWNER)
     group = await GroupRepository(table).create(name="G", description=None)

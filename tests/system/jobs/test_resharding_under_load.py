@@ -156,7 +156,7 @@ async def changed(by: MigratorAccess, tenant: TenantId, collection: str) -> int:
 
 
 @pytest.mark.parametrize("collection", LISTS)
-async def test_a_list_is_whole_for_everybody_while_its_slots_change(
+async def test_every_reader_sees_the_whole_list_during_reshards(
     stack: ServiceStack, tenant: TenantId, by: MigratorAccess, collection: str
 ) -> None:
     crew = Crew(await Servers.started(stack, tenant), *LISTS[collection])
@@ -209,7 +209,7 @@ class Count:
             self.read += 1
 
 
-async def test_a_sum_is_right_at_every_moment_while_its_slots_change(
+async def test_a_sum_is_right_at_every_moment_during_reshards(
     stack: ServiceStack, tenant: TenantId, by: MigratorAccess
 ) -> None:
     counted = Count(await Servers.started(stack, tenant))

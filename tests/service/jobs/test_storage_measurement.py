@@ -20,11 +20,11 @@ from keyfence.store.scan import tenant_of_partition
         ("tenant#acme#X", None),
     ],
 )
-def test_the_owner_of_a_partition(partition: str, owner: str | None) -> None:
+def test_a_partition_key_names_the_tenant_that_owns_the_partition(partition: str, owner: str | None) -> None:
     assert tenant_of_partition(partition) == owner
 
 
-def test_each_tenant_is_measured_on_its_own() -> None:
+def test_items_and_bytes_are_counted_for_each_tenant_separately() -> None:
     totals = StorageTotals()
     for partition in ("TENANT#a1#X", "TENANT#a10#X", "TENANT#a10#Y", "CONTROL#SUSPENSIONS"):
         totals.add({"PK": {"S": partition}, "SK": {"S": ""}})

@@ -60,7 +60,7 @@ TAMPERINGS: dict[str, tuple[Tampering, str, int | None]] = {
 
 
 @pytest.mark.parametrize("name", TAMPERINGS)
-def test_a_tampered_export_is_told_by_its_first_bad_line(tmp_path: Path, name: str) -> None:
+def test_the_error_for_a_tampered_export_names_its_first_wrong_line(tmp_path: Path, name: str) -> None:
     claims, path = certified(tmp_path)
     compare_export(claims, path)
     tamper, words, line = TAMPERINGS[name]
@@ -70,7 +70,7 @@ def test_a_tampered_export_is_told_by_its_first_bad_line(tmp_path: Path, name: s
     assert damage.value.extensions["line"] == line
 
 
-def test_a_line_that_continues_the_chain_after_its_end_was_never_exported(tmp_path: Path) -> None:
+def test_an_added_line_is_rejected_even_if_it_continues_the_chain(tmp_path: Path) -> None:
     claims, path = certified(tmp_path)
     _, more = chain_lines(str(claims["chainHash"]), [item(10)])
     path.write_bytes(path.read_bytes() + gzip.compress(more, mtime=0))
@@ -91,7 +91,7 @@ def test_a_line_that_continues_the_chain_after_its_end_was_never_exported(tmp_pa
         (lambda content: b"", "ends after line 0 of 10"),
     ],
 )
-def test_bytes_that_are_not_those_that_were_certified_are_told(
+def test_a_file_with_other_bytes_than_were_certified_is_rejected(
     tmp_path: Path, tamper: Callable[[bytes], bytes], words: str
 ) -> None:
     claims, path = certified(tmp_path)
@@ -108,7 +108,7 @@ def test_lines_of_one_export_do_not_fit_into_another(tmp_path: Path) -> None:
         compare_export(claims, path)
 
 
-def test_an_item_is_read_back_as_it_was() -> None:
+def test_a_line_is_read_back_with_the_key_of_its_item() -> None:
     given: Item = {"PK": {"S": 'quote " } \n'}, "SK": {"S": "é😀"}, "b": {"B": "AAEC"}, "n": {"N": "1.50"}}
     head, lines = chain_lines(initial_hash(EXPORT), [given])
     (line,) = lines.splitlines(keepends=True)
@@ -119,7 +119,7 @@ def test_an_item_is_read_back_as_it_was() -> None:
         verify_line(head, line)
 
 
-def test_what_a_dead_worker_wrote_behind_the_checkpoint_is_written_again(tmp_path: Path) -> None:
+def test_bytes_that_a_crashed_worker_wrote_after_the_checkpoint_are_replaced(tmp_path: Path) -> None:
     file = ExportFile(tmp_path / EXPORT)
     file.open()
     head, first = chain_lines(initial_hash(EXPORT), [item(0)])
@@ -132,7 +132,7 @@ def test_what_a_dead_worker_wrote_behind_the_checkpoint_is_written_again(tmp_pat
     assert [key_of(text)["PK"]["S"][-5:] for _, text in read_lines(file.path, EXPORT)] == ["00000", "00001"]
 
 
-def test_a_file_that_is_shorter_than_what_was_written_is_not_continued(tmp_path: Path) -> None:
+def test_a_file_that_is_shorter_than_the_checkpoint_is_not_continued(tmp_path: Path) -> None:
     path = written(tmp_path)
     file = ExportFile(path)
     file.open()
@@ -151,20 +151,20 @@ def test_one_process_at_a_time_writes_an_export(tmp_path: Path) -> None:
     second.close()
 
 
-def test_an_export_is_read_by_its_owner_alone(tmp_path: Path) -> None:
+def test_only_the_owner_of_the_process_can_read_an_export(tmp_path: Path) -> None:
     file = ExportFile(tmp_path / "new" / EXPORT)
     file.open()
     file.close()
     assert (file.path.stat().st_mode & 0o777, file.path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-def test_a_place_that_cannot_be_written_is_said_in_a_sentence(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_written_raises_a_conflict(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     with pytest.raises(Conflict, match="cannot be written"):
         ExportFile(tmp_path / "taken" / EXPORT).open()
 
 
-def test_any_gzip_reads_an_export(tmp_path: Path) -> None:
+def test_a_standard_gzip_reader_reads_an_export(tmp_path: Path) -> None:
     path = written(tmp_path)
     command = [sys.executable, "-m", "gzip", "-d", str(path)]
     subprocess.run(command, check=True)

@@ -32,32 +32,32 @@ def wanted(item: Any, counts: ShardCounts, collection: str = "customers") -> lis
     ]
 
 
-def test_going_down_only_what_lies_in_a_slot_that_goes_is_moved() -> None:
+def test_a_shrinking_collection_moves_only_items_of_the_shards_that_it_gives_up() -> None:
     there = f"TENANT#acme#CUSTOMERS#{shard_suffix(shard_of('cus_1', 2))}"
     assert wanted(customer("07"), DOWN) == [there]
     assert wanted(customer("00"), DOWN) == wanted(customer("01"), DOWN) == []
 
 
-def test_going_up_everything_is_put_where_it_would_be_written() -> None:
+def test_a_rebalance_moves_every_item_to_the_shard_of_a_new_item() -> None:
     slot = shard_suffix(shard_of("cus_1", 8))
     assert wanted(customer(slot), UP) == []
     others = [text for text in map(shard_suffix, range(8)) if text != slot]
     assert {tuple(wanted(customer(one), UP)) for one in others} == {(f"TENANT#acme#CUSTOMERS#{slot}",)}
 
 
-def test_another_collection_and_what_stands_in_no_list_stay() -> None:
+def test_items_of_other_collections_and_items_without_the_key_are_not_misplaced() -> None:
     assert wanted(customer("07"), DOWN, "users") == []
     assert wanted(customer("07", GSI2PK=None), DOWN) == []
     assert wanted(customer("07", type={"S": "Nothing"}), DOWN) == []
 
 
 @pytest.mark.parametrize("changes", [{"id": None}, {"GSI2PK": {"S": "TENANT#acme#CUSTOMERS#zz"}}])
-def test_what_cannot_be_placed_is_named_and_not_passed_over(changes: dict[str, Any]) -> None:
+def test_an_item_whose_shard_cannot_be_computed_raises_a_conflict_with_its_key(changes: dict[str, Any]) -> None:
     with pytest.raises(Conflict, match="TENANT#acme#CUST#cus_1 / PROFILE"):
         wanted(customer("07", **changes), DOWN)
 
 
-def test_a_part_of_a_number_is_as_good_in_one_slot_as_in_another() -> None:
+def test_a_part_of_a_sum_is_misplaced_only_in_a_shard_that_is_given_up() -> None:
     part = {
         "PK": {"S": "TENANT#acme#COUNTER#door#00"},
         "SK": {"S": "METADATA"},

@@ -45,7 +45,7 @@ def running(shelf: Shelf) -> JobRun:
 
 
 @pytest.mark.parametrize("failure", [None, Throttled("busy"), Conflict("another worker has taken over")])
-async def test_work_that_ends_while_its_lease_is_being_kept_ends(failure: KeyfenceError | None) -> None:
+async def test_the_end_of_the_work_ends_the_renewal_of_its_lease(failure: KeyfenceError | None) -> None:
     shelf = Shelf(failure=failure)
 
     async def work() -> None:
@@ -61,7 +61,7 @@ async def test_work_that_ends_while_its_lease_is_being_kept_ends(failure: Keyfen
     assert shelf.kept == kept, "nobody keeps what has ended"
 
 
-async def test_work_that_fails_fails_with_its_own_error() -> None:
+async def test_failed_work_raises_its_own_error_and_not_that_of_the_renewal() -> None:
     shelf = Shelf(failure=Throttled("busy"))
     shelf.answered.set()
 
@@ -74,7 +74,7 @@ async def test_work_that_fails_fails_with_its_own_error() -> None:
         await work()
 
 
-async def test_what_another_has_taken_is_lost_at_once_and_a_failure_is_not() -> None:
+async def test_a_lease_that_another_worker_took_is_lost_immediately_but_not_after_a_failed_renewal() -> None:
     for failure, lost in ((Throttled("busy"), False), (Conflict("another worker has taken over"), True)):
         shelf = Shelf(lease_duration=timedelta(seconds=0.3), failure=failure)
         shelf.answered.set()
@@ -89,7 +89,7 @@ async def test_what_another_has_taken_is_lost_at_once_and_a_failure_is_not() -> 
                 run.lease.check()
 
 
-async def test_a_lease_that_was_not_kept_is_over_in_time() -> None:
+async def test_a_lease_that_is_not_renewed_is_lost_after_its_duration() -> None:
     run = running(Shelf())
     run.lease.check()
     await asyncio.sleep(0.05)

@@ -17,7 +17,7 @@ JOB = JobId("job_2")
 
 @pytest.mark.parametrize("phase", MovePhase)
 @pytest.mark.parametrize("placement", Placement)
-def test_nobody_leaves_while_being_moved(placement: Placement, phase: MovePhase) -> None:
+def test_a_tenant_that_is_being_moved_cannot_be_offboarded(placement: Placement, phase: MovePhase) -> None:
     moving = tenant(placement, phase)
     assert moving.move
     with pytest.raises(Conflict, match=f"`keyfence job resume {moving.move.job_id}`") as refusal:
@@ -25,7 +25,7 @@ def test_nobody_leaves_while_being_moved(placement: Placement, phase: MovePhase)
     assert refusal.value.extensions == {"job": moving.move.job_id}
 
 
-def test_nobody_leaves_while_its_shards_are_changed() -> None:
+def test_a_tenant_whose_shards_are_being_changed_cannot_be_offboarded() -> None:
     still, changing = ShardCounts(read_shards=2, write_shards=2), ShardCounts(job_id="job_1")
     with pytest.raises(Conflict, match=r"the shards of users .* `keyfence job resume job_1`"):
         mark_offboarding(replace(tenant(), shards={"groups": still, "users": changing}), JOB)
@@ -33,6 +33,6 @@ def test_nobody_leaves_while_its_shards_are_changed() -> None:
 
 
 @pytest.mark.parametrize("placement", Placement)
-def test_who_is_still_leaves_from_where_it_is(placement: Placement) -> None:
+def test_a_tenant_without_a_running_job_can_be_offboarded_from_any_placement(placement: Placement) -> None:
     gone = mark_offboarding(tenant(placement), JOB)
     assert (gone.status, gone.placement) == (TenantStatus.OFFBOARDING, placement)

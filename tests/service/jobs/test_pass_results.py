@@ -18,19 +18,19 @@ parts = st.builds(
 
 
 @given(one=parts, other=parts, third=parts)
-def test_the_order_does_not_matter(one: PassResult, other: PassResult, third: PassResult) -> None:
+def test_results_of_pages_can_be_added_in_any_order(one: PassResult, other: PassResult, third: PassResult) -> None:
     assert one + other + third == third + (one + other)
     assert PassResult() + one == one
 
 
-def test_a_sum_of_fingerprints_tells_an_item_that_is_there_twice() -> None:
+def test_the_sum_of_digests_differs_if_an_item_occurs_twice() -> None:
     one, other = item_digest({"PK": {"S": "a"}}), item_digest({"PK": {"S": "b"}})
     assert one != other
     assert PassResult(digest=one) + PassResult(digest=one) != PassResult(digest=other) + PassResult(digest=other)
     assert (PassResult(digest=one) + PassResult(digest=one)).digest not in {0, one}
 
 
-def test_the_same_item_has_the_same_fingerprint_however_it_is_given() -> None:
+def test_equal_items_have_the_same_digest_in_any_order_of_attributes_and_sets() -> None:
     item: Item = {"a": {"SS": ["x", "y"]}, "b": {"M": {"c": {"NS": ["1", "2"]}, "d": {"L": [{"S": "p"}, {"S": "q"}]}}}}
     again: Item = {"b": {"M": {"d": {"L": [{"S": "p"}, {"S": "q"}]}, "c": {"NS": ["2", "1"]}}}, "a": {"SS": ["y", "x"]}}
     turned: Item = {**item, "b": {"M": {"c": {"NS": ["1", "2"]}, "d": {"L": [{"S": "q"}, {"S": "p"}]}}}}

@@ -15,7 +15,7 @@ LONGEST_CALL = 1.0
 
 @pytest.mark.full("live traffic; test_moving.py stands for it")
 @pytest.mark.one_engine
-async def test_nothing_is_lost_repeated_or_missed_while_a_busy_tenant_moves_there_and_back(stack: ServiceStack) -> None:
+async def test_no_item_is_lost_or_listed_twice_while_a_busy_tenant_is_moved_and_moved_back(stack: ServiceStack) -> None:
     tenant = await populated(stack, "busy", 5)
     bustle = ConcurrentLoad.over(stack, tenant)
     bustle.acknowledged = set(await bustle.final())

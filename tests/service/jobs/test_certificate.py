@@ -28,19 +28,19 @@ def text(tmp_path: Path) -> bytes:
     return (tmp_path / "certificate").read_bytes()
 
 
-def test_another_key_does_not_vouch_for_it(text: bytes) -> None:
+def test_a_certificate_is_rejected_by_the_verifier_of_another_key(text: bytes) -> None:
     with pytest.raises(BadInput, match="was not signed with the key"):
         verify_certificate(text, OTHER.verifier)
 
 
-def test_what_it_shows_has_to_be_what_was_signed(text: bytes) -> None:
+def test_changed_readable_claims_are_rejected(text: bytes) -> None:
     read = orjson.loads(text)
     read["claims"]["purged"] = 9
     with pytest.raises(Conflict, match="differ from the signed claims"):
         verify_certificate(orjson.dumps(read), SIGNER.verifier)
 
 
-def test_what_was_signed_cannot_be_changed_with_what_it_shows(text: bytes) -> None:
+def test_claims_that_are_changed_in_both_places_are_rejected(text: bytes) -> None:
     read = orjson.loads(text)
     read["claims"]["purged"] = 9
     head, _, signature = read["signed"].split(".")
@@ -50,33 +50,33 @@ def test_what_was_signed_cannot_be_changed_with_what_it_shows(text: bytes) -> No
         verify_certificate(orjson.dumps(read), SIGNER.verifier)
 
 
-def test_a_name_that_stands_there_twice_is_not_believed(text: bytes) -> None:
+def test_a_certificate_with_a_duplicate_name_is_rejected(text: bytes) -> None:
     doubled = text.replace(b'"purged":', b'"purged": 9, "purged":')
     assert doubled != text
     with pytest.raises(BadInput, match="not a certificate"):
         verify_certificate(doubled, SIGNER.verifier)
 
 
-def test_nothing_stands_beside_what_was_signed(text: bytes) -> None:
+def test_a_certificate_with_an_unsigned_extra_field_is_rejected(text: bytes) -> None:
     with pytest.raises(BadInput, match="not a certificate"):
         verify_certificate(orjson.dumps({**orjson.loads(text), "remark": "all is well"}), SIGNER.verifier)
 
 
-def test_a_number_is_spelled_as_it_was_signed(text: bytes) -> None:
+def test_a_number_in_another_notation_than_the_signed_one_is_rejected(text: bytes) -> None:
     read = orjson.loads(text)
     read["claims"]["purged"] = float(read["claims"]["purged"])
     with pytest.raises(Conflict, match="differ from the signed claims"):
         verify_certificate(orjson.dumps(read), SIGNER.verifier)
 
 
-def test_it_may_be_laid_out_in_another_way(text: bytes) -> None:
+def test_other_white_space_does_not_change_the_verification(text: bytes) -> None:
     assert verify_certificate(orjson.dumps(orjson.loads(text)), SIGNER.verifier) == verify_certificate(
         text, SIGNER.verifier
     )
 
 
 @pytest.mark.parametrize("algorithm", ["none", "HS256"])
-def test_no_other_algorithm_is_taken_for_a_signature(text: bytes, algorithm: str) -> None:
+def test_signatures_of_other_algorithms_are_rejected(text: bytes, algorithm: str) -> None:
     read = orjson.loads(text)
     key = "" if algorithm == "none" else "public-key-as-a-secret-of-32-bytes"
     read["signed"] = jwt.encode(read["claims"], key, algorithm=algorithm)
@@ -85,19 +85,19 @@ def test_no_other_algorithm_is_taken_for_a_signature(text: bytes, algorithm: str
 
 
 @pytest.mark.parametrize("junk", [b"", b"null", b"[]", b"{}", b'{"claims":{}}', b'{"claims":{},"signed":1}', b"\xff"])
-def test_what_is_no_certificate_is_said_to_be_none(junk: bytes) -> None:
+def test_a_document_that_is_no_certificate_is_bad_input(junk: bytes) -> None:
     with pytest.raises(BadInput):
         verify_certificate(junk, SIGNER.verifier)
 
 
-def test_the_same_claims_are_signed_the_same(text: bytes, tmp_path: Path) -> None:
+def test_the_same_claims_always_give_the_same_certificate(text: bytes, tmp_path: Path) -> None:
     (tmp_path / "again").mkdir()
     certified(tmp_path / "again")
     assert (tmp_path / "again" / "certificate").read_bytes() == text
     assert jwt.get_unverified_header(orjson.loads(text)["signed"])["kid"] == SIGNER.verifier.kid
 
 
-def test_a_key_is_read_in_every_spelling() -> None:
+def test_keys_are_read_from_pem_and_from_base64() -> None:
     raw = SIGNER.private_key.private_bytes_raw()
     pem = SIGNER.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     for spelled in (pem, base64.urlsafe_b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode().rstrip("=")):
@@ -107,7 +107,7 @@ def test_a_key_is_read_in_every_spelling() -> None:
         assert parse_verifier(spelled).kid == SIGNER.verifier.kid
 
 
-def test_what_is_no_ed25519_key_is_refused() -> None:
+def test_a_key_that_is_not_ed25519_is_bad_input() -> None:
     curve = ec.generate_private_key(ec.SECP256R1())
     private = curve.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     public = curve.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
@@ -119,7 +119,7 @@ def test_what_is_no_ed25519_key_is_refused() -> None:
             parse_verifier(bad)
 
 
-def test_the_local_key_is_kept_and_shows_in_what_it_signs(tmp_path: Path) -> None:
+def test_the_development_key_stays_the_same_and_has_a_kid_with_a_prefix(tmp_path: Path) -> None:
     made = parse_signer(signing_key(tmp_path))
     assert made.verifier.kid == parse_signer(signing_key(tmp_path)).verifier.kid
     assert made.verifier.kid.startswith("dev-")
