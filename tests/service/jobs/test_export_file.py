@@ -171,7 +171,7 @@ def test_a_standard_gzip_reader_reads_an_export(tmp_path: Path) -> None:
     assert len(path.with_suffix("").read_bytes().splitlines()) == 10
 
 
-def test_the_certificate_is_checked_before_the_export(tmp_path: Path) -> None:
+def test_the_certified_claims_contain_the_numbers_of_exported_and_purged_items(tmp_path: Path) -> None:
     claims, _ = certified(tmp_path)
     assert claims["exported"] == claims["purged"] == 10
     assert verify_certificate((tmp_path / "certificate").read_bytes(), SIGNER.verifier) == claims

@@ -296,7 +296,7 @@ async def test_a_difference_that_a_server_reported_returns_the_move_to_backfill(
 
 
 @pytest.mark.one_engine
-async def test_the_session_of_a_server_that_does_not_know_of_the_move_is_denied(
+async def test_a_server_with_an_expired_location_cannot_write_to_the_old_table_after_a_move(
     stack: ServiceStack, mover: MoveRun
 ) -> None:
     """So the wait is what it takes: who went on by an old home would write where nobody reads."""
