@@ -102,7 +102,7 @@ class TenantLimits:
 
     def require_waiting_room(self) -> None:
         """Raises OverQuota if too many requests of the tenant already wait for others to end."""
-        if self.running_requests.waiting >= MAX_WAITING:
+        if self.running_requests.waiting_count >= MAX_WAITING:
             raise OverQuota("requestsAtOnce", "requests at once", QUEUE_RETRY_SECONDS)
 
     def charge(self, spent: ConsumedCapacity, now: float) -> None:
@@ -124,7 +124,7 @@ class TenantLimits:
 
         If more requests wait than fit into a burst, the tenant already gets less than its quota, and does not yield."""
         was_refused_recently = now - self.refused_at < LOW_PRIORITY_SECONDS
-        return was_refused_recently and self.running_requests.waiting <= self.requests.burst
+        return was_refused_recently and self.running_requests.waiting_count <= self.requests.burst
 
     def note_refusal(self, now: float) -> bool:
         """Remembers the time of a refusal. Returns whether the refusal should be logged."""

@@ -18,12 +18,13 @@ AttributeValue = dict[str, Any]
 Item = dict[str, AttributeValue]
 """The attributes of an item, by name."""
 Decoder = Callable[[AttributeValue], Any]
+"""Returns the Python value of an attribute."""
 M = TypeVar("M")
 
 TTL_ATTRIBUTE = "ttl"
 """The time to live: when DynamoDB may delete the item, in seconds since 1970."""
 _MIN_EXPONENT, _MAX_EXPONENT = -130, 125
-"""The limits of DynamoDB's numbers."""
+"""DynamoDB's limits for the exponent of a number."""
 _EXACT_CONTEXT = Context(prec=38, Emin=-999, Emax=999, traps=[InvalidOperation, Overflow, Underflow, Inexact, Rounded])
 """Raises an error instead of rounding. 38 digits are DynamoDB's limit."""
 
@@ -106,6 +107,7 @@ def has_empty_default(field: Field[Any]) -> bool:
 
 
 def _decoder(hint: Any) -> Decoder:
+    """Returns the decoder of a type hint. Raises TypeError for a type that cannot be stored."""
     if isinstance(hint, NewType):
         return _decoder(hint.__supertype__)
     origin, args = get_origin(hint), get_args(hint)
@@ -152,7 +154,7 @@ def _number_text(value: int | Decimal) -> str:
     try:
         exact = _EXACT_CONTEXT.create_decimal(value)
     except DecimalException:
-        exact = Decimal("NaN")
+        exact = Decimal("NaN")  # which the next line rejects
     if not exact.is_finite() or (exact and not _MIN_EXPONENT <= exact.adjusted() <= _MAX_EXPONENT):
         raise BadInput("a number may have 38 significant digits and be from 1E-130 to below 1E126") from None
     return format(exact, "f")

@@ -149,11 +149,10 @@ class Query(Generic[M]):
         if between is None:
             return SortKeyRange(self.begins_with)
         low = self.begins_with if between.low is None else self._sort_key_start(between.low)
-        high = (
-            end_of_prefix(self.begins_with)
-            if between.high is None
-            else self._sort_key_start(between.high) + AFTER_SEPARATOR
-        )
+        if between.high is None:
+            high = end_of_prefix(self.begins_with)
+        else:
+            high = self._sort_key_start(between.high) + AFTER_SEPARATOR
         return SortKeyRange(self.begins_with, low, high)
 
     def _sort_key_start(self, value: object) -> str:
@@ -163,7 +162,7 @@ class Query(Generic[M]):
 
     @property
     def identity(self) -> str:
-        """A text that is different for every query. It is part of cursors: other queries reject them."""
+        """A text that is different for every query. A cursor is valid only for queries with the same identity."""
         direction = "desc" if self.newest_first else "asc"
         return f"{self.entity.type}|{self.index}|{self.key}|{self.begins_with}|{direction}"
 
@@ -182,7 +181,8 @@ class ItemCollection(Generic[P, M]):
             raise BadEntity("the children of an item collection need an unsharded query of the table with begins_with")
         if self._partition_tags(self.parent) != self._partition_tags(self.children.entity):
             raise BadEntity(f"{self.parent.type} and {self.children.entity.type} are not stored in one partition")
-        if self.parent_sort.fields or (self.parent_sort.text > self.children.begins_with) != self.children.newest_first:
+        is_parent_highest = self.parent_sort.text > self.children.begins_with
+        if self.parent_sort.fields or is_parent_highest != self.children.newest_first:
             raise BadEntity(f"{self.parent.type} does not come first in the order of {self.children.entity.type}")
 
     @property

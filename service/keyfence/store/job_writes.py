@@ -22,8 +22,9 @@ IndexKeys = Mapping[str, str | None]
 
 
 async def delete_items(table: Table, keys: Sequence[Item]) -> float:
-    """Deletes items and returns the consumed write units. Raises Forbidden if a key is outside the fence; then no item
-    is deleted."""
+    """Deletes items. Returns the consumed write units, or one unit for each item if the engine reports fewer.
+
+    Raises Forbidden if a key is outside the fence; then no item is deleted."""
     _require_in_fence(table, *(key["PK"]["S"] for key in keys))
     units_before = table.caller.meter.write_units
     try:
@@ -61,10 +62,10 @@ async def move_item(table: Table, item: Item, partition: str) -> bool:
 async def add_number_and_delete(
     table: Table, item: Item, partition: str, entity: Entity[Any], field: str, shards: ShardMap
 ) -> bool:
-    """Adds a number of an item to the same field in another partition, and deletes the item.
+    """Adds the number in `field` to the item with the same sort key in another partition, and deletes the item.
 
-    Returns False if another writer changed the item since it was read; then nothing is changed. `shards` must give the
-    item's key in that partition."""
+    Returns False if another writer changed the item since it was read; then nothing is changed. `shards` must be the
+    shard counts for which the key of the item is in that partition."""
     model = entity.from_item(item)
     addition = increment(entity, model, field, getattr(model, field)).render(table.caller.table, table.fence, shards)
     return await _write_and_delete(table, item, partition, addition)

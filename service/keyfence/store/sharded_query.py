@@ -54,6 +54,7 @@ class ShardReader:
     """Whether the whole shard has been read."""
 
     def without_seen(self, items: Sequence[Item], order: SortOrder) -> Sequence[Item]:
+        """Returns the items without the one that the client has seen."""
         if self.seen_sort_key is None:
             return items
         return [item for item in items if order.sort_key(item) != self.seen_sort_key]
@@ -67,19 +68,19 @@ async def merge_shards(readers: Sequence[ShardReader], order: SortOrder, limit: 
     """Returns the first `limit` items of all shards together. Items must not move between the shards.
 
     A shard must be read further if its next item could come before the last item of the result."""
-    found: list[Item] = []
+    merged: list[Item] = []
     unfinished, needed = list(readers), limit
     while unfinished:
         await _fetch_all(fetch, unfinished, items_per_shard(needed, len(unfinished)))
-        found = order.sorted(item for reader in readers for item in reader.items)
-        last = found[limit - 1] if len(found) >= limit else None
+        merged = order.sorted(item for reader in readers for item in reader.items)
+        last = merged[limit - 1] if len(merged) >= limit else None
         unfinished = [
             reader
             for reader in readers
             if not reader.is_exhausted and (last is None or order.precedes(reader.items[-1], last))
         ]
-        needed = limit - _count_final(found[:limit], unfinished, order)
-    return found[:limit]
+        needed = limit - _count_final(merged[:limit], unfinished, order)
+    return merged[:limit]
 
 
 async def merge_moving_shards(
@@ -90,11 +91,11 @@ async def merge_moving_shards(
 
     The stages are read one after the other, up to `limit` items from each shard. An item that moves during the read is
     found in a later stage. An item that is found twice counts once."""
-    found: dict[tuple[str, ...], Item] = {}
+    items_by_identity: dict[tuple[str, ...], Item] = {}
     for stage in stages:
         await _fetch_all(fetch, stage, limit)
-        found |= {_identity(item, order): item for reader in stage for item in reader.items}
-    return order.sorted(found.values())[:limit]
+        items_by_identity |= {_identity(item, order): item for reader in stage for item in reader.items}
+    return order.sorted(items_by_identity.values())[:limit]
 
 
 async def _fetch_all(fetch: FetchItems, readers: Sequence[ShardReader], count: int) -> None:
@@ -132,7 +133,7 @@ class BoundQuery(Generic[M]):
     pattern: Query[M]
     fence: Fence
     values: Mapping[str, object]
-    """The values of the fields in the partition key."""
+    """The values of the fields in the partition key, by name."""
     sort_key_range: SortKeyRange
 
     def partitions(self, shards: ShardMap) -> Iterator[str]:
@@ -201,14 +202,14 @@ class BoundQuery(Generic[M]):
         return start
 
 
-def _count_final(found: Sequence[Item], unfinished: Sequence[ShardReader], order: SortOrder) -> int:
-    """Returns how many of the found items are final: no unread item can come before them.
+def _count_final(items: Sequence[Item], unfinished: Sequence[ShardReader], order: SortOrder) -> int:
+    """Returns how many of these items are final: no unread item can come before them.
 
     Unread items of a shard come after the last item that was read from the shard."""
     last_items = order.sorted(reader.items[-1] for reader in unfinished)
     if not last_items:
-        return len(found)
-    return sum(not order.precedes(last_items[0], item) for item in found)
+        return len(items)
+    return sum(not order.precedes(last_items[0], item) for item in items)
 
 
 def _identity(item: Item, order: SortOrder) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ class ShardCounts:
     read_shards: int = 1
     """How many shards a query reads."""
     write_shards: int = 1
-    """How many shards new items go into. They are the first ones."""
+    """How many shards new items go into: the shards from 0 to `write_shards` - 1."""
     generation: int = 1
     """A number that increases whenever `write_shards` changes."""
     former_write_shards: tuple[int, ...] = ()
@@ -109,7 +109,7 @@ class ShardedCollections:
 
     shardings: Mapping[str, Sharding] = field(default_factory=dict)
     """The sharding of each collection, by the collection's name."""
-    in_table_key: frozenset[str] = frozenset()
+    sharded_by_table_key: frozenset[str] = frozenset()
     """Collections that have the shard in the table key of their items, not only in an index key. A table key cannot
     change, so an item is moved to another shard by a Put and a Delete."""
 
@@ -128,9 +128,9 @@ class ShardedCollections:
     def max_shards(self, name: str) -> int:
         return self.shardings[name].max_shards if name in self.shardings else MAX_SHARDS
 
-    def all_counts(self, stored: Mapping[str, ShardCounts]) -> dict[str, ShardCounts]:
+    def all_counts(self, stored_counts: Mapping[str, ShardCounts]) -> dict[str, ShardCounts]:
         """Returns the counts of every collection. A collection without stored counts has one shard."""
-        return {name: stored.get(name, ONE_SHARD) for name in self.shardings}
+        return {name: stored_counts.get(name, ONE_SHARD) for name in self.shardings}
 
 
 def shard_of(value: str, count: int) -> int:

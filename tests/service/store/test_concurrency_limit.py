@@ -25,7 +25,7 @@ async def test_no_more_than_the_limit_are_inside_and_all_enter_in_order() -> Non
             inside -= 1
 
     await asyncio.gather(*(pass_through(number) for number in range(20)))
-    assert (max_inside, order, limit.is_idle, limit.waiting) == (3, list(range(20)), True, 0)
+    assert (max_inside, order, limit.is_idle, limit.waiting_count) == (3, list(range(20)), True, 0)
 
 
 async def test_after_an_error_inside_the_next_enters() -> None:
@@ -47,15 +47,15 @@ async def test_a_canceled_waiter_takes_no_place(is_admitted: bool) -> None:
 
     waiting = asyncio.ensure_future(wait())
     await run_pending_tasks()
-    assert limit.waiting == 1
+    assert limit.waiting_count == 1
     if is_admitted:
         await limit.__aexit__()
     waiting.cancel()
     await run_pending_tasks()
     if not is_admitted:
-        assert limit.waiting == 0
+        assert limit.waiting_count == 0
         await limit.__aexit__()
-    assert (limit.is_idle, limit.waiting) == (True, 0)
+    assert (limit.is_idle, limit.waiting_count) == (True, 0)
     await asyncio.wait_for(wait(), 1)
 
 
@@ -112,4 +112,4 @@ async def test_a_higher_limit_admits_waiters_and_a_lower_one_waits_until_enough_
         assert inside == remaining
     may_leave[3].set()
     await asyncio.gather(*tasks)
-    assert (limit.is_idle, limit.waiting) == (True, 0)
+    assert (limit.is_idle, limit.waiting_count) == (True, 0)

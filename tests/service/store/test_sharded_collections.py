@@ -29,7 +29,7 @@ def test_the_collections_of_the_built_in_domains_have_the_names_that_operators_u
 
 
 def test_collections_with_the_shard_in_the_key_of_the_item_are_known() -> None:
-    assert COLLECTIONS.in_table_key == {"activity", "counters"}
+    assert COLLECTIONS.sharded_by_table_key == {"activity", "counters"}
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS.shardings)

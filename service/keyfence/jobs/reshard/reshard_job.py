@@ -74,7 +74,7 @@ class ReshardJob:
             process=misplaced.move,
             fence=Fence.for_tenant(tenant),
             table=table.caller.table,
-            single_segment=collection in self.entities.collections.in_table_key,
+            single_segment=collection in self.entities.collections.sharded_by_table_key,
         )
         await repeat_until_clean(run, move, replace(move, name="VERIFYING", process=misplaced.count))
 

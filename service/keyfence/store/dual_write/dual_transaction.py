@@ -62,8 +62,9 @@ class DualTransaction:
         }
 
     def as_single_table_error(self, error: DynamoDbError) -> DynamoDbError:
-        """Returns the error as it would be without copies. The retryable reason of a copy replaces the reason of its
-        original, if the original has none."""
+        """Returns the error as it would be without copies.
+
+        If only the copy of an action failed, and a retry may succeed, the action gets the reason of its copy."""
         if not error.cancellation_reasons:
             return error
         reasons, copy_reasons = self._split_reasons(error)

@@ -25,9 +25,10 @@ from keyfence_iam.tenant import TenantId
 MAX_ACTIONS = 100
 """DynamoDB's limit for the actions of a transaction."""
 MAX_ATTEMPTS = 6
-"""How often a transaction is tried if items must be copied to the second table first."""
+"""How often a transaction is tried if it fails because items are missing in the second table."""
 RETRY_AFTER_MOVE_MS = 60_000
-"""When a client should repeat a change that is too large for two tables: only the end of the move helps."""
+"""How long a client should wait before it repeats a change that is too large for two tables. Such a change can only
+succeed after the move."""
 
 OnDifference = Callable[[TenantId, str], None]
 """Called with the tenant and the operation when the two tables give different answers."""
@@ -40,7 +41,8 @@ def ignore_difference(_tenant: TenantId, _operation: str) -> None: ...
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DualWriteCaller(DynamoDbCaller):
-    """Reads from `table`, and writes to `table` and `second_table` in one transaction. All calls name `table`."""
+    """Reads from `table`, and writes to `table` and `second_table` in one transaction. Users of the caller pass
+    parameters for `table` only."""
 
     second_table: str
     on_difference: OnDifference = ignore_difference
@@ -68,13 +70,13 @@ class DualWriteCaller(DynamoDbCaller):
             try:
                 return await self._transact(transaction, token, valid_until)
             except DynamoDbError as error:
-                missing = transaction.missing_copies(error)
-                if not missing or attempt == MAX_ATTEMPTS - 1:
-                    raise _final_error(transaction, error, is_copy_missing=bool(missing)) from error
-            outcomes = {position: await self._item_sync.sync(key) for position, key in missing.items()}
-            absent = {position for position, outcome in outcomes.items() if outcome is SyncOutcome.ABSENT}
-            if absent - new_items:
-                new_items |= absent
+                missing_keys = transaction.missing_copies(error)
+                if not missing_keys or attempt == MAX_ATTEMPTS - 1:
+                    raise _final_error(transaction, error, is_copy_missing=bool(missing_keys)) from error
+            outcomes = {position: await self._item_sync.sync(key) for position, key in missing_keys.items()}
+            absent_items = {position for position, outcome in outcomes.items() if outcome is SyncOutcome.ABSENT}
+            if absent_items - new_items:
+                new_items |= absent_items
                 transaction = DualTransaction.for_tables(transaction.actions, self.second_table, new_items)
                 # DynamoDB rejects a token that it has seen with other actions.
                 token = uuid.uuid4().hex

@@ -45,7 +45,7 @@ class ItemSync:
     source: str
     target: str
     optional_attributes: frozenset[str] = frozenset()
-    """Attributes that another writer may add to an item. An item that has one now, and had not, counts as changed."""
+    """Attributes that another writer may add. If one was added after the item was read, the item counts as changed."""
 
     async def sync(self, key: Item) -> SyncOutcome:
         source_item, target_item = await asyncio.gather(self._read(self.source, key), self._read(self.target, key))
@@ -70,9 +70,10 @@ class ItemSync:
         key, source_item, target_item = pair
         names = self.optional_attributes.union(source_item or (), target_item or ())
         check = {"TableName": self.source, "Key": key, **unchanged_condition(source_item, names)}
-        target = {"TableName": self.target, **unchanged_condition(target_item, names)}
-        write = {"Put": {"Item": source_item, **target}} if source_item else {"Delete": {"Key": key, **target}}
-        return [{"ConditionCheck": check}, write]
+        on_target = {"TableName": self.target, **unchanged_condition(target_item, names)}
+        if source_item:
+            return [{"ConditionCheck": check}, {"Put": {"Item": source_item, **on_target}}]
+        return [{"ConditionCheck": check}, {"Delete": {"Key": key, **on_target}}]
 
     async def _read(self, table: str, key: Item) -> Item | None:
         parameters = {"TableName": table, "Key": key, "ConsistentRead": True}
@@ -83,8 +84,8 @@ class ItemSync:
 def unchanged_condition(item: Item | None, names: Iterable[str]) -> dict[str, Any]:
     """Returns the condition that a table has exactly this item, or no item if `item` is None.
 
-    An attribute of `names` that the item does not have must not exist. DynamoDB cannot check for any other
-    attributes."""
+    Attributes of `names` that the item does not have must not exist. A condition cannot exclude attributes whose names
+    are unknown."""
     if item is None:
         return {"ConditionExpression": "attribute_not_exists(#a0)", "ExpressionAttributeNames": {"#a0": "PK"}}
     placeholders = {f"a{number}": name for number, name in enumerate(sorted({*names, *item}))}

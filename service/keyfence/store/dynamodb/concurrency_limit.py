@@ -19,7 +19,7 @@ class ConcurrencyLimit:
         self._waiters: deque[Future[None]] = deque()
 
     @property
-    def waiting(self) -> int:
+    def waiting_count(self) -> int:
         """The number of tasks that wait to enter."""
         return len(self._waiters)
 
@@ -29,7 +29,7 @@ class ConcurrencyLimit:
         return self._free == self._limit
 
     def resize(self, limit: int) -> None:
-        """Changes the limit. If more tasks are inside than the new limit allows, no task enters until enough left."""
+        """Changes the limit. No task is thrown out: if too many are inside, no task enters until enough have left."""
         self._free += limit - self._limit
         self._limit = limit
         while self._free > 0 and self._waiters:
@@ -59,7 +59,9 @@ class ConcurrencyLimit:
             self._release()
 
     def _release(self) -> None:
-        """Gives one place to the first task that still waits, or makes it free if no task waits."""
+        """Gives one place to the first task that still waits, or frees the place if no task waits.
+
+        The place disappears while more tasks are inside than the limit allows."""
         while self._free >= 0 and self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():

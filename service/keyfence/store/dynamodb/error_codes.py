@@ -22,18 +22,19 @@ class ErrorRule:
 
 
 class DynamoDbError(Exception):
-    """An error that DynamoDB returned, or "ConnectionLost" if it did not answer."""
+    """An error that DynamoDB returned. Its code is "ConnectionLost" if DynamoDB did not answer."""
 
     def __init__(self, code: str, message: str, reasons: tuple[str, ...] = (), consumed: object = None) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.cancellation_reasons = reasons
-        """For a canceled transaction: one code for each action. The text 'None' means: not the reason."""
+        """For a canceled transaction: one code for each action. An action that is not a reason has the text 'None'."""
         self.consumed_capacity = consumed
         """The ConsumedCapacity of the failed call, or None if the answer has none."""
 
     @property
     def rule(self) -> ErrorRule:
+        """The meaning of the error's code, or of the cancellation reasons."""
         if self.code == "TransactionCanceledException":
             return _cancellation_rule(self.cancellation_reasons)
         return ERROR_RULES.get(self.code, UNKNOWN_ERROR)
@@ -47,7 +48,7 @@ def _throttled_error(_text: str) -> KeyfenceError:
 
 
 def _contention_error(_text: str) -> KeyfenceError:
-    return Throttled("others are changing the same items at the moment; retry shortly", retryAfterMs=RETRY_AFTER_MS)
+    return Throttled("other requests are changing the same items; retry shortly", retryAfterMs=RETRY_AFTER_MS)
 
 
 def _conflict_error(_text: str) -> KeyfenceError:
