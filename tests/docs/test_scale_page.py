@@ -2,10 +2,10 @@
 
 import xml.etree.ElementTree as ET
 
-from tests.benchmarks.scale.assumptions import LEFT_OUT, assumed, points
-from tests.benchmarks.scale.policy import POLICIES
-from tests.benchmarks.scale.population import World
-from tests.benchmarks.scale.table import HEADINGS
+from tests.benchmarks.scale.assumptions import LIMITATIONS, assumptions, bullet_list
+from tests.benchmarks.scale.population import RunParameters
+from tests.benchmarks.scale.report_table import HEADINGS
+from tests.benchmarks.scale.shard_policies import POLICIES
 from tests.docs.pages import DOCS, table
 
 PAGE = DOCS / "reference" / "scale.md"
@@ -14,9 +14,9 @@ COMMAND = "uv run python -m tests.benchmarks.scale --write-docs"
 
 def test_the_assumptions_on_the_page_have_not_drifted() -> None:
     text = PAGE.read_text()
-    assert points(assumed(World())) in text, f"run {COMMAND}"
-    assert points(LEFT_OUT) in text, f"run {COMMAND}"
-    assert f"{World().tenants:,} tenants over {World().seconds} s" in text
+    assert bullet_list(assumptions(RunParameters())) in text, f"run {COMMAND}"
+    assert bullet_list(LIMITATIONS) in text, f"run {COMMAND}"
+    assert f"{RunParameters().tenants:,} tenants over {RunParameters().seconds} s" in text
 
 
 def test_every_policy_has_a_row_with_every_figure() -> None:

@@ -1,4 +1,4 @@
-"""Runs the model: tenants near a limit are simulated second by second, all others by closed formulas."""
+"""Runs the model. Tenants near a limit are simulated second by second, all others are counted by formulas."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,120 +6,134 @@ from random import Random
 
 from keyfence.hot_partitions.shard_recommendation import AUTOPILOT_MAX_SHARDS
 from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
-from tests.benchmarks.scale.outcome import STEP, Outcome
-from tests.benchmarks.scale.policy import POLICIES, Policy
-from tests.benchmarks.scale.population import UNITS_OF_A_WRITE, World
-from tests.benchmarks.scale.slots import Slots, page_units, query_units
+from tests.benchmarks.scale.outcome import STEP_SECONDS, Outcome
+from tests.benchmarks.scale.population import UNITS_PER_WRITE, RunParameters
+from tests.benchmarks.scale.shard_buckets import ShardBuckets, page_units, query_units
+from tests.benchmarks.scale.shard_policies import POLICIES, ShardPolicy
 from tests.benchmarks.scale.tenant import Tenant
 
-PAGES_OF_A_WRITE = 0.5
+PAGES_PER_WRITE = 0.5
 """Pages read for each item written."""
 
-NEAR = 0.5
-"""A tenant above this share of a limit is simulated by seconds. Random variation does not fill the limit below it."""
+SIMULATED_ABOVE = 0.5
+"""A tenant that may use more than this share of a limit is simulated. Below it, random variation is never throttled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chances:
-    """Two random generators, so that a tenant's traffic does not depend on its number of shards."""
+class RandomSources:
+    """Two random generators, so that a tenant's traffic does not depend on its number of shards. None: no variation."""
 
-    demand: Random | None
+    traffic: Random | None
     hashes: Random | None
 
     @classmethod
-    def of(cls, seed: str) -> "Chances":
-        return cls(demand=Random(f"{seed}/demand"), hashes=Random(f"{seed}/hashes"))
+    def from_seed(cls, seed: str) -> "RandomSources":
+        return cls(traffic=Random(f"{seed}/demand"), hashes=Random(f"{seed}/hashes"))
 
 
-EVEN = Chances(demand=None, hashes=None)
+NO_VARIATION = RandomSources(traffic=None, hashes=None)
 
 
-def run(world: World, tenants: Sequence[Tenant], policy: str, rates: PartitionRates) -> Outcome:
-    outcome = begun(policy, world.seconds, rates)
+def run_all(parameters: RunParameters, tenants: Sequence[Tenant], burst_seconds: Iterable[float]) -> list[Outcome]:
+    """Runs every policy with each length of burst capacity."""
+    return [
+        run(parameters, tenants, policy, PartitionRates(burst_seconds=seconds))
+        for seconds in burst_seconds
+        for policy in POLICIES
+    ]
+
+
+def run(parameters: RunParameters, tenants: Sequence[Tenant], policy_name: str, rates: PartitionRates) -> Outcome:
+    outcome = new_outcome(policy_name, parameters.seconds, rates)
     for number, tenant in enumerate(tenants):
-        given = POLICIES[policy](tenant, rates)
-        if is_near(tenant, rates):
-            step(tenant, given, rates, outcome, Chances.of(f"{world.seed}/{number}"))
+        policy = POLICIES[policy_name](tenant, rates)
+        if may_reach_limit(tenant, rates):
+            simulate(tenant, policy, rates, outcome, RandomSources.from_seed(f"{parameters.seed}/{number}"))
         else:
-            close(tenant, given, outcome)
-        outcome.slots += given.write_slots
-        outcome.tenants_widened += given.read_slots > 1
+            count_quiet_tenant(tenant, policy, outcome)
+        outcome.shards += policy.write_shards
+        outcome.tenants_with_several_shards += policy.read_shards > 1
     return outcome
 
 
-def begun(policy: str, seconds: int, rates: PartitionRates) -> Outcome:
-    steps = -(-seconds // STEP)
+def new_outcome(policy_name: str, seconds: int, rates: PartitionRates) -> Outcome:
+    steps = -(-seconds // STEP_SECONDS)
     return Outcome(
-        policy=policy,
+        policy=policy_name,
         seconds=seconds,
         burst_seconds=rates.burst_seconds,
-        asked_by_step=[0.0] * steps,
+        requests_by_step=[0.0] * steps,
         throttled_by_step=[0.0] * steps,
     )
 
 
-def is_near(tenant: Tenant, rates: PartitionRates) -> bool:
-    reads = rates.read / (PAGES_OF_A_WRITE * query_units(1))
-    return tenant.highest > min(tenant.most, NEAR * min(rates.write, reads))
+def may_reach_limit(tenant: Tenant, rates: PartitionRates) -> bool:
+    """Returns whether the tenant may exceed its quota, or come near a limit of one shard."""
+    writes_at_read_limit = rates.read / (PAGES_PER_WRITE * query_units(1))
+    near_limit = SIMULATED_ABOVE * min(rates.write, writes_at_read_limit)
+    return tenant.highest_writes > min(tenant.max_writes, near_limit)
 
 
-def close(tenant: Tenant, given: Policy, outcome: Outcome) -> None:
-    """Nothing is throttled, and the number of shards stays."""
-    writes = tenant.total(outcome.seconds)
-    before = outcome.extra_read_units
-    _count(outcome, writes, writes * PAGES_OF_A_WRITE, given.read_slots)
-    outcome.extra_of_quiet += outcome.extra_read_units - before
+def count_quiet_tenant(tenant: Tenant, policy: ShardPolicy, outcome: Outcome) -> None:
+    """Adds the traffic of a tenant that is never throttled and never grows."""
+    writes = tenant.total_writes(outcome.seconds)
+    extra_before = outcome.extra_read_units
+    _count_served(outcome, writes, writes * PAGES_PER_WRITE, policy.read_shards)
+    outcome.extra_read_units_of_quiet_tenants += outcome.extra_read_units - extra_before
 
 
-def step(tenant: Tenant, given: Policy, rates: PartitionRates, outcome: Outcome, chances: Chances = EVEN) -> None:
-    slots = Slots(rates, given.write_slots, tenant.writes(0), tenant.writes(0) * PAGES_OF_A_WRITE)
-    before = settled = outcome.throttled
+def simulate(
+    tenant: Tenant,
+    policy: ShardPolicy,
+    rates: PartitionRates,
+    outcome: Outcome,
+    random_sources: RandomSources = NO_VARIATION,
+) -> None:
+    """Adds the traffic of a tenant, second by second."""
+    first_writes = tenant.writes(0)
+    shards = ShardBuckets(rates, policy.write_shards, first_writes, first_writes * PAGES_PER_WRITE)
+    throttled_before = throttled_until_growth = outcome.throttled
     for second in range(outcome.seconds):
-        slots.widen(given.write_slots, second)
-        asked = _noisy(tenant.writes(second), chances.demand)
-        pages = asked * PAGES_OF_A_WRITE
-        written = slots.write(_spread(asked, len(slots), chances.hashes), second)
-        read = slots.read(pages, given.read_slots, second)
-        _count(outcome, written, read, given.read_slots)
-        outcome.asked_by_step[second // STEP] += asked + pages
-        _turn_away(outcome, second, max(0.0, asked - written), max(0.0, pages - read))
-        given.saw(second, asked, pages)
-        if given.write_slots < given.read_slots:
-            settled = outcome.throttled
-    outcome.stepped += 1
-    outcome.tenants_throttled += outcome.throttled - before >= 1
-    if given.write_slots >= AUTOPILOT_MAX_SHARDS[tenant.tier]:
-        outcome.throttled_at_bound += outcome.throttled - settled
+        shards.grow(policy.write_shards, second)
+        requested = _vary(tenant.writes(second), random_sources.traffic)
+        pages = requested * PAGES_PER_WRITE
+        written = shards.write(_spread(requested, len(shards), random_sources.hashes), second)
+        read = shards.read(pages, policy.read_shards, second)
+        _count_served(outcome, written, read, policy.read_shards)
+        outcome.requests_by_step[second // STEP_SECONDS] += requested + pages
+        _count_throttled(outcome, second, max(0.0, requested - written), max(0.0, pages - read))
+        policy.observe(second, requested, pages)
+        if policy.write_shards < policy.read_shards:
+            throttled_until_growth = outcome.throttled
+    outcome.simulated_tenants += 1
+    outcome.tenants_throttled += outcome.throttled - throttled_before >= 1
+    if policy.write_shards >= AUTOPILOT_MAX_SHARDS[tenant.tier]:
+        outcome.throttled_at_max_shards += outcome.throttled - throttled_until_growth
     else:
-        outcome.throttled_with_slots += outcome.throttled - settled
+        outcome.throttled_below_max_shards += outcome.throttled - throttled_until_growth
 
 
-def _count(outcome: Outcome, writes: float, pages: float, read_slots: int) -> None:
+def _count_served(outcome: Outcome, writes: float, pages: float, read_shards: int) -> None:
     outcome.requests += writes + pages
-    outcome.write_units += writes * UNITS_OF_A_WRITE
-    outcome.read_units += pages * page_units(read_slots)
-    outcome.extra_read_units += pages * (page_units(read_slots) - page_units(1))
+    outcome.write_units += writes * UNITS_PER_WRITE
+    outcome.read_units += pages * page_units(read_shards)
+    outcome.extra_read_units += pages * (page_units(read_shards) - page_units(1))
 
 
-def _turn_away(outcome: Outcome, second: int, writes: float, pages: float) -> None:
+def _count_throttled(outcome: Outcome, second: int, writes: float, pages: float) -> None:
     outcome.requests += writes + pages
     outcome.throttled_writes += writes
     outcome.throttled_pages += pages
-    outcome.throttled_by_step[second // STEP] += writes + pages
+    outcome.throttled_by_step[second // STEP_SECONDS] += writes + pages
 
 
-def _noisy(expected: float, chance: Random | None) -> float:
-    return expected if chance is None else max(0.0, chance.gauss(expected, expected**0.5))
+def _vary(expected: float, random: Random | None) -> float:
+    """Returns a random number of requests with this expected value, as from a Poisson distribution."""
+    return expected if random is None else max(0.0, random.gauss(expected, expected**0.5))
 
 
-def _spread(asked: float, slots: int, chance: Random | None) -> list[float]:
-    """Spreads the writes over the shards as hashes do."""
-    parts = [_noisy(asked / slots, chance) for _ in range(slots)] if slots > 1 else [1.0]
-    whole = sum(parts) or 1.0
-    return [asked * part / whole for part in parts]
-
-
-def runs(world: World, tenants: Sequence[Tenant], bursts: Iterable[float]) -> list[Outcome]:
-    return [
-        run(world, tenants, policy, PartitionRates(burst_seconds=seconds)) for seconds in bursts for policy in POLICIES
-    ]
+def _spread(writes: float, shards: int, random: Random | None) -> list[float]:
+    """Spreads the writes over the shards as hashes do: almost evenly."""
+    weights = [_vary(writes / shards, random) for _ in range(shards)] if shards > 1 else [1.0]
+    total_weight = sum(weights) or 1.0
+    return [writes * weight / total_weight for weight in weights]

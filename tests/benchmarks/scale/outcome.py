@@ -1,21 +1,21 @@
-"""The outcome of a run with one policy."""
+"""`Outcome`: what was throttled in a run with one policy, and what it cost."""
 
 from dataclasses import dataclass, field
 from decimal import Decimal
 
 from keyfence.usage.hourly_usage import DEFAULT_PRICES, PriceTable
 
-MONTH = 30 * 86_400
-STEP = 10
-"""The seconds of one point of the plot."""
+MONTH_SECONDS = 30 * 86_400
+STEP_SECONDS = 10
+"""The seconds that one point of the plot stands for."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """Requests are items written and pages read; units are those of what was carried out.
+    """A request is an item written or a page read. A throttled request uses no units.
 
-    Of what was throttled, a part was when the tenant had all the slots that it got in the run: those that its tier
-    allows, or fewer. The rest fell while it waited for them. Quiet tenants are those that never come near a limit."""
+    Quiet tenants are those that never come near a limit. All others are simulated second by second.
+    """
 
     policy: str
     seconds: int
@@ -26,14 +26,19 @@ class Outcome:
     read_units: float = 0.0
     write_units: float = 0.0
     extra_read_units: float = 0.0
-    extra_of_quiet: float = 0.0
+    """The read units in addition to those that the same pages cost with one shard."""
+    extra_read_units_of_quiet_tenants: float = 0.0
     tenants_throttled: int = 0
-    tenants_widened: int = 0
-    slots: int = 0
-    stepped: int = 0
-    throttled_at_bound: float = 0.0
-    throttled_with_slots: float = 0.0
-    asked_by_step: list[float] = field(default_factory=list)
+    tenants_with_several_shards: int = 0
+    shards: int = 0
+    """The shards of all tenants at the end of the run."""
+    simulated_tenants: int = 0
+    throttled_at_max_shards: float = 0.0
+    """Requests that were throttled after the tenant had all shards that its tier allows."""
+    throttled_below_max_shards: float = 0.0
+    """Requests that were throttled after the last growth of the tenant, although its tier allows more shards."""
+    requests_by_step: list[float] = field(default_factory=list)
+    """The requests of simulated tenants."""
     throttled_by_step: list[float] = field(default_factory=list)
 
     @property
@@ -41,19 +46,26 @@ class Outcome:
         return self.throttled_writes + self.throttled_pages
 
     @property
-    def share(self) -> float:
+    def throttled_while_growing(self) -> float:
+        """Requests that were throttled before the tenant could write to its last new shards."""
+        return self.throttled - self.throttled_at_max_shards - self.throttled_below_max_shards
+
+    @property
+    def throttled_share(self) -> float:
         return self.throttled / self.requests
 
     @property
-    def late_share(self) -> float:
-        """Returns the share in the last fifth of the run. Quiet tenants have the same traffic in every fifth."""
-        late = -max(1, len(self.asked_by_step) // 5)
-        quiet = (self.requests - sum(self.asked_by_step)) * -late / len(self.asked_by_step)
-        return sum(self.throttled_by_step[late:]) / (quiet + sum(self.asked_by_step[late:]))
+    def late_throttled_share(self) -> float:
+        """The throttled share in the last fifth of the run. Quiet tenants have the same traffic in every fifth."""
+        steps = len(self.requests_by_step)
+        late_steps = max(1, steps // 5)
+        requests_of_quiet_tenants = (self.requests - sum(self.requests_by_step)) * late_steps / steps
+        late_requests = requests_of_quiet_tenants + sum(self.requests_by_step[-late_steps:])
+        return sum(self.throttled_by_step[-late_steps:]) / late_requests
 
     def usd_a_month(self, prices: PriceTable = DEFAULT_PRICES) -> Decimal:
-        return prices.cost(self.read_units, self.write_units) * MONTH / self.seconds
+        return prices.cost(self.read_units, self.write_units) * MONTH_SECONDS / self.seconds
 
     def usd_a_billion(self, prices: PriceTable = DEFAULT_PRICES) -> Decimal:
-        """Returns the cost of each request that was served. A throttled request costs nothing."""
+        """Returns the cost of a billion requests that are served. A throttled request costs nothing."""
         return prices.cost(self.read_units, self.write_units) * 10**9 / Decimal(self.requests - self.throttled)

@@ -7,70 +7,76 @@ from random import Random
 from keyfence.tenancy.tier_quotas import TIER_QUOTAS, Tier
 from tests.benchmarks.scale.tenant import Tenant
 
-UNITS_OF_A_WRITE = 2
-"""One unit for the item and one for its index entry."""
+UNITS_PER_WRITE = 2
+"""One write unit for the item and one for its index entry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """`writes` items a second are written by all tenants together, by rank to the power of -`exponent`."""
+class RunParameters:
+    """The parameters of a run. The same parameters give the same results."""
 
     tenants: int = 100_000
     seconds: int = 600
     seed: int = 1
-    exponent: float = 1.0
+    zipf_exponent: float = 1.0
+    """The traffic of a tenant is proportional to its rank to the power of minus this number."""
     writes: float = 60_000.0
-    bursting: float = 1 / 3
+    """The items that all tenants together write in a second."""
+    bursting_share: float = 1 / 3
+    """The share of tenants that have a burst."""
 
 
 @dataclass(frozen=True, slots=True)
-class Heat:
-    """How many tenants of a tier become hot, and their range of items a second."""
+class HotTenants:
+    """How many tenants of a tier become hot, and the range of their additional writes a second."""
 
     tier: Tier
     tenants: int
-    fewest: float
-    most: float
-    agreed: bool = False
+    min_writes: float
+    max_writes: float
+    has_larger_quota: bool = False
+    """Whether their quota was raised by agreement, so that it lets `max_writes` through."""
 
 
-RANKS = {Tier.ENTERPRISE: 20, Tier.PREMIUM: 1_000, Tier.STANDARD: 30_000, Tier.FREE: 10**9}
-"""The last rank of each tier."""
+LAST_RANKS = {Tier.ENTERPRISE: 20, Tier.PREMIUM: 1_000, Tier.STANDARD: 30_000, Tier.FREE: 10**9}
+"""The last rank of each tier. Rank 1 has the most traffic."""
 
-HEATS = (
-    Heat(Tier.ENTERPRISE, 2, 8_000, 12_000),
-    Heat(Tier.PREMIUM, 10, 1_200, 2_400),
-    Heat(Tier.STANDARD, 2, 3_000, 5_000, agreed=True),
+HOT_TENANTS = (
+    HotTenants(Tier.ENTERPRISE, 2, 8_000, 12_000),
+    HotTenants(Tier.PREMIUM, 10, 1_200, 2_400),
+    HotTenants(Tier.STANDARD, 2, 3_000, 5_000, has_larger_quota=True),
 )
-"""Tenants of STANDARD have a larger agreed quota, and more traffic than the shards of their tier can take."""
+"""The hot tenants of STANDARD have more traffic than the shards of their tier can take."""
 
 
-def population(world: World) -> list[Tenant]:
-    chance = Random(world.seed)
-    tenants = list(_tenants(world, chance))
-    for heat in HEATS:
-        ranks = [rank for rank, tenant in enumerate(tenants) if tenant.tier is heat.tier]
-        for rank in chance.sample(ranks, min(heat.tenants, len(ranks))):
-            tenants[rank] = _heated(tenants[rank], heat, world, chance)
+def population(parameters: RunParameters) -> list[Tenant]:
+    random = Random(parameters.seed)
+    tenants = list(_usual_tenants(parameters, random))
+    for group in HOT_TENANTS:
+        ranks = [rank for rank, tenant in enumerate(tenants) if tenant.tier is group.tier]
+        for rank in random.sample(ranks, min(group.tenants, len(ranks))):
+            tenants[rank] = _hot_tenant(tenants[rank], group, parameters, random)
     return tenants
 
 
-def _tenants(world: World, chance: Random) -> Iterator[Tenant]:
-    shares = [rank**-world.exponent for rank in range(1, world.tenants + 1)]
-    whole = sum(shares)
-    for rank, share in enumerate(shares, 1):
-        tier = next(tier for tier, last in RANKS.items() if rank <= last)
-        bursts = chance.random() < world.bursting
+def _usual_tenants(parameters: RunParameters, random: Random) -> Iterator[Tenant]:
+    weights = [rank**-parameters.zipf_exponent for rank in range(1, parameters.tenants + 1)]
+    total_weight = sum(weights)
+    for rank, weight in enumerate(weights, 1):
+        tier = next(tier for tier, last in LAST_RANKS.items() if rank <= last)
+        has_burst = random.random() < parameters.bursting_share
         yield Tenant(
             tier=tier,
-            base=world.writes * share / whole,
-            most=TIER_QUOTAS[tier].write_units_per_second / UNITS_OF_A_WRITE,
-            phase=chance.random(),
-            burst_at=chance.randrange(world.seconds) if bursts else None,
+            average_writes=parameters.writes * weight / total_weight,
+            max_writes=TIER_QUOTAS[tier].write_units_per_second / UNITS_PER_WRITE,
+            day_phase=random.random(),
+            burst_at=random.randrange(parameters.seconds) if has_burst else None,
         )
 
 
-def _heated(tenant: Tenant, heat: Heat, world: World, chance: Random) -> Tenant:
-    hot = chance.uniform(heat.fewest, heat.most)
-    most = max(tenant.most, heat.most) if heat.agreed else tenant.most
-    return replace(tenant, most=most, hot=hot, hot_at=chance.randrange(world.seconds // 4, world.seconds * 3 // 4))
+def _hot_tenant(tenant: Tenant, group: HotTenants, parameters: RunParameters, random: Random) -> Tenant:
+    """Returns the tenant with additional writes, from a random second in the middle half of the run."""
+    hot_writes = random.uniform(group.min_writes, group.max_writes)
+    max_writes = max(tenant.max_writes, group.max_writes) if group.has_larger_quota else tenant.max_writes
+    hot_at = random.randrange(parameters.seconds // 4, parameters.seconds * 3 // 4)
+    return replace(tenant, max_writes=max_writes, hot_writes=hot_writes, hot_at=hot_at)

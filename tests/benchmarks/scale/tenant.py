@@ -5,46 +5,51 @@ from math import cos, pi, sin
 
 from keyfence.tenancy.tier_quotas import Tier
 
-DAY = 86_400
-SWING = 0.3
-"""How much traffic is above its average by day, and below it by night."""
+DAY_SECONDS = 86_400
+DAILY_SWING = 0.3
+"""The share by which traffic is above its average by day, and below it by night."""
 
-BURST, BURST_SECONDS = 3.0, 20
-"""The factor of traffic in a burst."""
+BURST_FACTOR, BURST_SECONDS = 3.0, 20
+"""How many times the usual traffic a burst is, and how long it lasts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tenant:
-    """`most` is the limit of its quota. From `hot_at` on its traffic is higher by `hot`."""
+    """A tenant that writes items to one list. All numbers of items are by second."""
 
     tier: Tier
-    base: float
-    most: float
-    phase: float = 0.0
+    average_writes: float
+    max_writes: float
+    """The writes that the tenant's quota lets through."""
+    day_phase: float = 0.0
+    """The time of day at the start of the run, as a share of a day."""
     burst_at: int | None = None
     hot_at: int | None = None
-    hot: float = 0.0
+    """The second from which on the tenant has `hot_writes` in addition."""
+    hot_writes: float = 0.0
 
     def writes(self, second: int) -> float:
         """Returns the expected number of items written in this second."""
-        wanted = self.base * (1 + SWING * sin(self._angle(second)) + self._in_burst(second) * (BURST - 1))
-        hot = self.hot if self.hot_at is not None and second >= self.hot_at else 0.0
-        return min(self.most, wanted + hot)
+        swing = DAILY_SWING * sin(self._angle(second))
+        usual = self.average_writes * (1 + swing + self._in_burst(second) * (BURST_FACTOR - 1))
+        hot = self.hot_writes if self.hot_at is not None and second >= self.hot_at else 0.0
+        return min(self.max_writes, usual + hot)
 
     @property
-    def highest(self) -> float:
-        """Returns an upper bound of the traffic in any second."""
-        return self.base * (SWING + BURST) + self.hot
+    def highest_writes(self) -> float:
+        """An upper bound of the writes in any second, without the quota."""
+        return self.average_writes * (DAILY_SWING + BURST_FACTOR) + self.hot_writes
 
-    def total(self, seconds: int) -> float:
-        """Returns the sum of `writes` over the run in closed form, for a tenant that stays below its quota."""
-        turned = cos(self._angle(-0.5)) - cos(self._angle(seconds - 0.5))
-        day = SWING * turned * DAY / (2 * pi)
-        heat = 0.0 if self.hot_at is None else self.hot * max(0, seconds - self.hot_at)
-        return self.base * (seconds + day + (BURST - 1) * self._burst_seconds(seconds)) + heat
+    def total_writes(self, seconds: int) -> float:
+        """Returns the sum of `writes` over the run by a formula, for a tenant that stays below its quota."""
+        cosine_difference = cos(self._angle(-0.5)) - cos(self._angle(seconds - 0.5))
+        swing_seconds = DAILY_SWING * cosine_difference * DAY_SECONDS / (2 * pi)
+        hot = 0.0 if self.hot_at is None else self.hot_writes * max(0, seconds - self.hot_at)
+        burst_seconds = (BURST_FACTOR - 1) * self._burst_seconds(seconds)
+        return self.average_writes * (seconds + swing_seconds + burst_seconds) + hot
 
     def _angle(self, second: float) -> float:
-        return 2 * pi * (second / DAY + self.phase)
+        return 2 * pi * (second / DAY_SECONDS + self.day_phase)
 
     def _in_burst(self, second: int) -> bool:
         return self.burst_at is not None and self.burst_at <= second < self.burst_at + BURST_SECONDS

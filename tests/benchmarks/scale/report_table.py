@@ -1,4 +1,4 @@
-"""The outcomes of a run as a table, as text and as JSON."""
+"""The outcomes of a run as a Markdown table, as text and as JSON."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -7,14 +7,14 @@ from typing import Any
 from tests.benchmarks.scale.outcome import Outcome
 
 HEADINGS = (
-    "burst kept",
-    "slots given",
-    "throttled",
+    "burst capacity",
+    "policy",
+    "throttled requests",
     "share",
     "share in the last fifth",
-    "tenants throttled",
-    "tenants with N>1",
-    "slots in all",
+    "throttled tenants",
+    "tenants with several shards",
+    "shards",
     "extra read units",
     "USD a month",
     "USD for a billion served",
@@ -26,11 +26,11 @@ def row(outcome: Outcome) -> tuple[str, ...]:
         f"{outcome.burst_seconds:g} s",
         outcome.policy,
         f"{outcome.throttled:,.0f}",
-        f"{outcome.share:.3%}".replace("%", " %"),
-        f"{outcome.late_share:.3%}".replace("%", " %"),
+        f"{outcome.throttled_share:.3%}".replace("%", " %"),
+        f"{outcome.late_throttled_share:.3%}".replace("%", " %"),
         f"{outcome.tenants_throttled:,}",
-        f"{outcome.tenants_widened:,}",
-        f"{outcome.slots:,}",
+        f"{outcome.tenants_with_several_shards:,}",
+        f"{outcome.shards:,}",
         f"{outcome.extra_read_units:,.0f}",
         f"{outcome.usd_a_month():,.0f}",
         f"{outcome.usd_a_billion():,.0f}",
@@ -43,12 +43,13 @@ def as_markdown(outcomes: Iterable[Outcome]) -> str:
 
 
 def as_text(outcomes: Iterable[Outcome]) -> str:
-    """A line for each figure, since eleven columns do not fit a terminal."""
-    columns = list(zip(HEADINGS, *map(row, outcomes), strict=True))
-    return "\n".join(f"{name:<26}" + "".join(f"{cell:>14}" for cell in cells) for name, *cells in columns)
+    """Returns a line for each heading and a column for each outcome, since eleven columns do not fit a terminal."""
+    lines = list(zip(HEADINGS, *map(row, outcomes), strict=True))
+    return "\n".join(f"{heading:<28}" + "".join(f"{cell:>14}" for cell in cells) for heading, *cells in lines)
 
 
 def as_json(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     return [
-        asdict(outcome) | {"share": outcome.share, "usd_a_month": float(outcome.usd_a_month())} for outcome in outcomes
+        asdict(outcome) | {"throttled_share": outcome.throttled_share, "usd_a_month": float(outcome.usd_a_month())}
+        for outcome in outcomes
     ]
