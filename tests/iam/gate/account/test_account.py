@@ -22,7 +22,7 @@ from keyfence_iam.roles.rendering import policy_files
 from tests.iam.gate.server.scripted_engine import start_engine, table_responses
 
 ACCOUNT, REGION = "123456789012", "eu-west-1"
-ORDERS = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/orders"
+ORDERS_ARN = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/orders"
 TABLE: dict[str, object] = {
     "KeySchema": [{"AttributeName": "customer", "KeyType": "HASH"}],
     "AttributeDefinitions": [{"AttributeName": "customer", "AttributeType": "S"}],
@@ -40,12 +40,12 @@ def directory(tmp_path: Path) -> Path:
         "ForAllValues:StringLike": {"dynamodb:LeadingKeys": "C#${aws:PrincipalTag/customer}#*"},
         "Null": {"dynamodb:LeadingKeys": "false"},
     }
-    root = {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}
+    account_root = {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}
     files = {
         "shop.json": policy(Action=["sts:AssumeRole", "sts:TagSession"], Resource="*"),
-        "shop.trust.json": policy(Principal=root, Action="sts:AssumeRole"),
-        "customer.v1.json": policy(Action="dynamodb:GetItem", Resource=ORDERS, Condition=condition),
-        "customer.v1.trust.json": policy(Principal=root, Action=["sts:AssumeRole", "sts:TagSession"]),
+        "shop.trust.json": policy(Principal=account_root, Action="sts:AssumeRole"),
+        "customer.v1.json": policy(Action="dynamodb:GetItem", Resource=ORDERS_ARN, Condition=condition),
+        "customer.v1.trust.json": policy(Principal=account_root, Action=["sts:AssumeRole", "sts:TagSession"]),
         "customer.v1.boundary.json": policy(Action="dynamodb:*", Resource="*"),
         "README.md": "not a policy",
     }
@@ -54,7 +54,7 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def read(directory: Path) -> Account:
+def read_account(directory: Path) -> Account:
     return Account.from_directory(directory, account_id=ACCOUNT, region=REGION)
 
 
@@ -69,8 +69,8 @@ def client(service: str, gate: Gate, issued: IssuedSession | dict[str, str]) -> 
     return session.client(service, region_name=REGION, endpoint_url=gate.url, config=config)
 
 
-def test_each_role_of_a_directory_has_its_policies(directory: Path) -> None:
-    account = read(directory)
+def test_each_role_in_a_directory_has_the_policies_of_its_files(directory: Path) -> None:
+    account = read_account(directory)
     assert set(account.roles) == {"shop", "customer.v1"}
     customer = account.get_role("customer.v1")
     assert customer.arn == f"arn:aws:iam::{ACCOUNT}:role/customer.v1"
@@ -89,26 +89,26 @@ def test_rendered_policies_make_the_same_account_as_the_definitions(tmp_path: Pa
     assert rendered == Account.from_definitions(ROLES, deployment)
 
 
-def test_a_role_without_a_trust_policy_is_an_error_that_names_the_file(directory: Path) -> None:
+def test_the_error_for_a_missing_trust_policy_names_the_file(directory: Path) -> None:
     (directory / "customer.v1.trust.json").unlink()
     with pytest.raises(FileNotFoundError, match=r"customer\.v1\.trust\.json"):
-        read(directory)
+        read_account(directory)
 
 
-def test_a_file_that_is_no_policy_is_named(directory: Path) -> None:
+def test_the_error_for_a_file_without_a_policy_names_the_file(directory: Path) -> None:
     (directory / "shop.json").write_text('{"Version": "2012-10-17", "Statement": {"Effect": "Maybe"}}')
     with pytest.raises(InvalidPolicy, match=r"shop\.json"):
-        read(directory)
+        read_account(directory)
 
 
-def test_an_unknown_role_is_named_with_those_that_exist(directory: Path) -> None:
+def test_the_error_for_an_unknown_role_lists_the_existing_roles(directory: Path) -> None:
     with pytest.raises(NoSuchRole, match=r"'custommer'; its roles are customer\.v1, shop"):
-        read(directory).get_role("custommer")
+        read_account(directory).get_role("custommer")
 
 
-async def test_a_gate_enforces_any_roles_before_any_table(directory: Path) -> None:
+async def test_a_gate_enforces_roles_and_tables_that_are_not_of_keyfence(directory: Path) -> None:
     async with start_engine(table_responses(TABLE)) as (_, url):
-        with Gate.start(engine_url=url, account=read(directory)) as gate:
+        with Gate.start(engine_url=url, account=read_account(directory)) as gate:
             shop = gate.sessions.issue_service_session("shop")
             assumed = await asyncio.to_thread(
                 client("sts", gate, shop).assume_role,
@@ -126,5 +126,5 @@ async def test_a_gate_enforces_any_roles_before_any_table(directory: Path) -> No
     assert [denial.operation for denial in gate.denials] == ["GetItem", "GetItem", "Scan"]
 
 
-def test_the_names_of_sts_operations_are_those_that_the_gate_answers() -> None:
+def test_sts_operations_are_exactly_those_that_the_gate_answers() -> None:
     assert _OPERATIONS.keys() == STS_OPERATIONS

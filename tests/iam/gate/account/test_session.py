@@ -13,24 +13,24 @@ from keyfence_iam.gate.account.session import Session, SessionIssuer
 from keyfence_iam.gate.account.session_token import InvalidSessionToken
 from keyfence_iam.policy import Policy
 from keyfence_iam.roles import ROLES
+from tests.iam.gate.manual_time import ManualTime
 from tests.iam.gate.sts_api.sample_account import (
     NOW,
     ROOT,
-    Times,
     allow,
     arn,
     assume_role,
+    caller_role,
     deny,
     new_session,
-    porter,
     role,
-    room,
-    tagged,
+    session_issuer,
+    tag_parameters,
+    target_role,
     trust,
 )
-from tests.iam.gate.sts_api.sample_account import sessions as of_roles
 
-READ = AuthorizationRequest("dynamodb:GetItem", "arn:aws:dynamodb:us-east-1:000000000000:table/keyfence")
+GET_ITEM = AuthorizationRequest("dynamodb:GetItem", "arn:aws:dynamodb:us-east-1:000000000000:table/keyfence")
 
 
 def context(session: Session) -> dict[str, object]:
@@ -52,22 +52,22 @@ def test_a_role_has_the_policies_that_are_deployed(name: str) -> None:
     assert role.max_session_seconds == definition.max_session_seconds
 
 
-def test_an_unknown_role_is_named_in_the_error() -> None:
+def test_the_error_for_an_unknown_role_names_it() -> None:
     with pytest.raises(NoSuchRole, match="'tenant-raed'; its roles are keyfence-control-plane"):
         Account.from_definitions(ROLES, Deployment()).get_role("tenant-raed")
 
 
 def test_role_ids_look_like_those_of_aws_and_are_stable() -> None:
-    ids = [one.id for one in Account.from_definitions(ROLES, Deployment()).roles.values()]
-    assert ids == [one.id for one in Account.from_definitions(ROLES, Deployment()).roles.values()]
+    ids = [role.id for role in Account.from_definitions(ROLES, Deployment()).roles.values()]
+    assert ids == [role.id for role in Account.from_definitions(ROLES, Deployment()).roles.values()]
     assert len(set(ids)) == len(ids)
     assert all(id.startswith("AROA") and len(id) == 21 and id.isalnum() for id in ids)
 
 
 def test_a_service_session_has_the_context_of_its_role() -> None:
-    session = of_roles(porter()).issue_service_session("porter", name="task-1").session
+    session = session_issuer(caller_role()).issue_service_session("caller", name="task-1").session
     assert context(session) == {
-        "aws:PrincipalArn": arn("porter"),
+        "aws:PrincipalArn": arn("caller"),
         "aws:PrincipalAccount": "000000000000",
         "aws:PrincipalType": "AssumedRole",
         "aws:userid": f"{session.role.id}:task-1",
@@ -78,82 +78,85 @@ def test_a_service_session_has_the_context_of_its_role() -> None:
         "aws:SecureTransport": "false",
         "aws:RequestedRegion": "us-east-1",
     }
-    assert session.arn == "arn:aws:sts::000000000000:assumed-role/porter/task-1"
+    assert session.arn == "arn:aws:sts::000000000000:assumed-role/caller/task-1"
     assert session.principal.session_arn == session.arn
 
 
-def test_session_tags_replace_role_tags_in_any_case() -> None:
-    one = of_roles(porter(), room(tags={"Tenant": "of the role", "floor": "3"}))
+def test_a_session_tag_replaces_a_role_tag_whose_key_differs_only_in_case() -> None:
+    issuer = session_issuer(caller_role(), target_role(tags={"Tenant": "role-tenant", "floor": "3"}))
     session = new_session(
-        one, assume_role(one, one.issue_service_session("porter").session, **tagged(("tenant", "acme")))
+        issuer,
+        assume_role(issuer, issuer.issue_service_session("caller").session, **tag_parameters(("tenant", "acme"))),
     )
     tags = {key: value for key, value in context(session).items() if key.startswith("aws:PrincipalTag/")}
     assert tags == {"aws:PrincipalTag/tenant": "acme", "aws:PrincipalTag/floor": "3"}
 
 
-def test_a_session_without_the_tag_has_that_of_the_role() -> None:
-    one = of_roles(porter(), room(tags={"tenant": "of the role"}))
-    session = new_session(one, assume_role(one, one.issue_service_session("porter").session))
-    assert context(session)["aws:PrincipalTag/tenant"] == "of the role"
+def test_a_session_without_a_tag_has_the_tag_of_its_role() -> None:
+    issuer = session_issuer(caller_role(), target_role(tags={"tenant": "role-tenant"}))
+    session = new_session(issuer, assume_role(issuer, issuer.issue_service_session("caller").session))
+    assert context(session)["aws:PrincipalTag/tenant"] == "role-tenant"
 
 
-def test_another_process_with_the_same_key_accepts_the_session_and_one_with_another_key_does_not() -> None:
-    roles = (porter(), room())
-    issued = of_roles(*roles).issue_service_session("porter")
+def test_only_a_process_with_the_same_gate_key_accepts_a_session() -> None:
+    roles = (caller_role(), target_role())
+    issued = session_issuer(*roles).issue_service_session("caller")
     access_key, token = issued.credentials.access_key, issued.credentials.token or ""
-    assert of_roles(*roles).get(access_key, token) == issued.session
-    assert of_roles(*roles).secret_key_of(access_key) == issued.credentials.secret_key
+    assert session_issuer(*roles).get(access_key, token) == issued.session
+    assert session_issuer(*roles).secret_key_of(access_key) == issued.credentials.secret_key
     with pytest.raises(InvalidSessionToken):
-        SessionIssuer(of_roles(*roles).account, b"x" * 32).get(access_key, token)
+        SessionIssuer(session_issuer(*roles).account, b"x" * 32).get(access_key, token)
 
 
-def test_a_new_policy_of_the_role_applies_to_live_sessions() -> None:
-    one = of_roles(role("reader", trust(ROOT), allow("dynamodb:*")))
-    issued = one.issue_service_session("reader")
-    assert isinstance(evaluate(issued.session.policies_for(), READ, issued.session.principal), Allowed)
-    before = one.account
-    one.replace_account(before.with_policy("reader", deny("*")))
-    again = one.get(issued.credentials.access_key, issued.credentials.token or "")
-    assert isinstance(evaluate(again.policies_for(), READ, again.principal), Denied)
+def test_a_new_policy_of_the_role_applies_to_existing_sessions() -> None:
+    issuer = session_issuer(role("reader", trust(ROOT), allow("dynamodb:*")))
+    issued = issuer.issue_service_session("reader")
+    assert isinstance(evaluate(issued.session.policies_for(), GET_ITEM, issued.session.principal), Allowed)
+    before = issuer.account
+    issuer.replace_account(before.with_policy("reader", deny("*")))
+    session = issuer.get(issued.credentials.access_key, issued.credentials.token or "")
+    assert isinstance(evaluate(session.policies_for(), GET_ITEM, session.principal), Denied)
     assert len(before.get_role("reader").policies) == 1
 
 
-def test_a_recreated_role_does_not_get_the_sessions_of_the_old_one() -> None:
-    one = of_roles(porter())
-    issued = one.issue_service_session("porter")
-    one.replace_account(one.account.with_role(replace(porter(), id="AROAANOTHERONE")))
+def test_a_recreated_role_does_not_accept_sessions_of_the_deleted_role() -> None:
+    issuer = session_issuer(caller_role())
+    issued = issuer.issue_service_session("caller")
+    issuer.replace_account(issuer.account.with_role(replace(caller_role(), id="AROAANOTHERONE")))
     with pytest.raises(InvalidSessionToken, match="no longer exists"):
-        one.get(issued.credentials.access_key, issued.credentials.token or "")
+        issuer.get(issued.credentials.access_key, issued.credentials.token or "")
 
 
 def test_a_deleted_managed_session_policy_allows_nothing() -> None:
     managed = {"arn:aws:iam::000000000000:policy/reads": allow("dynamodb:GetItem")}
-    one = of_roles(porter(), room(), managed_policies=managed)
+    issuer = session_issuer(caller_role(), target_role(), managed_policies=managed)
     answer = assume_role(
-        one, one.issue_service_session("porter").session, PolicyArns__member__1__arn=next(iter(managed))
+        issuer, issuer.issue_service_session("caller").session, PolicyArns__member__1__arn=next(iter(managed))
     )
-    session = new_session(one, answer)
-    assert isinstance(evaluate(session.policies_for(), READ, session.principal), Allowed)
-    one.replace_account(replace(one.account, managed_policies={}))
-    session = new_session(one, answer)
-    assert evaluate(session.policies_for(), READ, session.principal) == Denied("session")
+    session = new_session(issuer, answer)
+    assert isinstance(evaluate(session.policies_for(), GET_ITEM, session.principal), Allowed)
+    issuer.replace_account(replace(issuer.account, managed_policies={}))
+    session = new_session(issuer, answer)
+    assert evaluate(session.policies_for(), GET_ITEM, session.principal) == Denied("session")
 
 
-def test_boundary_and_resource_policies_are_included() -> None:
+def test_boundaries_and_resource_policies_are_evaluated() -> None:
     bounded = role("reader", trust(ROOT), allow("dynamodb:*"), boundary=(allow("s3:*"),))
-    session = of_roles(bounded).issue_service_session("reader").session
-    assert evaluate(session.policies_for(), READ, session.principal) == Denied("boundary")
-    unbounded = of_roles(role("reader", trust(ROOT), allow("dynamodb:*"))).issue_service_session("reader").session
-    statements = tuple(replace(one, effect="Deny", resources=("*",)) for one in trust("*", actions=("*",)).statements)
-    refused = evaluate(unbounded.policies_for((Policy(statements=statements),)), READ, unbounded.principal)
-    assert isinstance(refused, Denied)
-    assert refused.policy_type == "resource"
+    session = session_issuer(bounded).issue_service_session("reader").session
+    assert evaluate(session.policies_for(), GET_ITEM, session.principal) == Denied("boundary")
+    unbounded = session_issuer(role("reader", trust(ROOT), allow("dynamodb:*"))).issue_service_session("reader").session
+    statements = tuple(
+        replace(statement, effect="Deny", resources=("*",)) for statement in trust("*", actions=("*",)).statements
+    )
+    decision = evaluate(unbounded.policies_for((Policy(statements=statements),)), GET_ITEM, unbounded.principal)
+    assert isinstance(decision, Denied)
+    assert decision.policy_type == "resource"
 
 
 def test_a_service_session_lasts_as_long_as_its_role_allows() -> None:
-    clock = Times()
-    session = of_roles(porter(max_session_seconds=7200), clock=clock).issue_service_session("porter").session
-    clock.advance(7199)
+    clock = ManualTime(NOW)
+    session = session_issuer(caller_role(max_session_seconds=7200), clock=clock).issue_service_session("caller").session
+    clock.advance(seconds=7199)
     assert not session.is_expired(clock.now)
-    clock.advance(1)
+    clock.advance(seconds=1)
     assert session.is_expired(clock.now)

@@ -1,4 +1,4 @@
-"""A session token can be decrypted for its own access key with its gate's key only."""
+"""A session token can only be decrypted with the key of its gate and for its own access key."""
 
 import random
 from base64 import b64decode, b64encode
@@ -22,9 +22,9 @@ from keyfence_iam.gate.account.session_token import (
 )
 
 ISSUED = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
-SEAL = TokenCipher(b"k" * 32)
+CIPHER = TokenCipher(b"k" * 32)
 NAMES = st.text(max_size=20)
-GRANTS = st.builds(
+CLAIMS = st.builds(
     SessionClaims,
     role=NAMES,
     role_id=NAMES,
@@ -40,23 +40,25 @@ GRANTS = st.builds(
 ACCESS_KEYS = st.builds(new_access_key)
 
 
-def grant(**more: Any) -> SessionClaims:
-    return SessionClaims(role="room", role_id="AROA", session_name="night", issued_at=ISSUED, expires_at=ISSUED, **more)
+def claims(**fields: Any) -> SessionClaims:
+    return SessionClaims(
+        role="reader", role_id="AROA", session_name="test", issued_at=ISSUED, expires_at=ISSUED, **fields
+    )
 
 
-TOKEN = SEAL.encrypt(grant(), "ASIAAAAAAAAAAAAAAAAA")
+TOKEN = CIPHER.encrypt(claims(), "ASIAAAAAAAAAAAAAAAAA")
 
 
-@given(GRANTS, ACCESS_KEYS)
-def test_encrypted_claims_are_decrypted_unchanged(granted: SessionClaims, access_key: str) -> None:
-    assert TokenCipher(b"k" * 32).decrypt(SEAL.encrypt(granted, access_key), access_key) == granted
+@given(CLAIMS, ACCESS_KEYS)
+def test_encrypted_claims_are_decrypted_unchanged(session_claims: SessionClaims, access_key: str) -> None:
+    assert TokenCipher(b"k" * 32).decrypt(CIPHER.encrypt(session_claims, access_key), access_key) == session_claims
 
 
-@given(GRANTS, ACCESS_KEYS, ACCESS_KEYS)
-def test_a_token_is_valid_for_one_access_key_and_one_gate(granted: SessionClaims, own: str, other: str) -> None:
-    token = SEAL.encrypt(granted, own)
+@given(CLAIMS, ACCESS_KEYS, ACCESS_KEYS)
+def test_a_token_is_valid_for_one_access_key_and_one_gate(session_claims: SessionClaims, own: str, other: str) -> None:
+    token = CIPHER.encrypt(session_claims, own)
     with pytest.raises(InvalidSessionToken):
-        SEAL.decrypt(token, other)
+        CIPHER.decrypt(token, other)
     with pytest.raises(InvalidSessionToken):
         TokenCipher(b"x" * 32).decrypt(token, own)
 
@@ -66,53 +68,53 @@ def test_a_token_with_one_bit_flipped_is_invalid(bit: int) -> None:
     raw = bytearray(b64decode(TOKEN))
     raw[bit // 8] ^= 1 << bit % 8
     with pytest.raises(InvalidSessionToken):
-        SEAL.decrypt(b64encode(raw).decode(), "ASIAAAAAAAAAAAAAAAAA")
+        CIPHER.decrypt(b64encode(raw).decode(), "ASIAAAAAAAAAAAAAAAAA")
 
 
 @given(st.text() | st.binary().map(lambda raw: b64encode(raw).decode()))
-def test_no_other_text_is_a_valid_token(text: str) -> None:
+def test_any_other_text_is_an_invalid_token(text: str) -> None:
     with pytest.raises(InvalidSessionToken):
-        SEAL.decrypt(text, "ASIAAAAAAAAAAAAAAAAA")
+        CIPHER.decrypt(text, "ASIAAAAAAAAAAAAAAAAA")
 
 
-@pytest.mark.parametrize("spelled", [f"{TOKEN}\n", f" {TOKEN}", f"{TOKEN}=", f"{TOKEN}===="])
-def test_a_token_has_one_spelling(spelled: str) -> None:
+@pytest.mark.parametrize("text", [f"{TOKEN}\n", f" {TOKEN}", f"{TOKEN}=", f"{TOKEN}===="])
+def test_a_token_with_added_characters_is_invalid(text: str) -> None:
     with pytest.raises(InvalidSessionToken):
-        SEAL.decrypt(spelled, "ASIAAAAAAAAAAAAAAAAA")
+        CIPHER.decrypt(text, "ASIAAAAAAAAAAAAAAAAA")
 
 
 @pytest.mark.parametrize("name", ["", "a", "ab", "abc"])
-def test_unused_bits_of_base64_give_no_second_spelling(name: str) -> None:
-    token = SEAL.encrypt(grant(tags={"name": name}), "ASIAAAAAAAAAAAAAAAAA")
-    bare = token.rstrip("=")
+def test_a_token_with_other_unused_bits_of_base64_is_invalid(name: str) -> None:
+    token = CIPHER.encrypt(claims(tags={"name": name}), "ASIAAAAAAAAAAAAAAAAA")
+    unpadded = token.rstrip("=")
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-    spellings = [bare[:-1] + letter + token[len(bare) :] for letter in letters]
-    twins = [one for one in spellings if b64decode(one) == b64decode(token)]
-    for twin in twins:
-        if twin != token:
+    candidates = [unpadded[:-1] + letter + token[len(unpadded) :] for letter in letters]
+    equal_texts = [text for text in candidates if b64decode(text) == b64decode(token)]
+    for text in equal_texts:
+        if text != token:
             with pytest.raises(InvalidSessionToken):
-                SEAL.decrypt(twin, "ASIAAAAAAAAAAAAAAAAA")
-    assert token in twins
+                CIPHER.decrypt(text, "ASIAAAAAAAAAAAAAAAAA")
+    assert token in equal_texts
 
 
-@pytest.mark.parametrize("smallest", [0, 1, 200, 201, 202, 203, 1000, 4093, 4096])
-def test_a_minimum_size_is_reached_by_padding(smallest: int) -> None:
-    token = SEAL.encrypt(grant(), "ASIAAAAAAAAAAAAAAAAA", smallest)
-    assert smallest <= len(token) <= max(smallest + 3, len(TOKEN))
-    assert SEAL.decrypt(token, "ASIAAAAAAAAAAAAAAAAA") == grant()
+@pytest.mark.parametrize("minimum_size", [0, 1, 200, 201, 202, 203, 1000, 4093, 4096])
+def test_a_token_has_at_least_its_minimum_size(minimum_size: int) -> None:
+    token = CIPHER.encrypt(claims(), "ASIAAAAAAAAAAAAAAAAA", minimum_size)
+    assert minimum_size <= len(token) <= max(minimum_size + 3, len(TOKEN))
+    assert CIPHER.decrypt(token, "ASIAAAAAAAAAAAAAAAAA") == claims()
 
 
 def test_claims_that_do_not_fit_into_4096_bytes_are_rejected() -> None:
-    noise = random.Random(1)
-    tags = {f"k{number}": "".join(chr(noise.randrange(0x4E00, 0x9FFF)) for _ in range(200)) for number in range(20)}
-    with pytest.raises(TokenTooLarge) as refused:
-        SEAL.encrypt(grant(tags=tags), "ASIAAAAAAAAAAAAAAAAA")
-    assert refused.value.utilization > 100
-    assert len(SEAL.encrypt(grant(tags={"tenant": "acme"}), "ASIAAAAAAAAAAAAAAAAA")) < MAX_TOKEN_SIZE // 10
+    rng = random.Random(1)
+    tags = {f"k{number}": "".join(chr(rng.randrange(0x4E00, 0x9FFF)) for _ in range(200)) for number in range(20)}
+    with pytest.raises(TokenTooLarge) as error:
+        CIPHER.encrypt(claims(tags=tags), "ASIAAAAAAAAAAAAAAAAA")
+    assert error.value.utilization > 100
+    assert len(CIPHER.encrypt(claims(tags={"tenant": "acme"}), "ASIAAAAAAAAAAAAAAAAA")) < MAX_TOKEN_SIZE // 10
 
 
 def test_a_token_reveals_nothing_of_its_claims() -> None:
-    token = SEAL.encrypt(grant(tags={"tenant": "acmecorporation"}), "ASIAAAAAAAAAAAAAAAAA")
+    token = CIPHER.encrypt(claims(tags={"tenant": "acmecorporation"}), "ASIAAAAAAAAAAAAAAAAA")
     assert b"acmecorporation" not in b64decode(token)
 
 
@@ -127,6 +129,6 @@ def test_access_keys_look_like_those_of_aws_and_secrets_are_derived_from_them() 
 
 
 @pytest.mark.parametrize("key", [b"", b"k" * 31, b"k" * 33])
-def test_a_gate_key_has_32_bytes(key: bytes) -> None:
+def test_a_gate_key_without_32_bytes_is_rejected(key: bytes) -> None:
     with pytest.raises(InvalidGateKey, match="32 bytes"):
         TokenCipher(key)

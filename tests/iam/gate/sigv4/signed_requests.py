@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from unittest.mock import patch
 from urllib.parse import urlsplit
 
@@ -17,29 +17,17 @@ from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.gate.http.messages import HttpRequest
 from keyfence_iam.gate.sigv4 import SignatureError, SignatureVerifier
 from keyfence_iam.policy import Policy, Statement
+from tests.iam.gate.manual_time import ManualTime
 
 NOW = datetime(2026, 11, 16, 12, 0, 0, tzinfo=UTC)
 DEPLOYMENT = Deployment()
-ANYBODY = Policy(statements=(Statement(effect="Allow", principals={"AWS": ("*",)}, actions=("sts:*",)),))
+TRUST_EVERYBODY = Policy(statements=(Statement(effect="Allow", principals={"AWS": ("*",)}, actions=("sts:*",)),))
 TARGET = {"X-Amz-Target": "DynamoDB_20120810.GetItem", "Content-Type": "application/x-amz-json-1.0"}
-
-
-class Times:
-    """A clock that moves only when a test moves it."""
-
-    def __init__(self, now: datetime = NOW) -> None:
-        self.now = now
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def advance(self, **passed: float) -> None:
-        self.now += timedelta(**passed)
 
 
 def account(*names: str) -> Account:
     roles = (
-        Role(name=name, arn=DEPLOYMENT.role_arn(name), id=role_id(DEPLOYMENT.role_arn(name)), trust=ANYBODY)
+        Role(name=name, arn=DEPLOYMENT.role_arn(name), id=role_id(DEPLOYMENT.role_arn(name)), trust=TRUST_EVERYBODY)
         for name in names
     )
     return Account(
@@ -50,7 +38,7 @@ def account(*names: str) -> Account:
     )
 
 
-def sessions(clock: Times, key: bytes = b"k" * 32) -> SessionIssuer:
+def session_issuer(clock: ManualTime, key: bytes = b"k" * 32) -> SessionIssuer:
     return SessionIssuer(account("reader", "writer"), key, clock=clock)
 
 
@@ -62,17 +50,17 @@ def signed(
     headers: Mapping[str, str] = TARGET,
     service: str = "dynamodb",
     region: str = "us-east-1",
-    at: datetime = NOW,
+    signed_at: datetime = NOW,
 ) -> HttpRequest:
     parts = urlsplit(url)
     request = AWSRequest("POST", url, data=body, headers={"Host": parts.netloc, **headers})
     signer = SigV4Auth(
         BotoCredentials(credentials.access_key, credentials.secret_key, credentials.token), service, region
     )
-    with patch("botocore.auth.get_current_datetime", return_value=at):
+    with patch("botocore.auth.get_current_datetime", return_value=signed_at):
         signer.add_auth(request)
-    sent = [(name.lower().encode(), value.encode()) for name, value in request.headers.items()]
-    return received(sent, body=body, path=parts.path.encode(), query=parts.query.encode())
+    sent_headers = [(name.lower().encode(), value.encode()) for name, value in request.headers.items()]
+    return received(sent_headers, body=body, path=parts.path.encode(), query=parts.query.encode())
 
 
 def received(
@@ -86,13 +74,13 @@ def received(
     return HttpRequest(method=method, path=path, query=query, headers=list(headers), body=body, source_ip="127.0.0.1")
 
 
-def refusal(verifier: SignatureVerifier, request: HttpRequest, service: str = "dynamodb") -> tuple[str, str]:
+def signature_error(verifier: SignatureVerifier, request: HttpRequest, service: str = "dynamodb") -> tuple[str, str]:
     """Returns code and message of the error. Fails if the request is accepted."""
     try:
         verifier.verify(request, service)
     except SignatureError as error:
         return (error.code.dynamodb if service == "dynamodb" else error.code.query), error.message
-    raise AssertionError("the request was believed")
+    raise AssertionError("the request was accepted")
 
 
 def with_header(request: HttpRequest, name: bytes, value: bytes) -> HttpRequest:

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.gate.sigv4 import SignatureVerifier
+from tests.iam.gate.manual_time import ManualTime
 from tests.iam.gate.sigv4.signed_requests import (
     NOW,
-    Times,
     received,
-    refusal,
+    signature_error,
     signed,
     with_authorization,
     with_header,
@@ -28,11 +28,11 @@ def test_an_unsigned_request_is_missing_its_authentication_token(
 ) -> None:
     headers = [] if authorization is None else [(b"authorization", authorization)]
     expected = "Request is missing Authentication Token"
-    assert refusal(verifier, received(headers)) == ("MissingAuthenticationTokenException", expected)
+    assert signature_error(verifier, received(headers)) == ("MissingAuthenticationTokenException", expected)
 
 
-def test_an_incomplete_header_gets_all_missing_parts_reported(verifier: SignatureVerifier) -> None:
-    code, message = refusal(verifier, received([(b"authorization", b"AWS4-HMAC-SHA256 Signature=b")]))
+def test_all_missing_parts_of_an_incomplete_header_are_reported(verifier: SignatureVerifier) -> None:
+    code, message = signature_error(verifier, received([(b"authorization", b"AWS4-HMAC-SHA256 Signature=b")]))
     assert code == "IncompleteSignatureException"
     assert message == (
         "Authorization header requires 'Credential' parameter. "
@@ -46,33 +46,33 @@ def test_an_incomplete_header_gets_all_missing_parts_reported(verifier: Signatur
 def test_a_date_in_another_format_is_rejected(
     verifier: SignatureVerifier, credentials: Credentials, date: bytes
 ) -> None:
-    code, message = refusal(verifier, with_header(signed(credentials), b"x-amz-date", date))
+    code, message = signature_error(verifier, with_header(signed(credentials), b"x-amz-date", date))
     assert code == "IncompleteSignatureException"
     assert message.startswith(f"Date must be in ISO-8601 'basic format'. Got '{date.decode()}'.")
 
 
 def test_a_date_out_of_range_is_rejected(verifier: SignatureVerifier, credentials: Credentials) -> None:
     date = b"Fri, 31 Dec 9999 23:59:59 -2359"
-    code, message = refusal(verifier, with_header(signed(credentials), b"x-amz-date", date))
+    code, message = signature_error(verifier, with_header(signed(credentials), b"x-amz-date", date))
     assert code == "IncompleteSignatureException"
     assert message.startswith(f"Date must be in ISO-8601 'basic format'. Got '{date.decode()}'.")
 
 
 def test_a_signature_older_than_a_quarter_of_an_hour_is_expired(
-    verifier: SignatureVerifier, credentials: Credentials, clock: Times
+    verifier: SignatureVerifier, credentials: Credentials, clock: ManualTime
 ) -> None:
     request = signed(credentials)
     clock.advance(minutes=15, seconds=1)
     expected = "Signature expired: 20261116T120000Z is now earlier than 20261116T120001Z (20261116T121501Z - 15 min.)"
-    assert refusal(verifier, request) == ("InvalidSignatureException", expected)
-    assert refusal(verifier, signed(credentials, service="sts"), "sts") == ("SignatureDoesNotMatch", expected)
+    assert signature_error(verifier, request) == ("InvalidSignatureException", expected)
+    assert signature_error(verifier, signed(credentials, service="sts"), "sts") == ("SignatureDoesNotMatch", expected)
 
 
 def test_a_signature_from_the_future_is_not_yet_current(
-    verifier: SignatureVerifier, credentials: Credentials, clock: Times
+    verifier: SignatureVerifier, credentials: Credentials, clock: ManualTime
 ) -> None:
-    request = signed(credentials, at=NOW + timedelta(minutes=15, seconds=1))
-    code, message = refusal(verifier, request)
+    request = signed(credentials, signed_at=NOW + timedelta(minutes=15, seconds=1))
+    code, message = signature_error(verifier, request)
     assert code == "InvalidSignatureException"
     assert message == (
         "Signature not yet current: 20261116T121501Z is still later than 20261116T121500Z (20261116T120000Z + 15 min.)"
@@ -96,7 +96,7 @@ def test_a_signature_for_another_region_or_service_is_rejected(
     verifier: SignatureVerifier, credentials: Credentials, region: str, service: str, expected: str
 ) -> None:
     request = signed(credentials, region=region, service=service)
-    assert refusal(verifier, request) == ("InvalidSignatureException", expected)
+    assert signature_error(verifier, request) == ("InvalidSignatureException", expected)
 
 
 def test_a_scope_with_another_day_or_terminator_is_rejected(
@@ -104,37 +104,41 @@ def test_a_scope_with_another_day_or_terminator_is_rejected(
 ) -> None:
     request = signed(credentials)
     other_day = with_authorization(request, lambda text: text.replace("/20261116/", "/20261115/"))
-    other_end = with_authorization(request, lambda text: text.replace("aws4_request", "aws5_request"))
-    assert "'20261115' != '20261116', from '20261116T120000Z'." in refusal(verifier, other_day)[1]
-    assert "valid terminator: 'aws4_request', not 'aws5_request'." in refusal(verifier, other_end)[1]
+    other_terminator = with_authorization(request, lambda text: text.replace("aws4_request", "aws5_request"))
+    assert "'20261115' != '20261116', from '20261116T120000Z'." in signature_error(verifier, other_day)[1]
+    assert "valid terminator: 'aws4_request', not 'aws5_request'." in signature_error(verifier, other_terminator)[1]
 
 
 @pytest.mark.parametrize("credential", ["a/b/c/d", "a", "a/b/c/d/e/f"])
-def test_a_credential_has_five_parts(verifier: SignatureVerifier, credentials: Credentials, credential: str) -> None:
-    given = f"Credential={credential}"
-    request = with_authorization(signed(credentials), lambda text: re.sub("Credential=[^,]*", given, text))
-    code, message = refusal(verifier, request)
+def test_a_credential_without_five_parts_is_rejected(
+    verifier: SignatureVerifier, credentials: Credentials, credential: str
+) -> None:
+    parameter = f"Credential={credential}"
+    request = with_authorization(signed(credentials), lambda text: re.sub("Credential=[^,]*", parameter, text))
+    code, message = signature_error(verifier, request)
     assert code == "IncompleteSignatureException"
     assert message.endswith(f"got '{credential}'")
 
 
 def test_only_one_algorithm_is_supported(verifier: SignatureVerifier, credentials: Credentials) -> None:
     request = with_authorization(signed(credentials), lambda text: text.replace("HMAC-SHA256", "ECDSA-P256-SHA256"))
-    code, message = refusal(verifier, request)
+    code, message = signature_error(verifier, request)
     assert code == "IncompleteSignatureException"
     assert message.startswith("Unsupported AWS 'algorithm': 'AWS4-ECDSA-P256-SHA256'")
 
 
 def test_presigned_requests_are_rejected(verifier: SignatureVerifier, credentials: Credentials) -> None:
     query = b"X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=00"
-    alone = received([(b"host", b"gate")], query=query)
-    assert refusal(verifier, alone)[0] == "IncompleteSignatureException"
-    assert "does not support presigned requests" in refusal(verifier, alone)[1]
-    assert refusal(verifier, replace(signed(credentials), query=query))[1].startswith("Found both 'X-Amz-Algorithm'")
+    presigned = received([(b"host", b"gate")], query=query)
+    assert signature_error(verifier, presigned)[0] == "IncompleteSignatureException"
+    assert "does not support presigned requests" in signature_error(verifier, presigned)[1]
+    assert signature_error(verifier, replace(signed(credentials), query=query))[1].startswith(
+        "Found both 'X-Amz-Algorithm'"
+    )
 
 
 @given(st.binary(max_size=120), st.binary(max_size=40))
 def test_no_header_raises_an_unexpected_exception(authorization: bytes, date: bytes) -> None:
     headers = [(b"authorization", b"AWS4-HMAC-SHA256 " + authorization), (b"x-amz-date", date)]
-    assert refusal(VERIFIER, received(headers))[0].endswith("Exception")
-    assert refusal(VERIFIER, received([(b"authorization", authorization)]))[0].endswith("Exception")
+    assert signature_error(VERIFIER, received(headers))[0].endswith("Exception")
+    assert signature_error(VERIFIER, received([(b"authorization", authorization)]))[0].endswith("Exception")

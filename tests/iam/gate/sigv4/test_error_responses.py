@@ -16,7 +16,7 @@ from keyfence_iam.gate.sigv4.authorization_header import (
     SignatureErrorCode,
 )
 
-KINDS = {
+CODES = {
     "missing": (MISSING, 403),
     "incomplete": (INCOMPLETE, 400),
     "signature": (BAD_SIGNATURE, 403),
@@ -25,9 +25,9 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize(("kind", "status"), KINDS.values(), ids=list(KINDS))
-def test_sts_errors_are_xml(kind: SignatureErrorCode, status: int) -> None:
-    answer = SignatureError(kind, "said <&> \x00").response("sts")
+@pytest.mark.parametrize(("code", "status"), CODES.values(), ids=list(CODES))
+def test_sts_errors_are_xml(code: SignatureErrorCode, status: int) -> None:
+    answer = SignatureError(code, "text <&> \x00").response("sts")
     shape = get_session().get_service_model("sts").operation_model("AssumeRole").output_shape
     assert shape is not None
     headers = {name.decode(): value.decode() for name, value in answer.headers}
@@ -35,12 +35,12 @@ def test_sts_errors_are_xml(kind: SignatureErrorCode, status: int) -> None:
         {"body": answer.body, "headers": headers, "status_code": answer.status}, shape
     )
     assert answer.status == status
-    assert parsed["Error"] == {"Type": "Sender", "Code": kind.query, "Message": "said <&> \ufffd"}
+    assert parsed["Error"] == {"Type": "Sender", "Code": code.query, "Message": "text <&> \ufffd"}
 
 
-@pytest.mark.parametrize(("kind", "_"), KINDS.values(), ids=list(KINDS))
-def test_dynamodb_errors_are_json(kind: SignatureErrorCode, _: int) -> None:
-    answer = SignatureError(kind, "said").response("dynamodb")
+@pytest.mark.parametrize(("code", "_"), CODES.values(), ids=list(CODES))
+def test_dynamodb_errors_are_json(code: SignatureErrorCode, _: int) -> None:
+    answer = SignatureError(code, "text").response("dynamodb")
     body = json.loads(answer.body)
-    assert (answer.status, body["__type"]) == (400, f"com.amazon.coral.service#{kind.dynamodb}")
-    assert "said" in body.values()
+    assert (answer.status, body["__type"]) == (400, f"com.amazon.coral.service#{code.dynamodb}")
+    assert "text" in body.values()

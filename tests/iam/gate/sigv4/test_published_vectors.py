@@ -9,8 +9,8 @@ from keyfence_iam.gate.sigv4.canonical_request import canonical_headers, canonic
 from keyfence_iam.gate.sigv4.signature_verifier import signing_key
 
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
-STAMP, SCOPE = "20150830T123600Z", "20150830/us-east-1/service/aws4_request"
-COMMON = [(b"host", b"example.amazonaws.com"), (b"x-amz-date", STAMP.encode())]
+TIMESTAMP, SCOPE = "20150830T123600Z", "20150830/us-east-1/service/aws4_request"
+COMMON = [(b"host", b"example.amazonaws.com"), (b"x-amz-date", TIMESTAMP.encode())]
 TOKEN = b"6e86291e8372ff2a2260956d9b8aae1d763fbf315fa00fa31553b73ebf194267"
 UNRESERVED = b"/-._~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -60,8 +60,8 @@ def signature(method: str, target: bytes, headers: list[tuple[bytes, bytes]], bo
     path, _, query = target.partition(b"?")
     values = canonical_headers([*COMMON, *headers])
     canonical = canonical_request(method, path, query, values, sorted(values), body)
-    text = f"AWS4-HMAC-SHA256\n{STAMP}\n{SCOPE}\n{sha256(canonical).hexdigest()}"
-    return hmac.digest(signing_key(SECRET, "20150830", "us-east-1", "service"), text.encode(), "sha256").hex()
+    string_to_sign = f"AWS4-HMAC-SHA256\n{TIMESTAMP}\n{SCOPE}\n{sha256(canonical).hexdigest()}"
+    return hmac.digest(signing_key(SECRET, "20150830", "us-east-1", "service"), string_to_sign.encode(), "sha256").hex()
 
 
 @pytest.mark.parametrize(("target", "headers", "expected"), VECTORS.values(), ids=list(VECTORS))
@@ -72,7 +72,7 @@ def test_a_published_request_has_its_published_signature(
 
 
 def test_a_published_form_has_its_published_signature() -> None:
-    kind = (b"content-type", b"application/x-www-form-urlencoded")
-    assert signature("POST", b"/", [kind], b"Param1=value1") == (
+    content_type = (b"content-type", b"application/x-www-form-urlencoded")
+    assert signature("POST", b"/", [content_type], b"Param1=value1") == (
         "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a"
     )

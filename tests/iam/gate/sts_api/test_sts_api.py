@@ -21,19 +21,26 @@ from keyfence_iam.gate.account.session_token import utc_now
 from keyfence_iam.gate.http.messages import HttpRequest
 from keyfence_iam.gate.sigv4 import SignatureError, SignatureVerifier
 from keyfence_iam.roles import ROLES
-from tests.iam.gate.sts_api.sample_account import KEY, asking, parsed, porter, room, sessions
+from tests.iam.gate.sts_api.sample_account import (
+    KEY,
+    caller_role,
+    parsed_response,
+    session_issuer,
+    sts_request,
+    target_role,
+)
 
 if TYPE_CHECKING:
     from mypy_boto3_sts import STSClient
 
-BASE = "arn:aws:sts::000000000000:assumed-role/keyfence-service-base/local"
-READ = "arn:aws:iam::000000000000:role/keyfence-tenant-read"
+SERVICE_SESSION_ARN = "arn:aws:sts::000000000000:assumed-role/keyfence-service-base/local"
+READ_ROLE_ARN = "arn:aws:iam::000000000000:role/keyfence-tenant-read"
 
 Client = Callable[[Credentials], "STSClient"]
 
 
 @contextmanager
-def served(sessions: SessionIssuer) -> Iterator[str]:
+def serve_sts(sessions: SessionIssuer) -> Iterator[str]:
     verifier = SignatureVerifier(sessions, region="us-east-1")
 
     class Handler(BaseHTTPRequestHandler):
@@ -48,8 +55,8 @@ def served(sessions: SessionIssuer) -> Iterator[str]:
             )
             try:
                 answer = sts_api.sts_response(request, verifier.verify(request, "sts"), sessions)
-            except SignatureError as reason:
-                answer = reason.response("sts")
+            except SignatureError as error:
+                answer = error.response("sts")
             self.send_response(answer.status)
             for name, value in answer.headers:
                 self.send_header(name.decode(), value.decode())
@@ -68,41 +75,47 @@ def served(sessions: SessionIssuer) -> Iterator[str]:
 
 
 @pytest.fixture
-def deployed() -> SessionIssuer:
+def issuer() -> SessionIssuer:
     return SessionIssuer(Account.from_definitions(ROLES, Deployment()), KEY)
 
 
 @pytest.fixture
-def client(deployed: SessionIssuer) -> Iterator[Client]:
-    with served(deployed) as url:
+def client(issuer: SessionIssuer) -> Iterator[Client]:
+    with serve_sts(issuer) as url:
 
-        def made(credentials: Credentials) -> "STSClient":
+        def make_client(credentials: Credentials) -> "STSClient":
             session = boto3.Session(
                 credentials.access_key, credentials.secret_key, credentials.token, region_name="us-east-1"
             )
             return session.client("sts", endpoint_url=url, config=Config(retries={"total_max_attempts": 1}))
 
-        yield made
+        yield make_client
 
 
-def code(call: Callable[..., Any], **parameters: Any) -> tuple[str, int]:
-    with pytest.raises(ClientError) as refused:
+def error_code(call: Callable[..., Any], **parameters: Any) -> tuple[str, int]:
+    with pytest.raises(ClientError) as error:
         call(**parameters)
-    response = refused.value.response
+    response = error.value.response
     return response["Error"]["Code"], response["ResponseMetadata"]["HTTPStatusCode"]
 
 
-def test_the_service_can_assume_a_tenant_role_for_one_tenant(deployed: SessionIssuer, client: Client) -> None:
-    base = client(deployed.issue_service_session("service-base").credentials)
-    answer = base.assume_role(RoleArn=READ, RoleSessionName="api", Tags=[{"Key": "tenant", "Value": "acme"}])
-    given = answer["Credentials"]
-    tenant = client(Credentials(given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"]))
+def test_the_service_can_assume_a_tenant_role_for_one_tenant(issuer: SessionIssuer, client: Client) -> None:
+    base = client(issuer.issue_service_session("service-base").credentials)
+    answer = base.assume_role(RoleArn=READ_ROLE_ARN, RoleSessionName="api", Tags=[{"Key": "tenant", "Value": "acme"}])
+    credentials = answer["Credentials"]
+    tenant = client(
+        Credentials(credentials["AccessKeyId"], credentials["SecretAccessKey"], credentials["SessionToken"])
+    )
     identity = tenant.get_caller_identity()
-    assert identity["Arn"] == answer["AssumedRoleUser"]["Arn"] == BASE.replace("service-base/local", "tenant-read/api")
+    assert (
+        identity["Arn"]
+        == answer["AssumedRoleUser"]["Arn"]
+        == SERVICE_SESSION_ARN.replace("service-base/local", "tenant-read/api")
+    )
     assert identity["UserId"] == answer["AssumedRoleUser"]["AssumedRoleId"]
     assert identity["Account"] == "000000000000"
-    assert timedelta(minutes=59) < given["Expiration"] - utc_now() <= timedelta(hours=1)
-    assert deployed.get(given["AccessKeyId"], given["SessionToken"]).tags == {"tenant": "acme"}
+    assert timedelta(minutes=59) < credentials["Expiration"] - utc_now() <= timedelta(hours=1)
+    assert issuer.get(credentials["AccessKeyId"], credentials["SessionToken"]).tags == {"tenant": "acme"}
 
 
 @pytest.mark.parametrize(
@@ -115,42 +128,48 @@ def test_the_service_can_assume_a_tenant_role_for_one_tenant(deployed: SessionIs
     ],
     ids=["none", "empty", "another", "one-more"],
 )
-def test_a_tenant_role_needs_exactly_the_tenant_tag(deployed: SessionIssuer, client: Client, tags: list[Any]) -> None:
-    base = client(deployed.issue_service_session("service-base").credentials)
-    assert code(base.assume_role, RoleArn=READ, RoleSessionName="api", Tags=tags) == ("AccessDenied", 403)
+def test_a_tenant_role_needs_exactly_the_tenant_tag(issuer: SessionIssuer, client: Client, tags: list[Any]) -> None:
+    base = client(issuer.issue_service_session("service-base").credentials)
+    assert error_code(base.assume_role, RoleArn=READ_ROLE_ARN, RoleSessionName="api", Tags=tags) == (
+        "AccessDenied",
+        403,
+    )
 
 
-def test_a_tenants_session_can_assume_no_role(deployed: SessionIssuer, client: Client) -> None:
-    base = deployed.issue_service_session("service-base")
-    asked = assume_role.AssumeRoleRequest(role_arn=READ, session_name="api", tags={"tenant": "acme"})
-    tenant = client(assume_role.assume_role(asked, base.session, deployed).credentials)
+def test_a_tenants_session_can_assume_no_role(issuer: SessionIssuer, client: Client) -> None:
+    base = issuer.issue_service_session("service-base")
+    request = assume_role.AssumeRoleRequest(role_arn=READ_ROLE_ARN, session_name="api", tags={"tenant": "acme"})
+    tenant = client(assume_role.assume_role(request, base.session, issuer).credentials)
     globex = [{"Key": "tenant", "Value": "globex"}]
-    for role in deployed.account.roles.values():
-        assert code(tenant.assume_role, RoleArn=role.arn, RoleSessionName="api", Tags=globex)[0] == "AccessDenied"
-        assert code(tenant.assume_role, RoleArn=role.arn, RoleSessionName="api")[0] == "AccessDenied"
+    for role in issuer.account.roles.values():
+        assert error_code(tenant.assume_role, RoleArn=role.arn, RoleSessionName="api", Tags=globex)[0] == "AccessDenied"
+        assert error_code(tenant.assume_role, RoleArn=role.arn, RoleSessionName="api")[0] == "AccessDenied"
 
 
-def test_an_expired_session_gets_expired_token(deployed: SessionIssuer, client: Client) -> None:
-    credentials = deployed.issue_service_session("service-base", seconds=-1).credentials
-    assert code(client(credentials).get_caller_identity) == ("ExpiredToken", 403)
+def test_an_expired_session_gets_expired_token(issuer: SessionIssuer, client: Client) -> None:
+    credentials = issuer.issue_service_session("service-base", seconds=-1).credentials
+    assert error_code(client(credentials).get_caller_identity) == ("ExpiredToken", 403)
 
 
-def test_an_unknown_session_gets_invalid_client_token_id(deployed: SessionIssuer, client: Client) -> None:
-    own = deployed.issue_service_session("service-base").credentials
-    assert code(client(Credentials("AKIAIOSFODNN7EXAMPLE", "x")).get_caller_identity) == ("InvalidClientTokenId", 403)
-    wrong = Credentials(own.access_key, "x" * 40, own.token)
-    assert code(client(wrong).get_caller_identity) == ("SignatureDoesNotMatch", 403)
+def test_an_unknown_session_gets_invalid_client_token_id(issuer: SessionIssuer, client: Client) -> None:
+    valid = issuer.issue_service_session("service-base").credentials
+    assert error_code(client(Credentials("AKIAIOSFODNN7EXAMPLE", "x")).get_caller_identity) == (
+        "InvalidClientTokenId",
+        403,
+    )
+    wrong = Credentials(valid.access_key, "x" * 40, valid.token)
+    assert error_code(client(wrong).get_caller_identity) == ("SignatureDoesNotMatch", 403)
 
 
-def test_get_session_token_and_get_federation_token_are_denied(deployed: SessionIssuer, client: Client) -> None:
-    base = client(deployed.issue_service_session("service-base").credentials)
-    assert code(base.get_session_token) == ("AccessDenied", 403)
-    assert code(base.get_federation_token, Name="somebody") == ("AccessDenied", 403)
+def test_get_session_token_and_get_federation_token_are_denied(issuer: SessionIssuer, client: Client) -> None:
+    base = client(issuer.issue_service_session("service-base").credentials)
+    assert error_code(base.get_session_token) == ("AccessDenied", 403)
+    assert error_code(base.get_federation_token, Name="somebody") == ("AccessDenied", 403)
 
 
-def test_other_operations_are_invalid_actions(deployed: SessionIssuer, client: Client) -> None:
-    base = client(deployed.issue_service_session("service-base").credentials)
-    assert code(base.decode_authorization_message, EncodedMessage="x") == ("InvalidAction", 400)
+def test_other_operations_are_invalid_actions(issuer: SessionIssuer, client: Client) -> None:
+    base = client(issuer.issue_service_session("service-base").credentials)
+    assert error_code(base.decode_authorization_message, EncodedMessage="x") == ("InvalidAction", 400)
 
 
 @pytest.mark.parametrize(
@@ -165,14 +184,14 @@ def test_other_operations_are_invalid_actions(deployed: SessionIssuer, client: C
     ],
 )
 def test_an_unknown_action_or_version_is_named_in_the_error(parameters: dict[str, str], message: str) -> None:
-    one = sessions(porter(), room())
-    answer = sts_api.sts_response(asking(parameters), one.issue_service_session("porter").session, one)
-    assert parsed(answer)["Error"] == {"Type": "Sender", "Code": "InvalidAction", "Message": message}
+    issuer = session_issuer(caller_role(), target_role())
+    answer = sts_api.sts_response(sts_request(parameters), issuer.issue_service_session("caller").session, issuer)
+    assert parsed_response(answer)["Error"] == {"Type": "Sender", "Code": "InvalidAction", "Message": message}
 
 
 def test_the_first_of_a_repeated_parameter_is_used() -> None:
-    one = sessions(porter(), room())
-    request = asking({"Action": "GetCallerIdentity"})
+    issuer = session_issuer(caller_role(), target_role())
+    request = sts_request({"Action": "GetCallerIdentity"})
     twice = HttpRequest(
         method="POST",
         path=b"/",
@@ -181,16 +200,18 @@ def test_the_first_of_a_repeated_parameter_is_used() -> None:
         body=request.body + b"&Action=NoSuchAction&Version=1",
         source_ip="127.0.0.1",
     )
-    assert sts_api.sts_response(twice, one.issue_service_session("porter").session, one).status == 200
+    assert sts_api.sts_response(twice, issuer.issue_service_session("caller").session, issuer).status == 200
     assert sts_api.action_of(twice.body) == "GetCallerIdentity"
 
 
 @pytest.mark.parametrize("body", [b"\xff\xfe", b"&".join(b"a%d=b" % number for number in range(1001))])
 def test_a_body_that_is_not_a_form_is_malformed(body: bytes) -> None:
-    one = sessions(porter(), room())
+    issuer = session_issuer(caller_role(), target_role())
     request = HttpRequest(method="POST", path=b"/", query=b"", headers=[], body=body, source_ip="127.0.0.1")
     assert (
-        parsed(sts_api.sts_response(request, one.issue_service_session("porter").session, one))["Error"]["Code"]
+        parsed_response(sts_api.sts_response(request, issuer.issue_service_session("caller").session, issuer))["Error"][
+            "Code"
+        ]
         == "MalformedInput"
     )
     assert sts_api.action_of(body) == ""
