@@ -11,34 +11,35 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-SECONDS = 60
+TIMEOUT_SECONDS = 60
 
 
-class Running:
+class RunningCommand:
     """A running process and the lines that it has printed."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
         self.lines: list[str] = []
 
-    def until(self, text: str) -> None:
+    def read_until(self, text: str) -> None:
+        """Reads lines of stdout up to the first that contains the text."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.lines.append(line.rstrip("\n"))
             if text in line:
                 return
-        raise AssertionError(f"it ended without saying {text!r}: {self.lines}")
+        raise AssertionError(f"it ended without printing {text!r}: {self.lines}")
 
     def end(self, signal: int | None = None) -> tuple[int, str]:
         """Sends a signal and returns the exit code and all of stderr."""
         if signal is not None:
             self.process.send_signal(signal)
-        _, output = self.process.communicate(timeout=SECONDS)
+        _, output = self.process.communicate(timeout=TIMEOUT_SECONDS)
         return self.process.returncode, output
 
 
 @contextmanager
-def running(*arguments: str, **environment: str) -> Iterator[Running]:
+def running(*arguments: str, **environment: str) -> Iterator[RunningCommand]:
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.service.cli.fake_app", *arguments],
         env=os.environ | environment,
@@ -49,17 +50,17 @@ def running(*arguments: str, **environment: str) -> Iterator[Running]:
     )
     with process:
         try:
-            yield Running(process)
+            yield RunningCommand(process)
         finally:
             process.kill()
 
 
-def paste(curl: str) -> dict[str, Any]:
+def send_curl(curl: str) -> dict[str, Any]:
     """Sends the request of a printed curl command."""
     program, _, url, _, authorization, _, content_type, _, body = shlex.split(curl)
     assert program == "curl"
     headers = dict(header.split(": ", 1) for header in (authorization, content_type))
     request = urllib.request.Request(url, body.encode(), headers)
-    with urllib.request.urlopen(request, timeout=SECONDS) as answer:
-        found: dict[str, Any] = json.load(answer)
-    return found
+    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+        answer: dict[str, Any] = json.load(response)
+    return answer

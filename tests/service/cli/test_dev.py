@@ -17,11 +17,11 @@ from keyfence.cli.gate_options import remembered_port
 from keyfence.cli.ports import PortUnusable, listen, listen_near
 from keyfence.local.data_directory import GateRecord, find_gate_record, save_gate_record
 from keyfence.local.development_issuer import DevelopmentIssuer
-from keyfence.local.engines import dynoxide_binary as binary
+from keyfence.local.engines import dynoxide_binary
 from tests import tier
 from tests.service.cli.conftest import Run, error_message
 from tests.service.cli.fake_app import kill_engine
-from tests.service.cli.keyfence_process import paste, running
+from tests.service.cli.keyfence_process import running, send_curl
 
 READY = "Press Ctrl-C to stop."
 
@@ -90,7 +90,7 @@ def test_an_engine_that_is_named_and_missing_is_an_error(
     monkeypatch.setenv("PATH", str(tmp_path))
     output = error_message(run("dev", "--port", 0, "--gate-port", 0, "--engine", "dynoxide", "--data", tmp_path))
     assert output.startswith("@dynoxide/")
-    assert output.endswith(f"@{binary.VERSION} cannot be fetched, because npm is not on PATH.")
+    assert output.endswith(f"@{dynoxide_binary.VERSION} cannot be fetched, because npm is not on PATH.")
 
 
 def test_an_unknown_engine_is_a_usage_error(run: Run) -> None:
@@ -143,9 +143,9 @@ def test_after_python_m_keyfence_the_welcome_text_names_the_interpreter(
 @pytest.mark.engine
 def test_it_serves_each_demo_tenant_and_stops_cleanly_on_ctrl_c(tmp_path: Path) -> None:
     with running("dev", "--port", "0", "--gate-port", "0", "--engine", "moto", "--data", str(tmp_path)) as service:
-        service.until(READY)
+        service.read_until(READY)
         curls = [line for line in service.lines if line.startswith("curl ")]
-        answers = [paste(curl) for curl in curls]
+        answers = [send_curl(curl) for curl in curls]
         record = find_gate_record(tmp_path)
         assert record
         assert any(f"Gate      {record.url}" in line for line in service.lines)
@@ -162,7 +162,7 @@ def test_it_serves_each_demo_tenant_and_stops_cleanly_on_ctrl_c(tmp_path: Path) 
 @pytest.mark.engine
 def test_without_npm_it_runs_on_moto_and_says_why(tmp_path: Path) -> None:
     with running("dev", "--port", "0", "--gate-port", "0", "--data", str(tmp_path), PATH=str(tmp_path)) as service:
-        service.until(READY)
+        service.read_until(READY)
         (line,) = [line for line in service.lines if "moto" in line]
         assert "npm is not on PATH: its data is in memory and is lost when `keyfence dev` stops" in line
         assert service.end(signal.SIGINT)[0] == 0
@@ -176,10 +176,12 @@ def test_without_npm_it_runs_on_moto_and_says_why(tmp_path: Path) -> None:
     ids=lambda number: number.name,
 )
 def test_the_engine_stops_with_it_and_its_data_is_there_after_a_restart(data: Path, ending: signal.Signals) -> None:
-    for found in (False, True):
+    for has_table in (False, True):
         with running("dev", "--port", "0", "--gate-port", "0", "--data", str(data)) as service:
-            service.until(READY)
-            assert paste(next(line for line in service.lines if line.startswith("curl ")))["found"] == [found]
+            service.read_until(READY)
+            assert send_curl(next(line for line in service.lines if line.startswith("curl ")))["tableExisted"] == [
+                has_table
+            ]
             code, output = service.end(ending)
         assert (code, "Traceback" in output) == (0, False)
         assert not engine_lives(data)
@@ -187,7 +189,7 @@ def test_the_engine_stops_with_it_and_its_data_is_there_after_a_restart(data: Pa
 
 def test_a_second_dev_on_the_same_data_is_refused(data: Path, run: Run) -> None:
     with running("dev", "--port", "0", "--gate-port", "0", "--data", str(data)) as service:
-        service.until(READY)
+        service.read_until(READY)
         output = run("dev", "--port", 0, "--gate-port", 0, "--data", data)
         assert (output.exit_code, output.stdout) == (1, "")
         assert f"in use by process {service.process.pid} and its engine" in output.stderr
@@ -196,7 +198,7 @@ def test_a_second_dev_on_the_same_data_is_refused(data: Path, run: Run) -> None:
 
 def test_it_stops_with_an_error_if_the_engine_dies(data: Path) -> None:
     with running("dev", "--port", "0", "--gate-port", "0", "--data", str(data)) as service:
-        service.until(READY)
+        service.read_until(READY)
         kill_engine(data / "lock")
         code, output = service.end()
     assert code == 1

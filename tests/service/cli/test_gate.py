@@ -25,7 +25,7 @@ def test_it_prints_its_address_and_denied_calls_as_json_until_a_signal(
     run: Run, tmp_path: Path, ending: signal.Signals
 ) -> None:
     with running("gate", "--engine-url", NOWHERE, "--port", "0", "--data", str(tmp_path), "--json") as gate:
-        gate.until("ready")
+        gate.read_until("ready")
         ready = json.loads(gate.lines[-1])
         command = ready["credentials"].split()
         assert command[:2] == ["keyfence", "credentials"]
@@ -40,7 +40,7 @@ def test_it_prints_its_address_and_denied_calls_as_json_until_a_signal(
         )
         with pytest.raises(ClientError, match="AccessDenied"):
             client.scan(TableName="keyfence")
-        gate.until("denied")
+        gate.read_until("denied")
         denied = json.loads(gate.lines[-1])
         code, output = gate.end(ending)
     assert (code, output) == (0, "")
@@ -51,7 +51,7 @@ def test_it_prints_its_address_and_denied_calls_as_json_until_a_signal(
 def test_a_suspended_tenant_stays_suspended_at_the_next_gate(run: Run, tmp_path: Path) -> None:
     words = ("gate", "--engine-url", NOWHERE, "--port", "0", "--data", str(tmp_path), "--json")
     with running(*words) as gate:
-        gate.until("ready")
+        gate.read_until("ready")
         url = json.loads(gate.lines[-1])["endpoint"]
         assert "explicit deny" not in _denial(run, url, tmp_path, "acme")
         TenantSuspension.connect(
@@ -60,7 +60,7 @@ def test_a_suspended_tenant_stays_suspended_at_the_next_gate(run: Run, tmp_path:
         assert "explicit deny" in _denial(run, url, tmp_path, "acme")
         gate.end(signal.SIGTERM)
     with running(*words) as gate:
-        gate.until("ready")
+        gate.read_until("ready")
         url = json.loads(gate.lines[-1])["endpoint"]
         assert "explicit deny" in _denial(run, url, tmp_path, "acme")
         assert "explicit deny" not in _denial(run, url, tmp_path, "globex")
@@ -71,7 +71,7 @@ def test_a_tenant_may_make_the_call_that_it_prints(run: Run, tmp_path: Path) -> 
     """The engine does not run, so the call fails behind the gate. A denied call would not get that far."""
     words = ("gate", "--engine-url", NOWHERE, "--port", "0", "--data", str(tmp_path), "--table", "orders")
     with running(*words) as gate:
-        gate.until("Press Ctrl-C to stop.")
+        gate.read_until("Press Ctrl-C to stop.")
         (line,) = [line for line in gate.lines if " get-item " in line]
         _, _, profile, _, url, _, _, _, table, _, key = shlex.split(line)
         credentials = _credentials(run, tmp_path, "--tenant", profile)
@@ -107,14 +107,14 @@ def _denial(run: Run, url: str, data: Path, tenant: str) -> str:
     return str(raised.value)
 
 
-def _credentials(run: Run, data: Path, *whose: str) -> Credentials:
-    printed = json.loads(run("credentials", *whose, "--data", str(data)).stdout)
+def _credentials(run: Run, data: Path, *options: str) -> Credentials:
+    printed = json.loads(run("credentials", *options, "--data", str(data)).stdout)
     return Credentials(printed["AccessKeyId"], printed["SecretAccessKey"], printed["SessionToken"])
 
 
 def test_it_prints_its_address_as_text(tmp_path: Path) -> None:
     with running("gate", "--engine-url", NOWHERE, "--port", "0", "--data", str(tmp_path)) as gate:
-        gate.until("Press Ctrl-C to stop.")
+        gate.read_until("Press Ctrl-C to stop.")
         code, _ = gate.end(signal.SIGINT)
     assert code == 0
     assert f"keyfence credentials --tenant acme --data {tmp_path}" in "\n".join(gate.lines)
@@ -122,7 +122,7 @@ def test_it_prints_its_address_as_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
+    ("arguments", "message"),
     [
         (["--engine-url", "localhost"], "--engine-url: 'localhost' is not the URL of an engine"),
         (["--engine-url", NOWHERE, "--account", "12"], "--account '12' must be twelve digits."),
@@ -132,23 +132,23 @@ def test_it_prints_its_address_as_text(tmp_path: Path) -> None:
     ],
     ids=["engine", "account", "region", "table", "faults"],
 )
-def test_a_wrong_option_is_an_error(run: Run, tmp_path: Path, arguments: list[str], complaint: str) -> None:
+def test_a_wrong_option_is_an_error(run: Run, tmp_path: Path, arguments: list[str], message: str) -> None:
     result = run("gate", *arguments, "--port", "0", "--data", str(tmp_path))
     assert result.exit_code == 1
-    assert result.stderr.startswith(complaint)
+    assert result.stderr.startswith(message)
 
 
 @pytest.mark.parametrize(
-    ("content", "complaint"),
+    ("content", "message"),
     [("[", "not JSON"), ('[{"kind": "error", "nth": 0}]', "faults[0].nth: must be a whole number from 1.")],
     ids=["half a list", "a bad count"],
 )
-def test_a_wrong_fault_is_an_error_with_its_position(run: Run, tmp_path: Path, content: str, complaint: str) -> None:
+def test_a_wrong_fault_is_an_error_with_its_position(run: Run, tmp_path: Path, content: str, message: str) -> None:
     file = tmp_path / "faults.json"
     file.write_text(content)
     result = run("gate", "--engine-url", NOWHERE, "--port", "0", "--data", str(tmp_path), "--faults", str(file))
     assert result.exit_code == 1
-    assert complaint in result.stderr
+    assert message in result.stderr
 
 
 def test_a_busy_port_is_an_error(run: Run, tmp_path: Path) -> None:

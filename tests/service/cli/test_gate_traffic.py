@@ -1,4 +1,4 @@
-"""keyfence top shows the traffic of a gate with partition limits, and says what to do without one."""
+"""keyfence top shows the traffic of a gate with partition limits. Without such a gate it fails with advice."""
 
 import json
 import signal
@@ -23,11 +23,11 @@ NOW = 1000.0
 
 @pytest.fixture
 def limits() -> PartitionLimits:
-    made = PartitionLimits(group_of=tenant_of_key, split_shard=split_shard, now=lambda: NOW)
+    limits = PartitionLimits(group_of=tenant_of_key, split_shard=split_shard, now=lambda: NOW)
     hot = PartitionUnits(Partition("keyfence", "GSI2", "TENANT#acme#OPEN#1f"), "write", 9000)
-    made.charge((hot, PartitionUnits(Partition("keyfence", None, "TENANT#globex#\x1b[31m[red]"), "read", 5)))
-    made.record_throttles({0: hot})
-    return made
+    limits.charge((hot, PartitionUnits(Partition("keyfence", None, "TENANT#globex#\x1b[31m[red]"), "read", 5)))
+    limits.record_throttles({0: hot})
+    return limits
 
 
 @pytest.fixture
@@ -36,8 +36,8 @@ def gate(tmp_path: Path, limits: PartitionLimits) -> Iterator[Gate]:
     key = gate_key(tmp_path)
     with Gate.start(
         engine_url="http://127.0.0.1:1", account=account, key=key, limits=limits, traffic_role="provisioner"
-    ) as made:
-        yield made
+    ) as running_gate:
+        yield running_gate
 
 
 def test_it_shows_tenants_and_partitions(run: Run, gate: Gate, tmp_path: Path) -> None:
@@ -58,12 +58,12 @@ def test_partitions_of_several_tables_have_a_table_column(
     assert ["keyfence-silo-acme", "TENANT#acme#OPEN#1f", "GSI2"] in lines
 
 
-@pytest.mark.parametrize("form", [[], ["--json"]], ids=["tables", "json"])
-def test_it_prints_reports_until_a_signal(gate: Gate, tmp_path: Path, form: list[str]) -> None:
-    where = ("--data", str(tmp_path), "--endpoint-url", gate.url)
-    with running("top", "--interval", "0.1", *where, *form) as top:
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["tables", "json"])
+def test_it_prints_reports_until_a_signal(gate: Gate, tmp_path: Path, options: list[str]) -> None:
+    gate_options = ("--data", str(tmp_path), "--endpoint-url", gate.url)
+    with running("top", "--interval", "0.1", *gate_options, *options) as top:
         for _ in range(3):
-            top.until("TENANT#acme#OPEN#1f")
+            top.read_until("TENANT#acme#OPEN#1f")
         assert top.end(signal.SIGINT) == (0, "")
 
 
@@ -84,7 +84,7 @@ def test_json_is_the_gates_report(run: Run, gate: Gate, limits: PartitionLimits,
     assert json.loads(output) == limits.traffic_report()
 
 
-def test_a_gate_without_limits_is_an_error_with_what_to_do(run: Run, gate: Gate, tmp_path: Path) -> None:
+def test_a_gate_without_limits_is_an_error_with_advice(run: Run, gate: Gate, tmp_path: Path) -> None:
     gate.limits = None
     output = error_message(run("top", "--once", "--data", tmp_path, "--endpoint-url", gate.url))
     assert output == f"The gate at {gate.url} does not count traffic: start it with --partition-limits."
@@ -110,7 +110,7 @@ def test_a_directory_without_a_key_and_the_key_of_another_gate_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
+    ("arguments", "message"),
     [
         (["--burst-seconds", "2"], "--burst-seconds needs --partition-limits."),
         (["--partition-limits", "--burst-seconds", "0"], "--burst-seconds must be more than 0 and at most 300."),
@@ -122,5 +122,5 @@ def test_a_directory_without_a_key_and_the_key_of_another_gate_are_refused(
     [["gate", "--engine-url", "http://127.0.0.1:1"], ["dev", "--no-partition-limits"]],
     ids=["gate", "dev"],
 )
-def test_a_burst_without_limits_is_an_error(run: Run, command: list[str], arguments: list[str], complaint: str) -> None:
-    assert error_message(run(*command, *arguments)) == complaint
+def test_a_burst_without_limits_is_an_error(run: Run, command: list[str], arguments: list[str], message: str) -> None:
+    assert error_message(run(*command, *arguments)) == message

@@ -1,4 +1,4 @@
-"""Help, version and completion: what a newcomer sees before the first command runs."""
+"""Help, version, exit codes and completion."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from keyfence.cli import PANELS, app
 from keyfence.cli.interrupts import Interrupted
 from tests.service.cli.conftest import Run
 
-HEAVY = ["boto3", "strawberry", "starlette", "structlog", "pydantic_settings"]
+HEAVY_MODULES = ["boto3", "strawberry", "starlette", "structlog", "pydantic_settings"]
 
 
 def commands(group: Any = None, *path: str) -> Iterator[tuple[str, ...]]:
@@ -73,7 +73,7 @@ def test_a_misspelled_name_is_answered_with_a_suggestion(run: Run, arguments: li
     ],
     ids=["command", "subcommand", "option", "value"],
 )
-def test_errors_are_json_where_json_was_asked_for(run: Run, arguments: list[str], code: str, exit_code: int) -> None:
+def test_errors_are_json_with_the_option_json(run: Run, arguments: list[str], code: str, exit_code: int) -> None:
     result = run(*arguments)
     assert (result.exit_code, result.stdout) == (exit_code, "")
     error = json.loads(result.stderr)["error"]
@@ -99,7 +99,7 @@ def test_an_interrupted_command_exits_with_130(
 COMPLETE = f"""
 import atexit, sys
 sys.argv[0] = "keyfence"
-atexit.register(lambda: print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr))
+atexit.register(lambda: print([name for name in {HEAVY_MODULES} if name in sys.modules], file=sys.stderr))
 from keyfence.cli import PANELS, app
 app()
 """
@@ -122,7 +122,7 @@ def complete(words: str, position: int) -> tuple[list[str], str]:
     ],
     ids=["command", "subcommand", "option"],
 )
-def test_bash_completes_names_without_loading_anything_heavy(words: str, position: int, candidates: list[str]) -> None:
+def test_bash_completion_loads_no_heavy_module(words: str, position: int, candidates: list[str]) -> None:
     assert complete(words, position) == (candidates, "[]")
 
 

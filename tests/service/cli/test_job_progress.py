@@ -1,4 +1,4 @@
-"""What commands show of a running job, on a terminal and elsewhere."""
+"""The progress that commands show of a running job, on a terminal and elsewhere."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -63,7 +63,7 @@ def test_an_offboarding_says_how_much_is_exported_and_purged() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (59, "59 s"), (61, "1 min 1 s"), (7_300, "2 h 1 min")])
-def test_a_duration_is_told_in_the_largest_fitting_units(seconds: float, text: str) -> None:
+def test_a_duration_is_printed_in_its_two_largest_units(seconds: float, text: str) -> None:
     assert duration_text(seconds) == text
 
 
@@ -84,14 +84,16 @@ def test_without_a_terminal_a_line_is_printed_for_each_phase_and_every_few_secon
     ]
 
 
-def test_a_bar_forgets_the_percentage_of_another_phase(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = list[tuple[float, float | None]]()
+def test_a_bar_without_an_estimate_does_not_keep_the_percentage_of_the_last_phase(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    final_states = list[tuple[float, float | None]]()
 
     class Bar(Progress):
-        """Notes what it showed last."""
+        """Saves its last state when it stops."""
 
         def stop(self) -> None:
-            seen.append((self.tasks[0].completed, self.tasks[0].total))
+            final_states.append((self.tasks[0].completed, self.tasks[0].total))
             super().stop()
 
     monkeypatch.setattr("rich.console.Console.is_terminal", True)
@@ -100,11 +102,11 @@ def test_a_bar_forgets_the_percentage_of_another_phase(monkeypatch: pytest.Monke
         with progress_display() as show:
             for job in jobs:
                 show(job)
-        assert seen.pop() == shown
+        assert final_states.pop() == shown
 
 
-def test_an_interruption_says_what_is_done_and_how_to_resume() -> None:
-    known = replace(MOVE, phase="COPYING-1", items_changed=1234)
+def test_the_message_of_an_interruption_has_the_changes_and_the_command_to_resume() -> None:
+    job = replace(MOVE, phase="COPYING-1", items_changed=1234)
     resume = f"To resume: keyfence job resume {MOVE.id}"
-    assert interrupted_message("Oh.", known) == f"Oh. 1,234 items changed. {resume}"
+    assert interrupted_message("Oh.", job) == f"Oh. 1,234 items changed. {resume}"
     assert interrupted_message("Oh.", None) == "Oh."

@@ -36,14 +36,14 @@ def explained(role: str, call: str, *arguments: str) -> Any:
 
 @pytest.mark.parametrize("command", ["render", "lint", "explain", "evaluate"])
 def test_the_help_of_every_command_has_an_example(command: str) -> None:
-    said = run(command, "--help").stdout
-    assert f"keyfence policy {command}" in " ".join(said.split("Example: ", 1)[1].split())
+    output = run(command, "--help").stdout
+    assert f"keyfence policy {command}" in " ".join(output.split("Example: ", 1)[1].split())
 
 
 def test_the_help_of_evaluate_describes_a_line() -> None:
-    said = " ".join(run("evaluate", "--help").stdout.replace("│", " ").split())
-    assert '{"identity": [policy...], "action": A, "resource": R}' in said
-    assert "Blank lines are skipped" in said
+    output = " ".join(run("evaluate", "--help").stdout.replace("│", " ").split())
+    assert '{"identity": [policy...], "action": A, "resource": R}' in output
+    assert "Blank lines are skipped" in output
 
 
 def test_explain_rejects_a_repeated_key_on_stdin_too() -> None:
@@ -102,9 +102,9 @@ def test_render_writes_one_role(tmp_path: Path) -> None:
     ids=str,
 )
 def test_an_error_is_one_sentence(arguments: list[str], sentence: str) -> None:
-    said = error_message(run(*arguments))
-    assert said.startswith(sentence)
-    assert "\n" not in said
+    output = error_message(run(*arguments))
+    assert output.startswith(sentence)
+    assert "\n" not in output
 
 
 def test_lint_reports_that_there_is_no_weakness(tmp_path: Path) -> None:
@@ -237,17 +237,17 @@ def test_explain_reads_stdin_and_evaluates_all_keys_of_a_batch() -> None:
 
 def test_explain_denies_a_transaction_if_one_part_is_denied() -> None:
     members = [{"Get": {"TableName": "keyfence", **json.loads(call)["GetItem"]}} for call in (OWN, NEIGHBOURS)]
-    said = explained("tenant-read", json.dumps({"TransactGetItems": {"TransactItems": members}}), "--tenant", "acme")
-    assert [asked["decision"] for asked in said["authorizations"]] == ["allowed", "denied"]
-    assert said["decision"] == "denied"
+    output = explained("tenant-read", json.dumps({"TransactGetItems": {"TransactItems": members}}), "--tenant", "acme")
+    assert [asked["decision"] for asked in output["authorizations"]] == ["allowed", "denied"]
+    assert output["decision"] == "denied"
 
 
 def test_explain_prints_the_decision_and_each_statement() -> None:
-    said = run("explain", "--role", "tenant-read", "--tenant", "acme", "--call", '{"Scan": {}}').stdout
-    assert said.startswith("denied: Scan by tenant-read of acme\n")
-    assert "with an explicit deny in an identity-based policy" in said
-    assert "  Deny DenyScan: ✓ applies\n    ✓ Action: dynamodb:Scan\n" in said
-    assert "    ✗ Null dynamodb:LeadingKeys: (no value); expected: a value\n" in said
+    output = run("explain", "--role", "tenant-read", "--tenant", "acme", "--call", '{"Scan": {}}').stdout
+    assert output.startswith("denied: Scan by tenant-read of acme\n")
+    assert "with an explicit deny in an identity-based policy" in output
+    assert "  Deny DenyScan: ✓ applies\n    ✓ Action: dynamodb:Scan\n" in output
+    assert "    ✗ Null dynamodb:LeadingKeys: (no value); expected: a value\n" in output
 
 
 def test_explain_uses_the_table_of_the_given_deployment() -> None:
@@ -256,6 +256,6 @@ def test_explain_uses_the_table_of_the_given_deployment() -> None:
         "ExpressionAttributeValues": {":p": {"S": "TENANT#acme#USERS#00"}},
     }
     call = json.dumps({"Query": {"TableName": "shop", "IndexName": "GSI2", **query}})
-    said = explained("tenant-read", call, "--tenant", "acme", "--table", "shop", "--account", "123456789012")
-    assert said["decision"] == "allowed"
-    assert said["authorizations"][0]["resource"].endswith(":123456789012:table/shop/index/GSI2")
+    output = explained("tenant-read", call, "--tenant", "acme", "--table", "shop", "--account", "123456789012")
+    assert output["decision"] == "allowed"
+    assert output["authorizations"][0]["resource"].endswith(":123456789012:table/shop/index/GSI2")

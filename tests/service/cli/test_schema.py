@@ -1,4 +1,4 @@
-"""keyfence schema and keyfence patterns print exactly the document."""
+"""keyfence schema and keyfence patterns print only the generated document."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ ROWS = [{"pattern": "users", "key": "TENANT#…"}]
 
 
 @pytest.fixture(autouse=True)
-def _stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+def _fake_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     domains, report = ModuleType("keyfence.app.domain_loading"), ModuleType("keyfence.access_patterns.report")
     schema = SimpleNamespace(as_str=lambda: "type Query { a: Int }")
     vars(domains).update(load_domains=lambda _: SimpleNamespace(schema=schema))

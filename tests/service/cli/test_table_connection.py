@@ -1,4 +1,4 @@
-"""A command finds the gate of its own data directory, and refuses every other one."""
+"""A command finds the gate of its data directory, and refuses every other gate."""
 
 import http.server
 import threading
@@ -30,7 +30,7 @@ DEPLOYMENT = Deployment()
 
 @contextmanager
 def gate_on(directory: Path, port: int = 0) -> Iterator[Gate]:
-    """Runs a gate as `keyfence dev` does: with the directory's key, and remembered there."""
+    """Runs a gate as `keyfence dev` does: with the key of the directory, and saves its address there."""
     account = Account.from_definitions(ROLES, DEPLOYMENT)
     key = gate_key(data_directory(directory))
     with Gate.start(engine_url="http://127.0.0.1:1", account=account, key=key, port=port) as gate:
@@ -39,7 +39,7 @@ def gate_on(directory: Path, port: int = 0) -> Iterator[Gate]:
         yield gate
 
 
-def test_two_gates_with_two_directories_never_meet(tmp_path: Path) -> None:
+def test_each_directory_has_its_own_gate_which_refuses_sessions_of_the_other(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     with gate_on(one) as first, gate_on(other) as second:
         assert (remembered_gate_url(one), remembered_gate_url(other)) == (first.url, second.url)
@@ -59,7 +59,7 @@ def test_a_gate_that_took_the_port_of_a_stopped_one_is_refused(run: Run, tmp_pat
     )
 
 
-def test_a_gate_that_was_stopped_is_named_with_what_to_do(run: Run, tmp_path: Path) -> None:
+def test_a_stopped_gate_is_an_error_with_its_address_and_advice(run: Run, tmp_path: Path) -> None:
     with gate_on(tmp_path) as gate:
         pass
     message = error_message(run("tenant", "list", "--data", tmp_path))
@@ -69,14 +69,14 @@ def test_a_gate_that_was_stopped_is_named_with_what_to_do(run: Run, tmp_path: Pa
 
 
 @pytest.mark.parametrize("command", [["tenant", "list"], ["hot"], ["top", "--once"]], ids=" ".join)
-def test_a_directory_without_a_gate_is_named_with_what_to_do(run: Run, tmp_path: Path, command: list[str]) -> None:
+def test_a_directory_without_a_gate_is_an_error_with_advice(run: Run, tmp_path: Path, command: list[str]) -> None:
     gate_key(tmp_path)
     message = error_message(run(*command, "--data", tmp_path))
     assert message.startswith(f"No gate was started on the data directory {tmp_path}. Start `keyfence dev --data")
 
 
 class NotAGate(http.server.BaseHTTPRequestHandler):
-    """A web server that knows nothing of STS."""
+    """A web server that answers every POST with 404."""
 
     def do_POST(self) -> None:
         self.send_error(404)

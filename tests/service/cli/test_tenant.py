@@ -77,7 +77,7 @@ def test_a_file_without_keys_is_an_error(run: Run, tmp_path: Path, content: byte
     assert error_message(run("tenant", "keys", "acme", "--jwks", "keys")).startswith(sentence)
 
 
-def test_a_change_of_no_quota_is_refused_with_what_to_do(run: Run) -> None:
+def test_quotas_without_a_quota_is_an_error_with_advice(run: Run) -> None:
     output = error_message(run("tenant", "quotas", "acme"))
     assert output == "Name at least one quota, such as --users 2000. `keyfence tenant show acme` shows all quotas."
 
@@ -101,7 +101,7 @@ def test_a_value_out_of_range_is_a_usage_error(run: Run, arguments: list[str]) -
     assert run("tenant", *arguments).exit_code == 2
 
 
-def test_the_name_of_a_commands_operator_differs_from_every_token_subject(
+def test_the_name_of_an_operator_has_a_prefix(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert operator_name("ann") == "cli:ann"

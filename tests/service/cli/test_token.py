@@ -21,7 +21,7 @@ def claims(token: str, directory: Path) -> dict[str, Any]:
     return jwt.decode(token, key, algorithms=["ES256"], audience=["keyfence", "keyfence-admin"])
 
 
-def test_by_default_a_token_is_a_members_and_valid_for_an_hour(run: Run, tmp_path: Path) -> None:
+def test_by_default_a_token_has_the_role_member_and_is_valid_for_an_hour(run: Run, tmp_path: Path) -> None:
     result = run("token", "--tenant", "acme")
     assert (result.exit_code, result.stderr) == (0, "")
     found = claims(result.stdout.strip(), tmp_path / ".keyfence")
@@ -30,8 +30,8 @@ def test_by_default_a_token_is_a_members_and_valid_for_an_hour(run: Run, tmp_pat
 
 
 def test_options_set_every_claim(run: Run, tmp_path: Path) -> None:
-    words = ("--tenant", "globex", "--user", "usr_1", "--role", "admin", "--ttl", 5, "--data", tmp_path / "d")
-    found = claims(run("token", *words).stdout.strip(), tmp_path / "d")
+    options = ("--tenant", "globex", "--user", "usr_1", "--role", "admin", "--ttl", 5, "--data", tmp_path / "d")
+    found = claims(run("token", *options).stdout.strip(), tmp_path / "d")
     assert (found["tenant"], found["sub"], found["role"]) == ("globex", "usr_1", "ADMIN")
     assert found["exp"] - found["iat"] == 5
 

@@ -30,7 +30,7 @@ from keyfence.local.data_directory import (
     signing_key,
 )
 
-KEYS: dict[str, Callable[[Path], object]] = {
+LOADERS_BY_FILE: dict[str, Callable[[Path], object]] = {
     CURSOR_KEY_FILE: cursor_key,
     SIGNING_KEY_FILE: signing_key,
     GATE_KEY_FILE: gate_key,
@@ -43,9 +43,9 @@ def disk_full(*_: object, **__: object) -> None:
 
 
 def test_a_new_directory_is_private_and_ignored_by_git(tmp_path: Path) -> None:
-    made = data_directory(tmp_path / "a" / "b")
-    assert stat.S_IMODE(made.stat().st_mode) == 0o700
-    assert (made / ".gitignore").read_text() == "*\n"
+    directory = data_directory(tmp_path / "a" / "b")
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert (directory / ".gitignore").read_text() == "*\n"
 
 
 def test_a_directory_that_exists_keeps_its_mode_and_gets_only_a_format_number(tmp_path: Path) -> None:
@@ -55,13 +55,13 @@ def test_a_directory_that_exists_keeps_its_mode_and_gets_only_a_format_number(tm
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
 
 
-def test_a_file_in_its_place_is_an_error(tmp_path: Path) -> None:
+def test_a_file_with_the_name_of_the_directory_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(DirectoryUnusable, match=r"The data directory .*/file cannot be used: File exists\."):
         data_directory(tmp_path / "file")
 
 
-def test_a_place_where_no_directory_can_be_created_is_an_error() -> None:
+def test_a_path_where_no_directory_can_be_created_is_an_error() -> None:
     with pytest.raises(DirectoryUnusable, match="cannot be used"):
         data_directory(Path("/proc/keyfence"))
 
@@ -75,9 +75,9 @@ def test_a_directory_that_cannot_be_written_is_an_error(tmp_path: Path, monkeypa
         data_directory(tmp_path)
 
 
-@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize("name", LOADERS_BY_FILE)
 def test_a_directory_with_keys_and_no_format_number_is_refused_as_an_older_version(tmp_path: Path, name: str) -> None:
-    KEYS[name](tmp_path)
+    LOADERS_BY_FILE[name](tmp_path)
     (tmp_path / FORMAT_FILE).unlink()
     with pytest.raises(DirectoryUnusable, match=f"has format 0, and this version needs format {FORMAT}. Delete"):
         data_directory(tmp_path)
@@ -101,17 +101,17 @@ def test_a_directory_of_this_format_is_accepted(tmp_path: Path) -> None:
     assert data_directory(tmp_path) == tmp_path
 
 
-@pytest.mark.parametrize("name", KEYS)
-def test_a_key_is_private_and_used_again(tmp_path: Path, name: str) -> None:
-    key = KEYS[name](tmp_path)
-    assert KEYS[name](tmp_path) == key
+@pytest.mark.parametrize("name", LOADERS_BY_FILE)
+def test_a_key_is_private_and_is_loaded_the_second_time(tmp_path: Path, name: str) -> None:
+    key = LOADERS_BY_FILE[name](tmp_path)
+    assert LOADERS_BY_FILE[name](tmp_path) == key
     assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize("name", LOADERS_BY_FILE)
 def test_two_directories_have_two_keys(tmp_path: Path, name: str) -> None:
     (tmp_path / "other").mkdir()
-    assert KEYS[name](tmp_path) != KEYS[name](tmp_path / "other")
+    assert LOADERS_BY_FILE[name](tmp_path) != LOADERS_BY_FILE[name](tmp_path / "other")
 
 
 def test_keys_that_production_refuses_are_marked_and_the_gate_key_has_32_bytes(tmp_path: Path) -> None:
@@ -121,25 +121,25 @@ def test_keys_that_production_refuses_are_marked_and_the_gate_key_has_32_bytes(t
 
 
 @pytest.mark.parametrize("content", [b"", b"dev-", b"dev-short", b"\xff" * 47, b"A" * 47, b"g" * 64], ids=repr)
-@pytest.mark.parametrize("name", KEYS)
-def test_a_corrupt_key_file_is_named_with_what_to_do(tmp_path: Path, name: str, content: bytes) -> None:
+@pytest.mark.parametrize("name", LOADERS_BY_FILE)
+def test_a_corrupt_key_file_is_an_error_with_advice(tmp_path: Path, name: str, content: bytes) -> None:
     data_directory(tmp_path)
     (tmp_path / name).write_bytes(content)
     expected = f"a {name.replace('-', ' ')}"
     with pytest.raises(KeyFileUnusable, match=f"{name} does not contain {expected}. Delete the file"):
-        KEYS[name](tmp_path)
+        LOADERS_BY_FILE[name](tmp_path)
 
 
-def test_processes_that_create_a_key_at_the_same_time_all_get_the_same(tmp_path: Path) -> None:
-    together = Barrier(8)
+def test_threads_that_create_a_key_at_the_same_time_all_get_the_same_key(tmp_path: Path) -> None:
+    barrier = Barrier(8)
 
     def create(number: int) -> bytes:
-        together.wait()
+        barrier.wait()
         return b"key %d" % number
 
     with ThreadPoolExecutor(8) as pool:
-        found = set(pool.map(lambda number: load_or_create_key(tmp_path, "key", lambda: create(number)), range(8)))
-    assert len(found) == 1
+        keys = set(pool.map(lambda number: load_or_create_key(tmp_path, "key", lambda: create(number)), range(8)))
+    assert len(keys) == 1
     assert {path.name for path in tmp_path.iterdir()} == {FORMAT_FILE, "key"}
 
 
@@ -185,6 +185,6 @@ def test_the_gate_that_was_started_last_is_remembered(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"url": "http://127.0.0.1:1"}', json.dumps({"other": 1})])
-def test_a_record_that_cannot_be_read_counts_as_none(tmp_path: Path, content: str) -> None:
+def test_a_damaged_gate_record_counts_as_missing(tmp_path: Path, content: str) -> None:
     (tmp_path / GATE_FILE).write_text(content)
     assert find_gate_record(tmp_path) is None

@@ -20,7 +20,7 @@ from keyfence.local.demo.shop import ShopData
 from keyfence.local.demo.tenants import TENANTS
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
-SHOPS = {name: ShopData(demo, NOW) for name, demo in TENANTS.items()}
+SHOPS = {name: ShopData(tenant, NOW) for name, tenant in TENANTS.items()}
 
 
 def content(shop: ShopData) -> bytes:
@@ -34,26 +34,26 @@ def content(shop: ShopData) -> bytes:
 
 
 @pytest.mark.parametrize("name", SHOPS)
-def test_every_record_can_be_imported_and_is_the_same_at_any_time(name: str) -> None:
+def test_every_record_can_be_imported_and_is_the_same_whenever_it_is_made(name: str) -> None:
     shop = SHOPS[name]
     assert check_lines(BytesIO(content(shop)), load_domains().record_kinds) > 40
     assert content(shop) == content(ShopData(shop.tenant, NOW))
     later = ShopData(shop.tenant, NOW + timedelta(days=1)).orders()
-    remaining = [one for one in shop.orders() if one.order.deleted_at is None]
-    assert remaining == [one for one in later if one.order.deleted_at is None]
+    remaining = [record for record in shop.orders() if record.order.deleted_at is None]
+    assert remaining == [record for record in later if record.order.deleted_at is None]
 
 
 @pytest.mark.parametrize("name", SHOPS)
 def test_an_order_refers_only_to_customers_and_prices_that_are_older(name: str) -> None:
     shop = SHOPS[name]
-    joined = {str(customer.id): customer.created_at for customer in shop.customers()}
-    records = {str(record.product.id): record for record in shop.products()}
+    joined_at = {str(customer.id): customer.created_at for customer in shop.customers()}
+    products_by_id = {str(record.product.id): record for record in shop.products()}
     for record in shop.orders():
         order = record.order
-        assert joined[order.customer_id] < order.created_at
+        assert joined_at[order.customer_id] < order.created_at
         for item in record.items:
-            revisions = records[item.product_id].revisions
-            prices = [one.price for one in revisions if one.created_at <= order.created_at]
+            revisions = products_by_id[item.product_id].revisions
+            prices = [revision.price for revision in revisions if revision.created_at <= order.created_at]
             assert item.unit_price == prices[-1]
 
 
@@ -74,14 +74,16 @@ def test_the_activity_log_has_the_newest_events_of_the_orders(name: str) -> None
         for event in record.events
     }
     activities = SHOPS[name].activities()
-    assert {(one.created_at, one.kind, one.target, one.actor) for one in activities} == set(sorted(events)[-50:])
-    assert len({one.id for one in activities}) == 50
-    assert all(one.ttl == int((one.created_at + timedelta(days=90)).timestamp()) for one in activities)
+    assert {(entry.created_at, entry.kind, entry.target, entry.actor) for entry in activities} == set(
+        sorted(events)[-50:]
+    )
+    assert len({entry.id for entry in activities}) == 50
+    assert all(entry.ttl == int((entry.created_at + timedelta(days=90)).timestamp()) for entry in activities)
     assert activities == ShopData(TENANTS[name], NOW).activities()
 
 
 def test_an_entry_of_the_activity_log_has_the_values_before_and_after() -> None:
-    activities = {one.kind: orjson.loads(one.detail) for one in SHOPS["acme"].activities()}
+    activities = {entry.kind: orjson.loads(entry.detail) for entry in SHOPS["acme"].activities()}
     assert set(activities) >= {"order.placed", "order.transitioned", "order.deleted"}
     assert set(activities["order.placed"]["after"]) >= {"customerId", "status", "total"}
     assert activities["order.transitioned"]["before"]["status"] != activities["order.transitioned"]["after"]["status"]
@@ -90,24 +92,24 @@ def test_an_entry_of_the_activity_log_has_the_values_before_and_after() -> None:
 
 def test_the_activity_log_has_nothing_older_than_ninety_days() -> None:
     activities = ShopData(TENANTS["acme"], NOW + timedelta(days=365)).activities()
-    assert {one.kind for one in activities} == {"order.deleted"}
+    assert {entry.kind for entry in activities} == {"order.deleted"}
 
 
-def months(made: list[OrderRecord]) -> Counter[str]:
-    return Counter(f"{one.order.created_at:%Y-%m}" for one in made)
+def orders_by_month(records: list[OrderRecord]) -> Counter[str]:
+    return Counter(f"{record.order.created_at:%Y-%m}" for record in records)
 
 
-def test_acme_has_a_few_hundred_orders_in_every_state_region_and_month() -> None:
-    made = SHOPS["acme"].orders()
-    assert len(made) >= 200
-    assert {one.order.status for one in made} == set(OrderStatus)
-    assert {one.order.region for one in made} == {"north", "east", "south", "west"}
-    assert len(months(made)) >= 8
-    assert min(months(made).values()) >= 10
-    assert sum(one.order.flagged_at is not None for one in made) >= 5
-    assert sum(one.order.claimed_at is not None for one in made) >= 5
-    assert sum(one.order.deleted_at is not None for one in made) >= 3
-    assert any(len(one.revisions) > 2 for one in SHOPS["acme"].products())
+def test_acme_has_at_least_200_orders_with_every_status_region_and_month() -> None:
+    records = SHOPS["acme"].orders()
+    assert len(records) >= 200
+    assert {record.order.status for record in records} == set(OrderStatus)
+    assert {record.order.region for record in records} == {"north", "east", "south", "west"}
+    assert len(orders_by_month(records)) >= 8
+    assert min(orders_by_month(records).values()) >= 10
+    assert sum(record.order.flagged_at is not None for record in records) >= 5
+    assert sum(record.order.claimed_at is not None for record in records) >= 5
+    assert sum(record.order.deleted_at is not None for record in records) >= 3
+    assert any(len(product.revisions) > 2 for product in SHOPS["acme"].products())
 
 
 def test_globex_has_few_customers_and_large_quantities() -> None:
@@ -115,6 +117,8 @@ def test_globex_has_few_customers_and_large_quantities() -> None:
     assert (acme.shop.currency, globex.shop.currency) == ("EUR", "USD")
     assert len(globex.customers()) < len(acme.customers()) / 5
     assert len(globex.orders()) < len(acme.orders()) / 3
-    pieces = [max(item.quantity for one in shop.orders() for item in one.items) for shop in (acme, globex)]
-    assert pieces[1] > 10 * pieces[0]
+    largest_quantities = [
+        max(item.quantity for record in shop.orders() for item in record.items) for shop in (acme, globex)
+    ]
+    assert largest_quantities[1] > 10 * largest_quantities[0]
     assert not {record.product.id for record in acme.products()} & {record.product.id for record in globex.products()}

@@ -1,4 +1,4 @@
-"""The local issuer signs what its own JWKS verifies, with a key that stays in its directory."""
+"""The development issuer signs tokens that its own JWKS verifies, with a key that stays in its directory."""
 
 import stat
 import time
@@ -27,7 +27,7 @@ def issuer(tmp_path: Path) -> DevelopmentIssuer:
     return load_development_issuer(tmp_path)
 
 
-def verified(token: str, issuer: DevelopmentIssuer, audience: str) -> dict[str, Any]:
+def verified_claims(token: str, issuer: DevelopmentIssuer, audience: str) -> dict[str, Any]:
     key = jwt.PyJWKSet.from_dict(issuer.jwks())[jwt.get_unverified_header(token)["kid"]]
     return jwt.decode(token, key, algorithms=["ES256"], audience=audience, issuer=DEVELOPMENT_ISSUER)
 
@@ -35,7 +35,7 @@ def verified(token: str, issuer: DevelopmentIssuer, audience: str) -> dict[str, 
 def test_a_tenants_token_has_exactly_the_documented_claims(issuer: DevelopmentIssuer) -> None:
     before = int(time.time())
     token = issuer.token(tenant="acme", user="usr_1", role=Role.ADMIN, ttl=60, scopes=["introspect"])
-    claims = verified(token, issuer, "keyfence")
+    claims = verified_claims(token, issuer, "keyfence")
     assert set(claims) == {"iss", "aud", "sub", "exp", "iat", "jti", "tenant", "role", "scope"}
     assert (claims["sub"], claims["tenant"], claims["role"]) == ("usr_1", "acme", "ADMIN")
     assert claims["scope"] == "introspect"
@@ -44,22 +44,22 @@ def test_a_tenants_token_has_exactly_the_documented_claims(issuer: DevelopmentIs
 
 
 def test_a_token_without_scopes_has_no_scope_claim(issuer: DevelopmentIssuer) -> None:
-    assert "scope" not in verified(issuer.token(tenant="acme", user="u"), issuer, "keyfence")
+    assert "scope" not in verified_claims(issuer.token(tenant="acme", user="u"), issuer, "keyfence")
 
 
 def test_an_operators_token_belongs_to_no_tenant(issuer: DevelopmentIssuer) -> None:
-    claims = verified(issuer.admin_token(ttl=5), issuer, "keyfence-admin")
+    claims = verified_claims(issuer.admin_token(ttl=5), issuer, "keyfence-admin")
     assert set(claims) == {"iss", "aud", "sub", "exp", "iat", "jti"}
 
 
 def test_an_operators_token_is_refused_by_the_tenants_api(issuer: DevelopmentIssuer) -> None:
     with pytest.raises(jwt.InvalidAudienceError):
-        verified(issuer.admin_token(), issuer, "keyfence")
+        verified_claims(issuer.admin_token(), issuer, "keyfence")
 
 
-def test_each_token_has_an_id_of_its_own(issuer: DevelopmentIssuer) -> None:
+def test_each_token_has_another_id(issuer: DevelopmentIssuer) -> None:
     tokens = [issuer.token(tenant="acme", user="u") for _ in range(5)]
-    assert len({verified(token, issuer, "keyfence")["jti"] for token in tokens}) == 5
+    assert len({verified_claims(token, issuer, "keyfence")["jti"] for token in tokens}) == 5
 
 
 def test_the_published_key_is_public_and_marked_as_development(issuer: DevelopmentIssuer) -> None:
@@ -70,7 +70,9 @@ def test_the_published_key_is_public_and_marked_as_development(issuer: Developme
     assert ["d" in key for key in published] == [False]
 
 
-def test_only_the_owner_can_read_the_key_and_it_is_used_again(tmp_path: Path, issuer: DevelopmentIssuer) -> None:
+def test_only_the_owner_can_read_the_key_and_the_key_is_loaded_the_second_time(
+    tmp_path: Path, issuer: DevelopmentIssuer
+) -> None:
     assert stat.S_IMODE((tmp_path / ISSUER_KEY_FILE).stat().st_mode) == 0o600
     assert load_development_issuer(tmp_path).jwks() == issuer.jwks()
 
@@ -80,7 +82,7 @@ def test_two_directories_have_two_keys(tmp_path: Path, issuer: DevelopmentIssuer
     other = load_development_issuer(tmp_path / "other")
     assert other.kid != issuer.kid
     with pytest.raises(KeyError):
-        verified(issuer.token(tenant="acme", user="u"), other, "keyfence")
+        verified_claims(issuer.token(tenant="acme", user="u"), other, "keyfence")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,9 @@ def test_a_key_of_another_kind_is_refused(tmp_path: Path) -> None:
         load_development_issuer(tmp_path)
 
 
-def test_a_tenants_issuer_has_a_key_of_its_own_that_is_used_again(tmp_path: Path, issuer: DevelopmentIssuer) -> None:
+def test_each_tenants_issuer_has_its_own_key_and_the_key_is_loaded_the_second_time(
+    tmp_path: Path, issuer: DevelopmentIssuer
+) -> None:
     first = create_tenant_issuer(tmp_path, "https://id.initech.example")
     other = create_tenant_issuer(tmp_path, "https://id.hooli.example")
     assert create_tenant_issuer(tmp_path, "https://id.initech.example").jwks() == first.jwks()

@@ -19,7 +19,7 @@ def test_a_started_engine_answers_and_is_persistent(engine: Dynoxide) -> None:
     assert (engine.name, engine.persistent, engine.failure()) == ("dynoxide", True, None)
 
 
-def test_data_is_there_after_a_restart(engine: Dynoxide, start: Start, tmp_path: Path) -> None:
+def test_data_survives_a_restart(engine: Dynoxide, start: Start, tmp_path: Path) -> None:
     create_table(engine.url, "kept")
     engine.stop()
     assert tables(start(tmp_path).url) == ["kept"]
@@ -41,7 +41,7 @@ def test_a_second_engine_on_the_same_data_is_refused(engine: Dynoxide, start: St
 
 
 def test_an_engine_without_its_parent_still_holds_the_lock(engine: Dynoxide, start: Start, tmp_path: Path) -> None:
-    """If the command is killed, its descriptor is closed and the engine runs on."""
+    """If the command is killed, the descriptor of the command is closed, and the engine keeps running."""
     engine.lock.release()
     try:
         with pytest.raises(EngineBusy, match=str(engine.process.pid)):
@@ -74,12 +74,12 @@ def test_a_binary_that_cannot_run_counts_as_missing(tmp_path: Path) -> None:
 
 
 def test_a_binary_that_never_answers_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ended: list[subprocess.Popen[bytes]] = []
-    end = dynoxide._stop_process
+    stopped_processes: list[subprocess.Popen[bytes]] = []
+    stop_process = dynoxide._stop_process
 
     def record(process: subprocess.Popen[bytes]) -> None:
-        end(process)
-        ended.append(process)
+        stop_process(process)
+        stopped_processes.append(process)
 
     monkeypatch.setattr(dynoxide, "START_SECONDS", 0.1)
     monkeypatch.setattr(dynoxide, "_stop_process", record)
@@ -88,7 +88,7 @@ def test_a_binary_that_never_answers_is_stopped(tmp_path: Path, monkeypatch: pyt
     program.chmod(0o755)
     with pytest.raises(EngineFailed, match="did not answer"):
         dynoxide.start(tmp_path, quiet, program)
-    assert [process.returncode for process in ended] == [-signal.SIGTERM]
+    assert [process.returncode for process in stopped_processes] == [-signal.SIGTERM]
 
 
 def test_another_port_is_tried_if_the_first_is_taken(

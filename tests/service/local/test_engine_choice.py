@@ -17,7 +17,7 @@ def _moto_without_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moto, "start", lambda _: SimpleNamespace(name="moto"))
 
 
-def no_dynoxide(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def make_dynoxide_fail(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def fail(*_: object) -> None:
         raise error
 
@@ -30,7 +30,7 @@ def test_the_description_of_moto_says_that_data_is_lost(tmp_path: Path) -> None:
 
 
 def test_auto_uses_moto_if_dynoxide_is_missing_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    no_dynoxide(monkeypatch, MISSING)
+    make_dynoxide_fail(monkeypatch, MISSING)
     chosen = engine_choice.start_engine("auto", tmp_path, quiet)
     assert chosen.engine.name == "moto"
     assert (
@@ -39,7 +39,7 @@ def test_auto_uses_moto_if_dynoxide_is_missing_and_says_why(tmp_path: Path, monk
 
 
 def test_dynoxide_by_name_is_never_replaced_by_moto(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    no_dynoxide(monkeypatch, MISSING)
+    make_dynoxide_fail(monkeypatch, MISSING)
     with pytest.raises(EngineMissing):
         engine_choice.start_engine("dynoxide", tmp_path, quiet)
 
@@ -48,7 +48,7 @@ def test_dynoxide_by_name_is_never_replaced_by_moto(tmp_path: Path, monkeypatch:
 def test_auto_raises_if_dynoxide_is_there_but_cannot_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: EngineBusy | EngineFailed
 ) -> None:
-    no_dynoxide(monkeypatch, error)
+    make_dynoxide_fail(monkeypatch, error)
     with pytest.raises(type(error)):
         engine_choice.start_engine("auto", tmp_path, quiet)
 

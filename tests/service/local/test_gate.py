@@ -15,7 +15,7 @@ from keyfence_iam.suspension import TenantSuspension
 from keyfence_iam.tenant import TenantId
 
 
-def started(directory: Path, *, saves_policies: bool) -> Gate:
+def start_local_gate(directory: Path, *, saves_policies: bool) -> Gate:
     with listen("127.0.0.1", 0) as listener:
         return start_gate(
             directory,
@@ -33,7 +33,7 @@ def suspender(gate: Gate) -> TenantSuspension:
 
 
 def test_a_started_gate_is_recorded_with_its_account_and_server(tmp_path: Path) -> None:
-    with started(tmp_path, saves_policies=True) as gate:
+    with start_local_gate(tmp_path, saves_policies=True) as gate:
         assert find_gate_record(tmp_path) == GateRecord(
             url=gate.url, account="123456789012", region="us-east-1", server_url="http://127.0.0.1:2"
         )
@@ -41,18 +41,18 @@ def test_a_started_gate_is_recorded_with_its_account_and_server(tmp_path: Path) 
 
 @pytest.mark.parametrize("persistent", [True, False], ids=["on disk", "in memory"])
 def test_a_suspension_survives_a_restart_if_the_data_does(tmp_path: Path, persistent: bool) -> None:
-    with started(tmp_path, saves_policies=persistent) as gate:
+    with start_local_gate(tmp_path, saves_policies=persistent) as gate:
         suspender(gate).deny([TenantId("acme")])
     assert (tmp_path / FILE).exists() == persistent
-    with started(tmp_path, saves_policies=persistent) as gate:
+    with start_local_gate(tmp_path, saves_policies=persistent) as gate:
         assert suspender(gate).denied_tenants() == ({"acme"} if persistent else frozenset())
 
 
 def test_an_engine_in_memory_neither_reads_nor_changes_saved_policies(tmp_path: Path) -> None:
-    with started(tmp_path, saves_policies=True) as gate:
+    with start_local_gate(tmp_path, saves_policies=True) as gate:
         suspender(gate).deny([TenantId("acme")])
     saved = (tmp_path / FILE).read_text()
-    with started(tmp_path, saves_policies=False) as gate:
+    with start_local_gate(tmp_path, saves_policies=False) as gate:
         assert suspender(gate).denied_tenants() == frozenset()
         suspender(gate).deny([TenantId("globex")])
     assert (tmp_path / FILE).read_text() == saved

@@ -19,7 +19,7 @@ DENY = '{"Version": "2012-10-17", "Statement": {"Effect": "Deny", "Action": "*",
 SAVED = {"keyfence-tenant-read": {"one": DENY}}
 
 
-def started(directory: Path) -> Gate:
+def start_gate(directory: Path) -> Gate:
     return Gate.start(
         engine_url="http://127.0.0.1:1",
         account=load(directory, ACCOUNT),
@@ -37,17 +37,17 @@ def test_without_a_file_the_account_has_no_inline_policies(tmp_path: Path) -> No
     assert load(tmp_path, ACCOUNT) is ACCOUNT
 
 
-def test_the_next_gate_enforces_what_the_last_one_saved(tmp_path: Path) -> None:
-    with started(tmp_path) as gate:
+def test_the_next_gate_enforces_the_policies_that_the_last_gate_saved(tmp_path: Path) -> None:
+    with start_gate(tmp_path) as gate:
         suspender(gate).deny([TenantId("acme")])
-    with started(tmp_path) as gate:
+    with start_gate(tmp_path) as gate:
         assert suspender(gate).denied_tenants() == {"acme"}
         suspender(gate).deny([])
-    with started(tmp_path) as gate:
+    with start_gate(tmp_path) as gate:
         assert gate.account.inline_policies == {}
 
 
-def test_only_the_owner_can_read_the_file_and_no_draft_is_left(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_file_and_no_temporary_file_is_left(tmp_path: Path) -> None:
     save(tmp_path, SAVED)
     save(tmp_path, {})
     save(tmp_path, SAVED)
@@ -59,12 +59,12 @@ def test_only_the_owner_can_read_the_file_and_no_draft_is_left(tmp_path: Path) -
 def test_policies_that_cannot_be_saved_are_refused_and_the_old_ones_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_: int) -> None:
+    def disk_full(_: int) -> None:
         raise OSError("the disk is full")
 
     save(tmp_path, SAVED)
-    with started(tmp_path) as gate:
-        monkeypatch.setattr("os.fsync", full)
+    with start_gate(tmp_path) as gate:
+        monkeypatch.setattr("os.fsync", disk_full)
         with pytest.raises(SuspensionFailed, match="the disk is full"):
             suspender(gate).deny([TenantId("acme")])
         assert gate.account.inline_policies == SAVED
@@ -77,7 +77,7 @@ def test_policies_that_cannot_be_saved_are_refused_and_the_old_ones_stay(
     ["", "{", "[]", '{"keyfence-tenant-read": "one"}', '{"keyfence-tenant-read": {"one": 1}}'],
     ids=["empty", "half", "a list", "no names", "a number"],
 )
-def test_a_file_that_cannot_be_read_raises(tmp_path: Path, content: str) -> None:
+def test_a_file_with_another_structure_raises(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE).write_text(content)
     with pytest.raises(PoliciesUnusable, match=f"The policies in {tmp_path / FILE} cannot be used: "):
         load(tmp_path, ACCOUNT)

@@ -15,12 +15,12 @@ from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.data.full_tenant import SMALL, FullTenant, content, export_all, stored_items
 from tests.stack import ServiceStack
-from tests.system.commands.command_runner import SECONDS, become, invoke, start
+from tests.system.commands.command_runner import TIMEOUT_SECONDS, invoke, start, use_role_on_aws
 
 pytestmark = pytest.mark.usefixtures("terminal")
 
-LINES = 120
-MANY = [{**SMALL["customer"], "id": f"{SMALL['customer']['id'][:-3]}{number:03}"} for number in range(LINES)]
+LINE_COUNT = 120
+CUSTOMERS = [{**SMALL["customer"], "id": f"{SMALL['customer']['id'][:-3]}{number:03}"} for number in range(LINE_COUNT)]
 
 
 def run(*arguments: str, stdin: bytes = b"") -> tuple[int, bytes, str]:
@@ -35,7 +35,7 @@ def run_and_interrupt(ending: signal.Signals, *arguments: str) -> tuple[int, str
         assert process.stderr.readline().endswith(b" ...\n")
         time.sleep(1)
         process.send_signal(ending)
-        _, error = process.communicate(timeout=SECONDS)
+        _, error = process.communicate(timeout=TIMEOUT_SECONDS)
     return process.returncode, error.decode()
 
 
@@ -78,7 +78,7 @@ def test_one_bad_line_prevents_the_whole_import(tenant: TenantId) -> None:
 
 def test_a_line_that_differs_stops_the_import_with_a_count(tenant: TenantId) -> None:
     assert run("import", "-", "--tenant", tenant, stdin=content(SMALL["customer"]))[0] == 0
-    lines = content(MANY[0], {**SMALL["customer"], "name": "Bea"})
+    lines = content(CUSTOMERS[0], {**SMALL["customer"], "name": "Bea"})
     code, _, error = run("import", "-", "--tenant", tenant, stdin=lines)
     assert code == 1
     assert "line 2, name: the tenant has this customer already, with 'Ann' instead of 'Bea'" in error
@@ -91,22 +91,22 @@ def test_a_line_that_differs_stops_the_import_with_a_count(tenant: TenantId) -> 
     ids=lambda number: number.name,
 )
 def test_the_same_command_continues_an_interrupted_import(tenant: TenantId, ending: signal.Signals) -> None:
-    Path("lines").write_bytes(content(*MANY))
+    Path("lines").write_bytes(content(*CUSTOMERS))
     code, error = run_and_interrupt(ending, "import", "lines", "--tenant", tenant, "--rate", "40")
     if ending is not signal.SIGKILL:
         assert code == 130
-        assert f"of {LINES} lines are done. Run the same command to continue." in error
+        assert f"of {LINE_COUNT} lines are done. Run the same command to continue." in error
     code, out, _ = run("import", "lines", "--tenant", tenant, "--rate", "100000", "--json")
     summary = json.loads(out)
     assert code == 0
-    assert 0 < summary["found"]["customer"] < LINES
-    assert summary["found"]["customer"] + summary["written"]["customer"] == LINES
-    assert len(run("export", "--tenant", tenant)[1].splitlines()) == LINES
+    assert 0 < summary["found"]["customer"] < LINE_COUNT
+    assert summary["found"]["customer"] + summary["written"]["customer"] == LINE_COUNT
+    assert len(run("export", "--tenant", tenant)[1].splitlines()) == LINE_COUNT
 
 
 def test_an_import_does_not_exceed_its_rate(tenant: TenantId) -> None:
     """Six lines and their entries in the activity log are twelve items. The last two wait for the ten before."""
-    code, out, _ = run("import", "-", "--tenant", tenant, "--rate", "4", "--json", stdin=content(*MANY[:6]))
+    code, out, _ = run("import", "-", "--tenant", tenant, "--rate", "4", "--json", stdin=content(*CUSTOMERS[:6]))
     assert code == 0
     assert json.loads(out)["seconds"] > 2.4
 
@@ -114,13 +114,13 @@ def test_an_import_does_not_exceed_its_rate(tenant: TenantId) -> None:
 def test_on_aws_the_services_role_assumes_the_tenants_role(
     tenant: TenantId, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    become(gate, SERVICE_BASE, monkeypatch)
+    use_role_on_aws(gate, SERVICE_BASE, monkeypatch)
     code, _, error = run("import", "-", "--tenant", tenant, "--data", "nowhere", stdin=content())
     assert (code, error.splitlines()[1:]) == (0, [])
     assert len(run("export", "--tenant", tenant, "--data", "nowhere")[1].splitlines()) == len(SMALL)
 
 
-def test_what_cannot_be_reached_is_an_error_with_what_to_do(tenant: TenantId, gate: Gate) -> None:
+def test_an_unknown_tenant_or_an_unreachable_gate_is_an_error_with_advice(tenant: TenantId, gate: Gate) -> None:
     Path("other").mkdir()
     gate_key(Path("other"))
     nowhere = ("--endpoint-url", "http://127.0.0.1:1")
@@ -135,12 +135,12 @@ def test_what_cannot_be_reached_is_an_error_with_what_to_do(tenant: TenantId, ga
             assert error.splitlines()[-1].startswith(sentence)
 
 
-def test_log_lines_do_not_get_among_the_exported_lines(
+def test_log_lines_are_not_mixed_into_the_exported_lines(
     tenant: TenantId, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    become(gate, SERVICE_BASE, monkeypatch)
+    use_role_on_aws(gate, SERVICE_BASE, monkeypatch)
     monkeypatch.setenv("KEYFENCE_STS_ENDPOINT_URL", "http://127.0.0.1:1")
     with start("export", "--tenant", tenant) as process:
-        out, error = process.communicate(timeout=SECONDS)
+        out, error = process.communicate(timeout=TIMEOUT_SECONDS)
     assert (process.returncode, out) == (1, b"")
     assert b"session_unavailable" in error

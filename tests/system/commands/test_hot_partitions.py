@@ -26,20 +26,22 @@ def test_hot_partitions_are_printed_as_a_table_and_as_json(stack: ServiceStack) 
     assert hot() == (0, "", "No server reported a hot partition in the last minute.\n")
     assert json.loads(hot("--json")[1]) == {"hotPartitions": []}
     step = step_number(time.time())
-    slot = PartitionLoad(
+    shard = PartitionLoad(
         TenantPartition(ACME, "GSI2", "TENANT#acme#OPEN#00"),
         "open_orders",
         {step: TrafficCounts(500.0, 21_000.0, 1_000, 12)},
     )
-    whole = PartitionLoad(TenantPartition(ACME, "GSI2", "TENANT#acme#OPEN"), "open_orders", slot.steps)
-    lone = PartitionLoad(
+    collection_total = PartitionLoad(TenantPartition(ACME, "GSI2", "TENANT#acme#OPEN"), "open_orders", shard.steps)
+    unsharded = PartitionLoad(
         TenantPartition(ACME, "table", "TENANT#acme#PRODUCT#[red]"), "", {step: TrafficCounts(write_units=5_000.0)}
     )
     asyncio.run(
-        FleetTraffic(stack.tables.for_control_plane(writes=True)).put("one", HotPartitionReport((lone, slot), (whole,)))
+        FleetTraffic(stack.tables.for_control_plane(writes=True)).put(
+            "one", HotPartitionReport((unsharded, shard), (collection_total,))
+        )
     )
-    code, out, output = hot()
-    assert (code, output) == (0, "")
+    code, out, error = hot()
+    assert (code, error) == (0, "")
     heading, first, second = (line.split() for line in out.splitlines())
     assert heading[:2] == ["TENANT", "COLLECTION"]
     assert first == ["acme", "open_orders", "50.0", "2,100.0", "210%", "12", "3", "GSI2", "TENANT#acme#OPEN#00"]

@@ -1,4 +1,4 @@
-"""keyfence rekey, and keyfence job list, show and resume, as they are typed, and killed."""
+"""keyfence rekey and keyfence job: complete runs, interrupted and killed runs, and how they are resumed."""
 
 import json
 import signal
@@ -12,80 +12,84 @@ from tests.system.jobs.rekey_run import fill_unkeyed, record, users_of
 
 pytestmark = pytest.mark.usefixtures("terminal")
 
-MANY = 80
-NOBODYS = "job_01M7HHHGKHN6S6V7032B0W8CKZ"
+ITEM_COUNT = 80
+UNKNOWN_JOB = "job_01M7HHHGKHN6S6V7032B0W8CKZ"
 
 
 def run(*arguments: str) -> tuple[int, str, str]:
     return command_runner.run(*arguments)
 
 
-def torn_at_work(stack: ServiceStack, tenant: TenantId, ending: signal.Signals) -> tuple[int, str]:
-    """Ended as soon as it has changed something and not all."""
+def end_after_first_changes(stack: ServiceStack, tenant: TenantId, ending: signal.Signals) -> tuple[int, str]:
+    """Runs a re-key and ends its process as soon as it has changed some items, but not all."""
     command = ("rekey", "--tenant", tenant, "--rate", "24")
-    return command_runner.run_and_end(ending, lambda: 0 < record(stack, tenant).get("itemsChanged", 0) < MANY, *command)
+    return command_runner.run_and_end(
+        ending, lambda: 0 < record(stack, tenant).get("itemsChanged", 0) < ITEM_COUNT, *command
+    )
 
 
-def test_keys_are_counted_changed_and_shown(stack: ServiceStack, tenant: TenantId) -> None:
-    right = fill_unkeyed(stack, tenant, 6)
+def test_rekey_counts_and_corrects_wrong_keys_and_its_job_is_shown(stack: ServiceStack, tenant: TenantId) -> None:
+    expected = fill_unkeyed(stack, tenant, 6)
     code, out, _ = run("rekey", "--tenant", tenant, "--dry-run", "--json")
-    told = json.loads(out)
-    assert (code, told["counts"], told["itemsChanged"], told["parameters"]) == (
+    job = json.loads(out)
+    assert (code, job["counts"], job["itemsChanged"], job["parameters"]) == (
         0,
         {"wrong": 6},
         0,
         {"type": None, "dryRun": True},
     )
-    code, out, said = run("rekey", "--tenant", tenant, "--type", "User", "--as", "ann", "--segments", "2", "--json")
-    told = json.loads(out)
-    assert (code, told["phase"], told["itemsChanged"], told["createdBy"]) == (0, "FINISHED", 6, "cli:ann")
-    phases = [line.partition(": ")[2].partition(",")[0] for line in said.splitlines()]
+    code, out, error = run("rekey", "--tenant", tenant, "--type", "User", "--as", "ann", "--segments", "2", "--json")
+    job = json.loads(out)
+    assert (code, job["phase"], job["itemsChanged"], job["createdBy"]) == (0, "FINISHED", 6, "cli:ann")
+    phases = [line.partition(": ")[2].partition(",")[0] for line in error.splitlines()]
     assert list(dict.fromkeys(phases)) == ["started", "changing-1", "verifying-1", "finished"]
-    assert users_of(stack, tenant) == right
-    code, out, _ = run("job", "show", told["id"])
-    assert (code, out.splitlines()[0]) == (0, f"{told['id']}  REKEY of {tenant}: FINISHED")
-    assert json.loads(run("job", "show", told["id"], "--json")[1]) == told
-    assert json.loads(run("job", "resume", told["id"], "--json")[1]) == told, "there is nothing left to do"
+    assert users_of(stack, tenant) == expected
+    code, out, _ = run("job", "show", job["id"])
+    assert (code, out.splitlines()[0]) == (0, f"{job['id']}  REKEY of {tenant}: FINISHED")
+    assert json.loads(run("job", "show", job["id"], "--json")[1]) == job
+    assert json.loads(run("job", "resume", job["id"], "--json")[1]) == job, "a finished job is not run again"
 
 
 @pytest.mark.one_engine
-def test_a_process_that_is_killed_is_followed_by_one_that_finishes(stack: ServiceStack, tenant: TenantId) -> None:
-    right = fill_unkeyed(stack, tenant, MANY)
-    code, _ = torn_at_work(stack, tenant, signal.SIGKILL)
+def test_job_resume_finishes_a_rekey_whose_process_was_killed(stack: ServiceStack, tenant: TenantId) -> None:
+    expected = fill_unkeyed(stack, tenant, ITEM_COUNT)
+    code, _ = end_after_first_changes(stack, tenant, signal.SIGKILL)
     assert code == -signal.SIGKILL
-    torn = record(stack, tenant)
-    assert torn["worker"], "its lease is not over, and nobody waits for the dead"
-    code, out, _ = run("job", "resume", torn["id"], "--json")
+    interrupted = record(stack, tenant)
+    assert interrupted["worker"], (
+        "the lease of the killed worker is not over, and the next command does not wait for its end"
+    )
+    code, out, _ = run("job", "resume", interrupted["id"], "--json")
     assert (code, json.loads(out)["phase"]) == (0, "FINISHED")
-    assert users_of(stack, tenant) == right
+    assert users_of(stack, tenant) == expected
 
 
 @pytest.mark.one_engine
-def test_an_interrupted_one_says_how_to_go_on(stack: ServiceStack, tenant: TenantId) -> None:
-    right = fill_unkeyed(stack, tenant, MANY)
-    code, said = torn_at_work(stack, tenant, signal.SIGINT)
-    torn = record(stack, tenant)
+def test_an_interrupted_rekey_prints_how_to_resume_it(stack: ServiceStack, tenant: TenantId) -> None:
+    expected = fill_unkeyed(stack, tenant, ITEM_COUNT)
+    code, error = end_after_first_changes(stack, tenant, signal.SIGINT)
+    interrupted = record(stack, tenant)
     assert code == 130
-    last = f"Interrupted. {torn['itemsChanged']} items changed. To resume: keyfence job resume {torn['id']}"
-    assert said.splitlines()[-1] == last
-    assert torn.get("worker") is None
-    assert len([item for item in users_of(stack, tenant) if "GSI1PK" in item]) == torn["itemsChanged"]
-    code, out, _ = run("job", "resume", torn["id"], "--json")
-    assert (code, json.loads(out)["itemsChanged"], users_of(stack, tenant)) == (0, MANY, right)
+    last_line = (
+        f"Interrupted. {interrupted['itemsChanged']} items changed. To resume: keyfence job resume {interrupted['id']}"
+    )
+    assert error.splitlines()[-1] == last_line
+    assert interrupted.get("worker") is None
+    assert len([item for item in users_of(stack, tenant) if "GSI1PK" in item]) == interrupted["itemsChanged"]
+    code, out, _ = run("job", "resume", interrupted["id"], "--json")
+    assert (code, json.loads(out)["itemsChanged"], users_of(stack, tenant)) == (0, ITEM_COUNT, expected)
 
 
 @pytest.mark.one_engine
-def test_what_is_not_there_is_said(stack: ServiceStack) -> None:
-    assert "no such job" in run("job", "show", NOBODYS)[2]
-    assert "no such job" in run("job", "resume", NOBODYS)[2]
+def test_an_unknown_job_or_type_is_an_error(stack: ServiceStack) -> None:
+    assert "no such job" in run("job", "show", UNKNOWN_JOB)[2]
+    assert "no such job" in run("job", "resume", UNKNOWN_JOB)[2]
     assert "id must be an id of the form job_" in run("job", "resume", "off_acme")[2]
-    assert "there is no type Unheard" in run("rekey", "--type", "Unheard")[2]
+    assert "there is no type Unknown" in run("rekey", "--type", "Unknown")[2]
 
 
 @pytest.mark.one_engine
-def test_jobs_of_all_kinds_are_listed_offboardings_too(
-    stack: ServiceStack, tenant: TenantId, short_settle: None
-) -> None:
+def test_jobs_of_all_kinds_are_listed(stack: ServiceStack, tenant: TenantId, short_settle: None) -> None:
     assert run("job", "list", "--tenant", tenant) == (0, "", "There are no jobs.\n")
     fill_unkeyed(stack, tenant, 3)
     for command in (
@@ -102,4 +106,4 @@ def test_jobs_of_all_kinds_are_listed_offboardings_too(
     heading, row = out.splitlines()
     assert (code, heading.split()[:4]) == (0, ["JOB", "KIND", "TENANT", "PHASE"])
     assert row.split()[:4] == [listed[0]["id"], "OFFBOARD", tenant, "FINISHED"]
-    assert command_runner.run_json("job", "resume", listed[0]["id"]) == listed[0], "it is finished"
+    assert command_runner.run_json("job", "resume", listed[0]["id"]) == listed[0], "a finished job is not run again"

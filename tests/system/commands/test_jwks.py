@@ -15,7 +15,7 @@ from keyfence_iam.roles.names import SERVICE_BASE
 from keyfence_iam.tenant import parse_tenant_id
 from tests.fakes.tenant_identity_provider import TenantIdentityProvider
 from tests.stack import ApiClient, ServiceStack
-from tests.system.commands.command_runner import become, run
+from tests.system.commands.command_runner import run, use_role_on_aws
 
 REFUSAL = "is a development key"
 
@@ -28,7 +28,7 @@ def commands_of_help() -> list[list[str]]:
     return [shlex.split(paragraph) for paragraph in re.split(r"\n\n", text) if paragraph.startswith("  keyfence ")]
 
 
-def test_the_commands_of_the_help_work_as_written(stack: ServiceStack) -> None:
+def test_the_commands_in_the_help_onboard_a_tenant(stack: ServiceStack) -> None:
     create, onboard, token = commands_of_help()
     assert create[-2:] == [">", "keys.json"]
     code, key_set, _ = run(*create[1:-2])
@@ -46,7 +46,7 @@ def test_the_commands_of_the_help_work_as_written(stack: ServiceStack) -> None:
 
 @pytest.fixture
 def on_aws(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    become(gate, SERVICE_BASE, monkeypatch)
+    use_role_on_aws(gate, SERVICE_BASE, monkeypatch)
 
 
 def issuer_of(tenant: str) -> str:

@@ -20,7 +20,7 @@ from tests.stack import ServiceStack
 from tests.system.commands.command_runner import invoke
 
 
-def gate_of(stack: ServiceStack, table: str) -> Gate:
+def start_gate(stack: ServiceStack, table: str) -> Gate:
     """Starts a gate with roles for one table. Its key is in a directory with the table's name."""
     data = Path(table)
     data.mkdir()
@@ -31,14 +31,14 @@ def gate_of(stack: ServiceStack, table: str) -> Gate:
     )
 
 
-def table_of(gate: Gate) -> str:
-    """The table that the gate's roles allow."""
+def table_name(gate: Gate) -> str:
+    """Returns the table to which the gate's roles give access."""
     (statement, *_) = gate.account.get_role("control-plane").identity_policies[0].statements
     return statement.resources[0].rpartition("/")[2]
 
 
 def run(gate: Gate, *arguments: str) -> tuple[int, str]:
-    table = table_of(gate)
+    table = table_name(gate)
     variables = {"KEYFENCE_TABLE": table, "KEYFENCE_ENDPOINT_URL": gate.url, "KEYFENCE_DATA": table}
     result = invoke(*arguments, **variables)
     return result.exit_code, result.stderr
@@ -47,16 +47,16 @@ def run(gate: Gate, *arguments: str) -> tuple[int, str]:
 def create_table(gate: Gate) -> None:
     provisioner = gate_access.role_session(gate.sessions, PROVISIONER).credentials
     options = ConnectionOptions(region="us-east-1", endpoint_url=gate.url)
-    TableAdmin.connect(options, table_of(gate), load_domains().entities.projections, provisioner).create()
+    TableAdmin.connect(options, table_name(gate), load_domains().entities.projections, provisioner).create()
 
 
-def items(stack: ServiceStack) -> list[dict[str, Any]]:
+def all_items(stack: ServiceStack) -> list[dict[str, Any]]:
     pages = stack.engine_client().get_paginator("scan").paginate(TableName=stack.settings.table)
     return [dict(item) for page in pages for item in page["Items"]]
 
 
 def delete_all(stack: ServiceStack, tenant: TenantId) -> None:
-    for item in items(stack):
+    for item in all_items(stack):
         if item["PK"]["S"].startswith(f"TENANT#{tenant}#"):
             key = {"PK": item["PK"], "SK": item["SK"]}
             stack.engine_client().delete_item(TableName=stack.settings.table, Key=key)
@@ -64,24 +64,27 @@ def delete_all(stack: ServiceStack, tenant: TenantId) -> None:
 
 def test_one_tenants_data_is_restored_and_no_other_tenant_changes(stack: ServiceStack) -> None:
     tenant, other = asyncio.run(stack.new_tenant()), asyncio.run(stack.new_tenant())
-    for one in (tenant, other):
-        asyncio.run(FullTenant.on(stack.table(one)).fill())
+    for id in (tenant, other):
+        asyncio.run(FullTenant.on(stack.table(id)).fill())
     before = stored_items(stack, tenant, other)
-    with gate_of(stack, stack.settings.table) as usual, gate_of(stack, f"{stack.settings.table}-restored") as restored:
-        create_table(restored)
-        for item in items(stack):
-            stack.engine_client().put_item(TableName=table_of(restored), Item=item)
+    with (
+        start_gate(stack, stack.settings.table) as original_gate,
+        start_gate(stack, f"{stack.settings.table}-restored") as backup_gate,
+    ):
+        create_table(backup_gate)
+        for item in all_items(stack):
+            stack.engine_client().put_item(TableName=table_name(backup_gate), Item=item)
         delete_all(stack, tenant)
-        assert run(restored, "export", "--tenant", tenant, "--out", "lines")[0] == 0
-        assert run(usual, "import", "lines", "--tenant", tenant)[0] == 0
+        assert run(backup_gate, "export", "--tenant", tenant, "--out", "lines")[0] == 0
+        assert run(original_gate, "import", "lines", "--tenant", tenant)[0] == 0
         assert stored_items(stack, tenant, other) == before
 
 
 def test_a_suspended_tenant_cannot_be_imported_into(stack: ServiceStack) -> None:
     tenant = asyncio.run(stack.new_tenant())
     Path("lines").write_text('{"type": "category", "path": ["office"], "createdAt": "2026-11-02T09:30:00Z"}\n')
-    with gate_of(stack, stack.settings.table) as usual:
-        assert run(usual, "tenant", "suspend", tenant, "--reason", "unpaid")[0] == 0
-        assert run(usual, "import", "lines", "--tenant", tenant)[0] == 1
-        assert run(usual, "tenant", "resume", tenant)[0] == 0
-        assert run(usual, "import", "lines", "--tenant", tenant)[0] == 0
+    with start_gate(stack, stack.settings.table) as original_gate:
+        assert run(original_gate, "tenant", "suspend", tenant, "--reason", "unpaid")[0] == 0
+        assert run(original_gate, "import", "lines", "--tenant", tenant)[0] == 1
+        assert run(original_gate, "tenant", "resume", tenant)[0] == 0
+        assert run(original_gate, "import", "lines", "--tenant", tenant)[0] == 0

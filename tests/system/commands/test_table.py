@@ -12,11 +12,11 @@ from keyfence.store.dynamodb.table_definition import TableAdmin, definition
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles.names import SERVICE_BASE
 from tests.stack import ServiceStack
-from tests.system.commands.command_runner import become
+from tests.system.commands.command_runner import use_role_on_aws
 
 
 @pytest.fixture
-def _production(engine_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def _aws_variables(engine_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     variables = {
         "KEYFENCE_TABLE": "by-command",
         "KEYFENCE_REGION": "us-east-1",
@@ -28,8 +28,8 @@ def _production(engine_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-@pytest.mark.usefixtures("_production")
-def test_a_missing_table_is_reported_created_and_then_as_defined() -> None:
+@pytest.mark.usefixtures("_aws_variables")
+def test_a_missing_table_is_reported_then_created_and_then_matches_its_definition() -> None:
     run = CliRunner()
     missing = run.invoke(app, ["table"])
     assert (missing.exit_code, missing.stderr.splitlines()[:2]) == (
@@ -46,14 +46,14 @@ def test_a_missing_table_is_reported_created_and_then_as_defined() -> None:
     assert json.loads(as_json.stdout) == {"table": "by-command", "created": False, "differences": []}
 
 
-@pytest.mark.usefixtures("_production")
+@pytest.mark.usefixtures("_aws_variables")
 def test_a_table_that_differs_is_reported_with_what_to_do(engine_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEYFENCE_TABLE", "by-another-version")
-    older = definition("by-another-version", load_domains().entities.projections)
-    older["GlobalSecondaryIndexes"][2]["Projection"]["NonKeyAttributes"].remove("totals")
+    other_definition = definition("by-another-version", load_domains().entities.projections)
+    other_definition["GlobalSecondaryIndexes"][2]["Projection"]["NonKeyAttributes"].remove("totals")
     TableAdmin.connect(
-        ConnectionOptions(region="us-east-1", endpoint_url=engine_url), older["TableName"], {}
-    ).client.create_table(**older)
+        ConnectionOptions(region="us-east-1", endpoint_url=engine_url), other_definition["TableName"], {}
+    ).client.create_table(**other_definition)
     output = CliRunner().invoke(app, ["table", "--create"])
     assert (output.exit_code, output.stdout) == (1, "Found the table by-another-version.\n")
     assert output.stderr.splitlines()[:2] == [
@@ -73,10 +73,10 @@ def test_an_endpoint_that_does_not_answer_is_an_error(monkeypatch: pytest.Monkey
     assert "Could not connect" in refused.stderr
 
 
-def test_credentials_of_another_role_are_told_which_role_is_needed(
+def test_a_denied_call_is_an_error_that_names_the_needed_role(
     gate: Gate, stack: ServiceStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    become(gate, SERVICE_BASE, monkeypatch)
+    use_role_on_aws(gate, SERVICE_BASE, monkeypatch)
     monkeypatch.setenv("KEYFENCE_TABLE", stack.settings.table)
     monkeypatch.setenv("KEYFENCE_ENDPOINT_URL", gate.url)
     refused = CliRunner().invoke(app, ["table"])

@@ -54,45 +54,45 @@ async def test_a_loaded_tenant_is_not_loaded_again(loaded: ServiceStack) -> None
     assert progress == []
 
 
-async def ids(found: AsyncIterator[Any]) -> set[str]:
-    return {one.id async for one in found}
+async def ids(models: AsyncIterator[Any]) -> set[str]:
+    return {model.id async for model in models}
 
 
 @pytest.mark.parametrize("name", TENANTS)
 async def test_embedded_edges_counts_and_claims_agree_with_the_memberships(loaded: ServiceStack, name: str) -> None:
-    table, demo = loaded.table(parse_tenant_id(name)), TENANTS[name]
+    table, tenant = loaded.table(parse_tenant_id(name)), TENANTS[name]
     found = (await GroupRepository(table).by_name(first=50, after=None)).items
     assert {group.name: group.member_count for group in found} == {
-        group: len(people) for group, people in demo.groups.items()
+        group: len(members) for group, members in tenant.groups.items()
     }
     for listed in found:
         group = await GroupRepository(table).get(listed.id)
-        known = await MembershipRepository(table).of_group(
+        listed_page = await MembershipRepository(table).of_group(
             group.id, group.embedded_edges or EmbeddedEdges(), first=50, after=None
         )
-        assert known.items == (await table.page(members_of_group, first=50, group_id=group.id)).items
-    tallied = await table.find(user_counts.get())
-    assert tallied
-    assert tallied.total == len(demo.users)
-    for user_name in demo.users:
-        user = await UserRepository(table).find_by_email(demo.email(user_name))
+        assert listed_page.items == (await table.page(members_of_group, first=50, group_id=group.id)).items
+    user_count = await table.find(user_counts.get())
+    assert user_count
+    assert user_count.total == len(tenant.users)
+    for user_name in tenant.users:
+        user = await UserRepository(table).find_by_email(tenant.email(user_name))
         assert user
-        whole = await UserRepository(table).get(user.id)
-        known = await MembershipRepository(table).of_user(
-            user.id, whole.embedded_edges or EmbeddedEdges(), first=50, after=None
+        stored_user = await UserRepository(table).get(user.id)
+        listed_page = await MembershipRepository(table).of_user(
+            user.id, stored_user.embedded_edges or EmbeddedEdges(), first=50, after=None
         )
-        assert known.items == (await table.page(groups_of_user, first=50, user_id=user.id)).items
+        assert listed_page.items == (await table.page(groups_of_user, first=50, user_id=user.id)).items
 
 
 @pytest.mark.parametrize("name", TENANTS)
 async def test_every_index_has_the_orders_that_belong_there(loaded: ServiceStack, name: str) -> None:
     table, shop = loaded.table(parse_tenant_id(name)), ShopData(TENANTS[name], timestamps.utc_now())
-    made = [one.order for one in shop.orders()]
-    alive = [order for order in made if is_alive(order)]
+    all_orders = [record.order for record in shop.orders()]
+    alive = [order for order in all_orders if is_alive(order)]
     assert await ids(table.iterate(newest_customers)) == {customer.id for customer in shop.customers()}
     assert await ids(table.iterate(open_orders)) == {order.id for order in alive if is_open(order)}
     assert await ids(table.iterate(review_queue)) == {order.id for order in alive if order.flagged_at}
-    assert await ids(table.iterate(deleted_orders)) == {order.id for order in made if order.deleted_at}
+    assert await ids(table.iterate(deleted_orders)) == {order.id for order in all_orders if order.deleted_at}
     for region in shop.shop.regions:
         assert await ids(table.iterate(orders_of_region, region=region)) == {
             order.id for order in alive if order.region == region
@@ -107,13 +107,13 @@ async def test_product_counts_and_sales_are_correct_sums(loaded: ServiceStack, n
     for category in found:
         inside = await ids(table.iterate(products_in_category, category=category.path))
         assert len(inside) == category.product_count
-    sold: Counter[ProductMonth] = Counter()
-    for one in shop.orders():
-        sold.update(sales_changes(None, one.order, one.items))
-    for month in {moment for moment, _ in sold}:
+    expected_sales: Counter[ProductMonth] = Counter()
+    for record in shop.orders():
+        expected_sales.update(sales_changes(None, record.order, record.items))
+    for month in {month for month, _ in expected_sales}:
         top = await SalesRepository(table).top(f"{month:%Y-%m}", first=100)
-        assert {ProductMonth(month, one.id): one.total for one in top} == {
-            key: total for key, total in sold.items() if key.month == month
+        assert {ProductMonth(month, sales.id): sales.total for sales in top} == {
+            key: total for key, total in expected_sales.items() if key.month == month
         }
 
 
@@ -123,11 +123,11 @@ async def test_products_are_found_by_sku_and_stores_by_location(loaded: ServiceS
     assert pen
     assert (pen.name, pen.price, pen.revision) == ("Fountain pen", Decimal(34), 2)
     near = await StoreRepository(table).near(Circle(latitude=52.52, longitude=13.41, radius_km=300), first=5)
-    assert [one.store.name for one in near] == ["Berlin", "Hamburg"]
+    assert [result.store.name for result in near] == ["Berlin", "Hamburg"]
 
 
 @pytest.mark.parametrize("name", TENANTS)
-async def test_the_item_that_the_welcome_text_reads_is_there(loaded: ServiceStack, name: str) -> None:
+async def test_the_item_that_the_welcome_text_reads_exists(loaded: ServiceStack, name: str) -> None:
     key = owner_key(name, TENANTS[name])
     client = loaded.engine_client()
     item = client.get_item(TableName=loaded.settings.table, Key=key)["Item"]
