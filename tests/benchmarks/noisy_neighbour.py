@@ -227,7 +227,7 @@ def _refusals(stack: ServiceStack) -> None:
 async def _refusal(stack: ServiceStack) -> float:
     """Stops the server's clock, so that the tenant's bucket does not refill."""
     server, times, best = QuotaServer(stack=stack), 1_000, []
-    session = await server.tenant(requests_per_second=1)
+    session = await server.new_tenant_client(requests_per_second=1)
     for _ in range(8):
         start = time.process_time_ns()
         for _ in range(times):

@@ -1,4 +1,4 @@
-"""A server whose quotas follow a manual clock."""
+"""`QuotaServer`: a server whose quotas and usage follow manual clocks."""
 
 import itertools
 from dataclasses import dataclass, field, replace
@@ -21,12 +21,12 @@ from keyfence_iam.tenant import parse_tenant_id
 from tests.fakes.clock import ManualClock
 from tests.stack import UNLIMITED_QUOTAS, ApiClient, ServiceStack
 
-_numbers = itertools.count(1)
+_tenant_numbers = itertools.count(1)
 
 
 @dataclass(kw_only=True)
 class QuotaServer:
-    """The service with its own quotas and usage, like a separate process."""
+    """A server with its own quotas and usage, as a separate process has them. Manual clocks drive both."""
 
     stack: ServiceStack
     clock: ManualClock = field(default_factory=ManualClock)
@@ -46,9 +46,10 @@ class QuotaServer:
         self.tables = replace(tables, accounts=self.admission.ledger.accounts)
         self.application = Service(replace(self.stack.connections, tables=tables), admission=self.admission).app
 
-    async def tenant(self, name: str | None = None, *, stored_bytes: int = 0, **quotas: Any) -> ApiClient:
-        id, now = parse_tenant_id(name or f"limited-{next(_numbers)}"), datetime.now(UTC)
-        made = Tenant(
+    async def new_tenant_client(self, name: str | None = None, *, stored_bytes: int = 0, **quotas: Any) -> ApiClient:
+        """Registers a tenant with these quotas. Returns a client of this server with a token of its owner."""
+        id, now = parse_tenant_id(name or f"limited-{next(_tenant_numbers)}"), datetime.now(UTC)
+        tenant = Tenant(
             id=id,
             name=id.title(),
             tier=Tier.FREE,
@@ -58,14 +59,15 @@ class QuotaServer:
             created_at=now,
             updated_at=now,
         )
-        await TenantRepository(self.stack.tables.for_control_plane(writes=True), "the-tests").add(made)
-        return self.session(self.stack.api_client(id))
+        await TenantRepository(self.stack.tables.for_control_plane(writes=True), "the-tests").add(tenant)
+        return self.client(self.stack.api_client(id))
 
-    def session(self, session: ApiClient) -> ApiClient:
-        return replace(session, application=self.application)
+    def client(self, client: ApiClient) -> ApiClient:
+        """Returns the same caller as a client of this server."""
+        return replace(client, application=self.application)
 
     @property
-    def flushing(self) -> UsageFlusher:
+    def flusher(self) -> UsageFlusher:
         return UsageFlusher(self.admission.ledger, UsageRepository(self.tables.for_control_plane(writes=True)))
 
     @property

@@ -14,11 +14,11 @@ from tests.isolation.root_fields import RootFieldCall, root_field_calls
 from tests.stack import ApiClient, ServiceStack
 
 pytestmark = pytest.mark.one_engine
-"""Hundreds of requests, whose answers do not depend on the engine."""
+"""These tests send hundreds of requests. The answers do not depend on the engine."""
 
-MUTATIONS = tuple(question for question in root_field_calls() if question.operation == "mutation")
+MUTATIONS = tuple(field_call for field_call in root_field_calls() if field_call.operation == "mutation")
 READS = {"GetItem", "BatchGetItem", "Query"}
-JOURNAL = """query($first: Int, $after: String, $from: DateTime, $to: DateTime) {
+ACTIVITY = """query($first: Int, $after: String, $from: DateTime, $to: DateTime) {
   activity(first: $first, after: $after, from: $from, to: $to) {
     pageInfo { hasNextPage endCursor } edges { cursor node { id at by kind target detail } }
   }
@@ -27,25 +27,25 @@ CREATE = "mutation($e: String!, $n: String!) { createUser(input: {email: $e, nam
 RENAME = "mutation($id: ID!, $n: String!) { updateUser(id: $id, input: {name: $n}) { id } }"
 
 
-async def entries(session: ApiClient, **arguments: Any) -> list[dict[str, Any]]:
-    shown = await session.data(JOURNAL, **arguments)
+async def entries(client: ApiClient, **arguments: Any) -> list[dict[str, Any]]:
+    shown = await client.data(ACTIVITY, **arguments)
     return [edge["node"] for edge in shown["activity"]["edges"]]
 
 
-@pytest.mark.parametrize("question", MUTATIONS, ids=str)
+@pytest.mark.parametrize("field_call", MUTATIONS, ids=str)
 async def test_every_mutation_that_changes_something_leaves_an_entry(
-    stack: ServiceStack, question: RootFieldCall
+    stack: ServiceStack, field_call: RootFieldCall
 ) -> None:
     neighbour = await create_neighbour(stack)
-    session = stack.api_client(neighbour.session.tenant, Role.OWNER, user="actor")
-    before = await session.data(READ_EVERYTHING)
-    for given in neighbour.assignments(question):
+    client = stack.api_client(neighbour.session.tenant, Role.OWNER, user="actor")
+    before = await client.data(READ_EVERYTHING)
+    for given in neighbour.assignments(field_call):
         stack.take_calls()
-        await session.execute(question.document, **question.variables(given))
+        await client.execute(field_call.document, **field_call.variables(given))
         if {call.operation for call in stack.take_calls()} <= READS:
             continue
-        done = [one for one in await entries(session, first=50) if one["by"] == "actor"]
-        changed = await session.data(READ_EVERYTHING) != before
+        done = [one for one in await entries(client, first=50) if one["by"] == "actor"]
+        changed = await client.data(READ_EVERYTHING) != before
         assert bool(done) == changed
         if changed:
             return
@@ -77,7 +77,7 @@ async def test_the_activity_log_is_paged_newest_first_and_by_time(stack: Service
     assert [one["detail"]["after"]["name"] for one in whole] == [f"N{number}" for number in (4, 3, 2, 1, 0)]
     found, after = [], None
     while True:
-        page = (await owner.data(JOURNAL, first=2, after=after))["activity"]
+        page = (await owner.data(ACTIVITY, first=2, after=after))["activity"]
         found += [edge["node"] for edge in page["edges"]]
         if not page["pageInfo"]["hasNextPage"]:
             break
@@ -110,7 +110,7 @@ async def test_a_tenant_without_activity_costs_one_query_for_each_month(stack: S
     assert len([made for made in stack.take_calls() if made.operation == "Query"]) in {3, 4}
 
 
-def happened(at: datetime, by: str = "somebody") -> Activity:
+def activity_at(at: datetime, by: str = "somebody") -> Activity:
     return Activity(
         id=ActivityId(new_id("act")), actor=by, kind="thing.done", detail="{}", ttl=9**11, created_at=at, updated_at=at
     )
@@ -118,7 +118,7 @@ def happened(at: datetime, by: str = "somebody") -> Activity:
 
 async def test_the_end_of_a_period_may_have_any_time_zone(stack: ServiceStack, owner: ApiClient) -> None:
     last = datetime.now(UTC) - timedelta(seconds=2)
-    kept = [happened(last - timedelta(days=9 * days)) for days in range(7)]
+    kept = [activity_at(last - timedelta(days=9 * days)) for days in range(7)]
     await stack.table(owner.tenant).write(*(put(activities, one) for one in kept))
     to = datetime.now(UTC) - timedelta(seconds=1)
     for hours in (-14, -5, 0, 9, 14):
@@ -132,7 +132,7 @@ async def test_entries_older_than_ninety_days_are_not_returned_though_still_stor
     ann = (await owner.data(CREATE, e="ann@x.example", n="Ann"))["createUser"]["id"]
     now = datetime.now(UTC)
     ages = (timedelta(hours=-1), timedelta(minutes=1), timedelta(days=1))
-    old, *older = [happened(now - ACTIVITY_RETENTION - age, ann) for age in ages]
+    old, *older = [activity_at(now - ACTIVITY_RETENTION - age, ann) for age in ages]
     await stack.table(owner.tenant).write(*(put(activities, one) for one in (old, *older)))
     assert [one["id"] for one in await entries(owner) if one["by"] == ann] == [old.id]
     since = (now - ACTIVITY_RETENTION - timedelta(days=200)).isoformat()

@@ -1,4 +1,4 @@
-"""Which tokens the whole service accepts."""
+"""The service accepts a valid token, and rejects each kind of invalid token."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,9 +15,9 @@ from tests.stack import ApiClient, ServiceStack
 QUERY = {"query": "{ viewer { subject } }"}
 
 
-def claims(tenant: str, **changed: Any) -> dict[str, Any]:
+def claims(tenant: str, **changes: Any) -> dict[str, Any]:
     now = datetime.now(UTC)
-    usual = {
+    valid_claims = {
         "iss": "https://keyfence.local/dev",
         "aud": "keyfence",
         "sub": "x",
@@ -27,7 +27,7 @@ def claims(tenant: str, **changed: Any) -> dict[str, Any]:
         "tenant": tenant,
         "role": "OWNER",
     }
-    return usual | changed
+    return valid_claims | changes
 
 
 def signed(issuer: DevelopmentIssuer, payload: dict[str, Any], **headers: str) -> str:
@@ -35,24 +35,24 @@ def signed(issuer: DevelopmentIssuer, payload: dict[str, Any], **headers: str) -
 
 
 def hmac_of_public_key(issuer: DevelopmentIssuer, tenant: str) -> str:
-    """PyJWT refuses to sign this, so it is made by hand, as an attacker would."""
+    """Returns a token signed with HMAC, with the public key as the secret. PyJWT refuses to make such a token."""
     import hashlib
     import hmac
 
-    good = signed(issuer, claims(tenant))
-    head = jwt.utils.base64url_encode(b'{"alg":"HS256","kid":"%s"}' % issuer.kid.encode()).decode()
-    content = f"{head}.{good.split('.')[1]}"
+    valid_token = signed(issuer, claims(tenant))
+    header = jwt.utils.base64url_encode(b'{"alg":"HS256","kid":"%s"}' % issuer.kid.encode()).decode()
+    content = f"{header}.{valid_token.split('.')[1]}"
     secret = issuer.key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     return f"{content}.{jwt.utils.base64url_encode(hmac.digest(secret, content.encode(), hashlib.sha256)).decode()}"
 
 
 def unsigned(issuer: DevelopmentIssuer, tenant: str) -> str:
-    head = jwt.utils.base64url_encode(b'{"alg":"none","kid":"%s"}' % issuer.kid.encode()).decode()
-    return f"{head}.{signed(issuer, claims(tenant)).split('.')[1]}."
+    header = jwt.utils.base64url_encode(b'{"alg":"none","kid":"%s"}' % issuer.kid.encode()).decode()
+    return f"{header}.{signed(issuer, claims(tenant)).split('.')[1]}."
 
 
 def bad_tokens(issuer: DevelopmentIssuer, tenant: str) -> dict[str, str]:
-    stranger = DevelopmentIssuer(key=ec.generate_private_key(ec.SECP256R1()))
+    other_issuer = DevelopmentIssuer(key=ec.generate_private_key(ec.SECP256R1()))
     past = datetime.now(UTC) - timedelta(minutes=5)
     return {
         "garbage": "x.y.z",
@@ -61,7 +61,7 @@ def bad_tokens(issuer: DevelopmentIssuer, tenant: str) -> dict[str, str]:
         "none": unsigned(issuer, tenant),
         "HS256 with the public key": hmac_of_public_key(issuer, tenant),
         "unknown issuer": signed(issuer, claims(tenant, iss="https://elsewhere.example")),
-        "another's key under our kid": signed(stranger, claims(tenant), kid=issuer.kid),
+        "another's key under our kid": signed(other_issuer, claims(tenant), kid=issuer.kid),
         "unregistered tenant": signed(issuer, claims("nobody-here")),
         "tenant with a boundary in it": signed(issuer, claims(f"{tenant}#USER")),
         "tenant in capitals": signed(issuer, claims(tenant.upper())),
@@ -83,7 +83,7 @@ async def test_a_bad_token_is_unauthenticated(stack: ServiceStack, tenant: Tenan
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic abc", "Token x"])
-async def test_a_request_without_a_token_is_told_how_to_authenticate(
+async def test_the_response_to_a_request_without_a_token_names_the_bearer_scheme(
     stack: ServiceStack, tenant: TenantId, header: str
 ) -> None:
     answer = await ApiClient(stack.application, "", tenant).post(QUERY, authorization=header)

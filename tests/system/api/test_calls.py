@@ -1,7 +1,6 @@
 """Each field costs a fixed number of DynamoDB calls, whatever the size of the tenant, and none of them is a Scan.
 
-Every request costs one GetItem more, which asks whether its token has been revoked, while a query is already under way.
-"""
+Every request also costs one GetItem, which checks whether the token is revoked."""
 
 from typing import Any
 
@@ -15,8 +14,9 @@ from keyfence.domains.users.model import User
 from keyfence.domains.users.repository import UserRepository
 from tests.stack import ApiClient, ServiceStack
 
-CROWD = 20
-MEMBERS = 3
+COUNT = 20
+"""The number of users, and of groups."""
+MEMBERS_PER_GROUP = 3
 
 NESTED = "user(id: $id) { groups { edges { node { members { edges { node { name } } } } } } }"
 
@@ -40,44 +40,46 @@ COSTS: dict[str, list[str]] = {
 
 
 @pytest.fixture
-async def crowd(stack: ServiceStack, owner: ApiClient) -> tuple[list[User], list[Group]]:
-    """Twenty groups, with the first three of twenty users in each."""
+async def users_and_groups(stack: ServiceStack, owner: ApiClient) -> tuple[list[User], list[Group]]:
+    """Returns 20 users and 20 groups. Each group has the first three users as members."""
     table = stack.table(owner.tenant)
     users = [
-        await UserRepository(table).create(email=f"{n}@x.example", name=f"U{n}", role=Role.MEMBER) for n in range(CROWD)
+        await UserRepository(table).create(email=f"{n}@x.example", name=f"U{n}", role=Role.MEMBER) for n in range(COUNT)
     ]
     for user in users:
         await UserRepository(table).put_setting(user.id, "theme", "dark")
-    groups = [await GroupRepository(table).create(name=f"G{n:02}", description=None) for n in range(CROWD)]
+    groups = [await GroupRepository(table).create(name=f"G{n:02}", description=None) for n in range(COUNT)]
     for group in groups:
-        for user in users[:MEMBERS]:
+        for user in users[:MEMBERS_PER_GROUP]:
             await MembershipRepository(table).add(group.id, MemberId(user.id), GroupRole.MEMBER)
     return users, groups
 
 
 async def test_each_field_costs_a_fixed_number_of_calls(
-    stack: ServiceStack, owner: ApiClient, crowd: tuple[list[User], list[Group]]
+    stack: ServiceStack, owner: ApiClient, users_and_groups: tuple[list[User], list[Group]]
 ) -> None:
-    (user, *_), (group, *_) = crowd
+    (user, *_), (group, *_) = users_and_groups
     for field, expected in COSTS.items():
         await owner.data("{ viewer { subject } }")
         stack.take_calls()
-        data = await owner.data(_query(field), **_given(field, user, group))
+        data = await owner.data(_query(field), **_variables(field, user, group))
         calls = stack.take_calls()
-        (asked,) = [call for call in calls if call.operation == "GetItem"]
-        assert asked.parameters["Key"]["PK"]["S"].startswith(f"TENANT#{owner.tenant}#SESSION#"), field
-        assert [call.operation for call in calls if call is not asked] == expected, field
-        assert not _emptied(data), field
+        (revocation_check,) = [call for call in calls if call.operation == "GetItem"]
+        assert revocation_check.parameters["Key"]["PK"]["S"].startswith(f"TENANT#{owner.tenant}#SESSION#"), field
+        assert [call.operation for call in calls if call is not revocation_check] == expected, field
+        assert not _has_empty_list(data), field
         for call in calls:
             assert "FilterExpression" not in call.parameters
             assert "ScanFilter" not in call.parameters
 
 
-async def test_the_nested_list_returns_all_users(owner: ApiClient, crowd: tuple[list[User], list[Group]]) -> None:
-    (user, *_), _ = crowd
+async def test_the_nested_list_returns_all_users(
+    owner: ApiClient, users_and_groups: tuple[list[User], list[Group]]
+) -> None:
+    (user, *_), _ = users_and_groups
     data = await owner.data(_query(NESTED), id=user.id)
     groups = data["user"]["groups"]["edges"]
-    assert [len(edge["node"]["members"]["edges"]) for edge in groups] == [MEMBERS] * CROWD
+    assert [len(edge["node"]["members"]["edges"]) for edge in groups] == [MEMBERS_PER_GROUP] * COUNT
 
 
 def _query(field: str) -> str:
@@ -85,12 +87,12 @@ def _query(field: str) -> str:
     return f"query({', '.join(parameters)}) {{ {field} }}" if parameters else f"{{ {field} }}"
 
 
-def _given(field: str, user: User, group: Group) -> dict[str, Any]:
-    return {name: thing.id for name, thing in (("id", user), ("group", group)) if f"${name}" in field}
+def _variables(field: str, user: User, group: Group) -> dict[str, Any]:
+    return {name: node.id for name, node in (("id", user), ("group", group)) if f"${name}" in field}
 
 
-def _emptied(value: Any) -> bool:
-    """Whether an answer is cheap only because it is empty."""
+def _has_empty_list(value: Any) -> bool:
+    """Whether a part of the answer is empty, so that its cost says nothing."""
     if isinstance(value, dict):
-        return any(_emptied(part) for name, part in value.items() if name != "user")
+        return any(_has_empty_list(part) for name, part in value.items() if name != "user")
     return isinstance(value, list) and not value

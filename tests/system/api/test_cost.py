@@ -14,14 +14,14 @@ USERS = "{ users { edges { node { email } } } }"
 CREATE = 'mutation { createUser(input: {email: "cost@x.example", name: "N"}) { id } }'
 
 
-async def cost(session: ApiClient, query: str, extensions: Any) -> Any:
-    answer = (await session.post({"query": query, "extensions": extensions})).json()
+async def cost(client: ApiClient, query: str, extensions: Any) -> Any:
+    answer = (await client.post({"query": query, "extensions": extensions})).json()
     return answer.get("extensions", {}).get("cost")
 
 
-async def consumed(stack: ServiceStack, session: ApiClient, query: str) -> tuple[Any, int]:
+async def cost_and_calls(stack: ServiceStack, client: ApiClient, query: str) -> tuple[Any, int]:
     stack.take_calls()
-    told = await cost(session, query, {"cost": True})
+    told = await cost(client, query, {"cost": True})
     return told, len(
         [call for call in stack.take_calls() if call.parameters.get("TableName") or "TransactItems" in call.parameters]
     )
@@ -31,7 +31,7 @@ async def test_a_request_with_the_cost_extension_gets_calls_units_and_dollars(
     stack: ServiceStack, owner: ApiClient
 ) -> None:
     await owner.data(USERS)
-    told, calls = await consumed(stack, owner, USERS)
+    told, calls = await cost_and_calls(stack, owner, USERS)
     assert told["calls"] == calls == 2
     assert told["readUnits"] == 1.5, "half a unit for an empty list, and one for the look at the token"
     assert told["writeUnits"] == 0
@@ -41,7 +41,7 @@ async def test_a_request_with_the_cost_extension_gets_calls_units_and_dollars(
 @pytest.mark.one_engine
 async def test_the_cost_counts_writes_and_failed_calls(stack: ServiceStack, owner: ApiClient) -> None:
     await owner.data(USERS)
-    told, calls = await consumed(stack, owner, CREATE)
+    told, calls = await cost_and_calls(stack, owner, CREATE)
     assert (told["calls"], told["readUnits"]) == (calls, 1)
     assert told["writeUnits"] > 6
     again = (await owner.post({"query": CREATE, "extensions": {"cost": True}})).json()
@@ -65,16 +65,16 @@ async def test_the_cost_has_no_calls_of_another_tenant(stack: ServiceStack) -> N
 async def test_the_cost_uses_the_prices_of_the_settings(stack: ServiceStack, owner: ApiClient) -> None:
     dear = PriceSettings.model_validate({"region": "x", "as_of": "2026-01-01", "read": 1_000_000, "write": 0})
     settings = stack.settings.model_copy(update={"prices": dear})
-    session = replace(owner, application=stack.serve(settings=settings))
-    assert (await cost(session, USERS, {"cost": True}))["usd"] == 1.5
+    client = replace(owner, application=stack.serve(settings=settings))
+    assert (await cost(client, USERS, {"cost": True}))["usd"] == 1.5
 
 
 async def test_metrics_count_units_and_refusals_by_quota_and_name_no_tenant(stack: ServiceStack) -> None:
     server = QuotaServer(stack=stack)
-    session = await server.tenant("metrics-of-nobody", requests_per_second=1)
+    client = await server.new_tenant_client("metrics-of-nobody", requests_per_second=1)
     for _ in range(5):
-        await session.execute(USERS)
-    await server.flushing.flush()
+        await client.execute(USERS)
+    await server.flusher.flush()
     text = (await send_request(server.application, path="/metrics")).body.decode()
     assert 'keyfence_requests_over_quota_total{quota="requestsPerSecond"} 3' in text
     assert 'keyfence_usage_entries_total{outcome="written"} 2' in text

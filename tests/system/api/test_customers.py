@@ -27,9 +27,9 @@ async def test_a_customer_is_created_found_and_changed(owner: ApiClient) -> None
     assert shown["node"] == {"id": made["id"], "__typename": "Customer"}
 
 
-@pytest.mark.parametrize("given", [{"n": ""}, {"n": "x" * 201}, {"n": "a\nb"}, {"e": "nobody"}, {"e": "a\ud800@b"}])
-async def test_a_bad_customer_is_refused_and_leaves_nothing(owner: ApiClient, given: dict[str, Any]) -> None:
-    assert await owner.error_code(CUSTOMER, **given) == "BAD_USER_INPUT"
+@pytest.mark.parametrize("input", [{"n": ""}, {"n": "x" * 201}, {"n": "a\nb"}, {"e": "nobody"}, {"e": "a\ud800@b"}])
+async def test_an_invalid_customer_is_refused_and_not_stored(owner: ApiClient, input: dict[str, Any]) -> None:
+    assert await owner.error_code(CUSTOMER, **input) == "BAD_USER_INPUT"
     assert (await owner.data("{ customers { edges { node { id } } } }"))["customers"]["edges"] == []
 
 
@@ -42,7 +42,7 @@ async def test_an_unknown_customer_is_null_in_a_query_and_not_found_in_a_mutatio
     assert await owner.error_code(UPDATE, id=foreign, input={"name": "B"}) == "NOT_FOUND"
 
 
-async def test_customers_page_newest_first(owner: ApiClient) -> None:
+async def test_customers_are_listed_newest_first_in_pages(owner: ApiClient) -> None:
     made = [await new_customer(owner, f"C{n}") for n in range(5)]
     query = """query($after: String) { customers(first: 2, after: $after) {
       edges { node { id } } pageInfo { endCursor hasNextPage } } }"""
@@ -54,17 +54,17 @@ async def test_customers_page_newest_first(owner: ApiClient) -> None:
     assert found == made[::-1]
 
 
-async def with_orders(owner: ApiClient, count: int) -> tuple[str, list[str]]:
+async def customer_with_orders(owner: ApiClient, count: int) -> tuple[str, list[str]]:
     customer, product = await new_customer(owner), await new_product(owner)
     made = [(await place_order(owner, order_input(customer, (product, 1))))["id"] for _ in range(count)]
     return customer, made[::-1]
 
 
 @pytest.mark.parametrize("first", [1, 2, 3, 4, 100])
-async def test_a_customer_comes_with_the_newest_orders_in_one_query(
+async def test_a_customer_and_the_newest_orders_cost_one_query(
     stack: ServiceStack, owner: ApiClient, first: int
 ) -> None:
-    customer, made = await with_orders(owner, 3)
+    customer, made = await customer_with_orders(owner, 3)
     stack.take_calls()
     shown = (await owner.data(ORDERS, id=customer, first=first))["customer"]
     assert [call.operation for call in stack.take_calls() if call.operation != "GetItem"] == ["Query"]
@@ -74,7 +74,7 @@ async def test_a_customer_comes_with_the_newest_orders_in_one_query(
 
 
 async def test_the_second_page_of_a_customers_orders_continues_the_embedded_first_one(owner: ApiClient) -> None:
-    customer, made = await with_orders(owner, 5)
+    customer, made = await customer_with_orders(owner, 5)
     found, after, more = [], None, True
     while more:
         page = (await owner.data(ORDERS, id=customer, first=2, after=after))["customer"]["orders"]
@@ -84,7 +84,7 @@ async def test_the_second_page_of_a_customers_orders_continues_the_embedded_firs
 
 
 async def test_orders_can_be_listed_by_status(stack: ServiceStack, owner: ApiClient) -> None:
-    customer, (newest, middle, oldest) = await with_orders(owner, 3)
+    customer, (newest, middle, oldest) = await customer_with_orders(owner, 3)
     await owner.data(TRANSITION, id=middle, to="CONFIRMED")
     shown = {}
     for status in ("PENDING", "CONFIRMED", "SHIPPED"):
@@ -105,7 +105,7 @@ fragment shown on Customer {
 
 
 async def test_several_lists_of_orders_in_one_query_are_each_correct(owner: ApiClient) -> None:
-    customer, made = await with_orders(owner, 3)
+    customer, made = await customer_with_orders(owner, 3)
     shown = (await owner.data(MANY, id=customer))["customer"]
     ids = {name: [edge["node"]["id"] for edge in page["edges"]] for name, page in shown.items()}
     assert ids == {"two": made[:2], "one": made[:1], "all": made, "none": []}

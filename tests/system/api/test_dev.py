@@ -1,4 +1,4 @@
-"""`keyfence dev`, as the README starts it."""
+"""`keyfence dev` serves the demo tenants, keeps its data, and refuses data of another version."""
 
 import json
 import shlex
@@ -54,12 +54,12 @@ def _table_of_another_version(directory: Path) -> None:
 
 
 @contextmanager
-def running(engine: str, data: Path) -> Iterator[dict[str, list[str]]]:
-    """The curl commands that it printed, by tenant. At the end it gets Ctrl-C and must exit cleanly."""
+def running_dev(engine: str, data: Path) -> Iterator[dict[str, list[str]]]:
+    """Runs `keyfence dev`. Yields the curl commands that it printed, by tenant. Ctrl-C must end it with exit code 0."""
     command = [sys.executable, "-m", "keyfence", "dev", *PORTS, "--engine", engine, "--data", str(data)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
-            yield _requests(process)
+            yield _printed_commands(process)
             process.send_signal(signal.SIGINT)
             assert process.wait(15) == 0
         except BaseException:
@@ -68,10 +68,12 @@ def running(engine: str, data: Path) -> Iterator[dict[str, list[str]]]:
             raise
 
 
-def _requests(process: "subprocess.Popen[str]") -> dict[str, list[str]]:
+def _printed_commands(process: "subprocess.Popen[str]") -> dict[str, list[str]]:
     assert process.stdout
     lines: list[str] = []
-    watchdog = Timer(START_SECONDS, process.kill)  # without it a text that never comes would be waited for forever
+    watchdog = Timer(
+        START_SECONDS, process.kill
+    )  # Without the timer, the test would wait forever for a line that never comes.
     watchdog.start()
     while "Press Ctrl-C to stop.\n" not in lines:
         lines.append(process.stdout.readline())
@@ -81,53 +83,54 @@ def _requests(process: "subprocess.Popen[str]") -> dict[str, list[str]]:
     return dict(zip(tenants, (shlex.split(line) for line in lines if line.startswith("curl ")), strict=True))
 
 
-def asked(command: list[str], query: str | None = None) -> dict[str, object]:
-    """The command as it was printed, or with another query in it."""
-    given = command if query is None else [*command[:-1], json.dumps({"query": query})]
-    answer: dict[str, object] = json.loads(subprocess.check_output(given, text=True, timeout=30))
+def run_command(command: list[str], query: str | None = None) -> dict[str, object]:
+    """Runs a printed curl command, or the same command with another query. Returns the answer."""
+    actual_command = command if query is None else [*command[:-1], json.dumps({"query": query})]
+    answer: dict[str, object] = json.loads(subprocess.check_output(actual_command, text=True, timeout=30))
     return answer
 
 
 def test_each_demo_tenant_gets_its_own_data(engine: str, tmp_path: Path) -> None:
-    with running(engine, tmp_path) as commands:
+    with running_dev(engine, tmp_path) as commands:
         assert sorted(commands) == ["acme", "globex"]
         for tenant, command in commands.items():
-            answer = asked(command)
+            answer = run_command(command)
             assert "errors" not in answer
-            everybody = str(asked(command, USERS))
-            assert f"@{tenant}.example" in everybody
-            assert all(f"@{other}.example" not in everybody for other in commands if other != tenant)
+            users = str(run_command(command, USERS))
+            assert f"@{tenant}.example" in users
+            assert all(f"@{other}.example" not in users for other in commands if other != tenant)
 
 
 def test_a_restart_keeps_the_data_on_dynoxide(tmp_path: Path) -> None:
     _link_dynoxide(tmp_path)
     create = 'mutation { createUser(input: {email: "kept@x.example", name: "Kept"}) { id } }'
-    with running("dynoxide", tmp_path) as commands:
-        assert "errors" not in asked(commands["acme"], create)
-    with running("dynoxide", tmp_path) as commands:
-        assert "kept@x.example" in str(asked(commands["acme"], USERS))
-        assert "kept@x.example" not in str(asked(commands["globex"], USERS))
+    with running_dev("dynoxide", tmp_path) as commands:
+        assert "errors" not in run_command(commands["acme"], create)
+    with running_dev("dynoxide", tmp_path) as commands:
+        assert "kept@x.example" in str(run_command(commands["acme"], USERS))
+        assert "kept@x.example" not in str(run_command(commands["globex"], USERS))
 
 
 def test_after_a_kill_the_next_start_can_open_the_data(tmp_path: Path) -> None:
     _link_dynoxide(tmp_path)
     command = [sys.executable, "-m", "keyfence", "dev", *PORTS, "--engine", "dynoxide", "--data", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        _requests(process)
+        _printed_commands(process)
         process.kill()
-    with running("dynoxide", tmp_path) as commands:
-        assert "errors" not in asked(commands["acme"])
+    with running_dev("dynoxide", tmp_path) as commands:
+        assert "errors" not in run_command(commands["acme"])
 
 
 def test_data_of_another_version_is_refused_with_the_difference_and_what_to_do(tmp_path: Path) -> None:
     _link_dynoxide(tmp_path)
     _table_of_another_version(tmp_path)
     command = [sys.executable, "-m", "keyfence", "dev", *PORTS, "--engine", "dynoxide", "--data", str(tmp_path)]
-    refused = subprocess.run(command, capture_output=True, text=True, timeout=START_SECONDS, check=False)
-    assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr.splitlines()[-4:] == [
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=START_SECONDS, check=False)
+    assert (finished.returncode, finished.stdout) == (1, "")
+    assert finished.stderr.splitlines()[-4:] == [
         "The table keyfence differs from its definition:",
         "  the index GSI1 does not project totals",
         "  the key schema of GSI2 differs",
-        f"Another version made it: delete {tmp_path} with all its data, or choose another with --data.",
+        f"Another version of Keyfence created the table. Delete {tmp_path} with all its data, or choose another"
+        " directory with --data.",
     ]

@@ -18,22 +18,22 @@ async def test_a_foreign_item_is_dropped_and_counted_and_does_not_shorten_the_pa
     stack: ServiceStack, first: int
 ) -> None:
     victim, attacker = await stack.new_tenant(), await stack.new_tenant()
-    own = [await _user(stack, victim, f"{n}@victim.example") for n in range(2)]
-    theirs = await _user(stack, attacker, "trap@attacker.example")
+    own = [await _create_user(stack, victim, f"{n}@victim.example") for n in range(2)]
+    theirs = await _create_user(stack, attacker, "trap@attacker.example")
     await _poison(stack, theirs, attacker, victim)
-    before = await _counted(stack)
+    before = await _foreign_item_count(stack)
     data = await stack.api_client(victim).data(f"{{ users(first: {first}) {{ edges {{ node {{ email }} }} }} }}")
     shown = [edge["node"]["email"] for edge in data["users"]["edges"]]
     assert shown == [user.email for user in reversed(own)][:first]
-    assert await _counted(stack) == before + 1
+    assert await _foreign_item_count(stack) == before + 1
 
 
-async def _user(stack: ServiceStack, tenant: str, email: str) -> User:
+async def _create_user(stack: ServiceStack, tenant: str, email: str) -> User:
     return await UserRepository(stack.table(parse_tenant_id(tenant))).create(email=email, name="N", role=Role.MEMBER)
 
 
 async def _poison(stack: ServiceStack, user: User, attacker: str, victim: str) -> None:
-    """Write with the attacker's own table key and the victim's index keys, as raw credentials could."""
+    """Writes an item with the attacker's table key and the victim's index keys, as stolen credentials could."""
     item = users.to_item(user, Fence.for_tenant(parse_tenant_id(attacker)), UNSHARDED)
     index = users.key_attributes(user, Fence.for_tenant(parse_tenant_id(victim)), UNSHARDED)
     poisoned = {**item, **{name: value for name, value in index.items() if name.startswith("GSI")}}
@@ -42,7 +42,7 @@ async def _poison(stack: ServiceStack, user: User, attacker: str, victim: str) -
     )
 
 
-async def _counted(stack: ServiceStack) -> int:
+async def _foreign_item_count(stack: ServiceStack) -> int:
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(stack.application), base_url="http://x") as http:
         text = (await http.get("/metrics")).text
     (line,) = [line for line in text.splitlines() if line.startswith("keyfence_foreign_items_total ")]

@@ -6,15 +6,15 @@ ADD = """mutation($g: ID!, $u: ID!, $r: GroupRole) {
   addMember(groupId: $g, userId: $u, role: $r) { role joinedAt cursor node { id } } }"""
 
 
-async def user(session: ApiClient, email: str) -> str:
+async def user(client: ApiClient, email: str) -> str:
     query = 'mutation($e: String!) { createUser(input: {email: $e, name: "N"}) { id } }'
-    made: str = (await session.data(query, e=email))["createUser"]["id"]
+    made: str = (await client.data(query, e=email))["createUser"]["id"]
     return made
 
 
-async def group(session: ApiClient, name: str) -> str:
+async def group(client: ApiClient, name: str) -> str:
     query = 'mutation($n: String!) { createGroup(input: {name: $n, description: "d"}) { id } }'
-    made: str = (await session.data(query, n=name))["createGroup"]["id"]
+    made: str = (await client.data(query, n=name))["createGroup"]["id"]
     return made
 
 

@@ -1,4 +1,4 @@
-"""GraphQL over HTTP, as graphql-http's audits see it."""
+"""The service passes all audits of the package graphql-http."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ import pytest
 
 from tests.stack import ApiClient, ServiceStack
 from tests.system.api.audit.http_server import serve
-from tests.system.api.audit.npm_packages import HERE, install
+from tests.system.api.audit.npm_packages import AUDIT_FOLDER, install
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +21,7 @@ def npm_packages() -> Path:
 
 @pytest.fixture
 def endpoint(stack: ServiceStack, owner: ApiClient) -> Iterator[tuple[str, str]]:
-    """The address of the whole service, and the Authorization header of a caller who may introspect."""
+    """The URL of the endpoint, and the Authorization header of a caller that may introspect."""
     token = stack.api_client(owner.tenant, scopes=("introspect",)).token
     with serve(stack.application) as address:
         yield f"{address}/graphql", f"Bearer {token}"
@@ -29,11 +29,13 @@ def endpoint(stack: ServiceStack, owner: ApiClient) -> Iterator[tuple[str, str]]
 
 @pytest.mark.one_engine
 async def test_every_audit_passes(endpoint: tuple[str, str], npm_packages: Path) -> None:
-    script = shutil.copy(HERE / "audit.mjs", npm_packages)
+    script = shutil.copy(AUDIT_FOLDER / "audit.mjs", npm_packages)
     command = ["node", script, *endpoint]
-    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    results = json.loads(done.stdout)
+    finished = await asyncio.to_thread(
+        subprocess.run, command, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert finished.returncode == 0, finished.stderr
+    results = json.loads(finished.stdout)
     failed = [
         f"{result['id']} {result['name']}: {result.get('reason')}" for result in results if result["status"] != "ok"
     ]

@@ -1,18 +1,18 @@
-"""Introspection is for tokens with the scope."""
+"""Only a token with the scope `introspect` can read the schema."""
 
 import pytest
 
 from keyfence.auth.principal import Role
 from tests.stack import ApiClient, ServiceStack
 
-QUESTIONS = ["{ __schema { types { name } } }", '{ __type(name: "User") { name } }']
+INTROSPECTION_QUERIES = ["{ __schema { types { name } } }", '{ __type(name: "User") { name } }']
 
 
-@pytest.mark.parametrize("query", QUESTIONS)
+@pytest.mark.parametrize("query", INTROSPECTION_QUERIES)
 async def test_introspection_needs_the_scope(stack: ServiceStack, owner: ApiClient, query: str) -> None:
     assert await owner.error_code(query) == "FORBIDDEN"
-    insider = stack.api_client(owner.tenant, Role.VIEWER, scopes=("introspect",))
-    assert await insider.data(query)
+    client_with_scope = stack.api_client(owner.tenant, Role.VIEWER, scopes=("introspect",))
+    assert await client_with_scope.data(query)
 
 
 async def test_an_unknown_field_is_answered_without_suggestions(owner: ApiClient) -> None:

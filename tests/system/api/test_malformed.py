@@ -1,4 +1,4 @@
-"""Malformed HTTP, sent as bytes to a running server, never makes the server fail."""
+"""Malformed HTTP that is sent as bytes to a running server never makes the server fail."""
 
 import re
 import socket
@@ -22,24 +22,29 @@ def address() -> Iterator[str]:
 
 
 def request(*lines: bytes, body: bytes = b"", start: bytes = b"POST /graphql HTTP/1.1") -> bytes:
-    usual = (b"host: x", b"authorization: " + TOKEN.encode(), b"content-type: application/json", b"connection: close")
-    return b"\r\n".join((start, *usual, *lines, b"", body))
+    valid_headers = (
+        b"host: x",
+        b"authorization: " + TOKEN.encode(),
+        b"content-type: application/json",
+        b"connection: close",
+    )
+    return b"\r\n".join((start, *valid_headers, *lines, b"", body))
 
 
-def statuses(address: str, sent: bytes, *, hang_up: bool = False) -> list[int]:
-    """Return the statuses of all answers until the server closes the connection, or the caller disconnects."""
-    place = urlsplit(address)
-    with socket.create_connection((place.hostname or "", place.port or 0), timeout=10) as connection:
-        connection.sendall(sent)
+def statuses(address: str, raw_request: bytes, *, hang_up: bool = False) -> list[int]:
+    """Returns the statuses of all responses until the connection is closed. `hang_up` ends the request first."""
+    url = urlsplit(address)
+    with socket.create_connection((url.hostname or "", url.port or 0), timeout=10) as connection:
+        connection.sendall(raw_request)
         if hang_up:
             connection.shutdown(socket.SHUT_WR)
         received = b"".join(iter(lambda: connection.recv(65_536), b""))
-    return [int(found) for found in re.findall(rb"HTTP/1\.1 (\d+)", received)]
+    return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+)", received)]
 
 
-def serves(address: str) -> bool:
-    answered = httpx2.post(f"{address}/graphql", json={"query": "{ __typename }"}, headers={"authorization": TOKEN})
-    return bool(answered.json() == {"data": {"__typename": "Query"}})
+def is_serving(address: str) -> bool:
+    response = httpx2.post(f"{address}/graphql", json={"query": "{ __typename }"}, headers={"authorization": TOKEN})
+    return bool(response.json() == {"data": {"__typename": "Query"}})
 
 
 MALFORMED = {
@@ -78,19 +83,19 @@ UNFINISHED = {
 }
 
 
-@pytest.mark.parametrize("sent", MALFORMED.values(), ids=MALFORMED.keys())
-def test_a_malformed_request_is_refused_and_the_server_still_works(address: str, sent: bytes) -> None:
-    answers = statuses(address, sent)
+@pytest.mark.parametrize("raw_request", MALFORMED.values(), ids=MALFORMED.keys())
+def test_a_malformed_request_is_refused_and_the_server_still_works(address: str, raw_request: bytes) -> None:
+    answers = statuses(address, raw_request)
     assert answers
     assert all(400 <= status < 500 for status in answers)
-    assert serves(address)
+    assert is_serving(address)
 
 
-@pytest.mark.parametrize("sent", UNFINISHED.values(), ids=UNFINISHED.keys())
-def test_an_unfinished_request_is_no_failure_and_the_server_still_works(address: str, sent: bytes) -> None:
+@pytest.mark.parametrize("raw_request", UNFINISHED.values(), ids=UNFINISHED.keys())
+def test_an_unfinished_request_is_no_failure_and_the_server_still_works(address: str, raw_request: bytes) -> None:
     with capture_logs() as logs:
-        assert all(400 <= status < 500 for status in statuses(address, sent, hang_up=True))
-        assert serves(address)
+        assert all(400 <= status < 500 for status in statuses(address, raw_request, hang_up=True))
+        assert is_serving(address)
     assert "internal_error" not in {line["event"] for line in logs}
 
 
@@ -99,10 +104,10 @@ def test_a_valid_request_over_the_same_socket_is_served(address: str) -> None:
 
 
 def test_a_body_that_is_too_large_gets_413(address: str) -> None:
-    answered = httpx2.post(
+    response = httpx2.post(
         f"{address}/graphql",
         content=b" " * 300_000,
         headers={"authorization": TOKEN, "content-type": "application/json"},
     )
-    assert answered.status_code == 413
-    assert answered.json()["errors"][0]["extensions"] == {"code": "BAD_USER_INPUT"}
+    assert response.status_code == 413
+    assert response.json()["errors"][0]["extensions"] == {"code": "BAD_USER_INPUT"}

@@ -1,4 +1,4 @@
-"""offboardTenant: the service starts it, a migrator completes it, and its result stays available."""
+"""The mutation offboardTenant starts an offboarding, a migrator completes it, and the result stays available."""
 
 import asyncio
 import time
@@ -20,18 +20,20 @@ from tests.system.jobs.offboarding_run import all_items, fill, items_of, migrato
 OFFBOARD = """mutation($id: ID!, $confirm: ID!) { offboardTenant(id: $id, confirm: $confirm) {
   tenant { id status name } phase exportUri itemsExported itemsPurged certificate } }"""
 USERS = "{ users(first: 1) { edges { node { id } } } }"
-KEY = "k" * 43
+SIGNING_KEY = "k" * 43
 
 
 @pytest.fixture
-def attended(stack: ServiceStack, tmp_path: Path) -> Iterator[Starlette]:
-    """The service as `keyfence dev` runs it, with a migrator."""
-    settings = stack.settings.model_copy(update={"exports": tmp_path, "signing_key": SecretStr(KEY), **SHORT_SETTLE})
-    with migrator(stack, **SHORT_SETTLE) as by:
-        yield stack.serve(settings=settings, migrator=by)
+def application_with_migrator(stack: ServiceStack, tmp_path: Path) -> Iterator[Starlette]:
+    """The application as in `keyfence dev`, which also runs jobs as the migrator."""
+    settings = stack.settings.model_copy(
+        update={"exports": tmp_path, "signing_key": SecretStr(SIGNING_KEY), **SHORT_SETTLE}
+    )
+    with migrator(stack, **SHORT_SETTLE) as migrator_access:
+        yield stack.serve(settings=settings, migrator=migrator_access)
 
 
-async def offboarded(stack: ServiceStack, tenant: TenantId, application: Starlette | None = None) -> dict[str, Any]:
+async def offboard(stack: ServiceStack, tenant: TenantId, application: Starlette | None = None) -> dict[str, Any]:
     operator = replace(stack.operator_client(), application=application or stack.application)
     answer: dict[str, Any] = (await operator.data(OFFBOARD, id=tenant, confirm=tenant))["offboardTenant"]
     return answer
@@ -62,7 +64,7 @@ async def test_without_a_migrator_the_offboarding_is_only_started(stack: Service
     await session.data(USERS)
     stack.take_calls()
     for _ in range(2):
-        answer = await offboarded(stack, tenant)
+        answer = await offboard(stack, tenant)
         assert answer["tenant"] == {"id": tenant, "status": "OFFBOARDING", "name": tenant.title()}
         assert (answer["phase"], answer["itemsExported"], answer["itemsPurged"]) == ("SUSPENDING", 0, 0)
         assert (answer["exportUri"], answer["certificate"]) == (None, None)
@@ -76,23 +78,23 @@ async def test_without_a_migrator_the_offboarding_is_only_started(stack: Service
 
 
 async def test_a_server_with_a_migrator_completes_it_in_the_background(
-    stack: ServiceStack, tenant: TenantId, attended: Starlette, tmp_path: Path
+    stack: ServiceStack, tenant: TenantId, application_with_migrator: Starlette, tmp_path: Path
 ) -> None:
     fill(stack, tenant, 8)
     started = time.monotonic()
-    answer = await offboarded(stack, tenant, attended)
+    answer = await offboard(stack, tenant, application_with_migrator)
     assert answer["certificate"] is None
     while answer["phase"] != "FINISHED":
         assert time.monotonic() < started + 60
         await asyncio.sleep(0.05)
-        answer = await offboarded(stack, tenant, attended)
+        answer = await offboard(stack, tenant, application_with_migrator)
     assert answer["tenant"] == {"id": tenant, "status": "OFFBOARDED", "name": tenant}
     assert (answer["phase"], answer["itemsExported"], answer["itemsPurged"]) == ("FINISHED", 8, 8)
-    claims = verify_certificate(orjson.dumps(answer["certificate"]), parse_signer(KEY).verifier)
+    claims = verify_certificate(orjson.dumps(answer["certificate"]), parse_signer(SIGNING_KEY).verifier)
     compare_export(claims, tmp_path / claims["export"])
     assert answer["exportUri"] == (tmp_path / claims["export"]).as_uri()
     assert claims["operator"] == "an-operator"
     assert items_of(all_items(stack), tenant) == []
-    assert await offboarded(stack, tenant) == answer, "any server answers with it, also one that cannot scan"
-    gone = replace(stack.api_client(tenant), application=attended)
+    assert await offboard(stack, tenant) == answer, "any server answers with it, also one that cannot scan"
+    gone = replace(stack.api_client(tenant), application=application_with_migrator)
     assert await gone.error_code(USERS) == "UNAUTHENTICATED"

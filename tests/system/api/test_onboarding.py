@@ -74,7 +74,7 @@ async def test_a_taken_issuer_is_a_conflict_and_the_id_stays_free(stack: Service
     assert (await second.onboard(stack))["created"] is True
 
 
-BAD: dict[str, tuple[dict[str, Any], str]] = {
+INVALID_REQUESTS: dict[str, tuple[dict[str, Any], str]] = {
     "an id with an upper-case letter": ({"id": "Acme"}, "id"),
     "an id of one character": ({"id": "a"}, "id"),
     "an id with a hash": ({"id": "a#b"}, "id"),
@@ -89,9 +89,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("name", INVALID_REQUESTS)
 async def test_an_invalid_request_names_its_field_and_claims_nothing(stack: ServiceStack, name: str) -> None:
-    changes, field = BAD[name]
+    changes, field = INVALID_REQUESTS[name]
     newcomer = TenantApplicant.named()
     (error,) = (await stack.operator_client().execute(ONBOARD, input=newcomer.application(**changes)))["errors"]
     assert (error["extensions"]["code"], error["extensions"].get("field")) == ("BAD_USER_INPUT", field)

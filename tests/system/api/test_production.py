@@ -19,7 +19,7 @@ CREATE = 'mutation { createUser(input: {email: "new@x.example", name: "New"}) { 
 
 @pytest.fixture
 def production(stack: ServiceStack, monkeypatch: pytest.MonkeyPatch) -> Starlette:
-    """The production application, with an environment that names the gate as AWS and gives it its role's session."""
+    """The production application. Its environment names the gate as AWS and contains a session of `service-base`."""
     for name, value in production_environment(stack).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("keyfence.log.configure", lambda **_: None)
@@ -33,7 +33,7 @@ def session(stack: ServiceStack, application: Starlette, tenant: TenantId) -> Ap
     return ApiClient(application, jwt.encode(stamped, stack.issuer.key, "ES256", headers={"kid": KID}), tenant)
 
 
-async def test_the_service_takes_on_each_tenants_session_with_its_own_role(
+async def test_the_service_assumes_each_tenants_role_with_its_own_credentials(
     stack: ServiceStack, production: Starlette, tenant: TenantId
 ) -> None:
     caller = session(stack, production, tenant)

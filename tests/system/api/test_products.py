@@ -15,7 +15,7 @@ CREATE = """mutation(
 REVISE = """mutation($id: ID!, $input: ReviseProductInput!, $v: Int) {
   reviseProduct(id: $id, input: $input, expectedVersion: $v) { name price category revision version } }"""
 VIEW = "mutation($id: ID!) { countProductView(id: $id) }"
-LISTED = """query($path: [String!]! = ["office"], $min: Decimal, $max: Decimal, $first: Int, $after: String) {
+PRODUCTS = """query($path: [String!]! = ["office"], $min: Decimal, $max: Decimal, $first: Int, $after: String) {
   productsInCategory(path: $path, minPrice: $min, maxPrice: $max, first: $first, after: $after) {
     pageInfo { hasNextPage endCursor } edges { node { id sku price revision } } } }"""
 
@@ -26,18 +26,18 @@ async def shop(owner: ApiClient) -> ApiClient:
     return owner
 
 
-async def new(session: ApiClient, sku: str, **given: Any) -> dict[str, Any]:
-    made: dict[str, Any] = (await session.data(CREATE, sku=sku, **given))["createProduct"]
+async def create_product(client: ApiClient, sku: str, **values: Any) -> dict[str, Any]:
+    made: dict[str, Any] = (await client.data(CREATE, sku=sku, **values))["createProduct"]
     return made
 
 
-async def refused_field(session: ApiClient, query: str, **variables: Any) -> tuple[str, str | None]:
-    (error,) = (await session.execute(query, **variables))["errors"]
+async def error_code_and_field(client: ApiClient, query: str, **variables: Any) -> tuple[str, str | None]:
+    (error,) = (await client.execute(query, **variables))["errors"]
     return error["extensions"]["code"], error["extensions"].get("field")
 
 
 async def test_a_product_is_found_by_id_by_sku_and_as_a_node(shop: ApiClient) -> None:
-    made = await new(shop, "A#1", price="149.90")
+    made = await create_product(shop, "A#1", price="149.90")
     assert (made["price"], made["currency"], made["revision"], made["views"]) == ("149.90", "EUR", 1, 0)
     query = """query($id: ID!) {
         product(id: $id) { ...All } productBySku(sku: "A#1") { ...All } node(id: $id) { ...All } }
@@ -55,7 +55,7 @@ async def test_an_unknown_product_is_null(shop: ApiClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "code", "field"),
+    ("values", "code", "field"),
     [
         ({"sku": "A-1"}, "CONFLICT", "sku"),
         ({"sku": ""}, "BAD_USER_INPUT", "sku"),
@@ -68,16 +68,16 @@ async def test_an_unknown_product_is_null(shop: ApiClient) -> None:
     ],
 )
 async def test_an_invalid_product_is_refused_with_its_field(
-    shop: ApiClient, given: dict[str, Any], code: str, field: str
+    shop: ApiClient, values: dict[str, Any], code: str, field: str
 ) -> None:
-    await new(shop, "A-1")
-    assert await refused_field(shop, CREATE, **given) == (code, field)
-    data = await shop.data(LISTED)
+    await create_product(shop, "A-1")
+    assert await error_code_and_field(shop, CREATE, **values) == (code, field)
+    data = await shop.data(PRODUCTS)
     assert [edge["node"]["sku"] for edge in data["productsInCategory"]["edges"]] == ["A-1"]
 
 
 async def test_a_revision_keeps_the_old_values_and_the_author(stack: ServiceStack, shop: ApiClient) -> None:
-    made = await new(shop, "A-1")
+    made = await create_product(shop, "A-1")
     admin = stack.api_client(shop.tenant, Role.ADMIN, user="usr_ada")
     revised = await admin.data(REVISE, id=made["id"], input={"price": "2"}, v=1)
     assert revised["reviseProduct"] == {
@@ -88,7 +88,10 @@ async def test_a_revision_keeps_the_old_values_and_the_author(stack: ServiceStac
         "version": 2,
     }
     assert await admin.error_code(REVISE, id=made["id"], input={"price": "3"}, v=1) == "CONFLICT"
-    assert await refused_field(admin, REVISE, id=made["id"], input={"price": None}) == ("BAD_USER_INPUT", "price")
+    assert await error_code_and_field(admin, REVISE, id=made["id"], input={"price": None}) == (
+        "BAD_USER_INPUT",
+        "price",
+    )
     unchanged = await admin.data(REVISE, id=made["id"], input={"price": "2.00", "name": "Pen"})
     assert unchanged["reviseProduct"]["version"] == 2
     query = "query($id: ID!) { product(id: $id) { revisions { edges { node { revision name price by at } } } } }"
@@ -101,7 +104,7 @@ async def test_a_revision_keeps_the_old_values_and_the_author(stack: ServiceStac
 
 
 async def test_the_activity_log_has_prices_as_the_product_has_them(shop: ApiClient) -> None:
-    made = await new(shop, "A-1", price="10.00")
+    made = await create_product(shop, "A-1", price="10.00")
     await shop.data(REVISE, id=made["id"], input={"price": "12.5"})
     edges = (await shop.data("{ activity(first: 2) { edges { node { detail } } } }"))["activity"]["edges"]
     revised, created = (edge["node"]["detail"] for edge in edges)
@@ -111,25 +114,25 @@ async def test_the_activity_log_has_prices_as_the_product_has_them(shop: ApiClie
 
 async def test_products_of_a_category_are_listed_by_price(shop: ApiClient) -> None:
     for price in ("10", "9.99", "100", "0"):
-        await new(shop, f"P{price}", price=price)
-    whole = (await shop.data(LISTED))["productsInCategory"]["edges"]
+        await create_product(shop, f"P{price}", price=price)
+    whole = (await shop.data(PRODUCTS))["productsInCategory"]["edges"]
     assert [edge["node"]["price"] for edge in whole] == ["0.00", "9.99", "10.00", "100.00"]
-    some = (await shop.data(LISTED, min="9.99", max="10"))["productsInCategory"]["edges"]
+    some = (await shop.data(PRODUCTS, min="9.99", max="10"))["productsInCategory"]["edges"]
     assert [edge["node"]["price"] for edge in some] == ["9.99", "10.00"]
-    page = (await shop.data(LISTED, max="99", first=2))["productsInCategory"]
+    page = (await shop.data(PRODUCTS, max="99", first=2))["productsInCategory"]
     assert page["pageInfo"]["hasNextPage"] is True
-    rest = (await shop.data(LISTED, max="99", first=2, after=page["pageInfo"]["endCursor"]))["productsInCategory"]
+    rest = (await shop.data(PRODUCTS, max="99", first=2, after=page["pageInfo"]["endCursor"]))["productsInCategory"]
     assert [edge["node"]["price"] for edge in rest["edges"]] == ["10.00"]
-    assert await shop.error_code(LISTED, after=page["pageInfo"]["endCursor"]) == "BAD_USER_INPUT"
-    assert await refused_field(shop, LISTED, min="-1") == ("BAD_USER_INPUT", "minPrice")
-    assert await refused_field(shop, LISTED, max="0.001") == ("BAD_USER_INPUT", "maxPrice")
-    assert await refused_field(shop, LISTED, path=[]) == ("BAD_USER_INPUT", "path")
+    assert await shop.error_code(PRODUCTS, after=page["pageInfo"]["endCursor"]) == "BAD_USER_INPUT"
+    assert await error_code_and_field(shop, PRODUCTS, min="-1") == ("BAD_USER_INPUT", "minPrice")
+    assert await error_code_and_field(shop, PRODUCTS, max="0.001") == ("BAD_USER_INPUT", "maxPrice")
+    assert await error_code_and_field(shop, PRODUCTS, path=[]) == ("BAD_USER_INPUT", "path")
 
 
 async def test_views_are_counted_for_each_product_and_shown_in_lists_for_one_batch(
     stack: ServiceStack, shop: ApiClient
 ) -> None:
-    first, second = await new(shop, "A"), await new(shop, "B")
+    first, second = await create_product(shop, "A"), await create_product(shop, "B")
     member = stack.api_client(shop.tenant, Role.MEMBER)
     for id in (first["id"], first["id"], second["id"]):
         assert (await member.data(VIEW, id=id))["countProductView"] is True

@@ -27,10 +27,10 @@ CREATE = """mutation ($email: String!) {
 
 
 @pytest.fixture
-async def operator(stack: ServiceStack, moving: bool) -> AsyncIterator[ApiClient]:
-    """An operator at a server with a short settle time, with or without a migrator."""
+async def operator(stack: ServiceStack, with_migrator: bool) -> AsyncIterator[ApiClient]:
+    """A client with an operator's token, of a server with a short settle time, with or without a migrator."""
     settings = stack.settings.model_copy(update=SHORT_SETTLE)
-    migrator = aws_access(settings, stack.gate.sessions).connect_migrator() if moving else None
+    migrator = aws_access(settings, stack.gate.sessions).connect_migrator() if with_migrator else None
     application = stack.serve(settings=settings, migrator=migrator)
     yield replace(stack.operator_client(), application=application)
     if migrator:
@@ -39,29 +39,29 @@ async def operator(stack: ServiceStack, moving: bool) -> AsyncIterator[ApiClient
 
 async def shards_of(operator: ApiClient, tenant: TenantId, collection: str = "users") -> dict[str, Any]:
     answer = await operator.execute(SHARDS, id=tenant)
-    (found,) = [one for one in answer["data"]["tenant"]["shards"] if one["collection"] == collection]
-    return dict(found)
+    (items,) = [one for one in answer["data"]["tenant"]["shards"] if one["collection"] == collection]
+    return dict(items)
 
 
-async def create_user(session: ApiClient, email: str) -> None:
-    """Repeat the call while it is throttled: with a short settle time, a slow request may not use a cached tenant."""
+async def create_user(client: ApiClient, email: str) -> None:
+    """Repeats the call while it is throttled. A cached tenant can expire during a slow request."""
     for _ in range(50):
-        answer = await session.execute(CREATE, email=email)
+        answer = await client.execute(CREATE, email=email)
         if "errors" not in answer:
             return
         assert answer["errors"][0]["extensions"]["code"] == "THROTTLED", answer
     raise AssertionError("the call was throttled every time")
 
 
-async def ended(operator: ApiClient, tenant: TenantId) -> dict[str, Any]:
+async def wait_for_end(operator: ApiClient, tenant: TenantId) -> dict[str, Any]:
     for _ in range(400):
-        if (found := await shards_of(operator, tenant))["job"] is None:
-            return found
+        if (items := await shards_of(operator, tenant))["job"] is None:
+            return items
         await asyncio.sleep(0.02)
-    raise AssertionError("it never ended")
+    raise AssertionError("the reshard did not end in time")
 
 
-@pytest.mark.parametrize("moving", [False, True])
+@pytest.mark.parametrize("with_migrator", [False, True])
 async def test_a_server_grows_a_collection_by_itself_and_writes_events(
     stack: ServiceStack, operator: ApiClient, tenant: TenantId
 ) -> None:
@@ -70,41 +70,41 @@ async def test_a_server_grows_a_collection_by_itself_and_writes_events(
     assert begun["job"].startswith("job_")
     again = (await operator.execute(RESHARD, tenant=tenant, collection="users", shards=4))["data"]["reshard"]
     assert again["job"] in (begun["job"], None)
-    found = await ended(operator, tenant)
-    assert (found["readShards"], found["writeShards"], found["generation"]) == (4, 4, 2)
+    items = await wait_for_end(operator, tenant)
+    assert (items["readShards"], items["writeShards"], items["generation"]) == (4, 4, 2)
     events = (await operator.execute(SHARDS, id=tenant))["data"]["tenant"]["events"]["edges"]
     assert [one["node"]["kind"] for one in events[:2]] == ["shards.grown", "shards.growing"]
     assert {one["node"]["by"] for one in events[:2]} == {"an-operator"}
     met = (await operator.execute(RESHARD, tenant=tenant, collection="users", shards=4))["data"]["reshard"]
-    assert met == found
+    assert met == items
 
 
-@pytest.mark.parametrize("moving", [True])
+@pytest.mark.parametrize("with_migrator", [True])
 async def test_users_are_listed_once_after_the_shards_are_reduced_again(
     stack: ServiceStack, operator: ApiClient, tenant: TenantId
 ) -> None:
     await operator.execute(RESHARD, tenant=tenant, collection="users", shards=8)
-    await ended(operator, tenant)
-    session = replace(stack.api_client(tenant), application=operator.application)
+    await wait_for_end(operator, tenant)
+    client = replace(stack.api_client(tenant), application=operator.application)
     for number in range(20):
-        await create_user(session, f"{number}@x.example")
+        await create_user(client, f"{number}@x.example")
     slots = {item["GSI2PK"]["S"][-2:] for item in _users(stack, tenant)}
     assert len(slots) > 2
     await operator.execute(RESHARD, tenant=tenant, collection="users", shards=2)
-    found = await ended(operator, tenant)
-    assert (found["readShards"], found["writeShards"]) == (2, 2)
+    items = await wait_for_end(operator, tenant)
+    assert (items["readShards"], items["writeShards"]) == (2, 2)
     assert {item["GSI2PK"]["S"][-2:] for item in _users(stack, tenant)} == {"00", "01"}
-    answer = await session.execute("{ users(first: 50) { edges { node { email } } } }")
+    answer = await client.execute("{ users(first: 50) { edges { node { email } } } }")
     listed = [one["node"]["email"] for one in answer["data"]["users"]["edges"]]
     assert sorted(listed) == sorted(f"{number}@x.example" for number in range(20))
 
 
-@pytest.mark.parametrize("moving", [False])
+@pytest.mark.parametrize("with_migrator", [False])
 async def test_a_reshard_that_moves_items_waits_for_the_migrator_and_blocks_others(
     stack: ServiceStack, operator: ApiClient, tenant: TenantId
 ) -> None:
     await operator.execute(RESHARD, tenant=tenant, collection="users", shards=4)
-    await ended(operator, tenant)
+    await wait_for_end(operator, tenant)
     begun = (await operator.execute(RESHARD, tenant=tenant, collection="users", shards=2))["data"]["reshard"]
     await asyncio.sleep(0.2)
     assert await shards_of(operator, tenant) == begun
@@ -116,12 +116,12 @@ async def test_a_reshard_that_moves_items_waits_for_the_migrator_and_blocks_othe
     assert "errors" not in other, "another collection is another matter"
 
 
-@pytest.mark.parametrize("moving", [False])
+@pytest.mark.parametrize("with_migrator", [False])
 @pytest.mark.parametrize(
     ("collection", "shards", "field"),
     [("nothing", 2, "collection"), ("users", 0, "shards"), ("users", 257, "shards"), ("counters", 101, "shards")],
 )
-async def test_what_cannot_be_is_refused(
+async def test_an_unknown_collection_or_an_impossible_number_of_shards_is_bad_input(
     stack: ServiceStack, operator: ApiClient, tenant: TenantId, collection: str, shards: int, field: str
 ) -> None:
     answer = await operator.execute(RESHARD, tenant=tenant, collection=collection, shards=shards)
@@ -129,12 +129,12 @@ async def test_what_cannot_be_is_refused(
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
 
 
-@pytest.mark.parametrize("moving", [False])
+@pytest.mark.parametrize("with_migrator", [False])
 async def test_a_tenant_that_does_not_exist_is_not_found(stack: ServiceStack, operator: ApiClient) -> None:
     answer = await operator.execute(RESHARD, tenant="nobody-here", collection="users", shards=2)
     assert answer["errors"][0]["extensions"]["code"] == "NOT_FOUND"
 
 
 def _users(stack: ServiceStack, tenant: TenantId) -> list[Any]:
-    found = stack.engine_client().scan(TableName=stack.settings.table)["Items"]
-    return [item for item in found if item["PK"]["S"].startswith(f"TENANT#{tenant}#USER#") and "GSI2PK" in item]
+    items = stack.engine_client().scan(TableName=stack.settings.table)["Items"]
+    return [item for item in items if item["PK"]["S"].startswith(f"TENANT#{tenant}#USER#") and "GSI2PK" in item]

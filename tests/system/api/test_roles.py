@@ -1,4 +1,4 @@
-"""Roles: viewers read, members write, admins manage, owners may do everything."""
+"""Viewers can only read, members can also write, admins can manage users, and only owners can change owners."""
 
 from typing import Any
 
@@ -11,46 +11,51 @@ from tests.stack import ApiClient, ServiceStack
 
 MUTATION_TYPE = load_domains().schema._schema.mutation_type
 MUTATIONS = dict(MUTATION_TYPE.fields) if MUTATION_TYPE else {}
-ADMINS = [name for name, field in MUTATIONS.items() if "Needs the role ADMIN" in (field.description or "")]
-NUMBERS = {"Int": "1", "Float": "1.5", "Decimal": '"1.5"'}
+ADMIN_MUTATIONS = [name for name, field in MUTATIONS.items() if "Needs the role ADMIN" in (field.description or "")]
+EXAMPLE_BY_SCALAR = {"Int": "1", "Float": "1.5", "Decimal": '"1.5"'}
 NO_USER, NO_GROUP = "usr_" + "0" * 26, "grp_" + "0" * 26
 
 
-def call(name: str, field: GraphQLField) -> str:
-    """Return a call of this mutation with arguments of the right types."""
+def example_call(name: str, field: GraphQLField) -> str:
+    """Returns a call of this mutation with an example value for each required argument."""
     arguments = ", ".join(
         f"{key}: {example(key, argument.type)}"
         for key, argument in field.args.items()
         if isinstance(argument.type, GraphQLNonNull)
     )
-    leaf = "" if not hasattr(get_named_type(field.type), "fields") else "{ __typename }"
-    called = f"{name}({arguments})" if arguments else name
-    return f"mutation {{ {called} {leaf} }}"
+    selection = "" if not hasattr(get_named_type(field.type), "fields") else "{ __typename }"
+    mutation_call = f"{name}({arguments})" if arguments else name
+    return f"mutation {{ {mutation_call} {selection} }}"
 
 
 def example(key: str, type_: Any) -> str:
-    named = get_named_type(type_)
-    if isinstance(named, GraphQLInputObjectType):
-        needed = {name: part for name, part in named.fields.items() if isinstance(part.type, GraphQLNonNull)}
-        return "{" + ", ".join(f"{name}: {example(name, part.type)}" for name, part in needed.items()) + "}"
-    if is_enum_type(named):
-        return str(next(iter(named.values)))
-    if named.name == "ID":
+    named_type = get_named_type(type_)
+    if isinstance(named_type, GraphQLInputObjectType):
+        required_fields = {
+            name: part for name, part in named_type.fields.items() if isinstance(part.type, GraphQLNonNull)
+        }
+        return "{" + ", ".join(f"{name}: {example(name, part.type)}" for name, part in required_fields.items()) + "}"
+    if is_enum_type(named_type):
+        return str(next(iter(named_type.values)))
+    if named_type.name == "ID":
         return f'"{NO_GROUP if "group" in key.lower() else NO_USER}"'
-    return NUMBERS.get(named.name, '"a@x.example"')
+    return EXAMPLE_BY_SCALAR.get(named_type.name, '"a@x.example"')
 
 
 async def test_a_viewer_can_call_no_mutation(stack: ServiceStack, owner: ApiClient) -> None:
     viewer = stack.api_client(owner.tenant, Role.VIEWER)
     stack.take_calls()
-    codes = {name: await viewer.error_code(call(name, field)) for name, field in MUTATIONS.items()}
+    codes = {name: await viewer.error_code(example_call(name, field)) for name, field in MUTATIONS.items()}
     assert codes == dict.fromkeys(MUTATIONS, "FORBIDDEN")
     assert not [made for made in stack.take_calls() if made.operation != "GetItem"]
 
 
 async def test_a_member_can_call_no_mutation_for_admins(stack: ServiceStack, owner: ApiClient) -> None:
     member = stack.api_client(owner.tenant, Role.MEMBER)
-    codes = {name: await member.error_code(call(name, MUTATIONS[name])) for name in (*ADMINS, "revokeSession")}
+    codes = {
+        name: await member.error_code(example_call(name, MUTATIONS[name]))
+        for name in (*ADMIN_MUTATIONS, "revokeSession")
+    }
     assert codes == dict.fromkeys(codes, "FORBIDDEN")
 
 

@@ -1,4 +1,4 @@
-"""Every data call is signed with a session that has the least rights, and a denial by IAM is final."""
+"""Every call for data uses a session with the least permissions, and the service does not bypass a denial of IAM."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,32 +18,32 @@ from tests.stack import ApiClient, ServiceStack
 
 USERS = "{ users { edges { node { email } } } }"
 CREATE = 'mutation { createUser(input: {email: "new@x.example", name: "New"}) { id } }'
-BOTH = (
+CREATE_AND_READ = (
     'mutation { updateUser: createUser(input: {email: "one@x.example", name: "N"}) { id groups { edges { role } } } }'
 )
 
 
 @pytest.fixture
 def account(stack: ServiceStack) -> Iterator[None]:
-    """Undoes what a test changes in the roles of the account."""
-    before = stack.gate.account
+    """Restores the roles of the account after a test that changes them."""
+    original_account = stack.gate.account
     yield
-    stack.gate.account = before
+    stack.gate.account = original_account
 
 
-def signed(stack: ServiceStack) -> list[GateSession]:
-    """Return the sessions of the calls since the last time."""
+def sessions_of_calls(stack: ServiceStack) -> list[GateSession]:
+    """Returns the sessions that signed the calls since the last call of this function."""
     keys = [call.credentials for call in stack.take_calls()]
     return [stack.gate.sessions.get(key.access_key, key.token or "") for key in keys]
 
 
-async def fresh(stack: ServiceStack, tenant: TenantId) -> ApiClient:
-    """A service that has no cached tenant and must read it."""
+async def client_of_new_server(stack: ServiceStack, tenant: TenantId) -> ApiClient:
+    """Returns a client of a new server, which has no tenant in its cache."""
     application = stack.serve()
     return replace(stack.api_client(tenant), application=application)
 
 
-async def counted(session: ApiClient, metric: str) -> int:
+async def metric_value(session: ApiClient, metric: str) -> int:
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(session.application), base_url="http://x") as http:
         text = (await http.get("/metrics")).text
     return sum(int(line.split()[-1]) for line in text.splitlines() if line.startswith(metric))
@@ -52,20 +52,20 @@ async def counted(session: ApiClient, metric: str) -> int:
 async def test_a_query_is_signed_with_a_session_that_cannot_write(stack: ServiceStack, owner: ApiClient) -> None:
     stack.take_calls()
     await owner.data(USERS)
-    reading = [session for session in signed(stack) if session.tags]
+    reading = [session for session in sessions_of_calls(stack) if session.tags]
     assert {(session.role.name, session.tags["tenant"]) for session in reading} == {
         ("keyfence-tenant-read", owner.tenant)
     }
 
 
-@pytest.mark.parametrize("mutation", [CREATE, BOTH], ids=["write", "write and read"])
+@pytest.mark.parametrize("mutation", [CREATE, CREATE_AND_READ], ids=["write", "write and read"])
 async def test_a_mutation_is_signed_with_the_tenants_write_session(
     stack: ServiceStack, owner: ApiClient, mutation: str
 ) -> None:
     await owner.data(USERS)
     stack.take_calls()
     await owner.data(mutation)
-    standing, *writing = signed(stack)
+    standing, *writing = sessions_of_calls(stack)
     assert (standing.role.name, standing.tags["tenant"]) == ("keyfence-tenant-read", owner.tenant)
     assert {(session.role.name, session.tags["tenant"]) for session in writing} == {
         ("keyfence-tenant-write", owner.tenant)
@@ -75,10 +75,10 @@ async def test_a_mutation_is_signed_with_the_tenants_write_session(
 async def test_tenants_are_read_with_a_narrowed_session_of_the_control_plane(
     stack: ServiceStack, tenant: TenantId
 ) -> None:
-    caller = await fresh(stack, tenant)
+    caller = await client_of_new_server(stack, tenant)
     stack.take_calls()
     await caller.data("{ viewer { tenant { name } } }")
-    session, standing = signed(stack)
+    session, standing = sessions_of_calls(stack)
     assert (session.role.name, session.tags) == ("keyfence-control-plane", {})
     assert standing.tags == {"tenant": tenant}
     assert session.policies is not None
@@ -90,7 +90,7 @@ async def test_two_tenants_never_share_a_session(stack: ServiceStack) -> None:
     for _ in range(2):
         for tenant in (one, other):
             await stack.api_client(tenant).data(USERS)
-    found = {(session.tags["tenant"], session.access_key) for session in signed(stack) if session.tags}
+    found = {(session.tags["tenant"], session.access_key) for session in sessions_of_calls(stack) if session.tags}
     assert sorted(tenant for tenant, _ in found) == sorted((one, other))
     assert len({key for _, key in found}) == 2
 
@@ -98,14 +98,16 @@ async def test_two_tenants_never_share_a_session(stack: ServiceStack) -> None:
 @pytest.mark.usefixtures("account")
 async def test_a_tenant_that_iam_denies_is_refused_and_counted_and_others_are_served(stack: ServiceStack) -> None:
     victim, neighbour = await stack.new_tenant(), await stack.new_tenant()
-    session = await fresh(stack, victim)
+    session = await client_of_new_server(stack, victim)
     await session.data(USERS)
     stack.gate.account = stack.gate.account.with_policy("tenant-read", deny_tenants_policy([victim]))
     answer = await session.execute(USERS)
     (error,) = answer["errors"]
     assert error["extensions"]["code"] == "FORBIDDEN"
     assert "arn:" not in str(answer)
-    assert await counted(session, "keyfence_dynamodb_denied_calls_total") == 2, "the list, and whether the token stands"
+    assert await metric_value(session, "keyfence_dynamodb_denied_calls_total") == 2, (
+        "the list, and whether the token stands"
+    )
     await stack.api_client(neighbour).data(USERS)
 
 
@@ -120,17 +122,17 @@ async def test_the_service_cannot_reach_another_tenant_even_with_wrong_keys(stac
 
 async def test_beyond_the_rate_of_sts_calls_a_new_tenant_is_throttled_with_a_retry_time(stack: ServiceStack) -> None:
     tenant = await stack.new_tenant()
-    vending = SessionCache(stack.vending._assume, budget=call_budget(0.5))
-    tables = replace(stack.tables, credentials=TenantCredentials(vending))
-    application = stack.serve(tables=tables, sessions=vending)
+    session_cache = SessionCache(stack.vending._assume, budget=call_budget(0.5))
+    tables = replace(stack.tables, credentials=TenantCredentials(session_cache))
+    application = stack.serve(tables=tables, sessions=session_cache)
     answer = await replace(stack.api_client(tenant), application=application).post({"query": USERS})
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "2")
     (error,) = answer.json()["errors"]
     assert error["extensions"]["code"] == "THROTTLED"
     assert 0 < error["extensions"]["retryAfterMs"] <= 2000
-    vending.close()
+    session_cache.close()
 
 
 async def test_sessions_are_counted(stack: ServiceStack, owner: ApiClient) -> None:
     await owner.data(USERS)
-    assert await counted(owner, 'keyfence_sts_sessions_total{event="issued"}') > 0
+    assert await metric_value(owner, 'keyfence_sts_sessions_total{event="issued"}') > 0

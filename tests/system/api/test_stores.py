@@ -12,7 +12,7 @@ NEAR = """query($lat: Float!, $lon: Float!, $km: Float!, $first: Int) {
 }"""
 
 
-async def created(owner: ApiClient, name: str, latitude: float, longitude: float) -> dict[str, Any]:
+async def create_store(owner: ApiClient, name: str, latitude: float, longitude: float) -> dict[str, Any]:
     made = await owner.data(CREATE, i={"name": name, "latitude": latitude, "longitude": longitude})
     store: dict[str, Any] = made["createStore"]
     return store
@@ -20,7 +20,7 @@ async def created(owner: ApiClient, name: str, latitude: float, longitude: float
 
 async def test_the_nearest_store_comes_first_across_the_date_line(owner: ApiClient) -> None:
     for name, longitude in (("east", 179.95), ("west", -179.99), ("far", 179.0)):
-        await created(owner, name, 0.0, longitude)
+        await create_store(owner, name, 0.0, longitude)
     found = (await owner.data(NEAR, lat=0.0, lon=180.0, km=10.0))["storesNear"]
     assert [one["store"]["name"] for one in found] == ["west", "east"]
     assert [round(one["distanceKm"], 2) for one in found] == [1.11, 5.56]
@@ -28,7 +28,7 @@ async def test_the_nearest_store_comes_first_across_the_date_line(owner: ApiClie
 
 
 async def test_a_store_is_returned_as_it_was_created_and_by_its_id(owner: ApiClient) -> None:
-    store = await created(owner, "Ecke #7 50%", -0.0, -123.456789012)
+    store = await create_store(owner, "Ecke #7 50%", -0.0, -123.456789012)
     assert (store["latitude"], store["longitude"]) == (0.0, -123.456789012)
     shown = await owner.data(
         "query($id: ID!) { node(id: $id) { ... on Store { id name latitude longitude } } }", id=store["id"]
@@ -37,7 +37,7 @@ async def test_a_store_is_returned_as_it_was_created_and_by_its_id(owner: ApiCli
 
 
 @pytest.mark.parametrize(
-    ("wrong", "field"),
+    ("invalid_values", "field"),
     [
         ({"lat": 90.5}, "latitude"),
         ({"lon": -180.5}, "longitude"),
@@ -48,16 +48,20 @@ async def test_a_store_is_returned_as_it_was_created_and_by_its_id(owner: ApiCli
     ],
     ids=str,
 )
-async def test_an_invalid_search_is_refused_with_its_field(owner: ApiClient, wrong: dict[str, Any], field: str) -> None:
-    (error,) = (await owner.execute(NEAR, **{"lat": 1.0, "lon": 1.0, "km": 1.0, **wrong}))["errors"]
+async def test_an_invalid_search_is_refused_with_its_field(
+    owner: ApiClient, invalid_values: dict[str, Any], field: str
+) -> None:
+    (error,) = (await owner.execute(NEAR, **{"lat": 1.0, "lon": 1.0, "km": 1.0, **invalid_values}))["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "field"),
+    ("invalid_values", "field"),
     [({"latitude": -91.0}, "latitude"), ({"longitude": 181.0}, "longitude"), ({"name": " "}, "name")],
 )
-async def test_a_store_outside_the_earth_is_refused(owner: ApiClient, wrong: dict[str, Any], field: str) -> None:
-    given = {"name": "Shop", "latitude": 1.0, "longitude": 1.0, **wrong}
+async def test_a_store_outside_the_earth_is_refused(
+    owner: ApiClient, invalid_values: dict[str, Any], field: str
+) -> None:
+    given = {"name": "Shop", "latitude": 1.0, "longitude": 1.0, **invalid_values}
     (error,) = (await owner.execute(CREATE, i=given))["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", field)

@@ -1,4 +1,4 @@
-"""During an outage of STS the service answers for five minutes, then fails closed, and recovers by itself."""
+"""During an outage of STS, the service serves known tenants for five minutes, then nobody, and recovers by itself."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,42 +12,44 @@ from tests.stack import ApiClient, ServiceStack
 
 USERS = "{ users { edges { node { email } } } }"
 CREATE = 'mutation($email: String!) { createUser(input: {email: $email, name: "N"}) { id } }'
-DOWN = (Fault(kind="error", service="sts"),)
-LOST = (Fault(kind="lost_request", service="sts"),)
+STS_ERRORS = (Fault(kind="error", service="sts"),)
+STS_LOSES_REQUESTS = (Fault(kind="lost_request", service="sts"),)
 
 
 @dataclass(slots=True)
-class Service:
-    """The service on a clock of its own."""
+class ServiceWithClock:
+    """The service with a manual clock for its sessions."""
 
     stack: ServiceStack
-    vending: SessionCache
+    session_cache: SessionCache
     owner: ApiClient
     now: float = 0.0
 
     def pass_time(self, seconds: int) -> None:
-        """Let time pass, with a refresh of sessions every five seconds."""
+        """Advances the clock, and refreshes due sessions every five seconds of it."""
         for _ in range(0, seconds, 5):
             self.now += 5
-            self.vending.refresh_due()
-            for flight in list(self.vending._pending.values()):
-                flight.exception(60)
+            self.session_cache.refresh_due()
+            for pending_call in list(self.session_cache._pending.values()):
+                pending_call.exception(60)
 
 
 @pytest.fixture
-def service(stack: ServiceStack, owner: ApiClient) -> Iterator[Service]:
-    made: Service
-    vending = SessionCache(stack.vending._assume, clock=lambda: made.now, random_number=lambda: 1.0)
-    application = stack.serve(tables=replace(stack.tables, credentials=TenantCredentials(vending)), sessions=vending)
-    made = Service(stack, vending, replace(owner, application=application))
-    yield made
+def service(stack: ServiceStack, owner: ApiClient) -> Iterator[ServiceWithClock]:
+    service: ServiceWithClock
+    session_cache = SessionCache(stack.vending._assume, clock=lambda: service.now, random_number=lambda: 1.0)
+    application = stack.serve(
+        tables=replace(stack.tables, credentials=TenantCredentials(session_cache)), sessions=session_cache
+    )
+    service = ServiceWithClock(stack, session_cache, replace(owner, application=application))
+    yield service
     stack.gate.faults = ()
-    vending.close()
+    session_cache.close()
 
 
-@pytest.mark.parametrize("faults", [DOWN, LOST], ids=["errors", "hangs up"])
+@pytest.mark.parametrize("faults", [STS_ERRORS, STS_LOSES_REQUESTS], ids=["errors", "hangs up"])
 async def test_a_tenant_in_use_is_served_during_an_outage_of_five_minutes_and_after(
-    service: Service, faults: tuple[Fault, ...]
+    service: ServiceWithClock, faults: tuple[Fault, ...]
 ) -> None:
     await service.owner.data(USERS)
     await service.owner.data(CREATE, email="0@x.example")
@@ -57,16 +59,18 @@ async def test_a_tenant_in_use_is_served_during_an_outage_of_five_minutes_and_af
         service.pass_time(60)
         await service.owner.data(CREATE, email=f"{minute}@x.example")
         assert len((await service.owner.data(USERS))["users"]["edges"]) == minute + 1
-    assert service.vending.counts["failed"] > 0
+    assert service.session_cache.counts["failed"] > 0
     service.stack.gate.faults = ()
     service.pass_time(60)
-    assert service.vending.counts["renewed"] >= 3
+    assert service.session_cache.counts["renewed"] >= 3
     await service.owner.data(CREATE, email="after@x.example")
 
 
-async def test_with_expired_sessions_the_service_fails_closed_and_recovers_without_a_restart(service: Service) -> None:
+async def test_with_expired_sessions_the_service_fails_closed_and_recovers_without_a_restart(
+    service: ServiceWithClock,
+) -> None:
     await service.owner.data(USERS)
-    service.stack.gate.faults = DOWN
+    service.stack.gate.faults = STS_ERRORS
     service.pass_time(1000)
     answer = await service.owner.execute(USERS)
     (error,) = answer["errors"]
@@ -79,11 +83,11 @@ async def test_with_expired_sessions_the_service_fails_closed_and_recovers_witho
     await service.owner.data(USERS)
 
 
-async def test_a_new_tenant_gets_an_internal_error_and_is_served_when_sts_is_back(service: Service) -> None:
+async def test_a_new_tenant_gets_an_internal_error_and_is_served_when_sts_is_back(service: ServiceWithClock) -> None:
     await service.owner.data(USERS)
     newcomer = replace(service.owner, tenant=await service.stack.new_tenant())
     newcomer = replace(newcomer, token=service.stack.api_client(newcomer.tenant).token)
-    service.stack.gate.faults = DOWN
+    service.stack.gate.faults = STS_ERRORS
     assert await newcomer.error_code(USERS) == "INTERNAL"
     await service.owner.data(USERS)
     service.stack.gate.faults = ()

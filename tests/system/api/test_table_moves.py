@@ -18,11 +18,11 @@ from tests.data.order_requests import (
 from tests.stack import ApiClient, ServiceStack
 from tests.system.jobs.moving_tenant import MovingTenant
 
-USER = 'mutation($e: String!) { createUser(input: {email: $e, name: "N"}) { id } }'
-GROUP = "mutation($n: String!) { createGroup(input: {name: $n}) { id } }"
-MEMBER = "mutation($g: ID!, $u: ID!) { addMember(groupId: $g, userId: $u) { role } }"
-STATES = ("CONFIRMED", "PROCESSING", "SHIPPED")
-LISTS = """{ users { edges { node { id email role } } } groups { edges { node { id name memberCount
+CREATE_USER = 'mutation($e: String!) { createUser(input: {email: $e, name: "N"}) { id } }'
+CREATE_GROUP = "mutation($n: String!) { createGroup(input: {name: $n}) { id } }"
+ADD_MEMBER = "mutation($g: ID!, $u: ID!) { addMember(groupId: $g, userId: $u) { role } }"
+STATUSES = ("CONFIRMED", "PROCESSING", "SHIPPED")
+READ_LISTS = """{ users { edges { node { id email role } } } groups { edges { node { id name memberCount
   members { edges { role node { id } } } } } } customers { edges { node { id name } } }
   openOrders { edges { node { id status version } } } deletedOrders { edges { node { id } } }
   activity { edges { node { kind target by } } }
@@ -34,31 +34,31 @@ async def moving(stack: ServiceStack) -> MovingTenant:
     return await MovingTenant.begun(stack)
 
 
-class Shopping:
-    """A client that uses every kind of change."""
+class VariedChanges:
+    """Creates and changes objects with every kind of mutation."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.ids: dict[str, str] = {}
 
-    async def begin(self, server: ApiClient) -> None:
+    async def create_objects(self, server: ApiClient) -> None:
         ids = self.ids
-        ids["user"] = (await server.data(USER, e=f"{self.name}@x.example"))["createUser"]["id"]
-        ids["other"] = (await server.data(USER, e=f"{self.name}-2@x.example"))["createUser"]["id"]
-        ids["group"] = (await server.data(GROUP, n=self.name))["createGroup"]["id"]
-        ids["crew"] = (await server.data(GROUP, n=f"{self.name} crew"))["createGroup"]["id"]
+        ids["user"] = (await server.data(CREATE_USER, e=f"{self.name}@x.example"))["createUser"]["id"]
+        ids["other"] = (await server.data(CREATE_USER, e=f"{self.name}-2@x.example"))["createUser"]["id"]
+        ids["group"] = (await server.data(CREATE_GROUP, n=self.name))["createGroup"]["id"]
+        ids["crew"] = (await server.data(CREATE_GROUP, n=f"{self.name} crew"))["createGroup"]["id"]
         ids["customer"] = await new_customer(server, self.name)
         ids["product"] = await new_product(server, self.name)
         for order in ("order", "binned", "odd"):
             request = order_input(ids["customer"], (ids["product"], 2), (ids["product"], 1))
             ids[order] = (await place_order(server, request, f"{self.name}-{order}"))["id"]
-        await server.data(MEMBER, g=ids["crew"], u=ids["user"])
+        await server.data(ADD_MEMBER, g=ids["crew"], u=ids["user"])
         await server.data("mutation($id: ID!) { countProductView(id: $id) }", id=ids["product"])
 
-    async def go_on(self, server: ApiClient) -> None:
+    async def change_objects(self, server: ApiClient) -> None:
         ids = self.ids
-        await server.data(MEMBER, g=ids["group"], u=ids["user"])
-        await server.data(MEMBER, g=ids["group"], u=ids["other"])
+        await server.data(ADD_MEMBER, g=ids["group"], u=ids["user"])
+        await server.data(ADD_MEMBER, g=ids["group"], u=ids["other"])
         changes = [
             'updateUser(id: $user, input: {name: "New", role: ADMIN}) { id }',
             'updateGroup(id: $group, input: {name: "renamed"}) { id }',
@@ -77,12 +77,12 @@ class Shopping:
         ]
         for change in changes:
             names = [name for name in ids if f"${name}" in change]
-            declared = ", ".join(f"${name}: ID!" for name in names)
-            await server.data(f"mutation({declared}) {{ {change} }}", **{name: ids[name] for name in names})
-        for state in STATES:
-            await server.data(TRANSITION, id=ids["order"], to=state)
-        for again in (DELETE, RESTORE, DELETE):
-            await server.data(again, id=ids["binned"])
+            declarations = ", ".join(f"${name}: ID!" for name in names)
+            await server.data(f"mutation({declarations}) {{ {change} }}", **{name: ids[name] for name in names})
+        for status in STATUSES:
+            await server.data(TRANSITION, id=ids["order"], to=status)
+        for mutation in (DELETE, RESTORE, DELETE):
+            await server.data(mutation, id=ids["binned"])
         await server.data(FLAG, id=ids["odd"])
         assert (await server.data(CLAIM))["claimReview"]["id"] == ids["odd"]
         await server.data(
@@ -103,29 +103,29 @@ async def differences(server: ApiClient) -> list[str]:
 
 async def test_every_kind_of_change_is_written_to_both_tables_from_the_start(moving: MovingTenant) -> None:
     await moving.publish(MovePhase.DUAL)
-    shopping, server = Shopping("ann"), moving.server()
-    await shopping.begin(server)
-    await shopping.go_on(server)
-    kept, copied = moving.both()
-    assert len(kept) > 40
-    assert kept == copied
+    changes_of_client, server = VariedChanges("ann"), moving.server()
+    await changes_of_client.create_objects(server)
+    await changes_of_client.change_objects(server)
+    source_items, target_items = moving.both()
+    assert len(source_items) > 40
+    assert source_items == target_items
 
 
 async def test_a_tenant_moves_to_its_own_table_and_back_while_clients_use_it(moving: MovingTenant) -> None:
-    shopping, server = Shopping("bea"), moving.server()
-    await shopping.begin(server)
+    changes_of_client, server = VariedChanges("bea"), moving.server()
+    await changes_of_client.create_objects(server)
     before = moving.items(moving.pool)
     await moving.publish(MovePhase.BACKFILL)
-    await shopping.go_on(moving.server())
-    kept, copied = moving.both()
-    assert {key: kept.get(key) for key in copied} == copied
-    assert {key: before.get(key) for key in kept if key not in copied}.items() <= kept.items()
+    await changes_of_client.change_objects(moving.server())
+    source_items, target_items = moving.both()
+    assert {key: source_items.get(key) for key in target_items} == target_items
+    assert {key: before.get(key) for key in source_items if key not in target_items}.items() <= source_items.items()
     await moving.backfill()
-    kept, copied = moving.both()
-    assert kept == copied
+    source_items, target_items = moving.both()
+    assert source_items == target_items
     await moving.publish(MovePhase.SHADOW)
     server = moving.server()
-    seen = await server.data(LISTS)
+    lists_before = await server.data(READ_LISTS)
     assert await differences(server) == []
     for phase, placement in (
         (MovePhase.SWITCHED, Placement.POOL),
@@ -137,7 +137,7 @@ async def test_a_tenant_moves_to_its_own_table_and_back_while_clients_use_it(mov
     ):
         await moving.publish(phase, placement)
         server = moving.server()
-        assert await server.data(LISTS) == seen
+        assert await server.data(READ_LISTS) == lists_before
         assert await differences(server) == []
 
 
@@ -146,11 +146,11 @@ async def test_a_difference_is_counted_and_the_answer_is_that_of_the_table_that_
 ) -> None:
     await moving.publish(MovePhase.SHADOW)
     server = moving.server()
-    made = (await server.data(USER, e="u@x.example"))["createUser"]["id"]
-    ((partition, sort),) = [key for key in moving.items(moving.silo) if key[0].endswith(f"#USER#{made}")]
+    user_id = (await server.data(CREATE_USER, e="u@x.example"))["createUser"]["id"]
+    ((partition, sort),) = [key for key in moving.items(moving.silo) if key[0].endswith(f"#USER#{user_id}")]
     engine = moving.stack.engine_client()
     engine.delete_item(TableName=moving.silo, Key={"PK": {"S": partition}, "SK": {"S": sort}})
-    found = await server.data("query($id: ID!) { user(id: $id) { email } }", id=made)
+    found = await server.data("query($id: ID!) { user(id: $id) { email } }", id=user_id)
     assert found == {"user": {"email": "u@x.example"}}
     (line,) = await differences(server)
     assert line.endswith(" 1")

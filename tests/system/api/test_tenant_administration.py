@@ -19,14 +19,14 @@ QUOTAS = """mutation($id: ID!, $r: Int, $u: Int) {
 TIER = "mutation($id: ID!, $tier: Tier!) { setTier(id: $id, tier: $tier) { tier quotas { requestsPerSecond users } } }"
 
 
-async def arrived(stack: ServiceStack, id: str | None = None) -> TenantApplicant:
+async def onboarded_applicant(stack: ServiceStack, id: str | None = None) -> TenantApplicant:
     newcomer = TenantApplicant.named(id)
     await newcomer.onboard(stack)
     return newcomer
 
 
 async def test_a_suspended_tenant_is_refused_immediately_and_served_again_when_resumed(stack: ServiceStack) -> None:
-    newcomer, operator = await arrived(stack), stack.operator_client()
+    newcomer, operator = await onboarded_applicant(stack), stack.operator_client()
     own = newcomer.session(stack)
     await own.data(VIEWER)
     assert (await operator.data(SUSPEND, id=newcomer.id))["suspendTenant"]["status"] == "SUSPENDED"
@@ -42,7 +42,7 @@ async def test_iam_denies_a_session_that_was_issued_before_the_suspension(stack:
     names = ("far", "far-1", "far-11")
     clients = {}
     for name in names:
-        await arrived(stack, name)
+        await onboarded_applicant(stack, name)
         clients[name] = stack.boto_client(parse_tenant_id(name))
     await stack.operator_client().data(SUSPEND, id="far-1")
     for name in names:
@@ -55,7 +55,7 @@ async def test_iam_denies_a_session_that_was_issued_before_the_suspension(stack:
 
 
 async def test_iam_denies_a_server_that_does_not_know_of_the_suspension_yet(stack: ServiceStack) -> None:
-    newcomer = await arrived(stack)
+    newcomer = await onboarded_applicant(stack)
     unaware = stack.serve()
     elsewhere = replace(newcomer.session(stack), application=unaware)
     users = "{ users { edges { node { id } } } }"
@@ -66,7 +66,7 @@ async def test_iam_denies_a_server_that_does_not_know_of_the_suspension_yet(stac
 
 async def test_concurrent_suspensions_all_take_effect(stack: ServiceStack) -> None:
     """Two concurrent publications must not undo each other."""
-    crowd = [await arrived(stack) for _ in range(6)]
+    crowd = [await onboarded_applicant(stack) for _ in range(6)]
     await asyncio.gather(*(stack.operator_client().data(SUSPEND, id=one.id) for one in crowd))
     for one in crowd:
         client = stack.boto_client(parse_tenant_id(one.id))
@@ -77,7 +77,7 @@ async def test_concurrent_suspensions_all_take_effect(stack: ServiceStack) -> No
 
 
 async def test_a_suspension_that_iam_did_not_get_is_an_error_and_to_repeat_it_publishes_it(stack: ServiceStack) -> None:
-    newcomer, operator = await arrived(stack), stack.operator_client()
+    newcomer, operator = await onboarded_applicant(stack), stack.operator_client()
     unreachable = stack.settings.model_copy(update={"iam_endpoint_url": "http://127.0.0.1:9"})
     connections = aws_access(unreachable, stack.gate.sessions).connect()
     without_iam = replace(operator, application=Service(connections).app)
@@ -94,7 +94,7 @@ async def test_a_suspension_that_iam_did_not_get_is_an_error_and_to_repeat_it_pu
 
 
 async def test_a_second_suspension_changes_only_the_reason(stack: ServiceStack) -> None:
-    newcomer, operator = await arrived(stack), stack.operator_client()
+    newcomer, operator = await onboarded_applicant(stack), stack.operator_client()
     await operator.data(SUSPEND, id=newcomer.id)
     before = (await operator.data(TENANT, id=newcomer.id))["tenant"]
     await operator.data(SUSPEND, id=newcomer.id)
@@ -104,7 +104,7 @@ async def test_a_second_suspension_changes_only_the_reason(stack: ServiceStack) 
 
 
 async def test_a_new_name_is_returned_immediately_and_an_old_version_is_a_conflict(stack: ServiceStack) -> None:
-    newcomer, operator = await arrived(stack), stack.operator_client()
+    newcomer, operator = await onboarded_applicant(stack), stack.operator_client()
     version = (await operator.data(TENANT, id=newcomer.id))["tenant"]["version"]
     await operator.data(RENAME, id=newcomer.id, name="Neu", v=version)
     assert (await newcomer.session(stack).data(VIEWER))["viewer"]["tenant"]["name"] == "Neu"
@@ -112,7 +112,7 @@ async def test_a_new_name_is_returned_immediately_and_an_old_version_is_a_confli
 
 
 async def test_quota_overrides_stay_when_the_tier_changes(stack: ServiceStack) -> None:
-    newcomer, operator = await arrived(stack), stack.operator_client()
+    newcomer, operator = await onboarded_applicant(stack), stack.operator_client()
     await operator.data(QUOTAS, id=newcomer.id, r=77)
     changed = (await operator.data(TIER, id=newcomer.id, tier="FREE"))["setTier"]
     assert changed == {"tier": "FREE", "quotas": {"requestsPerSecond": 77, "users": 10}}
@@ -120,12 +120,12 @@ async def test_quota_overrides_stay_when_the_tier_changes(stack: ServiceStack) -
 
 @pytest.mark.parametrize("quotas", [{"r": 0}, {"u": -1}, {"r": 1_000_000_001}, {}], ids=str)
 async def test_a_quota_below_the_minimum_is_refused(stack: ServiceStack, quotas: dict[str, int]) -> None:
-    newcomer = await arrived(stack)
+    newcomer = await onboarded_applicant(stack)
     assert await stack.operator_client().error_code(QUOTAS, id=newcomer.id, **quotas) == "BAD_USER_INPUT"
 
 
 async def test_every_change_is_an_event_with_the_operators_name(stack: ServiceStack) -> None:
-    newcomer = await arrived(stack)
+    newcomer = await onboarded_applicant(stack)
     somebody = stack.operator_client("op-7")
     await somebody.data(RENAME, id=newcomer.id, name="Neu")
     await somebody.data(TIER, id=newcomer.id, tier="FREE")
@@ -145,7 +145,7 @@ async def test_every_change_is_an_event_with_the_operators_name(stack: ServiceSt
 
 
 async def test_a_change_without_effect_leaves_no_event(stack: ServiceStack) -> None:
-    newcomer, operator = await arrived(stack), stack.operator_client()
+    newcomer, operator = await onboarded_applicant(stack), stack.operator_client()
     await operator.data(TIER, id=newcomer.id, tier="PREMIUM")
     await operator.data(RESUME, id=newcomer.id)
     assert len(await event_kinds(stack, newcomer.id)) == 2
@@ -161,13 +161,13 @@ UNKNOWN: dict[str, tuple[str, dict[str, object]]] = {
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
-async def test_a_tenant_that_is_not_there_is_not_found(stack: ServiceStack, name: str) -> None:
+async def test_a_change_of_an_unknown_tenant_is_not_found(stack: ServiceStack, name: str) -> None:
     query, arguments = UNKNOWN[name]
     assert await stack.operator_client().error_code(query, id="nobody-here", **arguments) == "NOT_FOUND"
 
 
 async def test_a_repeated_onboarding_of_a_suspended_tenant_changes_nothing(stack: ServiceStack) -> None:
-    newcomer, operator = await arrived(stack), stack.operator_client()
+    newcomer, operator = await onboarded_applicant(stack), stack.operator_client()
     await operator.data(SUSPEND, id=newcomer.id)
     again = (await operator.data(ONBOARD, input=newcomer.application()))["onboardTenant"]
     assert (again["created"], again["tenant"]["status"]) == (False, "SUSPENDED")

@@ -1,4 +1,4 @@
-"""A tenant's own identity provider, through the whole service: which tokens are accepted, and how keys are rotated."""
+"""Tokens of a tenant's own identity provider are accepted for this tenant only, also while its keys are rotated."""
 
 import asyncio
 from collections.abc import Iterator
@@ -22,16 +22,16 @@ from tests.stack import ApiClient, ServiceStack
 VIEWER = "{ viewer { subject tenant { id } } }"
 SET = """mutation($id: ID!, $jwks: JSON, $jwksUri: String) {
   setIssuerKeys(id: $id, jwks: $jwks, jwksUri: $jwksUri) { issuer } }"""
-BOUND = 0.2
+CACHE_SECONDS = 0.2
 
 
-def elsewhere(stack: ServiceStack, **changes: Any) -> ServiceStack:
-    """Another server over the same table, which learns of changes only by reading."""
-    settings = stack.settings.model_copy(update={"tenant_cache_seconds": BOUND, **changes})
+def other_server(stack: ServiceStack, **changes: Any) -> ServiceStack:
+    """Returns another server of the same table. It learns of changes only when its cache expires."""
+    settings = stack.settings.model_copy(update={"tenant_cache_seconds": CACHE_SECONDS, **changes})
     return replace(stack, settings=settings, application=stack.serve(settings=settings))
 
 
-def rotated(provider: TenantIdentityProvider) -> TenantIdentityProvider:
+def with_next_key(provider: TenantIdentityProvider) -> TenantIdentityProvider:
     return TenantIdentityProvider(issuer=provider.issuer, kid=f"{provider.kid}-next")
 
 
@@ -39,11 +39,13 @@ def keys(*providers: TenantIdentityProvider) -> dict[str, Any]:
     return {"keys": [key for provider in providers for key in provider.jwks()["keys"]]}
 
 
-def bearer(stack: ServiceStack, newcomer: TenantApplicant, provider: TenantIdentityProvider) -> ApiClient:
-    return replace(newcomer.session(stack), token=provider.token(tenant=newcomer.id))
+def client_with_token_of(
+    stack: ServiceStack, applicant: TenantApplicant, provider: TenantIdentityProvider
+) -> ApiClient:
+    return replace(applicant.session(stack), token=provider.token(tenant=applicant.id))
 
 
-async def let_in(session: ApiClient) -> bool:
+async def is_accepted(session: ApiClient) -> bool:
     answer = await session.execute(VIEWER)
     if "errors" not in answer:
         return True
@@ -56,79 +58,79 @@ async def test_tenants_with_a_common_prefix_are_separate_on_every_server(stack: 
     a10 = TenantApplicant(id="a10", provider=TenantIdentityProvider(issuer="https://id.example/a10"))
     await a1.onboard(stack)
     await a10.onboard(stack)
-    for server in (stack, elsewhere(stack)):
+    for server in (stack, other_server(stack)):
         assert (await a1.session(server).data(VIEWER))["viewer"]["tenant"]["id"] == "a1"
         assert (await a10.session(server).data(VIEWER))["viewer"]["tenant"]["id"] == "a10"
         assert await a1.session(server, claiming="a10").error_code(VIEWER) == "UNAUTHENTICATED"
         assert await a10.session(server, claiming="a1").error_code(VIEWER) == "UNAUTHENTICATED"
         forged = TenantIdentityProvider(issuer=a10.provider.issuer, key=a1.provider.key)
-        assert not await let_in(bearer(server, a10, forged))
+        assert not await is_accepted(client_with_token_of(server, a10, forged))
 
 
 async def test_issuers_of_the_settings_are_accepted_unless_they_belong_to_another_tenant(stack: ServiceStack) -> None:
-    newcomer = TenantApplicant.named()
-    await newcomer.onboard(stack)
-    tenant = newcomer.session(stack).tenant
-    assert await let_in(stack.api_client(tenant))
+    applicant = TenantApplicant.named()
+    await applicant.onboard(stack)
+    tenant = applicant.session(stack).tenant
+    assert await is_accepted(stack.api_client(tenant))
     bound = DevelopmentIssuer(key=stack.issuer.key, issuer="https://bound.example")
     other = IssuerSettings(issuer=bound.issuer, jwks=bound.jwks(), tenant="somebody-else")
-    server = elsewhere(stack, issuers=(*stack.settings.issuers, other))
-    assert not await let_in(replace(server, issuer=bound).api_client(tenant))
+    server = other_server(stack, issuers=(*stack.settings.issuers, other))
+    assert not await is_accepted(replace(server, issuer=bound).api_client(tenant))
 
 
 @pytest.mark.parametrize("whose", ["issuers", "admin_issuers"])
 async def test_no_tenant_can_own_an_issuer_of_the_settings(stack: ServiceStack, whose: str) -> None:
-    ours, newcomer = TenantIdentityProvider(issuer="https://ours.example"), TenantApplicant.named()
+    ours, applicant = TenantIdentityProvider(issuer="https://ours.example"), TenantApplicant.named()
     named = IssuerSettings(issuer=ours.issuer, jwks=ours.jwks())
-    server = elsewhere(stack, **{whose: (*getattr(stack.settings, whose), named)})
-    (error,) = (await server.operator_client().execute(ONBOARD, input=newcomer.application(issuer=ours.issuer)))[
+    server = other_server(stack, **{whose: (*getattr(stack.settings, whose), named)})
+    (error,) = (await server.operator_client().execute(ONBOARD, input=applicant.application(issuer=ours.issuer)))[
         "errors"
     ]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", "issuer")
 
 
 async def test_keys_can_be_rotated_without_refused_tokens(stack: ServiceStack) -> None:
-    newcomer = TenantApplicant.named()
-    await newcomer.onboard(stack)
-    old, new = newcomer.provider, rotated(newcomer.provider)
-    servers = [stack, elsewhere(stack)]
+    applicant = TenantApplicant.named()
+    await applicant.onboard(stack)
+    old, new = applicant.provider, with_next_key(applicant.provider)
+    servers = [stack, other_server(stack)]
     for server in servers:
-        assert await let_in(bearer(server, newcomer, old))
-    await stack.operator_client().data(SET, id=newcomer.id, jwks=keys(old, new))
+        assert await is_accepted(client_with_token_of(server, applicant, old))
+    await stack.operator_client().data(SET, id=applicant.id, jwks=keys(old, new))
     for server in servers:
-        assert await let_in(bearer(server, newcomer, new))
-        assert await let_in(bearer(server, newcomer, old))
-    remembered = [bearer(server, newcomer, old) for server in servers]
+        assert await is_accepted(client_with_token_of(server, applicant, new))
+        assert await is_accepted(client_with_token_of(server, applicant, old))
+    remembered = [client_with_token_of(server, applicant, old) for server in servers]
     for session in remembered:
-        assert await let_in(session)
-    await stack.operator_client().data(SET, id=newcomer.id, jwks=keys(new))
+        assert await is_accepted(session)
+    await stack.operator_client().data(SET, id=applicant.id, jwks=keys(new))
     for server in servers:
-        assert await let_in(bearer(server, newcomer, new))
-    assert not await let_in(remembered[0])
-    await asyncio.sleep(BOUND)
-    assert not await let_in(remembered[1])
+        assert await is_accepted(client_with_token_of(server, applicant, new))
+    assert not await is_accepted(remembered[0])
+    await asyncio.sleep(CACHE_SECONDS)
+    assert not await is_accepted(remembered[1])
 
 
 async def test_a_new_key_can_sign_as_soon_as_it_is_set(stack: ServiceStack) -> None:
-    newcomer = TenantApplicant.named()
-    await newcomer.onboard(stack)
-    servers = [stack, elsewhere(stack, tenant_cache_seconds=60.0)]
-    provider = newcomer.provider
+    applicant = TenantApplicant.named()
+    await applicant.onboard(stack)
+    servers = [stack, other_server(stack, tenant_cache_seconds=60.0)]
+    provider = applicant.provider
     for _ in range(3):
         for server in servers:
-            assert await let_in(bearer(server, newcomer, provider))
-        provider = rotated(provider)
-        await stack.operator_client().data(SET, id=newcomer.id, jwks=keys(provider))
+            assert await is_accepted(client_with_token_of(server, applicant, provider))
+        provider = with_next_key(provider)
+        await stack.operator_client().data(SET, id=applicant.id, jwks=keys(provider))
         for server in servers:
-            assert await let_in(bearer(server, newcomer, provider))
+            assert await is_accepted(client_with_token_of(server, applicant, provider))
 
 
 async def test_setting_keys_leaves_an_event_and_the_issuer_as_it_is(stack: ServiceStack) -> None:
-    newcomer = TenantApplicant.named()
-    await newcomer.onboard(stack)
-    answer = await stack.operator_client().data(SET, id=newcomer.id, jwks=rotated(newcomer.provider).jwks())
-    assert answer["setIssuerKeys"]["issuer"] == newcomer.provider.issuer
-    assert await event_kinds(stack, newcomer.id) == [
+    applicant = TenantApplicant.named()
+    await applicant.onboard(stack)
+    answer = await stack.operator_client().data(SET, id=applicant.id, jwks=with_next_key(applicant.provider).jwks())
+    assert answer["setIssuerKeys"]["issuer"] == applicant.provider.issuer
+    assert await event_kinds(stack, applicant.id) == [
         "tenant.registered",
         "tenant.onboarded",
         "tenant.issuer_keys_changed",
@@ -149,11 +151,11 @@ async def test_setting_keys_leaves_an_event_and_the_issuer_as_it_is(stack: Servi
 async def test_unusable_keys_are_refused_with_their_field(
     stack: ServiceStack, given: dict[str, Any], field: str
 ) -> None:
-    newcomer = TenantApplicant.named()
-    await newcomer.onboard(stack)
-    (error,) = (await stack.operator_client().execute(SET, id=newcomer.id, **given))["errors"]
+    applicant = TenantApplicant.named()
+    await applicant.onboard(stack)
+    (error,) = (await stack.operator_client().execute(SET, id=applicant.id, **given))["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
-    assert await let_in(newcomer.session(stack))
+    assert await is_accepted(applicant.session(stack))
 
 
 @pytest.mark.parametrize(("id", "code"), [("nobody-here", "NOT_FOUND"), ("A#", "BAD_USER_INPUT")])
@@ -162,25 +164,27 @@ async def test_keys_of_an_unknown_tenant_cannot_be_set(stack: ServiceStack, id: 
 
 
 async def test_a_tenants_token_cannot_set_keys(stack: ServiceStack) -> None:
-    newcomer = TenantApplicant.named()
-    await newcomer.onboard(stack)
-    own = replace(newcomer.session(stack), path="/admin/graphql")
-    assert await own.error_code(SET, id=newcomer.id, jwks=newcomer.provider.jwks()) == "UNAUTHENTICATED"
+    applicant = TenantApplicant.named()
+    await applicant.onboard(stack)
+    own = replace(applicant.session(stack), path="/admin/graphql")
+    assert await own.error_code(SET, id=applicant.id, jwks=applicant.provider.jwks()) == "UNAUTHENTICATED"
 
 
 async def test_unknown_issuers_are_throttled_before_a_lookup_and_tenants_are_not(stack: ServiceStack) -> None:
-    newcomer = TenantApplicant.named()
-    await newcomer.onboard(stack)
-    server = elsewhere(stack, issuer_lookups_per_second=0.001, tenant_cache_seconds=60.0)
-    known = newcomer.session(server)
-    assert await let_in(known)
+    applicant = TenantApplicant.named()
+    await applicant.onboard(stack)
+    server = other_server(stack, issuer_lookups_per_second=0.001, tenant_cache_seconds=60.0)
+    known = applicant.session(server)
+    assert await is_accepted(known)
     stack.take_calls()
     for number in range(10):
-        stranger = bearer(server, newcomer, TenantIdentityProvider(issuer=f"https://made-up.example/{number}"))
+        stranger = client_with_token_of(
+            server, applicant, TenantIdentityProvider(issuer=f"https://application-up.example/{number}")
+        )
         assert await stranger.error_code(VIEWER) == "THROTTLED"
     assert stack.take_calls() == []
-    assert await let_in(known)
-    assert await let_in(newcomer.session(server))
+    assert await is_accepted(known)
+    assert await is_accepted(applicant.session(server))
 
 
 @pytest.fixture
@@ -189,50 +193,52 @@ def authority(tmp_path: Path) -> CertificateAuthority:
 
 
 @pytest.fixture
-def published_at(authority: CertificateAuthority) -> Iterator[JwksServer]:
+def jwks_server(authority: CertificateAuthority) -> Iterator[JwksServer]:
     with running_jwks_server(authority.server_context("keys.example")) as server:
         yield server
 
 
-def fetching(stack: ServiceStack, authority: CertificateAuthority, *, loopback: bool) -> ServiceStack:
-    """A server for which every host name resolves to this machine, which it may call or not."""
-    trusting = authority.client_context()
-    reach = EgressPolicy(
+def server_that_fetches_keys(stack: ServiceStack, authority: CertificateAuthority, *, loopback: bool) -> ServiceStack:
+    """Returns a server for which every host name resolves to this machine. `loopback` says whether it may call it."""
+    tls_context = authority.client_context()
+    egress = EgressPolicy(
         is_allowed=lambda address: loopback or is_public_address(address),
         resolve=lambda _host, _port: ["127.0.0.1"],
-        tls_context=lambda: trusting,
+        tls_context=lambda: tls_context,
     )
-    made = Service(stack.connections, jwks=JwksFetcher(egress=reach)).app
-    return replace(stack, application=made)
+    application = Service(stack.connections, jwks=JwksFetcher(egress=egress)).app
+    return replace(stack, application=application)
 
 
 async def test_keys_are_fetched_from_the_tenants_jwks_uri(
-    stack: ServiceStack, authority: CertificateAuthority, published_at: JwksServer
+    stack: ServiceStack, authority: CertificateAuthority, jwks_server: JwksServer
 ) -> None:
-    newcomer = TenantApplicant.named()
-    published_at.publish(newcomer.provider.jwks())
-    server = fetching(stack, authority, loopback=True)
-    uri = f"https://keys.example:{published_at.server_port}/jwks"
-    await newcomer.onboard(server, jwks=None, jwksUri=uri)
-    assert await let_in(newcomer.session(server))
-    assert not await let_in(bearer(server, newcomer, TenantIdentityProvider(issuer=newcomer.provider.issuer)))
-    assert published_at.requested_paths == ["/jwks"]
+    applicant = TenantApplicant.named()
+    jwks_server.publish(applicant.provider.jwks())
+    server = server_that_fetches_keys(stack, authority, loopback=True)
+    uri = f"https://keys.example:{jwks_server.server_port}/jwks"
+    await applicant.onboard(server, jwks=None, jwksUri=uri)
+    assert await is_accepted(applicant.session(server))
+    assert not await is_accepted(
+        client_with_token_of(server, applicant, TenantIdentityProvider(issuer=applicant.provider.issuer))
+    )
+    assert jwks_server.requested_paths == ["/jwks"]
 
 
 async def test_keys_at_a_private_address_are_not_fetched(
-    stack: ServiceStack, authority: CertificateAuthority, published_at: JwksServer
+    stack: ServiceStack, authority: CertificateAuthority, jwks_server: JwksServer
 ) -> None:
-    newcomer = TenantApplicant.named()
-    published_at.publish(newcomer.provider.jwks())
-    server = fetching(stack, authority, loopback=False)
-    uri = f"https://keys.example:{published_at.server_port}/jwks"
-    await newcomer.onboard(server, jwks=None, jwksUri=uri)
-    assert await newcomer.session(server).error_code(VIEWER) == "THROTTLED"
-    assert published_at.connections == 0
+    applicant = TenantApplicant.named()
+    jwks_server.publish(applicant.provider.jwks())
+    server = server_that_fetches_keys(stack, authority, loopback=False)
+    uri = f"https://keys.example:{jwks_server.server_port}/jwks"
+    await applicant.onboard(server, jwks=None, jwksUri=uri)
+    assert await applicant.session(server).error_code(VIEWER) == "THROTTLED"
+    assert jwks_server.connections == 0
 
 
-async def test_the_production_service_calls_no_private_address(stack: ServiceStack, published_at: JwksServer) -> None:
-    newcomer = TenantApplicant.named()
-    await newcomer.onboard(stack, jwks=None, jwksUri=f"https://localhost:{published_at.server_port}/jwks")
-    assert await newcomer.session(stack).error_code(VIEWER) == "THROTTLED"
-    assert published_at.connections == 0
+async def test_the_production_service_calls_no_private_address(stack: ServiceStack, jwks_server: JwksServer) -> None:
+    applicant = TenantApplicant.named()
+    await applicant.onboard(stack, jwks=None, jwksUri=f"https://localhost:{jwks_server.server_port}/jwks")
+    assert await applicant.session(stack).error_code(VIEWER) == "THROTTLED"
+    assert jwks_server.connections == 0

@@ -32,13 +32,14 @@ USERS = "{ users { edges { node { email } } } }"
 CREATE = 'mutation($email: String!) { createUser(input: {email: $email, name: "N"}) { id } }'
 USAGE = """query($tenant: ID!, $from: DateTime!, $to: DateTime!) { usage(tenant: $tenant, from: $from, to: $to) {
   tenant from to requests readUnits writeUnits throttled costUsd operations { operation requests costUsd } } }"""
-PATIENCE = 1_500
+MAX_POLLS = 1_500
+"""Polls of 0.02 s: the test waits up to 30 s."""
 SPRING, SUMMER = datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True)
-class Till:
-    """A client that adds up what the engine says was consumed."""
+class CapacityRecorder:
+    """A DynamoDB client that adds up the capacity that the engine reports."""
 
     client: DynamoDb
     total: CapacityMeter = field(default_factory=CapacityMeter)
@@ -53,61 +54,61 @@ class Till:
 
 
 @pytest.fixture
-def till(stack: ServiceStack) -> Till:
-    return Till(stack.recorder)
+def capacity_recorder(stack: ServiceStack) -> CapacityRecorder:
+    return CapacityRecorder(stack.recorder)
 
 
 @pytest.fixture
-def server(stack: ServiceStack, till: Till) -> QuotaServer:
-    return QuotaServer(stack=replace(stack, tables=replace(stack.tables, client=till)))
+def server(stack: ServiceStack, capacity_recorder: CapacityRecorder) -> QuotaServer:
+    return QuotaServer(stack=replace(stack, tables=replace(stack.tables, client=capacity_recorder)))
 
 
-async def used(server: QuotaServer, tenant: TenantId) -> UsageCounts:
+async def total_usage(server: QuotaServer, tenant: TenantId) -> UsageCounts:
     return (await server.usages.sum_hours(tenant, SPRING, SUMMER)).total
 
 
-async def work(session: ApiClient, name: str) -> None:
-    """Send reads, writes, conflicts, malformed requests and concurrent requests."""
-    await session.data(CREATE, email=f"{name}@x.example")
-    await session.error_code(CREATE, email=f"{name}@x.example")
-    await asyncio.gather(*(session.data(USERS) for _ in range(3)))
-    await session.execute(
+async def send_varied_requests(client: ApiClient, name: str) -> None:
+    """Sends reads, writes, conflicts, malformed requests and concurrent requests."""
+    await client.data(CREATE, email=f"{name}@x.example")
+    await client.error_code(CREATE, email=f"{name}@x.example")
+    await asyncio.gather(*(client.data(USERS) for _ in range(3)))
+    await client.execute(
         "{ a: users { edges { node { email groups { edges { node { id } } } } } } groups { __typename } }"
     )
-    await session.execute("{ nonsense }")
-    await session.execute("{ viewer { subject } __typename }")
+    await client.execute("{ nonsense }")
+    await client.execute("{ viewer { subject } __typename }")
 
 
 async def test_the_usage_of_all_tenants_and_the_service_is_what_the_engine_reported(
-    server: QuotaServer, till: Till
+    server: QuotaServer, capacity_recorder: CapacityRecorder
 ) -> None:
-    sessions = [await server.tenant(name) for name in ("sum", "sum-1", "sum-11")]
-    quiet = await server.tenant("sum-quiet")
-    till.total = CapacityMeter()
-    for number, session in enumerate(sessions):
+    clients = [await server.new_tenant_client(name) for name in ("sum", "sum-1", "sum-11")]
+    idle_client = await server.new_tenant_client("sum-quiet")
+    capacity_recorder.total = CapacityMeter()
+    for number, client in enumerate(clients):
         for round_ in range(number + 1):
-            await work(session, f"n{round_}")
-    given = (till.total.read_units, till.total.write_units)
-    await server.flushing.flush()
-    parts = {who: await used(server, who) for who in (*(one.tenant for one in sessions), CONTROL_PLANE)}
+            await send_varied_requests(client, f"n{round_}")
+    reported_units = (capacity_recorder.total.read_units, capacity_recorder.total.write_units)
+    await server.flusher.flush()
+    usage_by_tenant = {who: await total_usage(server, who) for who in (*(one.tenant for one in clients), CONTROL_PLANE)}
     assert (
-        sum(float(one.read_units) for one in parts.values()),
-        sum(float(one.write_units) for one in parts.values()),
-    ) == given
-    assert [parts[one.tenant].requests for one in sessions] == [8, 16, 24]
-    first, second, third = (parts[one.tenant].read_units for one in sessions)
+        sum(float(one.read_units) for one in usage_by_tenant.values()),
+        sum(float(one.write_units) for one in usage_by_tenant.values()),
+    ) == reported_units
+    assert [usage_by_tenant[one.tenant].requests for one in clients] == [8, 16, 24]
+    first, second, third = (usage_by_tenant[one.tenant].read_units for one in clients)
     assert 0 < first < second < third
-    assert parts[CONTROL_PLANE].read_units > 0, "the tenants were read"
-    assert await used(server, quiet.tenant) == UsageCounts()
+    assert usage_by_tenant[CONTROL_PLANE].read_units > 0, "the tenants were read"
+    assert await total_usage(server, idle_client.tenant) == UsageCounts()
 
 
 async def test_usage_is_counted_by_root_field_whatever_the_operation_name_is(server: QuotaServer) -> None:
-    session = await server.tenant()
-    await work(session, "ann")
-    await session.execute("query users { groups { edges { node { id } } } }")
-    await session.execute("query($y: Boolean = true) { ...F } fragment F on Query { x: groups { __typename } }")
-    await server.flushing.flush()
-    usage = await server.usages.sum_hours(session.tenant, SPRING, SUMMER)
+    client = await server.new_tenant_client()
+    await send_varied_requests(client, "ann")
+    await client.execute("query users { groups { edges { node { id } } } }")
+    await client.execute("query($y: Boolean = true) { ...F } fragment F on Query { x: groups { __typename } }")
+    await server.flusher.flush()
+    usage = await server.usages.sum_hours(client.tenant, SPRING, SUMMER)
     assert {name: counts.requests for name, counts in usage.operations.items()} == {
         "createUser": 2,
         "groups": 1,
@@ -117,15 +118,17 @@ async def test_usage_is_counted_by_root_field_whatever_the_operation_name_is(ser
         "viewer": 1,
     }
     viewer = usage.operations["viewer"].read_units
-    assert 0 < 3 * viewer < usage.operations["users"].read_units, "each looks at its token, and these at the list too"
+    assert 0 < 3 * viewer < usage.operations["users"].read_units, (
+        "each request checks its token, and these requests read the list too"
+    )
 
 
 async def test_refused_requests_are_counted_separately(server: QuotaServer) -> None:
-    session = await server.tenant(requests_per_second=1)
+    client = await server.new_tenant_client(requests_per_second=1)
     for _ in range(5):
-        await session.execute(USERS)
-    await server.flushing.flush()
-    found = await server.usages.sum_hours(session.tenant, SPRING, SUMMER)
+        await client.execute(USERS)
+    await server.flusher.flush()
+    found = await server.usages.sum_hours(client.tenant, SPRING, SUMMER)
     assert (found.total.requests, found.total.refused) == (2, 3)
     assert found.operations["unknown"].refused == 3
 
@@ -133,20 +136,20 @@ async def test_refused_requests_are_counted_separately(server: QuotaServer) -> N
 async def test_whole_hours_are_added_up_over_days_months_and_processes(
     stack: ServiceStack, server: QuotaServer
 ) -> None:
-    session = await server.tenant("hours")
-    neighbour = await server.tenant("hours-1")
+    client = await server.new_tenant_client("hours")
+    neighbour = await server.new_tenant_client("hours-1")
     other = QuotaServer(stack=stack, hour=server.hour)
     night = datetime.fromtimestamp(server.hour.now, UTC)
     for hours in (0, 1, 1, 25):
         server.hour.now = (night + timedelta(hours=hours)).timestamp()
-        await session.data(USERS)
-        await other.session(session).data(USERS)
+        await client.data(USERS)
+        await other.client(client).data(USERS)
         await neighbour.data(USERS)
-    await server.flushing.flush()
-    await other.flushing.flush()
+    await server.flusher.flush()
+    await other.flusher.flush()
 
     async def requests(start: datetime, end: datetime) -> int:
-        return (await server.usages.sum_hours(session.tenant, start, end)).total.requests
+        return (await server.usages.sum_hours(client.tenant, start, end)).total.requests
 
     midnight = datetime(2026, 6, 1, tzinfo=UTC)
     assert await requests(SPRING, SUMMER) == 8
@@ -157,7 +160,7 @@ async def test_whole_hours_are_added_up_over_days_months_and_processes(
     assert await requests(midnight + timedelta(hours=23), midnight + timedelta(hours=24)) == 0
     assert await requests(midnight + timedelta(hours=1), midnight + timedelta(hours=25)) == 2
     told = await server.usages.sum_hours(
-        session.tenant, midnight - timedelta(minutes=1), midnight + timedelta(minutes=1)
+        client.tenant, midnight - timedelta(minutes=1), midnight + timedelta(minutes=1)
     )
     assert (told.start, told.end) == (midnight - timedelta(hours=1), midnight + timedelta(hours=1))
 
@@ -175,29 +178,29 @@ async def test_an_invalid_period_is_refused(server: QuotaServer, start: datetime
 async def test_a_crash_loses_only_unwritten_usage_and_written_usage_counts_once(
     stack: ServiceStack, server: QuotaServer
 ) -> None:
-    session = await server.tenant()
+    client = await server.new_tenant_client()
     for _ in range(3):
-        await session.data(USERS)
-    await server.flushing.flush()
+        await client.data(USERS)
+    await server.flusher.flush()
     for _ in range(2):
-        await session.data(USERS)
+        await client.data(USERS)
     again = QuotaServer(stack=stack)
     for _ in range(4):
-        await again.session(session).data(USERS)
-    await again.flushing.flush()
-    await again.flushing.flush()
-    assert (await used(server, session.tenant)).requests == 7
+        await again.client(client).data(USERS)
+    await again.flusher.flush()
+    await again.flusher.flush()
+    assert (await total_usage(server, client.tenant)).requests == 7
 
 
 async def test_operators_can_read_usage_and_cost_and_tenants_cannot(stack: ServiceStack, server: QuotaServer) -> None:
-    session = await server.tenant()
-    await session.data(CREATE, email="a@x.example")
-    await session.data(USERS)
-    await server.flushing.flush()
+    client = await server.new_tenant_client()
+    await client.data(CREATE, email="a@x.example")
+    await client.data(USERS)
+    await server.flusher.flush()
     span = {"from": SPRING.isoformat(), "to": SUMMER.isoformat()}
     operator = stack.operator_client()
-    told = (await operator.data(USAGE, tenant=session.tenant, **span))["usage"]
-    counts = await used(server, session.tenant)
+    told = (await operator.data(USAGE, tenant=client.tenant, **span))["usage"]
+    counts = await total_usage(server, client.tenant)
     reads, writes = counts.read_units, counts.write_units
     assert (told["readUnits"], told["writeUnits"]) == (float(reads), float(writes))
     assert told["costUsd"] == pytest.approx(float((reads * Decimal("0.125") + writes * Decimal("0.625")) / 10**6))
@@ -208,16 +211,15 @@ async def test_operators_can_read_usage_and_cost_and_tenants_cannot(stack: Servi
     assert await operator.error_code(USAGE, tenant="nobody-here", **span) == "NOT_FOUND"
     assert await operator.error_code(USAGE, tenant="TENANT#", **span) == "BAD_USER_INPUT"
     assert (
-        await replace(operator, token=session.token).error_code(USAGE, tenant=session.tenant, **span)
-        == "UNAUTHENTICATED"
+        await replace(operator, token=client.token).error_code(USAGE, tenant=client.tenant, **span) == "UNAUTHENTICATED"
     )
 
 
 async def test_usage_expires_after_400_days(stack: ServiceStack, server: QuotaServer) -> None:
-    session = await server.tenant()
-    await session.data(USERS)
-    await server.flushing.flush()
-    partition = f"CONTROL#USAGE#{session.tenant}#2026-05"
+    client = await server.new_tenant_client()
+    await client.data(USERS)
+    await server.flusher.flush()
+    partition = f"CONTROL#USAGE#{client.tenant}#2026-05"
     found = stack.engine_client().query(
         TableName=stack.settings.table,
         KeyConditionExpression="PK = :p",
@@ -229,42 +231,44 @@ async def test_usage_expires_after_400_days(stack: ServiceStack, server: QuotaSe
     assert int(item["ttl"]["N"]) == int((hour + timedelta(days=400)).timestamp())
 
 
-async def lived(stack: ServiceStack, session: ApiClient, seconds: float, until: Callable[[], Awaitable[bool]]) -> None:
-    """Run a server for one request, until the condition holds."""
+async def serve_one_request(
+    stack: ServiceStack, client: ApiClient, seconds: float, until: Callable[[], Awaitable[bool]]
+) -> None:
+    """Starts a server, sends one request, and stops the server when the condition holds."""
     settings = stack.settings.model_copy(update={"usage_seconds": seconds})
     server = Service(aws_access(settings, stack.gate.sessions).connect()).app
     async with server.router.lifespan_context(server):
-        await replace(session, application=server).data(USERS)
-        for _ in range(PATIENCE):
+        await replace(client, application=server).data(USERS)
+        for _ in range(MAX_POLLS):
             if await until():
                 break
             await asyncio.sleep(0.02)
 
 
-async def now_used(stack: ServiceStack, session: ApiClient) -> int:
+async def current_requests(stack: ServiceStack, client: ApiClient) -> int:
     usages = UsageRepository(stack.tables.for_control_plane(writes=False))
     now = datetime.now(UTC)
-    found = await usages.sum_hours(session.tenant, now - timedelta(hours=2), now + timedelta(hours=1))
+    found = await usages.sum_hours(client.tenant, now - timedelta(hours=2), now + timedelta(hours=1))
     return found.total.requests
 
 
 async def test_a_server_writes_its_usage_when_it_stops(stack: ServiceStack, owner: ApiClient) -> None:
-    async def at_once() -> bool:
+    async def is_done() -> bool:
         return True
 
-    await lived(stack, owner, 3600, at_once)
-    assert await now_used(stack, owner) == 1
+    await serve_one_request(stack, owner, 3600, is_done)
+    assert await current_requests(stack, owner) == 1
 
 
 async def test_a_server_writes_its_usage_while_it_runs(stack: ServiceStack, owner: ApiClient) -> None:
-    seen = []
+    requests_seen = []
 
-    async def written() -> bool:
-        seen.append(await now_used(stack, owner))
-        return seen[-1] == 1
+    async def is_written() -> bool:
+        requests_seen.append(await current_requests(stack, owner))
+        return requests_seen[-1] == 1
 
-    await lived(stack, owner, 0.02, written)
-    assert seen[-1] == 1
+    await serve_one_request(stack, owner, 0.02, is_written)
+    assert requests_seen[-1] == 1
 
 
 async def test_a_commands_usage_is_written_for_its_tenant_when_it_ends(stack: ServiceStack, tenant: TenantId) -> None:
@@ -274,18 +278,20 @@ async def test_a_commands_usage_is_written_for_its_tenant_when_it_ends(stack: Se
     now = datetime.now(UTC)
     usages = UsageRepository(stack.tables.for_control_plane(writes=False))
     found = await usages.sum_hours(tenant, now - timedelta(hours=2), now + timedelta(hours=1))
-    (outside,) = found.operations.values()
+    (usage_outside_requests,) = found.operations.values()
     assert list(found.operations) == ["outside"]
-    assert (outside.requests, outside.read_units > 0) == (0, True)
+    assert (usage_outside_requests.requests, usage_outside_requests.read_units > 0) == (0, True)
 
 
 @pytest.mark.one_engine
-async def test_a_larger_storage_is_known_though_weighing_makes_no_version(
+async def test_a_measured_storage_size_reaches_the_cache_although_it_makes_no_new_version(
     stack: ServiceStack, tenant: TenantId
 ) -> None:
     registry = TenantCache(stack.tables.for_control_plane(writes=False), max_age_seconds=0.0)
     before = await registry.get(tenant)
-    weighed = UpdateExpression(sets={("storedBytes",): 77})
-    await stack.tables.for_control_plane(writes=True).write(update_attributes(tenants, {"id": tenant}, weighed))
+    measured_storage = UpdateExpression(sets={("storedBytes",): 77})
+    await stack.tables.for_control_plane(writes=True).write(
+        update_attributes(tenants, {"id": tenant}, measured_storage)
+    )
     after = await registry.get(tenant)
     assert (after.version, after.stored_bytes) == (before.version, 77)

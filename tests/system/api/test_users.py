@@ -13,12 +13,12 @@ UPDATE = """mutation($id: ID!, $input: UpdateUserInput!, $v: Int) {
   updateUser(id: $id, input: $input, expectedVersion: $v) { name email version updatedAt createdAt } }"""
 
 
-async def create(session: ApiClient, email: str) -> str:
-    made: str = (await session.data(CREATE, e=email))["createUser"]["id"]
+async def create(client: ApiClient, email: str) -> str:
+    made: str = (await client.data(CREATE, e=email))["createUser"]["id"]
     return made
 
 
-async def test_a_user_lives_from_create_to_delete(owner: ApiClient) -> None:
+async def test_a_user_is_created_changed_and_deleted(owner: ApiClient) -> None:
     user = await create(owner, "a@x.example")
     data = await owner.data(UPDATE, id=user, input={"name": "Neu"}, v=1)
     assert data["updateUser"]["version"] == 2
@@ -33,17 +33,17 @@ async def test_a_user_lives_from_create_to_delete(owner: ApiClient) -> None:
 
 async def test_only_one_of_concurrent_creates_with_one_email_succeeds(owner: ApiClient) -> None:
     answers = await asyncio.gather(*(owner.execute(CREATE, e="one@x.example") for _ in range(8)))
-    assert sorted(outcome(answer) for answer in answers) == ["CONFLICT"] * 7 + ["OK"]
+    assert sorted(error_code_or_ok(answer) for answer in answers) == ["CONFLICT"] * 7 + ["OK"]
 
 
 async def test_only_one_of_concurrent_updates_with_one_expected_version_succeeds(owner: ApiClient) -> None:
     user = await create(owner, "a@x.example")
     updates = (owner.execute(UPDATE, id=user, input={"name": f"N{n}"}, v=1) for n in range(8))
     answers = await asyncio.gather(*updates)
-    assert sorted(outcome(answer) for answer in answers) == ["CONFLICT"] * 7 + ["OK"]
+    assert sorted(error_code_or_ok(answer) for answer in answers) == ["CONFLICT"] * 7 + ["OK"]
 
 
-def outcome(answer: dict[str, Any]) -> str:
+def error_code_or_ok(answer: dict[str, Any]) -> str:
     code: str = answer["errors"][0]["extensions"]["code"] if "errors" in answer else "OK"
     return code
 
@@ -144,10 +144,10 @@ async def test_the_viewer_is_the_callers_tenant_role_and_user(stack: ServiceStac
     assert (await owner.data("{ viewer { user { id } } }"))["viewer"]["user"] is None
 
 
-ODD_VALUES = ["99999999999999999999999999", "1e999", "-1e999", "{a: $x}"]
+VALUES_JSON_CANNOT_REPRESENT = ["99999999999999999999999999", "1e999", "-1e999", "{a: $x}"]
 
 
-@pytest.mark.parametrize("value", ODD_VALUES)
+@pytest.mark.parametrize("value", VALUES_JSON_CANNOT_REPRESENT)
 async def test_a_setting_that_json_cannot_represent_is_bad_input(owner: ApiClient, value: str) -> None:
     user = await create(owner, "a@x.example")
     declared = "($x: Int)" if "$x" in value else ""

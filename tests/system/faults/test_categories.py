@@ -8,7 +8,7 @@ from keyfence_iam.gate.faults import FaultKind
 from tests.failures.faulty_change import ERROR_CODES, FaultyChange, error_code, every_kind
 from tests.failures.tenant_snapshot import Snapshot
 from tests.stack import ApiClient, ServiceStack
-from tests.system.api.test_categories import MOVE, PRODUCT, grow
+from tests.system.api.test_categories import MOVE, PRODUCT, create_categories
 
 CATEGORY_PATHS = [["a"], ["a", "b"], ["a", "b", "c"], ["ab"], ["z"]]
 PRODUCT_PATHS = [["a"], ["a"], ["a"], ["a", "b", "c"], ["z"]]
@@ -21,7 +21,7 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def new_move(stack: ServiceStack, owner: ApiClient) -> FaultyChange:
-    await grow(owner, *CATEGORY_PATHS)
+    await create_categories(owner, *CATEGORY_PATHS)
     for number, path in enumerate(PRODUCT_PATHS):
         await owner.data(PRODUCT, path=path, sku=f"P{number}")
     return FaultyChange.of_mutation(stack, owner, MOVE, path=["a"], to=["z", "q"])

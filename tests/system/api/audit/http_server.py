@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 
 @contextmanager
 def serve(app: ASGIApp) -> Iterator[str]:
-    """Yields the address, without a path."""
+    """Yields the URL of the server, without a path."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, ws="none"))
         thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

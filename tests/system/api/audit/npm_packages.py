@@ -1,4 +1,4 @@
-"""The npm packages of the audit, installed once per version into the user's cache."""
+"""Installs the npm packages of the audit into the user's cache, once for each version."""
 
 import os
 import shutil
@@ -9,37 +9,37 @@ from tempfile import mkdtemp
 
 import pytest
 
-HERE = Path(__file__).parent
+AUDIT_FOLDER = Path(__file__).parent
 PACKAGES = ("package.json", "package-lock.json")
 
 
 def install() -> Path:
-    """Returns the folder with the packages. Skips the test on a machine without npm; on CI that is a failure."""
+    """Returns the folder with the packages. Without npm, skips the test, or fails it on CI."""
     if not (shutil.which("node") and shutil.which("npm")):
-        missing = pytest.fail if os.environ.get("CI") else pytest.skip
-        missing("node and npm are not installed")
-    version = sha256(b"".join((HERE / name).read_bytes() for name in PACKAGES)).hexdigest()[:16]
+        fail_or_skip = pytest.fail if os.environ.get("CI") else pytest.skip
+        fail_or_skip("node and npm are not installed")
+    version = sha256(b"".join((AUDIT_FOLDER / name).read_bytes() for name in PACKAGES)).hexdigest()[:16]
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "keyfence" / f"audit-{version}"
     return folder if folder.exists() else _install(folder)
 
 
 def _install(folder: Path) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(mkdtemp(dir=folder.parent))
+    temporary_folder = Path(mkdtemp(dir=folder.parent))
     for name in PACKAGES:
-        shutil.copy(HERE / name, fresh)
+        shutil.copy(AUDIT_FOLDER / name, temporary_folder)
     command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
-    done = subprocess.run(command, cwd=fresh, capture_output=True, text=True, timeout=300, check=False)
-    if done.returncode:
-        shutil.rmtree(fresh)
-        pytest.fail(f"npm could not install the audit:\n{done.stderr}")
-    return _placed(fresh, folder)
+    finished = subprocess.run(command, cwd=temporary_folder, capture_output=True, text=True, timeout=300, check=False)
+    if finished.returncode:
+        shutil.rmtree(temporary_folder)
+        pytest.fail(f"npm could not install the audit:\n{finished.stderr}")
+    return _move_into_place(temporary_folder, folder)
 
 
-def _placed(fresh: Path, folder: Path) -> Path:
-    """Moves the folder into place. If another worker was first, its folder is used."""
+def _move_into_place(temporary_folder: Path, folder: Path) -> Path:
+    """Renames the temporary folder to `folder`. If another worker has done so already, its folder is used."""
     try:
-        return fresh.rename(folder)
+        return temporary_folder.rename(folder)
     except OSError:
-        shutil.rmtree(fresh)
+        shutil.rmtree(temporary_folder)
         return folder
