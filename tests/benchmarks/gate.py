@@ -25,7 +25,7 @@ from botocore.credentials import ReadOnlyCredentials
 from keyfence.app.domain_loading import load_domains
 from keyfence.cli.ports import listen
 from keyfence.local import gate_access
-from keyfence.store.dynamodb.table_definition import definition
+from keyfence.store.dynamodb.table_definition import table_definition
 from keyfence_iam.authorization import ArnScope, TableSchema, authorizations_for
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
@@ -48,7 +48,7 @@ DEPLOYMENT = Deployment()
 KEYS = {DEPLOYMENT.table: TableSchema.with_keys("PK", {f"GSI{n}": f"GSI{n}PK" for n in (1, 2, 3)})}
 ROUNDS = 5
 ANSWER = json.dumps({"Item": {"PK": {"S": "TENANT#acme#USER#usr_01"}, "name": {"S": "x" * 1000}}}).encode()
-DESCRIBED = json.dumps({"Table": definition(DEPLOYMENT.table, load_domains().entities.projections)}).encode()
+DESCRIBED = json.dumps({"Table": table_definition(DEPLOYMENT.table, load_domains().entities.projections)}).encode()
 PARTS = ("signature", "json", "expansion", "decision")
 
 

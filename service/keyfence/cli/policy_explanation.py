@@ -8,7 +8,7 @@ from typing import Any
 from rich.markup import escape
 
 from keyfence.errors import BadInput
-from keyfence.store.dynamodb.table_definition import definition
+from keyfence.store.dynamodb.table_definition import table_definition
 from keyfence_iam import arns
 from keyfence_iam.authorization import (
     SUPPORTED_OPERATIONS,
@@ -156,7 +156,9 @@ def _unknown_operation(operation: str) -> BadInput:
 def _table_schemas(deployment: Deployment, operation: str, parameters: Mapping[str, Any]) -> Mapping[str, TableSchema]:
     """Returns the key schemas of the shared table and of the silos in the call. All of them have the same keys."""
     silos = (name for name in tables_needed(operation, parameters) if name.startswith(deployment.silo_table("")))
-    return dict.fromkeys((deployment.table, *silos), TableSchema.from_description(definition(deployment.table, {})))
+    return dict.fromkeys(
+        (deployment.table, *silos), TableSchema.from_description(table_definition(deployment.table, {}))
+    )
 
 
 def _explain(session: ExplainedSession, request: AuthorizationRequest) -> tuple[AuthorizationRequest, Explanation]:

@@ -85,7 +85,7 @@ class ScanCheckpoint:
 
     def after_page(self, page: ScanPage, page_result: PassResult, now: datetime) -> "ScanCheckpoint":
         """Returns the checkpoint after a page that has been processed."""
-        total = self.result + replace(page_result, scanned=page.scanned)
+        total = self.result + replace(page_result, scanned=page.scanned_count)
         return replace(
             self,
             resume_key=encode_key(page.next_key),

@@ -10,8 +10,8 @@ from keyfence.store.expressions import Condition, Path, UpdateExpression, absent
 
 MAX_EMBEDDED_EDGES = 24
 """Keeps the parent's item small, because every read and write of the parent costs the size of its item."""
-_ENTRIES = ("embeddedEdges", "entries")
-_COMPLETE_UNTIL = ("embeddedEdges", "completeUntil")
+_ENTRIES: Path = ("embeddedEdges", "entries")
+_COMPLETE_UNTIL: Path = ("embeddedEdges", "completeUntil")
 
 EdgeAttributes = Mapping[str, str]
 """Attributes of the child that are shown with the edge, such as the role of a member."""
@@ -27,12 +27,13 @@ class EmbeddedEdges:
     """The highest id up to which `entries` has every child. None means that `entries` has every child.
 
     This id is only set or lowered. To raise it, a writer would have to know that no child between the old and the new
-    id is missing. A write must have the condition that no other writer changed it."""
+    id is missing. A write must have the condition that no other writer changed this id."""
 
     def first(self, count: int) -> list[tuple[str, EdgeAttributes]] | None:
-        """Returns the first `count` children by id, or None if `entries` does not have enough of them."""
-        certain = self._certain_entries()
-        return certain[:count] if self.complete_until is None or len(certain) >= count else None
+        """Returns the first `count` children by id, or None if `entries` may not have all of them."""
+        certain_entries = self._certain_entries()
+        is_enough = self.complete_until is None or len(certain_entries) >= count
+        return certain_entries[:count] if is_enough else None
 
     def add(self, child: str, edge: EdgeAttributes) -> UpdateExpression:
         """Returns the update of the parent's item for a new child. It must be written with `unchanged_condition`."""

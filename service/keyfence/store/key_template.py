@@ -31,7 +31,8 @@ KeyPath = tuple[str, ...]
 
 
 def escape(text: str) -> str:
-    """Returns a text as it is written into keys. Escaped texts have no '#', and sort like the original texts."""
+    """Returns a text as it is written into keys. Escaped texts have no '#', and sort like the original texts. Only the
+    control character DEL sorts elsewhere."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -68,6 +69,7 @@ class KeyTemplate:
 
     @classmethod
     def parse(cls, text: str) -> "KeyTemplate":
+        """Parses a template. Raises BadTemplate if it is not well formed."""
         segments = tuple(_parse_segment(segment, text) for segment in text.split("#"))
         if any(isinstance(segment, KeyField) and segment.spec == _PATH_SPEC for segment in segments[:-1]):
             raise BadTemplate(f"{text!r} continues after a path; a path must be the last field")
@@ -120,7 +122,7 @@ def _render_number(name: str, spec: str, value: int | Decimal) -> str:
     places, width = int(number_spec["places"] or 0), int(number_spec["width"])
     number = Decimal(value)
     text = f"{number.copy_abs():0{width}.{places}f}" if number.is_finite() else ""
-    # A number that is negative, too large or has too many decimals does not come back from its text.
+    # The text of a number that is negative, too large or has too many decimals does not equal the number.
     if len(text) == width and Decimal(text) == number:
         return text
     raise BadInput(f"{name} must be from 0 to the largest number of the form {0:0{width}.{places}f}", field=name)

@@ -128,7 +128,7 @@ class _Key:
                 yield [_with_shard(partition, shard) for shard in stage]
 
     def is_moving(self, shards: ShardMap) -> bool:
-        """Whether a job is moving items of this key between shards."""
+        """Whether a job is moving the items with this kind of key between shards."""
         return self.sharding is not None and shards.counts_of(self.sharding.collection).move_direction is not None
 
     def _unsharded_partition(self, fence: Fence, values: Mapping[str, object]) -> str:

@@ -30,7 +30,7 @@ class ScanPage:
 
     items: Sequence[Item]
     """The items that match the filter."""
-    scanned: int
+    scanned_count: int
     """The number of items that were read, including those that do not match the filter."""
     units: float
     """The consumed read units."""
@@ -71,7 +71,7 @@ class TableScan:
             raise error.as_keyfence_error() from error
         return ScanPage(
             items=answer["Items"],
-            scanned=answer["ScannedCount"],
+            scanned_count=answer["ScannedCount"],
             units=_consumed_units(answer),
             next_key=answer.get("LastEvaluatedKey"),
         )

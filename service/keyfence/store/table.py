@@ -63,9 +63,9 @@ class Table:
     async def find_many(self, pattern: Get[M], keys: Sequence[Mapping[str, object]]) -> list[M | None]:
         """Returns one model, or None, for each key, in the order of the keys. Reads in batches."""
         table_keys = [table_key(pattern.entity, self.fence, self.shards, values) for values in keys]
-        distinct = {item_key(key): key for key in table_keys}
+        distinct_keys = {item_key(key): key for key in table_keys}
         with _keyfence_errors():
-            items = await get_many(self.caller, list(distinct.values()), consistent=self.consistent)
+            items = await get_many(self.caller, list(distinct_keys.values()), consistent=self.consistent)
         models = {item_key(item): pattern.entity.from_item(item) for item in items}
         return [models.get(item_key(key)) for key in table_keys]
 
@@ -154,14 +154,13 @@ class Table:
                     yield pattern.entity.from_item(item)
 
     async def write(self, *writes: Write[Any], note: ActivityNote | None = None) -> None:
-        """Makes all writes in one transaction, and the write that logs the note. A retry after a lost answer does not
-        write twice.
+        """Makes all writes, and logs the note, in one transaction. A retry after a lost answer does not write twice.
 
         If conditions fail, raises the error of the first write whose condition failed."""
         if note and self.activity_log:
             writes = (*writes, self.activity_log(note))
         if len(writes) > MAX_TRANSACTION_WRITES:
-            raise Internal(f"a transaction can have {MAX_TRANSACTION_WRITES} writes, not {len(writes)}")
+            raise Internal(f"a transaction can have at most {MAX_TRANSACTION_WRITES} writes, not {len(writes)}")
         actions = [write.render(self.caller.table, self.fence, self.shards) for write in writes]
         token = uuid.uuid4().hex
         try:
@@ -194,8 +193,8 @@ class Table:
     async def _fetch(self, query: BoundQuery[M], reader: ShardReader, count: int) -> None:
         """Reads `count` more items of a shard into the reader.
 
-        While items move between shards, the table is read consistently: in older states of two shards, a moving item
-        could be in neither."""
+        While items move between shards, the table is read consistently. An eventually consistent read of two shards
+        could miss an item that moves from one to the other."""
         target = len(reader.items) + count
         consistent = self.consistent or query.pattern.key.is_moving(self.shards)
         while not reader.is_exhausted and len(reader.items) < target:
@@ -209,11 +208,11 @@ class Table:
     def _without_foreign(self, items: Sequence[Item]) -> list[Item]:
         """Drops items of other tenants, and logs them. IAM checks only the index key when an index is read. A malicious
         tenant could give its own item an index key with the prefix of this tenant."""
-        own = [item for item in items if self.fence.contains(item["PK"]["S"])]
-        for _ in range(len(items) - len(own)):
+        own_items = [item for item in items if self.fence.contains(item["PK"]["S"])]
+        for _ in range(len(items) - len(own_items)):
             log.error("foreign_item_in_index", fence=self.fence.prefix)
             self.on_foreign_item()
-        return own
+        return own_items
 
     def _candidate_keys(self, pattern: Get[M], values: Mapping[str, object]) -> Iterator[Item]:
         for pair in pattern.entity.keys["table"].candidates(self.fence, self.shards, values):

@@ -42,7 +42,7 @@ class Tables:
 
     client: DynamoDb
     name: str
-    """The name of the pool table. The names of silo tables begin with it."""
+    """The name of the pool table. The names of silo tables begin with this name."""
     cursors: CursorCodec
     credentials: CredentialProvider
     entities: EntityRegistry = field(default_factory=EntityRegistry)
@@ -77,7 +77,7 @@ class Tables:
         if tenant is None:
             raise TypeError("the location has no tenant; use for_control_plane")
         credentials = self.credentials.for_tenant(tenant, writes=writes, table_access=location.table_access)
-        caller = self._caller(credentials, meter or self._meter(tenant), location, call_limit)
+        caller = self._new_caller(credentials, meter or self._new_meter(tenant), location, call_limit)
         return Table(
             fence=Fence.for_tenant(tenant),
             caller=self._select_tables(tenant, caller),
@@ -91,7 +91,7 @@ class Tables:
 
         It reads consistently: servers must learn of a change to a tenant within a known time."""
         credentials = self.credentials.for_control_plane(writes=writes)
-        caller = self._caller(credentials, self._meter(None), TenantLocation())
+        caller = self._new_caller(credentials, self._new_meter(None), TenantLocation())
         return Table(fence=Fence.for_control_plane(), caller=caller, cursors=self.cursors, consistent=True)
 
     def table_name_of(self, tenant: TenantId, table_access: TableAccess) -> str:
@@ -110,10 +110,10 @@ class Tables:
         second_table = self.table_name_of(tenant, location.also_write_to)
         return DualWriteCaller(**shared_fields, second_table=second_table, on_difference=self.on_difference)
 
-    def _meter(self, tenant: TenantId | None) -> CapacityMeter:
+    def _new_meter(self, tenant: TenantId | None) -> CapacityMeter:
         return CapacityMeter(accounts=(self.meter, *self.accounts(tenant)))
 
-    def _caller(
+    def _new_caller(
         self,
         credentials: CredentialSource,
         meter: CapacityMeter,

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from keyfence.store.dynamodb.table_definition import definition
+from keyfence.store.dynamodb.table_definition import table_definition
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.lint import lint
 from keyfence_iam.policy import Policy, Statement, parse_policy
@@ -159,7 +159,7 @@ def test_the_migrator_may_change_and_delete_silos_and_never_the_pool() -> None:
 
 
 def test_the_indexes_of_the_policies_are_those_of_the_table() -> None:
-    assert [index["IndexName"] for index in definition("t", {})["GlobalSecondaryIndexes"]] == [*LOCAL.indexes]
+    assert [index["IndexName"] for index in table_definition("t", {})["GlobalSecondaryIndexes"]] == [*LOCAL.indexes]
 
 
 def test_each_role_trusts_only_the_roles_that_need_it() -> None:

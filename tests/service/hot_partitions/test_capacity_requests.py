@@ -19,7 +19,7 @@ from keyfence.hot_partitions.capacity_requests import (
     unprocessed,
 )
 from keyfence.store.dynamodb.error_codes import DynamoDbError
-from keyfence.store.dynamodb.table_definition import definition
+from keyfence.store.dynamodb.table_definition import table_definition
 from keyfence.store.expressions import UpdateExpression, present
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
@@ -33,7 +33,7 @@ NAME = "keyfence"
 PROJECTIONS = load_domains().entities.projections
 FENCE = Fence.for_tenant(parse_tenant_id("acme"))
 PROJECTED = projected_attributes(PROJECTIONS)
-LAYOUT = TableSchema.from_description(definition(NAME, PROJECTIONS))
+LAYOUT = TableSchema.from_description(table_definition(NAME, PROJECTIONS))
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 ANN = User(id=UserId("usr_1"), email="ann@x.example", name="Ann", role=Role.OWNER, created_at=NOW, updated_at=NOW)
 TABLE = "TENANT#acme#USER#usr_1"

@@ -12,7 +12,7 @@ import keyfence
 from keyfence.access_patterns.report import as_markdown, as_rows
 from keyfence.app.domain_loading import load_domains
 from keyfence.domain import NamedPattern
-from keyfence.store.dynamodb.table_definition import definition
+from keyfence.store.dynamodb.table_definition import table_definition
 from keyfence.store.entity import Get
 
 ENTITIES = list(load_domains().entities)
@@ -81,7 +81,7 @@ def _printed(seed: str) -> str:
 
 
 def test_the_tables_definition_fits_dynamodb() -> None:
-    expected = definition("keyfence", load_domains().entities.projections)
+    expected = table_definition("keyfence", load_domains().entities.projections)
     defined = {one["AttributeName"] for one in expected["AttributeDefinitions"]}
     schemas = [expected["KeySchema"], *(index["KeySchema"] for index in expected["GlobalSecondaryIndexes"])]
     assert defined == {part["AttributeName"] for schema in schemas for part in schema}

@@ -22,7 +22,7 @@ def sweep(client: ScriptedDynamoDB) -> TableScan:
 
 async def test_a_page_without_items_is_not_the_end() -> None:
     page = await sweep(ScriptedDynamoDB([{**EMPTY, "LastEvaluatedKey": PLACE}])).page(fence=ACME, after=None, limit=3)
-    assert (list(page.items), page.scanned, page.next_key) == ([], 3, PLACE)
+    assert (list(page.items), page.scanned_count, page.next_key) == ([], 3, PLACE)
 
 
 async def test_a_scan_of_the_table_is_consistent_and_checks_every_key() -> None:

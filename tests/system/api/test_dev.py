@@ -15,7 +15,7 @@ import pytest
 from keyfence.app.domain_loading import load_domains
 from keyfence.local.engines import dynoxide
 from keyfence.store.dynamodb.client import ConnectionOptions
-from keyfence.store.dynamodb.table_definition import TableAdmin, definition
+from keyfence.store.dynamodb.table_definition import TableAdmin, table_definition
 from keyfence_iam.credentials import Credentials
 from tests.engines import dynoxide_binary
 
@@ -36,7 +36,7 @@ def _link_dynoxide(directory: Path) -> None:
 
 
 def _table_of_another_version(directory: Path) -> None:
-    older = definition("keyfence", load_domains().entities.projections)
+    older = table_definition("keyfence", load_domains().entities.projections)
     first, second, _ = older["GlobalSecondaryIndexes"]
     first["Projection"]["NonKeyAttributes"].remove("totals")
     for key, kind in zip(second["KeySchema"], ("RANGE", "HASH"), strict=True):

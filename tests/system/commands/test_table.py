@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from keyfence.app.domain_loading import load_domains
 from keyfence.cli import app
 from keyfence.store.dynamodb.client import ConnectionOptions
-from keyfence.store.dynamodb.table_definition import TableAdmin, definition
+from keyfence.store.dynamodb.table_definition import TableAdmin, table_definition
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles.names import SERVICE_BASE
 from tests.stack import ServiceStack
@@ -49,7 +49,7 @@ def test_a_missing_table_is_reported_then_created_and_then_matches_its_definitio
 @pytest.mark.usefixtures("_aws_variables")
 def test_a_table_that_differs_is_reported_with_what_to_do(engine_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEYFENCE_TABLE", "by-another-version")
-    other_definition = definition("by-another-version", load_domains().entities.projections)
+    other_definition = table_definition("by-another-version", load_domains().entities.projections)
     other_definition["GlobalSecondaryIndexes"][2]["Projection"]["NonKeyAttributes"].remove("totals")
     TableAdmin.connect(
         ConnectionOptions(region="us-east-1", endpoint_url=engine_url), other_definition["TableName"], {}

@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from keyfence.app.domain_loading import load_domains
-from keyfence.store.dynamodb.table_definition import definition
+from keyfence.store.dynamodb.table_definition import table_definition
 from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.sts.session_spec import TableAccess
@@ -43,7 +43,7 @@ def changes(client: Any, table: str) -> dict[str, Callable[[], Any]]:
     off: Any = {"Enabled": False, "AttributeName": "ttl"}
     unkept: Any = {"PointInTimeRecoveryEnabled": False}
     return {
-        "create": lambda: client.create_table(**definition(table, load_domains().entities.projections)),
+        "create": lambda: client.create_table(**table_definition(table, load_domains().entities.projections)),
         "update": lambda: client.update_table(TableName=table, StreamSpecification={"StreamEnabled": False}),
         "expire": lambda: client.update_time_to_live(TableName=table, TimeToLiveSpecification=off),
         "unkeep": lambda: client.update_continuous_backups(TableName=table, PointInTimeRecoverySpecification=unkept),

@@ -7,7 +7,7 @@ import pytest
 
 from keyfence.app.domain_loading import load_domains
 from keyfence.store.dynamodb.client import ConnectionOptions
-from keyfence.store.dynamodb.table_definition import TableAdmin, definition
+from keyfence.store.dynamodb.table_definition import TableAdmin, table_definition
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session_token import new_gate_key
@@ -35,7 +35,7 @@ def test_a_table_is_created_once_and_then_fits_its_definition(admin: TableAdmin)
 
 
 def test_a_table_without_an_index_attributes_a_stream_or_time_to_live_differs(admin: TableAdmin) -> None:
-    wrong = definition(admin.table, admin.projections)
+    wrong = table_definition(admin.table, admin.projections)
     del wrong["StreamSpecification"]
     wrong["GlobalSecondaryIndexes"] = wrong["GlobalSecondaryIndexes"][:2]
     wrong["GlobalSecondaryIndexes"][1]["Projection"]["NonKeyAttributes"].remove("memberCount")

@@ -67,7 +67,7 @@ class ExportPass:
         written = replace(
             state,
             resume_key=encode_key(page.next_key),
-            scanned=state.scanned + page.scanned,
+            scanned=state.scanned + page.scanned_count,
             found=state.found + len(items),
             strays=state.strays + _log_strays(strays),
             exported=state.exported + len(items),
@@ -149,7 +149,7 @@ class IndexCheck:
         scanned = replace(
             state,
             resume_key=encode_key(page.next_key),
-            scanned=state.scanned + page.scanned,
+            scanned=state.scanned + page.scanned_count,
             found=state.found + len(page.items),
         )
         if page.next_key:

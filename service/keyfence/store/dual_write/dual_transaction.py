@@ -15,7 +15,7 @@ Action = Mapping[str, Mapping[str, Any]]
 _NOT_A_REASON = "None"
 """DynamoDB's cancellation reason for an action that did not cancel the transaction."""
 _MISSING_ITEM_REASONS = frozenset({"ConditionalCheckFailed", "ValidationError"})
-"""Why the update of a copy fails if the second table does not have the item, or has an older version of it."""
+"""The reasons of a copied update that fails because the second table has no item, or an older version of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class DualTransaction:
         updated_keys: dict[int, Item] = {
             position: copy["Update"]["Key"] for position, copy in self.copies.items() if "Update" in copy
         }
-        if error.code == "ValidationException":
+        if error.code == "ValidationException":  # it does not say which action is invalid
             return updated_keys
         reasons, copy_reasons = self._split_reasons(error)
         if not all(_may_succeed_in_retry(reason) for reason in reasons):
@@ -100,8 +100,7 @@ def _may_succeed_in_retry(reason: str) -> bool:
 
 
 def _copy_action(action: Action, table: str, *, is_new_item: bool) -> Action | None:
-    """Returns the action for another table, or None for a ConditionCheck. Conditions are checked on the first table
-    only."""
+    """Returns the same action for another table, without its condition. Returns None for a ConditionCheck."""
     ((name, body),) = action.items()
     if name == "ConditionCheck":
         return None

@@ -34,7 +34,7 @@ _WAITER_CONFIG: Any = {"Delay": 1, "MaxAttempts": 120}
 """boto3 looks every second, for at most two minutes, whether a table has been created or deleted."""
 
 
-def definition(table: str, projections: Projections) -> dict[str, Any]:
+def table_definition(table: str, projections: Projections) -> dict[str, Any]:
     """Returns the parameters of CreateTable."""
     names = [name for index in ("table", *INDEXES) for name in key_names(index)]
     return {
@@ -80,7 +80,7 @@ class TableAdmin:
         """Connects with these credentials, or with those that boto3 finds."""
         config = client_config(
             options.endpoint_url,
-            connect_timeout=5,
+            connect_timeout=5,  # seconds; longer than for requests, because admin calls are rare and slow
             read_timeout=30,
             retries={"mode": "standard", "total_max_attempts": 5},
         )
@@ -95,7 +95,7 @@ class TableAdmin:
 
         Also enables time to live and point-in-time recovery, on an existing table too."""
         try:
-            self.client.create_table(**definition(self.table, self.projections))
+            self.client.create_table(**table_definition(self.table, self.projections))
         except ClientError as error:
             if error.response["Error"]["Code"] != "ResourceInUseException":
                 raise
@@ -127,7 +127,7 @@ class TableAdmin:
             actual = self.client.describe_table(TableName=self.table)["Table"]
         except self.client.exceptions.ResourceNotFoundException:
             return ["it does not exist"]
-        expected = definition(self.table, self.projections)
+        expected = table_definition(self.table, self.projections)
         actual_indexes = {index["IndexName"]: index for index in actual.get("GlobalSecondaryIndexes", [])}
         differences = [] if _has_same_keys(actual, expected) else ["the table's key schema differs"]
         for index in expected["GlobalSecondaryIndexes"]:
