@@ -18,26 +18,26 @@ WAIT_SECONDS = 60.0
 
 @dataclass(slots=True)
 class ScriptedSts:
-    """Returns a new session for each request. A test can make it fail, or wait until `open` is set."""
+    """Returns a new session for each request. A test can make it fail, or wait until `may_answer` is set."""
 
     requests: list[SessionSpec] = field(default_factory=list)
-    seconds: list[int] = field(default_factory=list)
+    requested_seconds: list[int] = field(default_factory=list)
     failure: Exception | None = None
-    open: Event = field(default_factory=Event)
+    may_answer: Event = field(default_factory=Event)
     before_answering: Callable[[], None] = lambda: None
     _numbers: Any = field(default_factory=itertools.count)
 
     def __post_init__(self) -> None:
-        self.open.set()
+        self.may_answer.set()
 
-    def __call__(self, wanted: SessionSpec, seconds: int) -> Credentials:
-        self.requests.append(wanted)
-        self.seconds.append(seconds)
-        assert self.open.wait(WAIT_SECONDS)
+    def __call__(self, spec: SessionSpec, session_seconds: int) -> Credentials:
+        self.requests.append(spec)
+        self.requested_seconds.append(session_seconds)
+        assert self.may_answer.wait(WAIT_SECONDS)
         self.before_answering()
         if self.failure:
             raise self.failure
-        return Credentials(f"{wanted.role}/{wanted.tenant}/{wanted.scope}/{next(self._numbers)}", "secret", "token")
+        return Credentials(f"{spec.role}/{spec.tenant}/{spec.scope}/{next(self._numbers)}", "secret", "token")
 
     def fail(self) -> None:
         self.failure = SessionUnavailable("STS cannot be reached")
@@ -54,27 +54,27 @@ class SessionCacheFixture:
     clock: ManualClock
     sts: ScriptedSts
 
-    async def use(self, wanted: SessionSpec) -> str:
+    async def use(self, spec: SessionSpec) -> str:
         """Returns the access key of the session that the cache hands out."""
-        return (await self.sessions.credentials(wanted)).access_key
+        return (await self.sessions.credentials(spec)).access_key
 
-    def settle(self) -> None:
+    def wait_for_sts(self) -> None:
         """Waits until all requests to STS have ended."""
         wait(list(self.sessions._pending.values()), WAIT_SECONDS)
 
     def advance(self, seconds: float, step: float = 5.0) -> None:
-        """Refreshes sessions after each step, as the background thread does."""
+        """Moves the clock in steps, and refreshes due sessions after each step, as the background thread does."""
         end = self.clock.now + seconds
         while self.clock.now < end:
             self.clock.now = min(end, self.clock.now + step)
             self.sessions.refresh_due()
-            self.settle()
+            self.wait_for_sts()
 
 
-def session_cache(**given: Any) -> SessionCacheFixture:
+def session_cache(**options: Any) -> SessionCacheFixture:
     clock, sts = ManualClock(), ScriptedSts()
-    options: dict[str, Any] = {"clock": clock, "random_number": lambda: 1.0, **given}
-    return SessionCacheFixture(SessionCache(sts, **options), clock, sts)
+    arguments: dict[str, Any] = {"clock": clock, "random_number": lambda: 1.0, **options}
+    return SessionCacheFixture(SessionCache(sts, **arguments), clock, sts)
 
 
 def reads(tenant: str) -> SessionSpec:

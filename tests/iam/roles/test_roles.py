@@ -1,4 +1,4 @@
-"""Properties that the policies of all roles have."""
+"""The policies of all roles are valid, small enough and limited to the resources of the deployment."""
 
 import re
 
@@ -21,54 +21,66 @@ LONGEST = Deployment(
     partition="aws-us-gov",
     compute=("ecs-tasks.amazonaws.com", "lambda.amazonaws.com", "ec2.amazonaws.com"),
 )
-IDENTITIES = {name: role.identity for name, role in ROLES.items()}
+IDENTITY_POLICIES = {name: role.identity for name, role in ROLES.items()}
 
 each_role = pytest.mark.parametrize("role", ROLES)
 
 
-def allowing(policy: Policy) -> list[Statement]:
+def allow_statements(policy: Policy) -> list[Statement]:
     return [statement for statement in policy.statements if statement.effect == "Allow"]
 
 
 @each_role
 @pytest.mark.parametrize("deployment", [LOCAL, LONGEST], ids=["local", "longest"])
-def test_iam_accepts_both_policies(role: str, deployment: Deployment) -> None:
+def test_the_identity_and_trust_policies_are_valid(role: str, deployment: Deployment) -> None:
     parse_policy(ROLES[role].identity(deployment).as_json())
     parse_policy(ROLES[role].trust(deployment).as_json(), kind="trust")
 
 
 @each_role
 @pytest.mark.parametrize("deployment", [LOCAL, LONGEST], ids=["local", "longest"])
-def test_the_linter_finds_nothing_in_both_policies(role: str, deployment: Deployment) -> None:
+def test_the_linter_finds_nothing_in_the_identity_and_trust_policies(role: str, deployment: Deployment) -> None:
     assert lint(ROLES[role].identity(deployment)) == []
     assert lint(ROLES[role].trust(deployment)) == []
 
 
 @each_role
-def test_both_policies_fit_into_the_size_limits_of_iam(role: str) -> None:
+def test_the_identity_and_trust_policies_fit_into_the_size_limits_of_iam(role: str) -> None:
     assert policy_size(ROLES[role].identity(LONGEST)) <= MAX_INLINE_SIZE
     assert policy_size(ROLES[role].trust(LONGEST)) <= MAX_TRUST_SIZE
 
 
 def test_the_boundary_of_each_tenant_role_is_its_identity_policy() -> None:
-    bounded = {role: found.boundary for role, found in ROLES.items() if found.boundary}
-    assert set(bounded) == {role for role in ROLES if role.startswith("tenant-")}
-    for role, boundary in bounded.items():
+    boundaries = {name: role.boundary for name, role in ROLES.items() if role.boundary}
+    assert set(boundaries) == {role for role in ROLES if role.startswith("tenant-")}
+    for role, boundary in boundaries.items():
         assert boundary(LONGEST) == ROLES[role].identity(LONGEST)
         assert policy_size(boundary(LONGEST)) <= MAX_MANAGED_SIZE
 
 
 def test_the_suspender_may_write_policies_of_the_two_tenant_roles_only() -> None:
     policy = ROLES["suspender"].identity(LOCAL)
-    granted = {(action, resource) for one in allowing(policy) for action in one.actions for resource in one.resources}
+    granted = {
+        (action, resource)
+        for statement in allow_statements(policy)
+        for action in statement.actions
+        for resource in statement.resources
+    }
     actions = ("iam:PutRolePolicy", "iam:DeleteRolePolicy", "iam:GetRolePolicy")
     roles = (LOCAL.role_arn("tenant-read"), LOCAL.role_arn("tenant-write"))
     assert granted == {(action, role) for action in actions for role in roles}
 
 
 def test_the_suspender_may_write_a_policy_only_while_the_role_has_its_own_boundary() -> None:
-    writing = [one for one in allowing(ROLES["suspender"].identity(LOCAL)) if "iam:PutRolePolicy" in one.actions]
-    assert [(one.resources, [(line.key, line.values) for line in one.conditions]) for one in writing] == [
+    write_statements = [
+        statement
+        for statement in allow_statements(ROLES["suspender"].identity(LOCAL))
+        if "iam:PutRolePolicy" in statement.actions
+    ]
+    assert [
+        (statement.resources, [(condition.key, condition.values) for condition in statement.conditions])
+        for statement in write_statements
+    ] == [
         ((LOCAL.role_arn(role),), [("iam:PermissionsBoundary", (LOCAL.boundary_arn(role),))])
         for role in ("tenant-read", "tenant-write")
     ]
@@ -81,31 +93,31 @@ def test_sessions_last_no_longer_than_role_chaining_allows(role: str) -> None:
 
 @each_role
 def test_allowed_actions_have_no_wildcards(role: str) -> None:
-    for statement in allowing(ROLES[role].identity(LOCAL)):
+    for statement in allow_statements(ROLES[role].identity(LOCAL)):
         assert statement.actions
         assert not [action for action in statement.actions if set("*?") & set(action)]
 
 
 @each_role
-def test_nothing_outside_the_deployments_table_and_roles_is_allowed(role: str) -> None:
-    elsewhere = Deployment(account="999999999999", region="eu-west-1", table="other", role_prefix="x-")
-    for statement in allowing(ROLES[role].identity(elsewhere)):
+def test_only_the_tables_and_roles_of_the_deployment_are_allowed(role: str) -> None:
+    other_deployment = Deployment(account="999999999999", region="eu-west-1", table="other", role_prefix="x-")
+    for statement in allow_statements(ROLES[role].identity(other_deployment)):
         if statement.actions != ("dynamodb:ListStreams",):
-            ours = r"table/other(-silo-(\$\{aws:PrincipalTag/tenant\}|\*))?(/|$)|role/x-"
-            assert all(re.search(ours, resource) for resource in statement.resources)
+            own_resources = r"table/other(-silo-(\$\{aws:PrincipalTag/tenant\}|\*))?(/|$)|role/x-"
+            assert all(re.search(own_resources, resource) for resource in statement.resources)
 
 
-def test_only_system_roles_accept_a_weakness_and_only_the_one_they_need() -> None:
-    accepting = {
+def test_only_the_migrator_and_the_stream_worker_accept_findings_of_the_linter() -> None:
+    accepted_findings = {
         (role, tuple(re.findall(r"Accept(H\d+)", statement.sid or "")), statement.actions, statement.resources)
-        for role, identity in IDENTITIES.items()
+        for role, identity in IDENTITY_POLICIES.items()
         for statement in identity(LOCAL).statements
         if "Accept" in (statement.sid or "")
     }
     streams = ("dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords")
     pool = (LOCAL.table_arn, *(LOCAL.index_arn(index) for index in LOCAL.indexes))
     silos = (f"{LOCAL.table_arn}-silo-*",)
-    assert accepting == {
+    assert accepted_findings == {
         ("migrator", ("H1",), ("dynamodb:Scan",), pool),
         ("migrator", ("H1", "H29"), ("dynamodb:Scan",), silos),
         ("migrator", ("H19", "H29"), (*TABLE_SETUP_ACTIONS, "dynamodb:DeleteTable"), silos),
@@ -114,9 +126,9 @@ def test_only_system_roles_accept_a_weakness_and_only_the_one_they_need() -> Non
 
 
 @pytest.mark.parametrize("role", ["service-base", "stream-worker", "provisioner", "suspender"])
-def test_a_role_without_items_allows_no_item_action_and_denies_them_all(role: str) -> None:
+def test_a_role_that_needs_no_items_denies_all_item_actions(role: str) -> None:
     policy = ROLES[role].identity(LOCAL)
-    assert not {action for statement in allowing(policy) for action in statement.actions} & set(ITEM_ACTIONS)
+    assert not {action for statement in allow_statements(policy) for action in statement.actions} & set(ITEM_ACTIONS)
     (deny,) = (statement for statement in policy.statements if statement.effect == "Deny")
     assert deny.resources == ("*",)
     assert not deny.conditions
@@ -136,9 +148,13 @@ SILO = f"{LOCAL.table_arn}-silo-${{aws:PrincipalTag/tenant}}"
         ("migrator", (LOCAL.table_arn,)),
     ],
 )
-def test_item_actions_are_allowed_on_tables_and_queries_on_each_named_index(role: str, tables: tuple[str, ...]) -> None:
-    keyed = [one for one in allowing(ROLES[role].identity(LOCAL)) if set(one.actions) & set(KEYED_ITEM_ACTIONS)]
-    assert [one.resources for one in keyed] == [
+def test_item_actions_are_allowed_on_tables_and_only_queries_on_indexes(role: str, tables: tuple[str, ...]) -> None:
+    keyed = [
+        statement
+        for statement in allow_statements(ROLES[role].identity(LOCAL))
+        if set(statement.actions) & set(KEYED_ITEM_ACTIONS)
+    ]
+    assert [statement.resources for statement in keyed] == [
         tables,
         tuple(f"{table}/index/{index}" for table in tables for index in LOCAL.indexes),
     ]
@@ -149,13 +165,17 @@ def test_the_migrator_may_change_and_delete_silos_and_never_the_pool() -> None:
     statements = ROLES["migrator"].identity(LOCAL).statements
     granted = {
         resource
-        for one in statements
-        if one.effect == "Allow" and set(one.actions) & {*TABLE_ADMIN_ACTIONS, *TABLE_SETUP_ACTIONS}
-        for resource in one.resources
+        for statement in statements
+        if statement.effect == "Allow" and set(statement.actions) & {*TABLE_ADMIN_ACTIONS, *TABLE_SETUP_ACTIONS}
+        for resource in statement.resources
     }
-    refused = [one for one in statements if one.effect == "Deny" and one.resources == (LOCAL.table_arn,)]
+    denials = [
+        statement
+        for statement in statements
+        if statement.effect == "Deny" and statement.resources == (LOCAL.table_arn,)
+    ]
     assert granted == {f"{LOCAL.table_arn}-silo-*"}
-    assert [(one.actions, one.conditions) for one in refused] == [(TABLE_ADMIN_ACTIONS, ())]
+    assert [(statement.actions, statement.conditions) for statement in denials] == [(TABLE_ADMIN_ACTIONS, ())]
 
 
 def test_the_indexes_of_the_policies_are_those_of_the_table() -> None:
@@ -174,19 +194,19 @@ def test_each_role_trusts_only_the_roles_that_need_it() -> None:
 
 
 def test_assume_role_permissions_and_trust_policies_match() -> None:
-    """A permission to assume a role and its trust policy must name each other; one alone is a mistake."""
-    may = {
+    """A role that may assume another must also be trusted by it. One without the other is a mistake."""
+    permissions = {
         (role, arn.removeprefix(LOCAL.role_arn("")))
-        for role, identity in IDENTITIES.items()
-        for statement in allowing(identity(LOCAL))
+        for role, identity in IDENTITY_POLICIES.items()
+        for statement in allow_statements(identity(LOCAL))
         if "sts:AssumeRole" in statement.actions
         for arn in statement.resources
     }
-    trusts = {
+    trusted_roles = {
         (arn.removeprefix(LOCAL.role_arn("")), role)
-        for role, found in ROLES.items()
-        for statement in found.trust(LOCAL).statements
+        for role, definition in ROLES.items()
+        for statement in definition.trust(LOCAL).statements
         for arn in (statement.principals or {}).get("AWS", ())
         if ":role/" in arn
     }
-    assert may == trusts
+    assert permissions == trusted_roles

@@ -1,4 +1,4 @@
-"""The fixture `stage`: a session cache with a fake STS and a manual clock."""
+"""The fixture `cache`: a session cache with a fake STS and a manual clock."""
 
 from collections.abc import Iterator
 
@@ -8,8 +8,8 @@ from tests.fakes.sts import SessionCacheFixture, session_cache
 
 
 @pytest.fixture
-def stage() -> Iterator[SessionCacheFixture]:
-    made = session_cache()
-    yield made
-    made.sts.open.set()
-    made.sessions.close()
+def cache() -> Iterator[SessionCacheFixture]:
+    fixture = session_cache()
+    yield fixture
+    fixture.sts.may_answer.set()
+    fixture.sessions.close()

@@ -15,41 +15,45 @@ from keyfence_iam.sts.session_spec import (
 from keyfence_iam.tenant import InvalidTenantId, TenantId
 from tests.fakes.sts import SessionCacheFixture, reads, session_cache, writes
 
-NEIGHBOURS = [
-    *(want(tenant) for tenant in ("a1", "a10", "a1-0", "tenant-read", "read-only") for want in (reads, writes)),
+DIFFERENT_SPECS = [
     *(
-        tenant_session(TenantId("a1"), writes=False, table_access=placement)
-        for placement in (TableAccess.SILO, TableAccess.BOTH)
+        make_spec(tenant)
+        for tenant in ("a1", "a10", "a1-0", "tenant-read", "read-only")
+        for make_spec in (reads, writes)
     ),
-    *(migration_session(TenantId("a1"), table_access=placement) for placement in TableAccess),
+    *(
+        tenant_session(TenantId("a1"), writes=False, table_access=table_access)
+        for table_access in (TableAccess.SILO, TableAccess.BOTH)
+    ),
+    *(migration_session(TenantId("a1"), table_access=table_access) for table_access in TableAccess),
     control_plane_session(writes=False),
     control_plane_session(writes=True),
 ]
 
 
-async def test_a_cached_session_is_given_out_without_a_call_to_sts(stage: SessionCacheFixture) -> None:
-    assert await stage.use(reads("acme")) == await stage.use(reads("acme"))
-    assert stage.sts.requests == [reads("acme")]
-    assert stage.sessions.counts == {"issued": 1, "renewed": 0, "failed": 0, "throttled": 0}
+async def test_a_cached_session_is_given_out_without_a_call_to_sts(cache: SessionCacheFixture) -> None:
+    assert await cache.use(reads("acme")) == await cache.use(reads("acme"))
+    assert cache.sts.requests == [reads("acme")]
+    assert cache.sessions.counts == {"issued": 1, "renewed": 0, "failed": 0, "throttled": 0}
 
 
-async def test_two_different_specs_never_share_a_session(stage: SessionCacheFixture) -> None:
-    for round_ in range(2):
-        for spec in NEIGHBOURS:
-            key = await stage.use(spec)
-            assert key.startswith(f"{spec.role}/{spec.tenant}/{spec.scope}/"), round_
-    keys = {spec: await stage.use(spec) for spec in NEIGHBOURS}
-    assert all(keys[one] != keys[other] for one, other in combinations(NEIGHBOURS, 2))
-    assert len(stage.sts.requests) == len(NEIGHBOURS)
+async def test_two_different_specs_never_share_a_session(cache: SessionCacheFixture) -> None:
+    for attempt in range(2):
+        for spec in DIFFERENT_SPECS:
+            key = await cache.use(spec)
+            assert key.startswith(f"{spec.role}/{spec.tenant}/{spec.scope}/"), attempt
+    keys = {spec: await cache.use(spec) for spec in DIFFERENT_SPECS}
+    assert all(keys[one] != keys[other] for one, other in combinations(DIFFERENT_SPECS, 2))
+    assert len(cache.sts.requests) == len(DIFFERENT_SPECS)
 
 
 @pytest.mark.parametrize("first", SessionScope)
-async def test_scopes_of_one_role_never_share_a_session(stage: SessionCacheFixture, first: SessionScope) -> None:
-    second = next(profile for profile in SessionScope if profile is not first)
-    for profile in (first, second, first):
-        key = await stage.use(SessionSpec("control-plane", scope=profile))
-        assert key.startswith(f"control-plane/None/{profile}/")
-    assert [spec.scope for spec in stage.sts.requests] == [first, second]
+async def test_scopes_of_one_role_never_share_a_session(cache: SessionCacheFixture, first: SessionScope) -> None:
+    second = next(scope for scope in SessionScope if scope is not first)
+    for scope in (first, second, first):
+        key = await cache.use(SessionSpec("control-plane", scope=scope))
+        assert key.startswith(f"control-plane/None/{scope}/")
+    assert [spec.scope for spec in cache.sts.requests] == [first, second]
 
 
 def test_reads_use_the_read_role_and_writes_the_write_role() -> None:
@@ -61,61 +65,66 @@ def test_reads_use_the_read_role_and_writes_the_write_role() -> None:
 
 def test_table_access_decides_the_scope() -> None:
     specs = {
-        placement: tenant_session(TenantId("a1"), writes=True, table_access=placement) for placement in TableAccess
+        table_access: tenant_session(TenantId("a1"), writes=True, table_access=table_access)
+        for table_access in TableAccess
     }
     migration_specs = {
-        placement: migration_session(TenantId("a1"), table_access=placement) for placement in TableAccess
+        table_access: migration_session(TenantId("a1"), table_access=table_access) for table_access in TableAccess
     }
-    assert [one.scope for one in specs.values()] == [SessionScope.POOL, SessionScope.SILO, SessionScope.FULL]
-    assert [one.scope for one in migration_specs.values()] == [SessionScope.POOL, SessionScope.SILO, SessionScope.FULL]
+    assert [spec.scope for spec in specs.values()] == [SessionScope.POOL, SessionScope.SILO, SessionScope.FULL]
+    assert [spec.scope for spec in migration_specs.values()] == [
+        SessionScope.POOL,
+        SessionScope.SILO,
+        SessionScope.FULL,
+    ]
     assert len({*specs.values(), *migration_specs.values()}) == 6
 
 
 @pytest.mark.parametrize("name", ["", "A1", "a*", "a1#", "${aws:username}", "a1\n"])
-def test_an_invalid_tenant_id_makes_no_spec(name: str) -> None:
+def test_an_invalid_tenant_id_is_rejected(name: str) -> None:
     with pytest.raises(InvalidTenantId):
         tenant_session(TenantId(name), writes=True)
 
 
 async def test_a_full_cache_removes_the_least_recently_used_session() -> None:
-    full = session_cache(max_sessions=3)
-    keys = {name: await full.use(reads(name)) for name in ("a1", "a2", "a3")}
-    await full.use(reads("a1"))
-    await full.use(reads("a4"))
-    assert await full.use(reads("a1")) == keys["a1"]
-    assert await full.use(reads("a3")) == keys["a3"]
-    assert await full.use(reads("a2")) != keys["a2"]
-    assert len(full.sessions._sessions) == 3
+    cache = session_cache(max_sessions=3)
+    keys = {name: await cache.use(reads(name)) for name in ("a1", "a2", "a3")}
+    await cache.use(reads("a1"))
+    await cache.use(reads("a4"))
+    assert await cache.use(reads("a1")) == keys["a1"]
+    assert await cache.use(reads("a3")) == keys["a3"]
+    assert await cache.use(reads("a2")) != keys["a2"]
+    assert len(cache.sessions._sessions) == 3
 
 
-async def test_a_session_is_given_out_until_shortly_before_it_expires(stage: SessionCacheFixture) -> None:
-    first = await stage.use(reads("acme"))
-    stage.sts.fail()
-    stage.clock.now += 900 - 15 - 0.001
-    assert await stage.use(reads("acme")) == first
-    stage.settle()
-    stage.sts.recover()
-    stage.clock.now += 1.001
-    assert await stage.use(reads("acme")) != first
+async def test_a_session_is_given_out_until_shortly_before_it_expires(cache: SessionCacheFixture) -> None:
+    first = await cache.use(reads("acme"))
+    cache.sts.fail()
+    cache.clock.now += 900 - 15 - 0.001
+    assert await cache.use(reads("acme")) == first
+    cache.wait_for_sts()
+    cache.sts.recover()
+    cache.clock.now += 1.001
+    assert await cache.use(reads("acme")) != first
 
 
-async def test_a_sessions_lifetime_counts_from_before_the_call_to_sts(stage: SessionCacheFixture) -> None:
-    def slowly() -> None:
-        stage.clock.now += 4
+async def test_a_sessions_lifetime_counts_from_before_the_call_to_sts(cache: SessionCacheFixture) -> None:
+    def delay() -> None:
+        cache.clock.now += 4
 
-    stage.sts.before_answering = slowly
-    first = await stage.use(reads("acme"))
-    stage.sts.before_answering = lambda: None
-    stage.clock.now += 900 - 15 - 4
-    assert await stage.use(reads("acme")) != first
-
-
-async def test_sessions_are_requested_for_the_time_in_the_schedule(stage: SessionCacheFixture) -> None:
-    await stage.use(reads("acme"))
-    assert stage.sts.seconds == [900]
+    cache.sts.before_answering = delay
+    first = await cache.use(reads("acme"))
+    cache.sts.before_answering = lambda: None
+    cache.clock.now += 900 - 15 - 4
+    assert await cache.use(reads("acme")) != first
 
 
-async def test_secrets_are_in_no_repr(stage: SessionCacheFixture) -> None:
-    credentials = await stage.sessions.credentials(reads("acme"))
+async def test_the_requested_lifetime_is_that_of_the_schedule(cache: SessionCacheFixture) -> None:
+    await cache.use(reads("acme"))
+    assert cache.sts.requested_seconds == [900]
+
+
+async def test_the_repr_of_credentials_contains_no_secrets(cache: SessionCacheFixture) -> None:
+    credentials = await cache.sessions.credentials(reads("acme"))
     assert "secret" not in repr(credentials)
     assert "token" not in repr(credentials)

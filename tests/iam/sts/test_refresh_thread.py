@@ -6,25 +6,23 @@ from keyfence_iam.sts.session_refresh import RefreshThread
 
 
 def test_a_failed_run_does_not_end_the_thread() -> None:
-    rounds, enough = [0], Event()
+    runs, has_run_three_times = [0], Event()
 
-    def work() -> None:
-        rounds[0] += 1
-        if rounds[0] == 3:
-            enough.set()
+    def fail() -> None:
+        runs[0] += 1
+        if runs[0] == 3:
+            has_run_three_times.set()
         raise ZeroDivisionError
 
-    sweep = RefreshThread(work, interval_seconds=0.001)
-    sweep.start()
-    assert enough.wait(60)
-    sweep.stop()
-    seen = rounds[0]
-    assert not sweep._thread.is_alive()
-    assert rounds[0] == seen
+    thread = RefreshThread(fail, interval_seconds=0.001)
+    thread.start()
+    assert has_run_three_times.wait(60)
+    thread.stop()
+    assert not thread._thread.is_alive()
 
 
 def test_stopping_does_not_wait_for_the_next_run() -> None:
-    sweep = RefreshThread(lambda: None, interval_seconds=3600)
-    sweep.start()
-    sweep.stop()
-    assert not sweep._thread.is_alive()
+    thread = RefreshThread(lambda: None, interval_seconds=3600)
+    thread.start()
+    thread.stop()
+    assert not thread._thread.is_alive()

@@ -1,4 +1,4 @@
-"""A denied session is replaced by a new one, since it may have been revoked, at most once in an interval."""
+"""A denied session, which may have been revoked, is replaced by a new one, at most once in an interval."""
 
 import asyncio
 
@@ -12,85 +12,85 @@ from tests.fakes.sts import SessionCacheFixture, reads, session_cache, writes
 ACME = reads("acme")
 
 
-async def replaced(stage: SessionCacheFixture, refused: Credentials) -> Credentials | None:
-    return await stage.sessions.replace(ACME, refused)
+async def replace_session(cache: SessionCacheFixture, denied: Credentials) -> Credentials | None:
+    return await cache.sessions.replace(ACME, denied)
 
 
-async def test_a_denied_session_is_replaced_for_all_callers(stage: SessionCacheFixture) -> None:
-    refused = await stage.sessions.credentials(ACME)
-    other = await replaced(stage, refused)
-    assert other not in {None, refused}
-    assert await stage.sessions.credentials(ACME) == other
-    assert len(stage.sts.requests) == 2
+async def test_a_denied_session_is_replaced_for_all_callers(cache: SessionCacheFixture) -> None:
+    denied = await cache.sessions.credentials(ACME)
+    other = await replace_session(cache, denied)
+    assert other not in {None, denied}
+    assert await cache.sessions.credentials(ACME) == other
+    assert len(cache.sts.requests) == 2
 
 
-async def test_simultaneous_denials_share_one_replacement(stage: SessionCacheFixture) -> None:
-    refused = await stage.sessions.credentials(ACME)
-    others = await asyncio.gather(*(replaced(stage, refused) for _ in range(50)))
-    assert len(set(others)) == 1
-    assert len(stage.sts.requests) == 2
+async def test_simultaneous_denials_share_one_replacement(cache: SessionCacheFixture) -> None:
+    denied = await cache.sessions.credentials(ACME)
+    replacements = await asyncio.gather(*(replace_session(cache, denied) for _ in range(50)))
+    assert len(set(replacements)) == 1
+    assert len(cache.sts.requests) == 2
 
 
-async def test_a_late_denial_gets_the_session_that_is_cached_by_then(stage: SessionCacheFixture) -> None:
-    refused = await stage.sessions.credentials(ACME)
-    other = await replaced(stage, refused)
-    assert await replaced(stage, refused) == other
-    assert len(stage.sts.requests) == 2
+async def test_a_second_denial_of_the_same_session_gets_the_cached_replacement(cache: SessionCacheFixture) -> None:
+    denied = await cache.sessions.credentials(ACME)
+    other = await replace_session(cache, denied)
+    assert await replace_session(cache, denied) == other
+    assert len(cache.sts.requests) == 2
 
 
-async def test_repeated_denials_cost_one_call_to_sts_in_half_a_minute(stage: SessionCacheFixture) -> None:
+async def test_repeated_denials_cost_one_call_to_sts_in_half_a_minute(cache: SessionCacheFixture) -> None:
     for _ in range(20):
-        await replaced(stage, await stage.sessions.credentials(ACME))
-    assert len(stage.sts.requests) == 2
-    stage.clock.now += 29.9
-    assert await replaced(stage, await stage.sessions.credentials(ACME)) is None
-    stage.clock.now += 0.1
-    assert await replaced(stage, await stage.sessions.credentials(ACME))
-    assert len(stage.sts.requests) == 3
+        await replace_session(cache, await cache.sessions.credentials(ACME))
+    assert len(cache.sts.requests) == 2
+    cache.clock.now += 29.9
+    assert await replace_session(cache, await cache.sessions.credentials(ACME)) is None
+    cache.clock.now += 0.1
+    assert await replace_session(cache, await cache.sessions.credentials(ACME))
+    assert len(cache.sts.requests) == 3
 
 
-async def test_the_refresh_keeps_the_time_of_a_replacement(stage: SessionCacheFixture) -> None:
-    await replaced(stage, await stage.sessions.credentials(ACME))
-    stage.sessions.refresh_due()
-    assert await replaced(stage, await stage.sessions.credentials(ACME)) is None
-    stage.clock.now += 30
-    stage.sessions.refresh_due()
-    assert stage.sessions._next_replacement_at == {}
+async def test_a_refresh_does_not_allow_an_earlier_replacement(cache: SessionCacheFixture) -> None:
+    await replace_session(cache, await cache.sessions.credentials(ACME))
+    cache.sessions.refresh_due()
+    assert await replace_session(cache, await cache.sessions.credentials(ACME)) is None
+    cache.clock.now += 30
+    cache.sessions.refresh_due()
+    assert cache.sessions._next_replacement_at == {}
 
 
-async def test_a_replacement_for_one_spec_is_not_used_for_another(stage: SessionCacheFixture) -> None:
-    await replaced(stage, await stage.sessions.credentials(ACME))
+async def test_a_replacement_for_one_spec_is_not_used_for_another(cache: SessionCacheFixture) -> None:
+    await replace_session(cache, await cache.sessions.credentials(ACME))
     for spec in (writes("acme"), reads("globex")):
-        denied = await stage.sessions.credentials(spec)
-        other = await stage.sessions.replace(spec, denied)
+        denied = await cache.sessions.credentials(spec)
+        other = await cache.sessions.replace(spec, denied)
         assert other is not None
         assert other.access_key.startswith(f"{spec.role}/{spec.tenant}/")
 
 
-async def test_without_sts_a_denied_session_stays_cached(stage: SessionCacheFixture) -> None:
-    denied = await stage.sessions.credentials(ACME)
-    stage.sts.fail()
-    assert await replaced(stage, denied) is None
-    assert await stage.sessions.credentials(ACME) == denied
+async def test_a_denied_session_stays_cached_during_an_outage_of_sts(cache: SessionCacheFixture) -> None:
+    denied = await cache.sessions.credentials(ACME)
+    cache.sts.fail()
+    assert await replace_session(cache, denied) is None
+    assert await cache.sessions.credentials(ACME) == denied
 
 
-@pytest.mark.parametrize("failure", [SessionThrottled("busy", 1.0), ZeroDivisionError()], ids=["busy", "unforeseen"])
-async def test_an_error_of_sts_leaves_the_denial_as_it_is(stage: SessionCacheFixture, failure: Exception) -> None:
-    denied = await stage.sessions.credentials(ACME)
-    stage.sts.failure = failure
-    assert await replaced(stage, denied) is None
+@pytest.mark.parametrize("failure", [SessionThrottled("busy", 1.0), ZeroDivisionError()], ids=["busy", "unexpected"])
+async def test_an_error_of_sts_gives_no_replacement(cache: SessionCacheFixture, failure: Exception) -> None:
+    denied = await cache.sessions.credentials(ACME)
+    cache.sts.failure = failure
+    assert await replace_session(cache, denied) is None
 
 
-async def test_beyond_the_budget_nothing_is_replaced_and_the_next_denial_may_try() -> None:
-    stage = session_cache(budget=call_budget(0.5))
-    denied = await stage.sessions.credentials(ACME)
-    assert await replaced(stage, denied) is None
-    stage.clock.now += 2
-    assert await replaced(stage, denied)
+async def test_a_replacement_beyond_the_budget_is_made_after_a_later_denial() -> None:
+    cache = session_cache(budget=call_budget(0.5))
+    denied = await cache.sessions.credentials(ACME)
+    assert await replace_session(cache, denied) is None
+    cache.clock.now += 2
+    assert await replace_session(cache, denied)
 
 
-async def test_a_replacement_is_refreshed_like_any_session(stage: SessionCacheFixture) -> None:
-    await replaced(stage, await stage.sessions.credentials(ACME))
-    other = await stage.use(ACME)
-    stage.advance(600)
-    assert await stage.use(ACME) != other
+async def test_a_replacement_is_refreshed_like_any_session(cache: SessionCacheFixture) -> None:
+    await replace_session(cache, await cache.sessions.credentials(ACME))
+    other = await cache.use(ACME)
+    cache.advance(600)
+    assert await cache.use(ACME) != other

@@ -1,4 +1,4 @@
-"""The parameters of AssumeRole, and the errors of STS."""
+"""The client sends the intended parameters of AssumeRole and translates the errors of STS."""
 
 import json
 import re
@@ -26,8 +26,8 @@ from keyfence_iam.sts.sts_client import StsClient, default_session_name
 from keyfence_iam.tenant import TenantId
 from tests.fakes.sts import reads
 
-ROLES = "arn:aws:iam::123456789012:role/keyfence-"
-ISSUED = {
+ROLE_ARN_PREFIX = "arn:aws:iam::123456789012:role/keyfence-"
+STS_RESPONSE = {
     "Credentials": {
         "AccessKeyId": "ASIA0123456789ABCDEF",
         "SecretAccessKey": "secret",
@@ -40,7 +40,7 @@ ISSUED = {
 @pytest.fixture
 def sts() -> StsClient:
     session = boto3.Session("AKIA", "secret", region_name="eu-west-1")
-    return StsClient.connect(session, ROLES, "keyfence", region="eu-west-1")
+    return StsClient.connect(session, ROLE_ARN_PREFIX, "keyfence", region="eu-west-1")
 
 
 @pytest.fixture
@@ -50,8 +50,8 @@ def stub(sts: StsClient) -> Iterator[Stubber]:
         stubber.assert_no_pending_responses()
 
 
-ACME, TABLES = TenantId("acme"), "arn:aws:dynamodb:*:123456789012:table/keyfence"
-OWN_SILO = f"{TABLES}-silo-${{aws:PrincipalTag/tenant}}"
+ACME, TABLE_ARN = TenantId("acme"), "arn:aws:dynamodb:*:123456789012:table/keyfence"
+SILO_ARN = f"{TABLE_ARN}-silo-${{aws:PrincipalTag/tenant}}"
 
 
 @pytest.mark.parametrize(
@@ -62,49 +62,53 @@ OWN_SILO = f"{TABLES}-silo-${{aws:PrincipalTag/tenant}}"
         (migration_session(ACME, table_access=TableAccess.BOTH), "tenant-migration"),
     ],
 )
-def test_a_tenants_session_has_its_role_and_the_tenant_as_its_only_tag(
+def test_the_tenant_is_the_only_tag_of_a_tenant_session(
     sts: StsClient, stub: Stubber, spec: SessionSpec, role: str
 ) -> None:
     expected = {
-        "RoleArn": f"{ROLES}{role}",
+        "RoleArn": f"{ROLE_ARN_PREFIX}{role}",
         "RoleSessionName": sts.session_name,
         "DurationSeconds": 900,
         "Tags": [{"Key": "tenant", "Value": "acme"}],
     }
-    stub.add_response("assume_role", ISSUED, expected)
+    stub.add_response("assume_role", STS_RESPONSE, expected)
     assert sts(spec, 900) == Credentials("ASIA0123456789ABCDEF", "secret", "token")
 
 
-@pytest.mark.parametrize(("placement", "table"), [(TableAccess.POOL, TABLES), (TableAccess.SILO, OWN_SILO)])
+@pytest.mark.parametrize(("table_access", "table"), [(TableAccess.POOL, TABLE_ARN), (TableAccess.SILO, SILO_ARN)])
 def test_a_tenants_session_is_limited_to_its_table_by_a_session_policy(
-    sts: StsClient, placement: TableAccess, table: str
+    sts: StsClient, table_access: TableAccess, table: str
 ) -> None:
-    specs = [tenant_session(ACME, writes=writes, table_access=placement) for writes in (False, True)]
-    for one in (*specs, migration_session(ACME, table_access=placement)):
-        asked = sts._parameters(one, 900)
-        (statement,) = json.loads(asked["Policy"])["Statement"]
+    specs = [tenant_session(ACME, writes=writes, table_access=table_access) for writes in (False, True)]
+    for spec in (*specs, migration_session(ACME, table_access=table_access)):
+        parameters = sts._parameters(spec, 900)
+        (statement,) = json.loads(parameters["Policy"])["Statement"]
         assert statement["Resource"] == [table, f"{table}/index/*"]
-        assert asked["Tags"] == [{"Key": "tenant", "Value": "acme"}]
-        assert "acme" not in asked["Policy"], "one text for all tenants"
+        assert parameters["Tags"] == [{"Key": "tenant", "Value": "acme"}]
+        assert "acme" not in parameters["Policy"], "the policy is the same for all tenants"
 
 
-def test_the_control_plane_is_assumed_without_tags(sts: StsClient, stub: Stubber) -> None:
-    expected = {"RoleArn": f"{ROLES}control-plane", "RoleSessionName": sts.session_name, "DurationSeconds": 1800}
-    stub.add_response("assume_role", ISSUED, expected)
+def test_the_control_plane_role_is_assumed_without_tags(sts: StsClient, stub: Stubber) -> None:
+    expected = {
+        "RoleArn": f"{ROLE_ARN_PREFIX}control-plane",
+        "RoleSessionName": sts.session_name,
+        "DurationSeconds": 1800,
+    }
+    stub.add_response("assume_role", STS_RESPONSE, expected)
     sts(control_plane_session(writes=True), 1800)
 
 
 def test_a_read_only_control_plane_session_is_limited_to_reads(sts: StsClient) -> None:
-    asked = sts._parameters(control_plane_session(writes=False), 900)
-    (statement,) = json.loads(asked["Policy"])["Statement"]
+    parameters = sts._parameters(control_plane_session(writes=False), 900)
+    (statement,) = json.loads(parameters["Policy"])["Statement"]
     assert statement["Effect"] == "Allow"
     assert statement["Action"] == ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"]
-    assert len(asked["Policy"]) < 2048
-    assert "Tags" not in asked
+    assert len(parameters["Policy"]) < 2048
+    assert "Tags" not in parameters
 
 
 @pytest.mark.parametrize(
-    ("code", "kind"),
+    ("code", "error_type"),
     [
         ("AccessDenied", SessionUnavailable),
         ("ExpiredToken", SessionUnavailable),
@@ -113,19 +117,19 @@ def test_a_read_only_control_plane_session_is_limited_to_reads(sts: StsClient) -
     ],
 )
 def test_an_error_of_sts_raises_session_unavailable(
-    sts: StsClient, stub: Stubber, code: str, kind: type[SessionUnavailable]
+    sts: StsClient, stub: Stubber, code: str, error_type: type[SessionUnavailable]
 ) -> None:
     stub.add_client_error("assume_role", code, "because", 403)
-    with pytest.raises(SessionUnavailable, match="STS") as refused:
+    with pytest.raises(SessionUnavailable, match="STS") as error:
         sts(reads("acme"), 900)
-    assert type(refused.value) is kind
+    assert type(error.value) is error_type
 
 
 def test_a_network_error_raises_session_unavailable(sts: StsClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unreachable(**_: Any) -> None:
+    def time_out(**_: Any) -> None:
         raise ConnectTimeoutError(endpoint_url="https://sts.eu-west-1.amazonaws.com")
 
-    monkeypatch.setattr(sts.client, "assume_role", unreachable)
+    monkeypatch.setattr(sts.client, "assume_role", time_out)
     with pytest.raises(SessionUnavailable, match="STS cannot be reached: Connect timeout"):
         sts(reads("acme"), 900)
 
@@ -135,25 +139,25 @@ def test_a_closed_connection_raises_and_boto3_does_not_retry_it(
 ) -> None:
     calls: list[Any] = []
 
-    def closed(**call: Any) -> Any:
+    def close_connection(**call: Any) -> Any:
         calls.append(call)
         raise ConnectionClosedError(endpoint_url="https://sts.eu-west-1.amazonaws.com")
 
-    monkeypatch.setattr(sts.client, "assume_role", closed)
+    monkeypatch.setattr(sts.client, "assume_role", close_connection)
     with pytest.raises(StsConnectionLost, match="STS cannot be reached: Connection was closed"):
         sts(reads("acme"), 900)
     assert len(calls) == 1
 
 
-def test_sts_is_called_at_its_regional_endpoint_also_in_us_east_1(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_regional_endpoint_of_sts_is_called_also_in_us_east_1(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("AWS_STS_REGIONAL_ENDPOINTS", "legacy")
-    made = StsClient.connect(default_boto_session(), ROLES, "keyfence", region="us-east-1")
-    assert made.client.meta.endpoint_url == "https://sts.us-east-1.amazonaws.com"
+    client = StsClient.connect(default_boto_session(), ROLE_ARN_PREFIX, "keyfence", region="us-east-1")
+    assert client.client.meta.endpoint_url == "https://sts.us-east-1.amazonaws.com"
 
 
-def test_a_machine_without_credentials_raises_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_credentials_raises_no_credentials_error(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -165,16 +169,16 @@ def test_a_machine_without_credentials_raises_no_credentials(monkeypatch: pytest
 
 @pytest.mark.parametrize("host", ["web-1.example.com", "näme with blanks", "x" * 300, "", "a/b:c#d$e"])
 def test_the_session_name_contains_host_and_process(
-    host: str, monkeypatch: pytest.MonkeyPatch, process: Callable[[], int]
+    host: str, monkeypatch: pytest.MonkeyPatch, process_id: Callable[[], int]
 ) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: host)
     name = default_session_name()
     assert re.fullmatch(r"[A-Za-z0-9.-]{2,64}", name)
     assert name.startswith("keyfence-")
-    assert name.endswith(f"-{process()}")
+    assert name.endswith(f"-{process_id()}")
 
 
 @pytest.fixture
-def process(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+def process_id(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     monkeypatch.setattr("os.getpid", lambda: 4194304)
     return lambda: 4194304
