@@ -21,6 +21,7 @@ class AsgiResponse:
         return orjson.loads(self.body)
 
     def codes(self) -> list[str]:
+        """Returns the codes of the GraphQL errors."""
         return [error["extensions"]["code"] for error in self.json()["errors"]]
 
 
@@ -31,18 +32,18 @@ async def send_request(
     path: str = "/graphql",
     query_string: bytes = b"",
     headers: Iterable[tuple[str, str]] = (),
-    hang_up: bool = False,
+    disconnect: bool = False,
 ) -> AsgiResponse:
-    """Sends the chunks as one body. With `hang_up` the client disconnects after the last chunk."""
-    waiting: list[Message] = [{"type": "http.request", "body": chunk, "more_body": True} for chunk in chunks]
-    waiting.append({"type": "http.disconnect"} if hang_up else {"type": "http.request"})
-    sent: list[Message] = []
+    """Sends the chunks as one body. With `disconnect` the client disconnects after the last chunk."""
+    incoming: list[Message] = [{"type": "http.request", "body": chunk, "more_body": True} for chunk in chunks]
+    incoming.append({"type": "http.disconnect"} if disconnect else {"type": "http.request"})
+    outgoing: list[Message] = []
 
     async def receive() -> Message:
-        return waiting.pop(0)
+        return incoming.pop(0)
 
     async def send(message: Message) -> None:
-        sent.append(message)
+        outgoing.append(message)
 
     scope = {
         "type": "http",
@@ -58,20 +59,20 @@ async def send_request(
         "server": ("127.0.0.1", 80),
     }
     await app(scope, receive, send)
-    return _response(sent)
+    return _response(outgoing)
 
 
 async def post(app: ASGIApp, body: object, accept: str | None = GRAPHQL, **headers: str) -> AsgiResponse:
-    """Sends a well-formed POST. A body that is not bytes is sent as JSON."""
-    named = {"content-type": JSON, **({"accept": accept} if accept else {})}
-    named |= {name.replace("_", "-"): value for name, value in headers.items()}
+    """Sends a well-formed POST. A body that is not bytes is outgoing as JSON."""
+    all_headers = {"content-type": JSON, **({"accept": accept} if accept else {})}
+    all_headers |= {name.replace("_", "-"): value for name, value in headers.items()}
     chunk = body if isinstance(body, bytes) else orjson.dumps(body)
-    return await send_request(app, chunk, method="POST", headers=named.items())
+    return await send_request(app, chunk, method="POST", headers=all_headers.items())
 
 
-def _response(sent: list[Message]) -> AsgiResponse:
-    if not sent:
+def _response(outgoing: list[Message]) -> AsgiResponse:
+    if not outgoing:
         return AsgiResponse(status=0, headers={}, body=b"")
-    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-    body = b"".join(message.get("body", b"") for message in sent[1:])
-    return AsgiResponse(status=sent[0]["status"], headers=headers, body=body)
+    headers = {name.decode(): value.decode() for name, value in outgoing[0]["headers"]}
+    body = b"".join(message.get("body", b"") for message in outgoing[1:])
+    return AsgiResponse(status=outgoing[0]["status"], headers=headers, body=body)

@@ -14,21 +14,25 @@ class BadExpression(ValueError):
     """An expression for which DynamoDB returns a ValidationException."""
 
 
-def holds(body: Mapping[str, Any], item: Item) -> bool:
-    """Returns whether the item meets the call's condition. An item that does not exist is {}."""
-    terms = body.get("ConditionExpression")
-    return all(_true(term, body, item) for term in terms.split(" AND ")) if terms else True
+def meets_condition(body: Mapping[str, Any], item: Item) -> bool:
+    """Whether the item meets the condition of a write. An item that does not exist is {}."""
+    condition = body.get("ConditionExpression")
+    return all(_is_met(term, body, item) for term in condition.split(" AND ")) if condition else True
 
 
-def updated(body: Mapping[str, Any], item: Item) -> Item:
-    """Returns the item after the call's update expression."""
-    after, touched = copy.deepcopy(item), [path for _, path, _ in _steps(body)]
-    if any(one[: len(other)] == other for i, one in enumerate(touched) for other in touched[:i] + touched[i + 1 :]):
+def apply_update(body: Mapping[str, Any], item: Item) -> Item:
+    """Returns the item after the update expression of a write. Raises BadExpression if DynamoDB would refuse it."""
+    after, changed_paths = copy.deepcopy(item), [path for _, path, _ in _update_actions(body)]
+    if any(
+        path[: len(other)] == other
+        for i, path in enumerate(changed_paths)
+        for other in changed_paths[:i] + changed_paths[i + 1 :]
+    ):
         raise BadExpression("two document paths overlap with each other")
-    if any(path[0] in {"PK", "SK"} for path in touched):
-        raise BadExpression("an attribute of the table's key cannot be updated")
-    for verb, path, operand in _steps(body):
-        _VERBS[verb](_parent(after, path), path[-1], operand)
+    if any(path[0] in {"PK", "SK"} for path in changed_paths):
+        raise BadExpression("an attribute of the table's key cannot be apply_update")
+    for verb, path, operand in _update_actions(body):
+        _ACTIONS[verb](_parent(after, path), path[-1], operand)
     return after
 
 
@@ -39,25 +43,25 @@ def placeholders(body: Mapping[str, Any]) -> tuple[set[str], set[str]]:
     return set(re.findall(r"[#:]\w+", text)), defined
 
 
-def _true(term: str, body: Mapping[str, Any], item: Item) -> bool:
+def _is_met(term: str, body: Mapping[str, Any], item: Item) -> bool:
     if term.startswith("("):
-        return any(_true(part, body, item) for part in term[1:-1].split(" OR "))
+        return any(_is_met(part, body, item) for part in term[1:-1].split(" OR "))
     if function := re.fullmatch(r"attribute_(not_exists|exists)\((\S+)\)", term):
-        return (_found(item, _path(function[2], body)) is None) == (function[1] == "not_exists")
+        return (_find_value(item, _path(function[2], body)) is None) == (function[1] == "not_exists")
     path, operator, operand = term.split(" ")
     value = body["ExpressionAttributeValues"][operand]
     if (size := re.fullmatch(r"size\((\S+)\)", path)) and operator == "<":
-        found = _found(item, _path(size[1], body))
-        return found is not None and len(next(iter(found.values()))) < int(value["N"])
+        attribute = _find_value(item, _path(size[1], body))
+        return attribute is not None and len(next(iter(attribute.values()))) < int(value["N"])
     if operator != "=":
         raise BadExpression(term)
-    return bool(_found(item, _path(path, body)) == value)
+    return bool(_find_value(item, _path(path, body)) == value)
 
 
-def _steps(body: Mapping[str, Any]) -> Iterator[tuple[str, Path, AttributeValue]]:
+def _update_actions(body: Mapping[str, Any]) -> Iterator[tuple[str, Path, AttributeValue]]:
     verb = ""
     for part in re.split(r"\b(SET|ADD|REMOVE)\b ?", body.get("UpdateExpression", "")):
-        if part in _VERBS:
+        if part in _ACTIONS:
             verb = part
         elif part:
             for step in re.split(r", (?!:)", part.strip()):
@@ -72,7 +76,7 @@ def _path(text: str, body: Mapping[str, Any]) -> Path:
     return tuple(body["ExpressionAttributeNames"][part] for part in text.split("."))
 
 
-def _found(item: Item, path: Path) -> AttributeValue | None:
+def _find_value(item: Item, path: Path) -> AttributeValue | None:
     value: AttributeValue | None = {"M": item}
     for name in path:
         value = value.get("M", {}).get(name) if value else None
@@ -80,7 +84,7 @@ def _found(item: Item, path: Path) -> AttributeValue | None:
 
 
 def _parent(item: Item, path: Path) -> Item:
-    found = _found(item, path[:-1])
+    found = _find_value(item, path[:-1])
     if found is None or "M" not in found:
         raise BadExpression(f"the document path {path} is invalid for update")
     parent: Item = found["M"]
@@ -109,5 +113,5 @@ def _default(parent: Item, name: str, operand: AttributeValue) -> None:
         _set(parent, name, operand)
 
 
-_VERBS = {"SET": _set, "DEFAULT": _default, "ADD": _add, "REMOVE": _remove}
+_ACTIONS = {"SET": _set, "DEFAULT": _default, "ADD": _add, "REMOVE": _remove}
 _DEFAULT = re.compile(r"if_not_exists\(\S+, (:\w+)\)")

@@ -1,4 +1,4 @@
-"""An identity provider that publishes its keys and signs any token, valid or not."""
+"""An identity provider that publishes its keys, and that signs valid and invalid tokens."""
 
 import base64
 import json
@@ -40,11 +40,12 @@ def jwk(key: AllowedPrivateKeys, kid: str, **members: object) -> Json:
 
 
 def base64url(content: bytes) -> str:
+    """Returns the base64url text without padding, as the parts of a JWT are written."""
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
 
 
 def sign_token(header: Json, payload: bytes, key: AllowedPrivateKeys | bytes, algorithm: str) -> str:
-    """Returns a token with exactly this header, also one that a JWT library would refuse."""
+    """Returns a token with exactly this header, even if a JWT library would refuse to sign it."""
     content = f"{base64url(json.dumps(header).encode())}.{base64url(payload)}"
     signature = PyJWS().get_algorithm_by_name(algorithm).sign(content.encode(), key)
     return f"{content}.{base64url(signature)}"
@@ -52,6 +53,8 @@ def sign_token(header: Json, payload: bytes, key: AllowedPrivateKeys | bytes, al
 
 @dataclass
 class IdentityProvider:
+    """`headers` replace or extend the headers of every token."""
+
     clock: ManualClock
     url: str = URL
     algorithm: str = "ES256"

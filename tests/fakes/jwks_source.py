@@ -1,4 +1,4 @@
-"""A JWKS source that counts fetches, and that a test can make fail or wait."""
+"""A source of keys that counts fetches, and that a test can make fail or wait."""
 
 from collections.abc import Mapping
 from threading import Event
@@ -9,6 +9,8 @@ from keyfence.auth.signature_algorithms import VerificationKey
 
 
 class ScriptedJwksSource:
+    """Returns the keys of `document`. A fetch waits until `may_answer` is set, and fails while `is_down` is true."""
+
     def __init__(self, document: object) -> None:
         self.document = document
         self.fetches = 0

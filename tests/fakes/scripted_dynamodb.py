@@ -16,8 +16,8 @@ from keyfence.store.tenant_location import TenantLocation
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import parse_tenant_id
 
-NAME = "keyfence"
-KEY = b"0123456789abcdef0123456789abcdef"
+TABLE_NAME = "keyfence"
+CURSOR_KEY = b"0123456789abcdef0123456789abcdef"
 CREDENTIALS = Credentials("AKIA", "secret", "token")
 RETRY_POLICY = RetryPolicy(attempts=3, first_pause_seconds=0.0)
 
@@ -32,7 +32,7 @@ class Call:
 
 @dataclass
 class ScriptedDynamoDB:
-    """Returns its responses one after the other, and raises those that are errors."""
+    """Returns its answers one after the other. An answer that is an error is raised."""
 
     answers: list[Answer | DynamoDbError]
     calls: list[Call] = field(default_factory=list)
@@ -47,16 +47,19 @@ class ScriptedDynamoDB:
     def close(self) -> None: ...
 
 
-def table(client: DynamoDb, tenant: str = "acme", **given: Any) -> Table:
-    home = TenantLocation(tenant=parse_tenant_id(tenant), shards=given.pop("shards", UNSHARDED))
-    patience = given.pop("retry_policy", RETRY_POLICY)
-    caller = DynamoDbCaller(client=client, table=NAME, credentials=credentials, retry_policy=patience, location=home)
+def table(client: DynamoDb, tenant: str = "acme", **options: Any) -> Table:
+    """Returns a table handle of a tenant. Options other than `shards` and `retry_policy` are arguments of Table."""
+    location = TenantLocation(tenant=parse_tenant_id(tenant), shards=options.pop("shards", UNSHARDED))
+    retry_policy = options.pop("retry_policy", RETRY_POLICY)
+    caller = DynamoDbCaller(
+        client=client, table=TABLE_NAME, credentials=credentials, retry_policy=retry_policy, location=location
+    )
     return Table(
         **{
             "fence": Fence.for_tenant(parse_tenant_id(tenant)),
             "caller": caller,
-            "cursors": CursorCodec([KEY], clock=lambda: 1_800_000_000.0),
-            **given,
+            "cursors": CursorCodec([CURSOR_KEY], clock=lambda: 1_800_000_000.0),
+            **options,
         },
     )
 

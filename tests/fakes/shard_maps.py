@@ -6,5 +6,5 @@ from keyfence.store.shards import ShardCounts, ShardMap
 
 
 def even_shards(counts: Mapping[str, int]) -> ShardMap:
-    """Collections that have had this many shards from the start."""
+    """Returns a map of collections that have always had this number of shards."""
     return ShardMap({name: ShardCounts(read_shards=count, write_shards=count) for name, count in counts.items()})

@@ -18,7 +18,7 @@ def new_key() -> ec.EllipticCurvePrivateKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantIdentityProvider:
-    """Signs tokens with one key."""
+    """Publishes one key, and signs tokens with it."""
 
     issuer: str
     kid: str = "key-1"
@@ -30,6 +30,8 @@ class TenantIdentityProvider:
 
     def token(self, *, tenant: str, user: str = "somebody", role: Role = Role.OWNER, **claims: object) -> str:
         now = int(time.time())
-        said = {"iss": self.issuer, "aud": "keyfence", "iat": now, "exp": now + 600, "jti": str(ULID())}
-        whose = {"sub": user, "tenant": tenant, "role": role}
-        return jwt.encode({**said, **whose, **claims}, self.key, algorithm="ES256", headers={"kid": self.kid})
+        standard_claims = {"iss": self.issuer, "aud": "keyfence", "iat": now, "exp": now + 600, "jti": str(ULID())}
+        keyfence_claims = {"sub": user, "tenant": tenant, "role": role}
+        return jwt.encode(
+            {**standard_claims, **keyfence_claims, **claims}, self.key, algorithm="ES256", headers={"kid": self.kid}
+        )

@@ -20,28 +20,33 @@ class CertificateAuthority:
     key: ec.EllipticCurvePrivateKey = field(default_factory=lambda: ec.generate_private_key(ec.SECP256R1()))
 
     def client_context(self) -> ssl.SSLContext:
-        """Returns the context of a client that trusts this authority alone."""
-        certificate = self._signed(_common(self.name), self.key, x509.BasicConstraints(ca=True, path_length=None))
+        """Returns the context of a client that trusts this authority and no other."""
+        certificate = self._sign_certificate(
+            _common_name(self.name), self.key, x509.BasicConstraints(ca=True, path_length=None)
+        )
         return ssl.create_default_context(cadata=certificate.public_bytes(Encoding.PEM).decode())
 
     def server_context(self, name: str) -> ssl.SSLContext:
+        """Returns the context of a server with a certificate for this host name or address."""
         key = ec.generate_private_key(ec.SECP256R1())
-        certificate = self._signed(_common(name), key, x509.SubjectAlternativeName([_general(name)]))
+        certificate = self._sign_certificate(
+            _common_name(name), key, x509.SubjectAlternativeName([_alternative_name(name)])
+        )
         path = self.directory / f"{name.replace(':', '-')}.pem"
-        private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        path.write_bytes(private + certificate.public_bytes(Encoding.PEM))
+        private_key = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        path.write_bytes(private_key + certificate.public_bytes(Encoding.PEM))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(path)
         return context
 
-    def _signed(
+    def _sign_certificate(
         self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType
     ) -> x509.Certificate:
         now = datetime.now(UTC)
         return (
             x509.CertificateBuilder()
             .subject_name(subject)
-            .issuer_name(_common(self.name))
+            .issuer_name(_common_name(self.name))
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - timedelta(hours=1))
@@ -51,11 +56,11 @@ class CertificateAuthority:
         )
 
 
-def _common(name: str) -> x509.Name:
+def _common_name(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
-def _general(name: str) -> x509.GeneralName:
+def _alternative_name(name: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:

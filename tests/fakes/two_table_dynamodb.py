@@ -21,29 +21,30 @@ from keyfence_iam.credentials import Credentials
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 from tests.fakes.dynamodb import InMemoryDynamoDB
-from tests.fakes.expressions import BadExpression, holds, placeholders, updated
-from tests.fakes.scripted_dynamodb import CREDENTIALS, KEY, NAME, Call
+from tests.fakes.expressions import BadExpression, apply_update, meets_condition, placeholders
+from tests.fakes.scripted_dynamodb import CREDENTIALS, CURSOR_KEY, TABLE_NAME, Call
 
 ACME = TenantId("acme")
-SILO = f"{NAME}-silo-{ACME}"
+SILO = f"{TABLE_NAME}-silo-{ACME}"
 Items = dict[KeyPair, Item]
 
 
 @dataclass
 class TwoTableDynamoDB:
-    """Transactions can write to both tables. `failing_tables` has the error that calls of a table raise, `before_calls`
-    the functions that run right before the next calls."""
+    """A transaction can write to both tables."""
 
-    tables: dict[str, Items] = field(default_factory=lambda: {NAME: {}, SILO: {}})
+    tables: dict[str, Items] = field(default_factory=lambda: {TABLE_NAME: {}, SILO: {}})
     calls: list[Call] = field(default_factory=list)
     failing_tables: dict[str, DynamoDbError] = field(default_factory=dict)
+    """The error that every call of a table raises, by the name of the table."""
     before_calls: list[Callable[[], object] | None] = field(default_factory=list)
+    """Functions that run before the next calls, one for each call."""
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         await asyncio.sleep(0)
         self.calls.append(Call(operation, parameters))
-        if self.before_calls and (interlude := self.before_calls.pop(0)):
-            interlude()
+        if self.before_calls and (action := self.before_calls.pop(0)):
+            action()
         for table in _tables(operation, parameters):
             if table in self.failing_tables:
                 raise self.failing_tables[table]
@@ -51,41 +52,41 @@ class TwoTableDynamoDB:
             return self._transact(parameters["TransactItems"])
         (table,) = _tables(operation, parameters)
         answer = await InMemoryDynamoDB(self.tables[table]).call(
-            operation, parameters_for_table(NAME, parameters), credentials
+            operation, parameters_for_table(TABLE_NAME, parameters), credentials
         )
         if "Responses" in answer:
-            return {"Responses": {table: answer["Responses"][NAME]}}
+            return {"Responses": {table: answer["Responses"][TABLE_NAME]}}
         return answer
 
     def close(self) -> None: ...
 
     def _transact(self, members: list[Any]) -> Answer:
         pairs = [(verb, body) for member in members for verb, body in member.items()]
-        subjects = [(body["TableName"], address(body.get("Key") or body["Item"])) for _, body in pairs]
-        assert len(set(subjects)) == len(subjects) <= 100
-        ended = [self._ended(verb, body, *subject) for (verb, body), subject in zip(pairs, subjects, strict=True)]
-        if any(isinstance(one, str) for one in ended):
-            reasons = tuple(one if isinstance(one, str) else "None" for one in ended)
+        keys = [(body["TableName"], address(body.get("Key") or body["Item"])) for _, body in pairs]
+        assert len(set(keys)) == len(keys) <= 100
+        results = [self._result(verb, body, *key) for (verb, body), key in zip(pairs, keys, strict=True)]
+        if any(isinstance(result, str) for result in results):
+            reasons = tuple(result if isinstance(result, str) else "None" for result in results)
             raise DynamoDbError("TransactionCanceledException", "", reasons)
-        for (table, key), item in zip(subjects, ended, strict=True):
+        for (table, key), item in zip(keys, results, strict=True):
             self.tables[table].pop(key, None)
             if isinstance(item, dict):
                 self.tables[table][key] = item
         return {}
 
-    def _ended(self, verb: str, body: Mapping[str, Any], table: str, key: KeyPair) -> Item | str | None:
-        """Returns the item after the write, None for a deleted one, or the reason for which the write is cancelled."""
+    def _result(self, verb: str, body: Mapping[str, Any], table: str, key: KeyPair) -> Item | str | None:
+        """Returns the item after the write, None for a deleted item, or the reason why the transaction is cancelled."""
         used, defined = placeholders(body)
         assert used == defined
         item = self.tables[table].get(key)
-        if not holds(body, item or {}):
+        if not meets_condition(body, item or {}):
             return "ConditionalCheckFailed"
         try:
-            after = updated(body, item or dict(body["Key"])) if verb == "Update" else item
+            after = apply_update(body, item or dict(body["Key"])) if verb == "Update" else item
         except BadExpression:
             return "ValidationError"
-        given: Item | None = {"Put": body.get("Item"), "Delete": None}.get(verb, after)
-        return given
+        result: Item | None = {"Put": body.get("Item"), "Delete": None}.get(verb, after)
+        return result
 
 
 def address(item: Item) -> KeyPair:
@@ -99,19 +100,19 @@ def _tables(operation: str, parameters: Mapping[str, Any]) -> list[str]:
 
 
 class InMemoryTables:
-    """Gives credentials to every caller, and records the placements in `asked`."""
+    """Returns credentials to every caller, and records in `asked` for which tables."""
 
     def __init__(self) -> None:
         self.asked: list[TableAccess] = []
 
     def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: TableAccess) -> CredentialSource:
         self.asked.append(table_access)
-        return self._given
+        return self._credentials
 
     def for_control_plane(self, *, writes: bool) -> CredentialSource:
-        return self._given
+        return self._credentials
 
-    async def _given(self) -> Credentials:
+    async def _credentials(self) -> Credentials:
         return CREDENTIALS
 
 
@@ -124,24 +125,24 @@ SILOED = TenantLocation(tenant=ACME, read_from=TableAccess.SILO)
 
 def handle(
     dynamodb: TwoTableDynamoDB,
-    home: TenantLocation,
+    location: TenantLocation,
     on_difference: OnDifference = ignore_difference,
     *,
     writes: bool = True,
 ) -> Table:
     tables = Tables(
         client=dynamodb,
-        name=NAME,
-        cursors=CursorCodec([KEY]),
+        name=TABLE_NAME,
+        cursors=CursorCodec([CURSOR_KEY]),
         credentials=InMemoryTables(),
         on_difference=on_difference,
     )
-    return tables.for_tenant(home, writes=writes)
+    return tables.for_tenant(location, writes=writes)
 
 
-async def backfilled(dynamodb: TwoTableDynamoDB) -> None:
-    """Returns the items of both tables after the move has copied them."""
-    likeness = ItemSync(caller=handle(dynamodb, DUAL).caller, source=NAME, target=SILO)
-    for key in {*dynamodb.tables[NAME], *dynamodb.tables[SILO]}:
-        outcome = await likeness.sync({"PK": {"S": key.partition}, "SK": {"S": key.sort}})
+async def copy_all_items(dynamodb: TwoTableDynamoDB) -> None:
+    """Copies all items from the shared table to the silo, as the job of a move does."""
+    item_sync = ItemSync(caller=handle(dynamodb, DUAL).caller, source=TABLE_NAME, target=SILO)
+    for key in {*dynamodb.tables[TABLE_NAME], *dynamodb.tables[SILO]}:
+        outcome = await item_sync.sync({"PK": {"S": key.partition}, "SK": {"S": key.sort}})
         assert outcome is not SyncOutcome.CONFLICT

@@ -1,4 +1,4 @@
-"""A tenant with given quotas."""
+"""A tenant whose quotas a test can choose."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -9,7 +9,7 @@ from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence.tenancy.tier_quotas import QuotaOverrides, Tier
 from keyfence_iam.tenant import parse_tenant_id
 
-OPENING = datetime(2026, 3, 1, tzinfo=UTC)
+CREATED_AT = datetime(2026, 3, 1, tzinfo=UTC)
 QUOTAS = QuotaOverrides(
     requests_per_second=10, read_units_per_second=100, write_units_per_second=50, users=3, storage_mb=1
 )
@@ -22,6 +22,6 @@ def tenant(name: str = "acme", **quotas: Any) -> Tenant:
         tier=Tier.FREE,
         status=TenantStatus.ACTIVE,
         overrides=replace(QUOTAS, **quotas),
-        created_at=OPENING,
-        updated_at=OPENING,
+        created_at=CREATED_AT,
+        updated_at=CREATED_AT,
     )

@@ -16,7 +16,7 @@ from tests.service.admission.tenant_quotas import tenant
 
 
 @dataclass
-class Scene:
+class AdmissionFixture:
     clock: ManualClock = field(default_factory=ManualClock)
     max_calls: int = 16
     admission: Admission = field(init=False)
@@ -25,93 +25,94 @@ class Scene:
         limits = TenantLimitsCache(clock=self.clock, max_calls=self.max_calls)
         self.admission = Admission(limits=limits, ledger=UsageLedger(), total_capacity=CapacityMeter())
 
-    def counts(self, who: Tenant) -> dict[str, tuple[int, int, float]]:
-        """Requests, refusals and units of each operation."""
-        (entry,) = [entry for entry in self.admission.ledger.unwritten() if entry.tenant == who.id]
+    def counts(self, tenant: Tenant) -> dict[str, tuple[int, int, float]]:
+        """Returns requests, refusals and capacity units by operation."""
+        (entry,) = [entry for entry in self.admission.ledger.unwritten() if entry.tenant == tenant.id]
         return {
-            name: (one.requests, one.refused, one.read_units + one.write_units) for name, one in entry.counters.items()
+            name: (counter.requests, counter.refused, counter.read_units + counter.write_units)
+            for name, counter in entry.counters.items()
         }
 
 
 async def test_consumed_units_are_charged_to_the_request_its_operation_its_tenant_and_the_total() -> None:
-    scene, acme = Scene(), tenant(requests_per_second=1_000)
-    request, other = scene.admission.admit(acme), scene.admission.admit(acme)
+    fixture, acme = AdmissionFixture(), tenant(requests_per_second=1_000)
+    request, other = fixture.admission.admit(acme), fixture.admission.admit(acme)
     async with request.run("users", writes=False), other.run("createUser", writes=True):
         request.add(ConsumedCapacity("Query", 150.0))
         other.add(ConsumedCapacity("TransactWriteItems", 0.0, 20.0))
     request.add(ConsumedCapacity("Query", 1.0))
     assert (request.read_units, request.calls, other.write_units) == (151.0, {"Query": 2}, 20.0)
-    assert scene.counts(acme) == {"users": (1, 0, 151.0), "createUser": (1, 0, 20.0)}
-    assert (scene.admission.total_capacity.read_units, scene.admission.total_capacity.write_units) == (151.0, 20.0)
-    limits = scene.admission.limits.of(acme)
+    assert fixture.counts(acme) == {"users": (1, 0, 151.0), "createUser": (1, 0, 20.0)}
+    assert (fixture.admission.total_capacity.read_units, fixture.admission.total_capacity.write_units) == (151.0, 20.0)
+    limits = fixture.admission.limits.of(acme)
     assert (limits.read_units.balance, limits.write_units.balance) == (200.0 - 151.0, 100.0 - 20.0)
 
 
 async def test_a_mutation_is_refused_for_write_units_and_a_query_is_not() -> None:
-    scene, acme = Scene(), tenant()
-    scene.admission.admit(acme).add(ConsumedCapacity("PutItem", 0.0, 101.0))
-    async with scene.admission.admit(acme).run("users", writes=False):
+    fixture, acme = AdmissionFixture(), tenant()
+    fixture.admission.admit(acme).add(ConsumedCapacity("PutItem", 0.0, 101.0))
+    async with fixture.admission.admit(acme).run("users", writes=False):
         pass
     with pytest.raises(OverQuota):
-        async with scene.admission.admit(acme).run("createUser", writes=True):
-            raise AssertionError("it was let in")
-    assert scene.counts(acme)["createUser"] == (0, 1, 0.0)
-    assert scene.admission.refusals == {"writeUnitsPerSecond": 1}
+        async with fixture.admission.admit(acme).run("createUser", writes=True):
+            raise AssertionError("the request was admitted")
+    assert fixture.counts(acme)["createUser"] == (0, 1, 0.0)
+    assert fixture.admission.refusals == {"writeUnitsPerSecond": 1}
 
 
 async def test_concurrent_requests_of_a_tenant_are_limited_and_other_tenants_do_not_wait() -> None:
-    scene, running, maximum = Scene(max_calls=4), 0, 0
+    fixture, running, max_running = AdmissionFixture(max_calls=4), 0, 0
     acme, neighbour = tenant(requests_per_second=10_000), tenant("acmecorp")
 
     async def run() -> None:
-        nonlocal running, maximum
-        async with scene.admission.admit(acme).run("users", writes=False):
+        nonlocal running, max_running
+        async with fixture.admission.admit(acme).run("users", writes=False):
             running += 1
-            maximum = max(maximum, running)
+            max_running = max(max_running, running)
             await asyncio.sleep(0)
             running -= 1
 
-    crowd = asyncio.gather(*(run() for _ in range(50)))
+    requests = asyncio.gather(*(run() for _ in range(50)))
     await asyncio.sleep(0)
-    async with scene.admission.admit(neighbour).run("users", writes=False):
+    async with fixture.admission.admit(neighbour).run("users", writes=False):
         assert running == 2
-    await crowd
-    assert maximum == 2
-    assert scene.counts(acme) == {"users": (50, 0, 0.0)}
+    await requests
+    assert max_running == 2
+    assert fixture.counts(acme) == {"users": (50, 0, 0.0)}
 
 
 async def test_a_tenant_with_too_many_waiting_requests_is_refused() -> None:
-    scene, acme, leave = Scene(max_calls=1), tenant(requests_per_second=10_000), asyncio.Event()
+    fixture, acme, may_end = AdmissionFixture(max_calls=1), tenant(requests_per_second=10_000), asyncio.Event()
 
     async def run() -> None:
-        async with scene.admission.admit(acme).run("users", writes=False):
-            await leave.wait()
+        async with fixture.admission.admit(acme).run("users", writes=False):
+            await may_end.wait()
 
-    crowd = [asyncio.ensure_future(run()) for _ in range(MAX_WAITING + 1)]
+    requests = [asyncio.ensure_future(run()) for _ in range(MAX_WAITING + 1)]
     await asyncio.sleep(0)
     with pytest.raises(OverQuota, match="at once"):
         await asyncio.wait_for(run(), 5)
-    leave.set()
-    await asyncio.gather(*crowd)
+    may_end.set()
+    await asyncio.gather(*requests)
 
 
 async def test_calls_of_a_tenant_share_a_concurrency_limit_with_no_other_tenant() -> None:
-    scene = Scene()
-    first, second = (scene.admission.admit(tenant()) for _ in range(2))
+    fixture = AdmissionFixture()
+    first, second = (fixture.admission.admit(tenant()) for _ in range(2))
     assert first.call_limit.tenant_limit is second.call_limit.tenant_limit
-    assert first.call_limit.tenant_limit is not scene.admission.admit(tenant("acmecorp")).call_limit.tenant_limit
+    assert first.call_limit.tenant_limit is not fixture.admission.admit(tenant("acmecorp")).call_limit.tenant_limit
 
 
 def test_refusals_of_a_tenant_are_logged_once_in_an_interval() -> None:
-    scene, acme = Scene(), tenant(requests_per_second=1)
+    fixture, acme = AdmissionFixture(), tenant(requests_per_second=1)
     with capture_logs() as lines:
         for _ in range(2):
             for _ in range(20):
                 try:
-                    scene.admission.admit(acme)
+                    fixture.admission.admit(acme)
                 except OverQuota:
                     continue
-            scene.clock.now += LOG_INTERVAL_SECONDS
+            fixture.clock.now += LOG_INTERVAL_SECONDS
     assert [(line["event"], line["tenant"], line["quota"]) for line in lines] == [
         ("tenant_over_quota", "acme", "requestsPerSecond")
     ] * 2

@@ -10,10 +10,10 @@ from keyfence.store.dynamodb.capacity import CapacityMeter
 
 
 @pytest.mark.parametrize(
-    ("given", "servers"),
+    ("options", "servers"),
     [({}, 1), ({"workers": 3}, 3), ({"servers": 4}, 4), ({"servers": 4, "workers": 3}, 4)],
     ids=str,
 )
-def test_limits_are_divided_by_the_number_of_processes_in_the_settings(given: dict[str, int], servers: int) -> None:
-    admission = Admission.from_settings(Settings(**cast("Any", given)), CapacityMeter())
+def test_limits_are_divided_by_the_number_of_processes_in_the_settings(options: dict[str, int], servers: int) -> None:
+    admission = Admission.from_settings(Settings(**cast("Any", options)), CapacityMeter())
     assert admission.limits.servers == servers

@@ -23,21 +23,21 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def admission(clock: ManualClock) -> Iterator[Admission]:
-    made = Admission(limits=TenantLimitsCache(clock=clock), ledger=UsageLedger(), total_capacity=CapacityMeter())
-    yield made
-    assert made.priority._prioritized_requests == 0, "who has gone is not waited for"
-    assert not made.priority._waiting_requests
+    admission = Admission(limits=TenantLimitsCache(clock=clock), ledger=UsageLedger(), total_capacity=CapacityMeter())
+    yield admission
+    assert admission.priority._prioritized_requests == 0, "a request that has ended still has priority"
+    assert not admission.priority._waiting_requests
 
 
-def over_its_quota(admission: Admission, clock: ManualClock) -> AdmittedRequest:
-    """Return an admitted request of a tenant that was refused a moment ago."""
-    loud = tenant("loud", requests_per_second=1_000)
+def admit_over_quota(admission: Admission, clock: ManualClock) -> AdmittedRequest:
+    """Returns an admitted request of a tenant, one of whose requests was refused a moment before."""
+    busy = tenant("busy", requests_per_second=1_000)
     for _ in range(2_000):
-        admission.admit(loud)
+        admission.admit(busy)
     with pytest.raises(OverQuota):
-        admission.admit(loud)
+        admission.admit(busy)
     clock.now += LOW_PRIORITY_SECONDS / 2
-    return admission.admit(loud)
+    return admission.admit(busy)
 
 
 async def _run_pending_tasks() -> None:
@@ -48,77 +48,77 @@ async def _run_pending_tasks() -> None:
 async def test_a_low_priority_request_starts_when_the_other_tenants_request_has_ended(
     admission: Admission, clock: ManualClock
 ) -> None:
-    request, seen = over_its_quota(admission, clock), list[str]()
+    request, order = admit_over_quota(admission, clock), list[str]()
 
-    async def loud() -> None:
+    async def busy() -> None:
         async with request.run("users", writes=False):
-            seen.append("loud")
+            order.append("busy")
 
     async with admission.admit(tenant("quiet")).run("users", writes=False):
-        behind = asyncio.ensure_future(loud())
+        low_priority_request = asyncio.ensure_future(busy())
         await _run_pending_tasks()
-        seen.append("quiet")
-    await asyncio.wait_for(behind, TIMEOUT)
-    assert seen == ["quiet", "loud"]
+        order.append("quiet")
+    await asyncio.wait_for(low_priority_request, TIMEOUT)
+    assert order == ["quiet", "busy"]
 
 
 async def test_a_low_priority_request_yields_between_its_calls(admission: Admission, clock: ManualClock) -> None:
-    request, seen = over_its_quota(admission, clock), list[str]()
-    called, arrived = asyncio.Event(), asyncio.Event()
+    request, order = admit_over_quota(admission, clock), list[str]()
+    call_started, call_may_end = asyncio.Event(), asyncio.Event()
 
-    async def loud() -> None:
+    async def busy() -> None:
         async with request.run("users", writes=False):
             async with request.call_limit:
-                called.set()
-                await arrived.wait()
-            seen.append("loud")
+                call_started.set()
+                await call_may_end.wait()
+            order.append("busy")
 
-    running = asyncio.ensure_future(loud())
-    await called.wait()
+    running = asyncio.ensure_future(busy())
+    await call_started.wait()
     async with admission.admit(tenant("quiet")).run("users", writes=False):
-        arrived.set()
+        call_may_end.set()
         await _run_pending_tasks()
-        seen.append("quiet")
+        order.append("quiet")
     await asyncio.wait_for(running, TIMEOUT)
-    assert seen == ["quiet", "loud"]
+    assert order == ["quiet", "busy"]
 
 
 async def test_the_time_to_yield_is_limited_for_the_whole_request(admission: Admission, clock: ManualClock) -> None:
-    request = over_its_quota(admission, clock)
+    request = admit_over_quota(admission, clock)
 
-    async def loud() -> None:
+    async def busy() -> None:
         async with request.run("users", writes=False):
             for _ in range(3):
                 async with request.call_limit:
                     assert request.call_limit.yield_seconds == 0.0
 
     async with admission.admit(tenant("quiet")).run("users", writes=False):
-        await asyncio.wait_for(loud(), TIMEOUT)
+        await asyncio.wait_for(busy(), TIMEOUT)
 
 
 async def test_a_low_priority_request_does_not_wait_when_it_is_alone(admission: Admission, clock: ManualClock) -> None:
-    request = over_its_quota(admission, clock)
+    request = admit_over_quota(admission, clock)
     async with request.run("users", writes=False), request.call_limit:
         assert request.call_limit.yield_seconds == pytest.approx(MAX_YIELD_SECONDS, abs=MAX_YIELD_SECONDS / 2)
 
 
 async def test_low_priority_ends_some_time_after_the_last_refusal(admission: Admission, clock: ManualClock) -> None:
-    over_its_quota(admission, clock)
+    admit_over_quota(admission, clock)
     clock.now += LOW_PRIORITY_SECONDS
-    request = admission.admit(tenant("loud", requests_per_second=1_000))
+    request = admission.admit(tenant("busy", requests_per_second=1_000))
     async with admission.admit(tenant("quiet")).run("users", writes=False), request.run("users", writes=False):
         assert request.call_limit.yield_seconds == 0.0
 
 
 async def test_a_tenant_within_its_quota_does_not_wait(admission: Admission, clock: ManualClock) -> None:
-    async with over_its_quota(admission, clock).run("users", writes=False):
+    async with admit_over_quota(admission, clock).run("users", writes=False):
         request = admission.admit(tenant("quiet"))
         async with request.run("users", writes=False), request.call_limit:
             assert request.call_limit.yield_seconds == 0.0
 
 
 async def test_a_cancelled_request_leaves_nothing_behind(admission: Admission, clock: ManualClock) -> None:
-    request = over_its_quota(admission, clock)
+    request = admit_over_quota(admission, clock)
     async with admission.admit(tenant("quiet")).run("users", writes=False):
         waiting = asyncio.ensure_future(request.run("users", writes=False).__aenter__())
         await asyncio.sleep(0)
@@ -132,14 +132,14 @@ async def test_a_tenant_does_not_yield_if_it_would_get_less_than_its_quota(
     admission: Admission, clock: ManualClock
 ) -> None:
     """More requests wait than a burst can have, so the tenant is already served more slowly than its quota allows."""
-    request = over_its_quota(admission, clock)
+    request = admit_over_quota(admission, clock)
     assert request.limits.has_low_priority(clock.now)
-    loud = request.limits
-    loud.running_requests.resize(0)
-    waiting = [asyncio.ensure_future(loud.running_requests.__aenter__()) for _ in range(int(loud.requests.burst) + 1)]
+    busy = request.limits
+    busy.running_requests.resize(0)
+    waiting = [asyncio.ensure_future(busy.running_requests.__aenter__()) for _ in range(int(busy.requests.burst) + 1)]
     await asyncio.sleep(0)
-    assert not loud.has_low_priority(clock.now)
-    for one in waiting:
-        one.cancel()
+    assert not busy.has_low_priority(clock.now)
+    for task in waiting:
+        task.cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
-    loud.running_requests.resize(1)
+    busy.running_requests.resize(1)

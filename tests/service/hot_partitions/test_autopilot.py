@@ -29,7 +29,7 @@ from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
 from tests.fakes.dynamodb import InMemoryDynamoDB
-from tests.fakes.scripted_dynamodb import KEY, NAME, credentials
+from tests.fakes.scripted_dynamodb import CURSOR_KEY, TABLE_NAME, credentials
 from tests.service.hot_partitions.sample_partitions import ACME, START
 
 COLLECTIONS = load_domains().entities.collections
@@ -62,8 +62,10 @@ class Fleet:
 
     @property
     def tenants(self) -> TenantRepository:
-        caller = DynamoDbCaller(client=self.dynamodb, table=NAME, credentials=credentials)
-        table = Table(fence=Fence.for_control_plane(), caller=caller, cursors=CursorCodec([KEY]), consistent=True)
+        caller = DynamoDbCaller(client=self.dynamodb, table=TABLE_NAME, credentials=credentials)
+        table = Table(
+            fence=Fence.for_control_plane(), caller=caller, cursors=CursorCodec([CURSOR_KEY]), consistent=True
+        )
         return TenantRepository(table, "keyfence", self.clock.datetime)
 
     def server(self, mode: Mode = "dry-run", *, wired: bool = True) -> Autopilot:

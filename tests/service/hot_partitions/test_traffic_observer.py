@@ -14,12 +14,12 @@ from keyfence.store.tenant_location import TenantLocation
 from keyfence_iam.dynamodb.traffic_window import TrafficCounts, TrafficWindow
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
-from tests.fakes.scripted_dynamodb import NAME, RETRY_POLICY, ScriptedDynamoDB, credentials
+from tests.fakes.scripted_dynamodb import RETRY_POLICY, TABLE_NAME, ScriptedDynamoDB, credentials
 from tests.service.hot_partitions.sample_partitions import ACME, START, open_orders
 
 BUSY = DynamoDbError("ProvisionedThroughputExceededException", "")
-CUSTOMER = TenantPartition(ACME, "table", "TENANT#acme#CUST#cus_1", NAME)
-OPEN = open_orders()._replace(table=NAME)
+CUSTOMER = TenantPartition(ACME, "table", "TENANT#acme#CUST#cus_1", TABLE_NAME)
+OPEN = open_orders()._replace(table=TABLE_NAME)
 
 
 def order() -> dict[str, Any]:
@@ -32,8 +32,8 @@ def order() -> dict[str, Any]:
     }
 
 
-PLACING = {"TransactItems": [{"Put": {"TableName": NAME, "Item": order()}}]}
-LIST = {"TableName": NAME, "IndexName": "GSI2", "ExpressionAttributeValues": {":p": {"S": open_orders().key}}}
+PLACING = {"TransactItems": [{"Put": {"TableName": TABLE_NAME, "Item": order()}}]}
+LIST = {"TableName": TABLE_NAME, "IndexName": "GSI2", "ExpressionAttributeValues": {":p": {"S": open_orders().key}}}
 
 
 def canceled(*reasons: str) -> DynamoDbError:
@@ -50,7 +50,7 @@ async def called(
 ) -> None:
     caller = DynamoDbCaller(
         client=ScriptedDynamoDB([*answers]),
-        table=NAME,
+        table=TABLE_NAME,
         credentials=credentials,
         retry_policy=RETRY_POLICY,
         location=TenantLocation(tenant=ACME),
@@ -96,7 +96,7 @@ async def test_the_busiest_partition_of_an_item_counts_as_throttled_also_in_a_ne
     for number in range(9):
         call = {
             "TransactItems": [
-                {"Put": {"TableName": NAME, "Item": order() | {"PK": {"S": f"TENANT#acme#CUST#cus_{number}"}}}}
+                {"Put": {"TableName": TABLE_NAME, "Item": order() | {"PK": {"S": f"TENANT#acme#CUST#cus_{number}"}}}}
             ]
         }
         await called(traffic, "TransactWriteItems", call, {})
@@ -129,10 +129,10 @@ async def test_a_throttled_page_counts_as_much_as_the_successful_ones(traffic: T
 async def test_the_keys_of_a_batch_share_its_units_and_unprocessed_keys_are_throttled(
     traffic: TrafficObserver,
 ) -> None:
-    partitions = [TenantPartition(ACME, "table", f"TENANT#acme#CUST#cus_{number}", NAME) for number in range(3)]
+    partitions = [TenantPartition(ACME, "table", f"TENANT#acme#CUST#cus_{number}", TABLE_NAME) for number in range(3)]
     keys = [{"PK": {"S": one.key}, "SK": {"S": "PROFILE"}} for one in partitions]
-    left = {"UnprocessedKeys": {NAME: {"Keys": keys[2:]}}, "ConsumedCapacity": [{"CapacityUnits": 3.0}]}
-    await called(traffic, "BatchGetItem", {"RequestItems": {NAME: {"Keys": keys}}}, left)
+    left = {"UnprocessedKeys": {TABLE_NAME: {"Keys": keys[2:]}}, "ConsumedCapacity": [{"CapacityUnits": 3.0}]}
+    await called(traffic, "BatchGetItem", {"RequestItems": {TABLE_NAME: {"Keys": keys}}}, left)
     assert [seen(traffic, one) for one in partitions] == [
         TrafficCounts(1.5, 0.0, 1),
         TrafficCounts(1.5, 0.0, 1),
@@ -143,9 +143,10 @@ async def test_the_keys_of_a_batch_share_its_units_and_unprocessed_keys_are_thro
 def test_calls_of_the_control_plane_are_counted_for_the_service_itself(traffic: TrafficObserver) -> None:
     key = {"PK": {"S": "CONTROL#TENANT#acme"}, "SK": {"S": "METADATA"}}
     traffic.on_answer(
-        ObservedCall(None, "GetItem", {"TableName": NAME, "Key": key}), {"ConsumedCapacity": {"CapacityUnits": 1.0}}
+        ObservedCall(None, "GetItem", {"TableName": TABLE_NAME, "Key": key}),
+        {"ConsumedCapacity": {"CapacityUnits": 1.0}},
     )
-    assert seen(traffic, TenantPartition(TenantId("-"), "table", "CONTROL#TENANT#acme", NAME)) == TrafficCounts(
+    assert seen(traffic, TenantPartition(TenantId("-"), "table", "CONTROL#TENANT#acme", TABLE_NAME)) == TrafficCounts(
         1.0, 0.0, 1
     )
 
@@ -157,6 +158,6 @@ def test_a_call_that_cannot_be_read_raises_nothing(traffic: TrafficObserver) -> 
 
 
 async def test_a_dual_write_is_counted_once_for_each_table(traffic: TrafficObserver) -> None:
-    both = [{"Put": {"TableName": table, "Item": order()}} for table in (NAME, "silo")]
+    both = [{"Put": {"TableName": table, "Item": order()}} for table in (TABLE_NAME, "silo")]
     await called(traffic, "TransactWriteItems", {"TransactItems": both}, {})
-    assert [seen(traffic, OPEN._replace(table=table)).write_units for table in (NAME, "silo")] == [1.0, 1.0]
+    assert [seen(traffic, OPEN._replace(table=table)).write_units for table in (TABLE_NAME, "silo")] == [1.0, 1.0]

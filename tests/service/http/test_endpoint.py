@@ -66,7 +66,7 @@ async def test_a_caller_without_a_valid_token_is_unauthenticated(
 
 
 async def test_an_unauthenticated_caller_is_refused_before_the_body_is_read(app: GraphQLEndpoint) -> None:
-    response = await send_request(app, method="POST", headers=[("content-type", JSON)], hang_up=True)
+    response = await send_request(app, method="POST", headers=[("content-type", JSON)], disconnect=True)
     assert response.status == 401
 
 

@@ -103,13 +103,13 @@ HEADERS = [("authorization", TOKEN), ("content-type", JSON)]
 
 async def test_a_body_with_a_content_length_above_the_limit_is_not_read() -> None:
     headers = [*HEADERS, ("content-length", "200001")]
-    assert is_bad_request(await send_request(app, method="POST", headers=headers, hang_up=True), 413)
+    assert is_bad_request(await send_request(app, method="POST", headers=headers, disconnect=True), 413)
 
 
 async def test_a_body_above_the_limit_is_not_read_to_its_end() -> None:
     headers = [*HEADERS, ("content-length", "10")]
     assert is_bad_request(
-        await send_request(app, *[b"x" * 50_000] * 5, method="POST", headers=headers, hang_up=True), 413
+        await send_request(app, *[b"x" * 50_000] * 5, method="POST", headers=headers, disconnect=True), 413
     )
 
 

@@ -71,7 +71,7 @@ async def test_a_caller_that_disconnects_causes_no_error() -> None:
             b'{"query',
             method="POST",
             headers=[("authorization", TOKEN), ("content-type", "application/json")],
-            hang_up=True,
+            disconnect=True,
         )
     assert response.status == 0
     assert [(line["event"], line["status"]) for line in logs] == [("request", 499)]

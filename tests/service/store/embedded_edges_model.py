@@ -5,7 +5,7 @@ from typing import Any
 from keyfence.store.codec import Item, decode_model, encode
 from keyfence.store.embedded_edges import EdgeAttributes, EmbeddedEdges, remove_edge
 from keyfence.store.expressions import Condition, Placeholders, UpdateExpression
-from tests.fakes.expressions import holds, updated
+from tests.fakes.expressions import apply_update, meets_condition
 
 
 class Parent:
@@ -54,9 +54,9 @@ class Parent:
 
     def _write(self, change: UpdateExpression, condition: Condition | None) -> bool:
         rendered = body(change, condition)
-        if not holds(rendered, self.item):
+        if not meets_condition(rendered, self.item):
             return False
-        self.item = updated(rendered, self.item)
+        self.item = apply_update(rendered, self.item)
         return True
 
 

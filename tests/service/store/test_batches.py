@@ -9,7 +9,7 @@ from keyfence.store.codec import Item
 from keyfence.store.dynamodb.error_codes import DynamoDbError
 from tests.data.bookshop import book, book_by_id, books, chapter, chapter_by_number, chapters
 from tests.fakes.dynamodb import InMemoryDynamoDB
-from tests.fakes.scripted_dynamodb import NAME, RETRY_POLICY, ScriptedDynamoDB, table
+from tests.fakes.scripted_dynamodb import RETRY_POLICY, TABLE_NAME, ScriptedDynamoDB, table
 
 KEYS = [{"id": f"b{number}"} for number in range(250)]
 
@@ -25,7 +25,7 @@ def key(id: str) -> Item:
 
 
 def asked(client: ScriptedDynamoDB | InMemoryDynamoDB) -> list[Any]:
-    return [call.parameters["RequestItems"][NAME] for call in client.calls]
+    return [call.parameters["RequestItems"][TABLE_NAME] for call in client.calls]
 
 
 async def test_250_gets_are_three_calls_of_at_most_100() -> None:
@@ -62,9 +62,9 @@ async def test_unprocessed_keys_are_requested_again() -> None:
     left = {"Keys": [key("b2")], "ConsistentRead": False}
     client = ScriptedDynamoDB(
         [
-            {"Responses": {NAME: [item("b1")]}, "UnprocessedKeys": {NAME: left}},
-            {"Responses": {NAME: []}, "UnprocessedKeys": {NAME: left}},
-            {"Responses": {NAME: [item("b2")]}, "UnprocessedKeys": {}},
+            {"Responses": {TABLE_NAME: [item("b1")]}, "UnprocessedKeys": {TABLE_NAME: left}},
+            {"Responses": {TABLE_NAME: []}, "UnprocessedKeys": {TABLE_NAME: left}},
+            {"Responses": {TABLE_NAME: [item("b2")]}, "UnprocessedKeys": {}},
         ]
     )
     found = await table(client).find_many(book_by_id, [{"id": "b1"}, {"id": "b2"}])
@@ -74,14 +74,14 @@ async def test_unprocessed_keys_are_requested_again() -> None:
 
 async def test_unprocessed_deletes_are_requested_again() -> None:
     left = [{"DeleteRequest": {"Key": key("b2")}}]
-    client = ScriptedDynamoDB([{"UnprocessedItems": {NAME: left}}, {}])
+    client = ScriptedDynamoDB([{"UnprocessedItems": {TABLE_NAME: left}}, {}])
     await table(client).delete_many(book_by_id, [{"id": "b1"}, {"id": "b2"}])
     assert asked(client) == [[{"DeleteRequest": {"Key": key("b1")}}, *left], left]
 
 
 async def test_requests_that_stay_unprocessed_are_a_throttle_and_not_a_short_answer() -> None:
-    left = {NAME: {"Keys": [key("b1")], "ConsistentRead": False}}
-    client = ScriptedDynamoDB([{"Responses": {NAME: []}, "UnprocessedKeys": left}] * 10)
+    left = {TABLE_NAME: {"Keys": [key("b1")], "ConsistentRead": False}}
+    client = ScriptedDynamoDB([{"Responses": {TABLE_NAME: []}, "UnprocessedKeys": left}] * 10)
     with pytest.raises(Throttled):
         await table(client).find_many(book_by_id, [{"id": "b1"}])
     assert len(client.calls) == RETRY_POLICY.attempts
@@ -89,7 +89,7 @@ async def test_requests_that_stay_unprocessed_are_a_throttle_and_not_a_short_ans
 
 async def test_an_error_of_one_batch_call_fails_the_whole_read() -> None:
     client = ScriptedDynamoDB(
-        [{"Responses": {NAME: []}}, DynamoDbError("AccessDeniedException", ""), {"Responses": {NAME: []}}]
+        [{"Responses": {TABLE_NAME: []}}, DynamoDbError("AccessDeniedException", ""), {"Responses": {TABLE_NAME: []}}]
     )
     with pytest.raises(Forbidden):
         await table(client).find_many(book_by_id, KEYS)

@@ -12,7 +12,7 @@ from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.error_codes import ERROR_RULES, DynamoDbError
 from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence_iam.credentials import Credentials
-from tests.fakes.scripted_dynamodb import CREDENTIALS, NAME, RETRY_POLICY, ScriptedDynamoDB, credentials
+from tests.fakes.scripted_dynamodb import CREDENTIALS, RETRY_POLICY, TABLE_NAME, ScriptedDynamoDB, credentials
 
 RETRYABLE = sorted(code for code, error_rule in ERROR_RULES.items() if error_rule.is_retryable)
 FINAL = sorted(code for code, error_rule in ERROR_RULES.items() if not error_rule.is_retryable)
@@ -20,7 +20,7 @@ FINAL = sorted(code for code, error_rule in ERROR_RULES.items() if not error_rul
 
 def caller(client: ScriptedDynamoDB, **fields: Any) -> DynamoDbCaller:
     return DynamoDbCaller(
-        **{"client": client, "table": NAME, "credentials": credentials, "retry_policy": RETRY_POLICY, **fields}
+        **{"client": client, "table": TABLE_NAME, "credentials": credentials, "retry_policy": RETRY_POLICY, **fields}
     )
 
 

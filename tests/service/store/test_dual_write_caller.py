@@ -21,7 +21,7 @@ from keyfence.store.tenant_location import TenantLocation
 from keyfence.store.writes import StaleWrite, Write, check, delete, increment, put, update_attributes, update_model
 from keyfence_iam.sts.session_spec import TableAccess
 from tests.data.bookshop import OPENING, Count, book, book_by_id, books, chapter, chapter_by_number, chapters, counts
-from tests.fakes.scripted_dynamodb import KEY, NAME
+from tests.fakes.scripted_dynamodb import CURSOR_KEY, TABLE_NAME
 from tests.fakes.two_table_dynamodb import (
     ACME,
     DUAL,
@@ -45,7 +45,7 @@ def with_two_attempts(table: Table) -> Table:
 
 
 def tables_are_equal(dynamodb: TwoTableDynamoDB) -> bool:
-    return dynamodb.tables[NAME] == dynamodb.tables[SILO]
+    return dynamodb.tables[TABLE_NAME] == dynamodb.tables[SILO]
 
 
 def transactions(dynamodb: TwoTableDynamoDB) -> list[Any]:
@@ -55,8 +55,8 @@ def transactions(dynamodb: TwoTableDynamoDB) -> list[Any]:
 @pytest.mark.parametrize(
     ("location", "read_table", "table_access"),
     [
-        (POOLED, NAME, TableAccess.POOL),
-        (DUAL, NAME, TableAccess.BOTH),
+        (POOLED, TABLE_NAME, TableAccess.POOL),
+        (DUAL, TABLE_NAME, TableAccess.BOTH),
         (SWITCHED, SILO, TableAccess.BOTH),
         (SILOED, SILO, TableAccess.SILO),
     ],
@@ -66,7 +66,9 @@ async def test_a_handle_reads_the_table_of_its_location_with_credentials_for_its
     location: TenantLocation, read_table: str, table_access: TableAccess
 ) -> None:
     dynamodb, credential_provider = TwoTableDynamoDB(), InMemoryTables()
-    tables = Tables(client=dynamodb, name=NAME, cursors=CursorCodec([KEY]), credentials=credential_provider)
+    tables = Tables(
+        client=dynamodb, name=TABLE_NAME, cursors=CursorCodec([CURSOR_KEY]), credentials=credential_provider
+    )
     await tables.for_tenant(location, writes=True).find(book_by_id, id="b1")
     assert [call.parameters["TableName"] for call in dynamodb.calls] == [read_table]
     assert credential_provider.asked == [table_access]
@@ -88,7 +90,7 @@ async def test_each_type_of_write_leaves_both_tables_equal(location: TenantLocat
     for step in steps:
         await table.write(step)
         assert tables_are_equal(dynamodb)
-    assert len(dynamodb.tables[NAME]) == 2
+    assert len(dynamodb.tables[TABLE_NAME]) == 2
     found = await table.find(book_by_id, id="b1")
     assert found
     assert (found.shelf, found.version, found.tags) == ("s2", 3, frozenset({"new", "read"}))
@@ -131,7 +133,7 @@ async def test_an_item_that_only_the_second_table_has_is_overwritten_or_deleted(
     delete_absent = delete(chapters, {"book_id": "b1", "number": 1}, when=absent())
     await handle(dynamodb, DUAL).write(put(books, replace(BOOK, title="New"), when=absent()), delete_absent)
     assert tables_are_equal(dynamodb)
-    assert len(dynamodb.tables[NAME]) == 1
+    assert len(dynamodb.tables[TABLE_NAME]) == 1
 
 
 def test_a_canceled_transaction_looks_as_if_there_were_no_copies() -> None:
@@ -149,14 +151,14 @@ async def test_only_the_original_writes_are_reasons_of_an_error() -> None:
     await table.write(put(books, BOOK))
     missing, taken = NotFound("no such chapter"), Conflict("there is one")
     condition_check = check(chapters, {"book_id": "b1", "number": 1}, when=present(), on_failure=lambda: missing)
-    items_before = dynamodb.tables[NAME].copy()
+    items_before = dynamodb.tables[TABLE_NAME].copy()
     with pytest.raises(NotFound) as error:
         await table.write(update_attributes(books, {"id": "b1"}, TAG_AS_READ), condition_check)
     assert error.value is missing
     with pytest.raises(Conflict) as conflict:
         await table.write(put(chapters, chapter(2)), put(books, BOOK, when=absent(), on_failure=lambda: taken))
     assert conflict.value is taken
-    assert dynamodb.tables == {NAME: items_before, SILO: items_before}
+    assert dynamodb.tables == {TABLE_NAME: items_before, SILO: items_before}
 
 
 async def test_a_write_whose_own_condition_fails_copies_nothing() -> None:
@@ -181,8 +183,8 @@ async def test_if_the_second_table_cannot_be_written_nothing_is_written(
     dynamodb = TwoTableDynamoDB()
     table = with_two_attempts(handle(dynamodb, location))
     await table.write(put(books, BOOK))
-    items_before = dynamodb.tables[NAME].copy()
-    dynamodb.failing_tables[NAME if location is SWITCHED else SILO] = raised
+    items_before = dynamodb.tables[TABLE_NAME].copy()
+    dynamodb.failing_tables[TABLE_NAME if location is SWITCHED else SILO] = raised
     attempts: list[Callable[[], Any]] = [
         lambda: table.write(put(books, book("b2"))),
         lambda: table.write(update_attributes(books, {"id": "b1"}, TAG_AS_READ)),
@@ -192,7 +194,7 @@ async def test_if_the_second_table_cannot_be_written_nothing_is_written(
     for attempt in attempts:
         with pytest.raises(error):
             await attempt()
-    assert dynamodb.tables == {NAME: items_before, SILO: items_before}
+    assert dynamodb.tables == {TABLE_NAME: items_before, SILO: items_before}
 
 
 async def test_a_throttled_copy_is_a_throttle() -> None:
@@ -224,13 +226,13 @@ async def test_a_split_transaction_fits_and_a_larger_one_is_refused_until_after_
         await table.write(
             *(put(chapters, chapter(number)) for number in range(100, 101 + MAX_SPLIT_TRANSACTION_WRITES))
         )
-    assert len(dynamodb.tables[NAME]) == MAX_SPLIT_TRANSACTION_WRITES
+    assert len(dynamodb.tables[TABLE_NAME]) == MAX_SPLIT_TRANSACTION_WRITES
 
 
 async def test_an_unknown_operation_is_refused() -> None:
     dynamodb = TwoTableDynamoDB()
     with pytest.raises(TypeError, match="two tables"):
-        await handle(dynamodb, DUAL).caller.call("PutItem", {"TableName": NAME, "Item": {}})
+        await handle(dynamodb, DUAL).caller.call("PutItem", {"TableName": TABLE_NAME, "Item": {}})
     assert dynamodb.calls == []
 
 
@@ -238,19 +240,19 @@ async def test_an_item_that_changes_meanwhile_is_not_copied() -> None:
     dynamodb = TwoTableDynamoDB()
     pool = handle(dynamodb, POOLED)
     await pool.write(put(books, BOOK))
-    before = dict(dynamodb.tables[NAME])
+    before = dict(dynamodb.tables[TABLE_NAME])
     (key,) = before
-    item_sync = ItemSync(caller=pool.caller, source=NAME, target=SILO, optional_attributes=frozenset({"lift"}))
+    item_sync = ItemSync(caller=pool.caller, source=TABLE_NAME, target=SILO, optional_attributes=frozenset({"lift"}))
     item_key = {"PK": {"S": key.partition}, "SK": {"S": key.sort}}
     for changed_attributes in ({"lift": {"S": "x"}}, {"version": {"N": "9"}}):
         dynamodb.before_calls = [
             None,
             None,
-            partial(dynamodb.tables[NAME].update, {key: before[key] | changed_attributes}),
+            partial(dynamodb.tables[TABLE_NAME].update, {key: before[key] | changed_attributes}),
         ]
         assert await item_sync.sync(item_key) is SyncOutcome.CONFLICT
         assert dynamodb.tables[SILO] == {}
-        dynamodb.tables[NAME] = dict(before)
+        dynamodb.tables[TABLE_NAME] = dict(before)
     dynamodb.before_calls = [
         None,
         None,
@@ -260,7 +262,7 @@ async def test_an_item_that_changes_meanwhile_is_not_copied() -> None:
     dynamodb.tables[SILO].clear()
     assert await item_sync.sync(item_key) is SyncOutcome.COPIED
     assert await item_sync.sync(item_key) is SyncOutcome.EQUAL
-    dynamodb.tables[NAME].clear()
+    dynamodb.tables[TABLE_NAME].clear()
     assert await item_sync.sync(item_key) is SyncOutcome.COPIED, (
         "an item that the source lacks is deleted from the target"
     )

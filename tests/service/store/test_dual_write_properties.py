@@ -15,8 +15,8 @@ from keyfence.store.table import Table
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.store.writes import StaleWrite, Write, check, delete, increment, put, update_attributes, update_model
 from tests.data.bookshop import OPENING, Book, Count, book, book_by_id, books, chapter, chapters, counts
-from tests.fakes.scripted_dynamodb import NAME
-from tests.fakes.two_table_dynamodb import DUAL, POOLED, SILO, SWITCHED, Items, TwoTableDynamoDB, backfilled, handle
+from tests.fakes.scripted_dynamodb import TABLE_NAME
+from tests.fakes.two_table_dynamodb import DUAL, POOLED, SILO, SWITCHED, Items, TwoTableDynamoDB, copy_all_items, handle
 
 Step = tuple[str, int, int]
 KINDS = ("put", "make", "revise", "tag", "shelve", "place", "delete", "tally", "chapter", "all")
@@ -79,7 +79,7 @@ async def prepare_tables(
     """Returns a pool table after both lists of steps, and copies of some items from before the `newer` steps."""
     dynamodb = TwoTableDynamoDB()
     await run_steps(handle(dynamodb, POOLED), older)
-    earlier = copy.deepcopy(dynamodb.tables[NAME])
+    earlier = copy.deepcopy(dynamodb.tables[TABLE_NAME])
     await run_steps(handle(dynamodb, POOLED), newer)
     return dynamodb, {
         key: item for (key, item), step_writes in zip(earlier.items(), is_copied, strict=False) if step_writes
@@ -92,13 +92,13 @@ def test_after_copying_both_tables_are_equal_and_the_pool_is_as_without_the_move
 ) -> None:
     async def run() -> None:
         dynamodb, silo = await prepare_tables(older, newer, is_copied)
-        unmoved = TwoTableDynamoDB({NAME: copy.deepcopy(dynamodb.tables[NAME]), SILO: {}})
+        unmoved = TwoTableDynamoDB({TABLE_NAME: copy.deepcopy(dynamodb.tables[TABLE_NAME]), SILO: {}})
         dynamodb.tables[SILO] = silo
         outcomes = await run_steps(handle(dynamodb, DUAL), steps)
         assert outcomes == await run_steps(handle(unmoved, POOLED), steps)
-        assert dynamodb.tables[NAME] == unmoved.tables[NAME]
-        await backfilled(dynamodb)
-        assert dynamodb.tables[SILO] == unmoved.tables[NAME]
+        assert dynamodb.tables[TABLE_NAME] == unmoved.tables[TABLE_NAME]
+        await copy_all_items(dynamodb)
+        assert dynamodb.tables[SILO] == unmoved.tables[TABLE_NAME]
 
     asyncio.run(run())
 
@@ -109,13 +109,13 @@ def test_an_item_that_was_copied_stays_equal_in_both_tables(
 ) -> None:
     async def run() -> None:
         dynamodb, step_writes = await prepare_tables(older, [], is_copied)
-        read, other, location = (SILO, NAME, SWITCHED) if is_switched else (NAME, SILO, DUAL)
-        dynamodb.tables[read], dynamodb.tables[other] = dynamodb.tables[NAME], step_writes
+        read, other, location = (SILO, TABLE_NAME, SWITCHED) if is_switched else (TABLE_NAME, SILO, DUAL)
+        dynamodb.tables[read], dynamodb.tables[other] = dynamodb.tables[TABLE_NAME], step_writes
         await run_steps(handle(dynamodb, location), steps)
         assert {key: dynamodb.tables[read].get(key) for key in dynamodb.tables[other]} == dynamodb.tables[other]
         untouched = {key: item for key, item in dynamodb.tables[read].items() if key not in dynamodb.tables[other]}
         before = await prepare_tables(older, [], is_copied)
-        assert untouched.items() <= before[0].tables[NAME].items()
+        assert untouched.items() <= before[0].tables[TABLE_NAME].items()
 
     asyncio.run(run())
 
@@ -126,17 +126,17 @@ def test_servers_on_both_sides_of_the_switch_leave_two_equal_tables(
 ) -> None:
     async def run() -> None:
         dynamodb, _ = await prepare_tables(older, [], [])
-        await backfilled(dynamodb)
+        await copy_all_items(dynamodb)
         locations: list[TenantLocation] = [DUAL, SWITCHED] * 2
-        before = _total(dynamodb.tables[NAME])
+        before = _total(dynamodb.tables[TABLE_NAME])
         outcomes = await asyncio.gather(
             *(
                 run_steps(handle(dynamodb, location), steps)
                 for location, steps in zip(locations, steps_by_server, strict=False)
             )
         )
-        assert dynamodb.tables[NAME] == dynamodb.tables[SILO]
-        assert _total(dynamodb.tables[NAME]) - before == sum(map(_counted, steps_by_server, outcomes))
+        assert dynamodb.tables[TABLE_NAME] == dynamodb.tables[SILO]
+        assert _total(dynamodb.tables[TABLE_NAME]) - before == sum(map(_counted, steps_by_server, outcomes))
 
     asyncio.run(run())
 

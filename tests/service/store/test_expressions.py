@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from keyfence.store.codec import encode
 from keyfence.store.expressions import Condition, Placeholders, UpdateExpression, absent, equals, present, size_below
 from tests.data.model_strategies import TEXT
-from tests.fakes.expressions import holds, placeholders, updated
+from tests.fakes.expressions import apply_update, meets_condition, placeholders
 
 PATHS = st.lists(TEXT, min_size=1, max_size=3).map(tuple)
 CONDITIONS = st.one_of(
@@ -51,29 +51,29 @@ def test_a_name_that_dynamodb_reserves_or_could_misread_is_safe(name: str) -> No
 @given(TEXT, TEXT, TEXT)
 def test_conditions_hold_when_all_of_their_terms_do(name: str, value: str, other: str) -> None:
     item = {"PK": encode("p"), name: encode(value)}
-    assert holds(rendered(equals(name, value) & present(name) & present()), item)
-    assert holds(rendered(equals(name, other)), item) == (value == other)
-    assert not holds(rendered(present(name) & absent(name)), item)
-    assert holds(rendered(absent(name)), {})
+    assert meets_condition(rendered(equals(name, value) & present(name) & present()), item)
+    assert meets_condition(rendered(equals(name, other)), item) == (value == other)
+    assert not meets_condition(rendered(present(name) & absent(name)), item)
+    assert meets_condition(rendered(absent(name)), {})
 
 
 def test_a_condition_without_a_name_is_about_the_whole_item() -> None:
-    assert holds(rendered(absent()), {})
-    assert not holds(rendered(absent()), {"PK": encode("p")})
-    assert holds(rendered(present()), {"PK": encode("p")})
+    assert meets_condition(rendered(absent()), {})
+    assert not meets_condition(rendered(absent()), {"PK": encode("p")})
+    assert meets_condition(rendered(present()), {"PK": encode("p")})
 
 
 @given(st.frozensets(TEXT, max_size=4), st.integers(0, 4))
 def test_size_below_holds_while_a_set_is_smaller_than_its_limit(kept: frozenset[str], limit: int) -> None:
     item = {"PK": encode("p"), **({"tags": encode(kept)} if kept else {})}
-    assert holds(rendered(size_below(limit, "tags")), item) == (len(kept) < limit or not kept)
+    assert meets_condition(rendered(size_below(limit, "tags")), item) == (len(kept) < limit or not kept)
 
 
 def test_a_nested_value_is_compared() -> None:
     body = rendered(equals(("head", "until"), "u1"))
-    assert holds(body, {"head": encode({"until": "u1"})})
-    assert not holds(body, {"head": encode({"until": "u2"})})
-    assert not holds(body, {"until": encode("u1")})
+    assert meets_condition(body, {"head": encode({"until": "u1"})})
+    assert not meets_condition(body, {"head": encode({"until": "u2"})})
+    assert not meets_condition(body, {"until": encode("u1")})
 
 
 def test_a_nested_name_is_one_placeholder_for_each_part() -> None:
@@ -96,7 +96,7 @@ def test_a_change_sets_adds_and_removes() -> None:
         "head": encode({"entries": {}}),
         "tags": encode(frozenset("c")),
     }
-    assert updated(body, before) == {
+    assert apply_update(body, before) == {
         "title": encode("New"),
         "count": encode(3),
         "head": encode({"entries": {"u.1": {"role": "MEMBER"}}}),

@@ -13,7 +13,7 @@ from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.store.table import Table
 from keyfence.store.writes import put
 from tests.data.bookshop import book, book_by_id, books, chapter, chapter_by_number, chapters, oldest_books
-from tests.fakes.scripted_dynamodb import NAME
+from tests.fakes.scripted_dynamodb import TABLE_NAME
 from tests.fakes.two_table_dynamodb import DUAL, SHADOW, SILO, TwoTableDynamoDB, handle
 
 
@@ -52,7 +52,7 @@ async def test_equal_answers_take_one_read_of_each_table(operation: str) -> None
     dynamodb, reports = TwoTableDynamoDB(), ReportedDifferences()
     table = await table_that_compares_reads(dynamodb, reports)
     assert await read_with(table, operation) == await read_with(handle(dynamodb, DUAL), operation)
-    assert sorted(_table(call.parameters) for call in dynamodb.calls[:2]) == [NAME, SILO]
+    assert sorted(_table(call.parameters) for call in dynamodb.calls[:2]) == [TABLE_NAME, SILO]
     assert [call.operation for call in dynamodb.calls] == [operation] * 3
     assert reports == []
 
@@ -139,19 +139,21 @@ async def test_the_capacity_of_both_tables_is_counted() -> None:
     ids=["sets", "lists", "costs", "order", "missing", "together"],
 )
 def test_answers_are_compared_by_their_items(one: Answer, other: Answer, are_equal: bool) -> None:
-    assert (comparable_answer(one, NAME) == comparable_answer(other, SILO)) is are_equal
+    assert (comparable_answer(one, TABLE_NAME) == comparable_answer(other, SILO)) is are_equal
 
 
 def test_the_order_of_a_batch_does_not_count_and_an_incomplete_batch_is_not_compared() -> None:
     items: list[Any] = [{"PK": {"S": "p"}, "SK": {"S": sort}} for sort in "ab"]
-    assert comparable_answer({"Responses": {NAME: items}}, NAME) == comparable_answer(
+    assert comparable_answer({"Responses": {TABLE_NAME: items}}, TABLE_NAME) == comparable_answer(
         {"Responses": {SILO: items[::-1]}}, SILO
     )
-    assert comparable_answer({"Responses": {NAME: items}, "UnprocessedKeys": {NAME: {}}}, NAME) is None
+    assert (
+        comparable_answer({"Responses": {TABLE_NAME: items}, "UnprocessedKeys": {TABLE_NAME: {}}}, TABLE_NAME) is None
+    )
 
 
 def test_a_transactional_read_is_made_on_the_second_table_too() -> None:
-    gets = {"TransactItems": [{"Get": {"TableName": NAME, "Key": {}}}]}
+    gets = {"TransactItems": [{"Get": {"TableName": TABLE_NAME, "Key": {}}}]}
     assert parameters_for_table(SILO, gets, consistent=True) == {
         "TransactItems": [{"Get": {"TableName": SILO, "Key": {}}}]
     }

@@ -9,7 +9,7 @@ from keyfence.store.job_writes import delete_items
 from keyfence.store.keys import Fence
 from keyfence.store.scan import TableScan
 from keyfence_iam.tenant import parse_tenant_id
-from tests.fakes.scripted_dynamodb import NAME, RETRY_POLICY, ScriptedDynamoDB, credentials, table
+from tests.fakes.scripted_dynamodb import RETRY_POLICY, TABLE_NAME, ScriptedDynamoDB, credentials, table
 
 ACME = Fence.for_tenant(parse_tenant_id("acme"))
 EMPTY = {"Items": [], "Count": 0, "ScannedCount": 3}
@@ -17,7 +17,9 @@ PLACE = {"PK": {"S": "TENANT#acme#A"}, "SK": {"S": "B"}}
 
 
 def sweep(client: ScriptedDynamoDB) -> TableScan:
-    return TableScan(DynamoDbCaller(client=client, table=NAME, credentials=credentials, retry_policy=RETRY_POLICY))
+    return TableScan(
+        DynamoDbCaller(client=client, table=TABLE_NAME, credentials=credentials, retry_policy=RETRY_POLICY)
+    )
 
 
 async def test_a_page_without_items_is_not_the_end() -> None:
@@ -72,7 +74,7 @@ async def test_a_throttled_scan_is_retried_and_then_raises_throttled() -> None:
 
 async def test_unprocessed_deletes_of_items_are_requested_again() -> None:
     keys = [{"PK": {"S": f"TENANT#acme#{at:02}"}, "SK": {"S": "A"}} for at in range(2)]
-    left = {"UnprocessedItems": {NAME: [{"DeleteRequest": {"Key": keys[1]}}]}}
+    left = {"UnprocessedItems": {TABLE_NAME: [{"DeleteRequest": {"Key": keys[1]}}]}}
     client = ScriptedDynamoDB([left, {"UnprocessedItems": {}}])
     assert await delete_items(table(client), keys) == 2
     assert client.calls[1].parameters["RequestItems"] == left["UnprocessedItems"]
@@ -83,10 +85,12 @@ async def test_sixty_keys_are_three_batches() -> None:
     keys = [{"PK": {"S": f"TENANT#acme#{at:02}"}, "SK": {"S": "A"}} for at in range(60)]
     assert await delete_items(table(client), keys) == 250.0
     sent = [
-        request["DeleteRequest"]["Key"] for call in client.calls for request in call.parameters["RequestItems"][NAME]
+        request["DeleteRequest"]["Key"]
+        for call in client.calls
+        for request in call.parameters["RequestItems"][TABLE_NAME]
     ]
     assert sorted(key["PK"]["S"] for key in sent) == [key["PK"]["S"] for key in keys]
-    assert [len(call.parameters["RequestItems"][NAME]) for call in client.calls] == [25, 25, 10]
+    assert [len(call.parameters["RequestItems"][TABLE_NAME]) for call in client.calls] == [25, 25, 10]
 
 
 @pytest.mark.parametrize("foreign", ["TENANT#acme0#A", "TENANT#acme", "CONTROL#TENANT#acme", "tenant#acme#A"])

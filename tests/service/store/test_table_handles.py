@@ -21,7 +21,7 @@ from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import Branch, book, book_by_id, books, branches, chapter, chapters, chapters_of_book
 from tests.fakes.dynamodb import InMemoryDynamoDB
-from tests.fakes.scripted_dynamodb import KEY, NAME, RETRY_POLICY, ScriptedDynamoDB, credentials, table
+from tests.fakes.scripted_dynamodb import CURSOR_KEY, RETRY_POLICY, TABLE_NAME, ScriptedDynamoDB, credentials, table
 
 PUT_BOOK = (put(books, book("b1"), when=absent(), on_failure=lambda: Conflict("taken")),)
 
@@ -163,8 +163,8 @@ def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
     credential_provider, foreign, denied = RecordingCredentials(), lambda: None, lambda: None
     tables = Tables(
         client=InMemoryDynamoDB(),
-        name=NAME,
-        cursors=CursorCodec([KEY]),
+        name=TABLE_NAME,
+        cursors=CursorCodec([CURSOR_KEY]),
         credentials=credential_provider,
         on_foreign_item=foreign,
         on_denied=denied,
@@ -185,8 +185,8 @@ def test_a_handle_is_charged_to_its_own_tenant_and_to_all_or_to_the_request_that
     accounts = {tenant: CapacityMeter() for tenant in (TenantId("acme"), TenantId("acmecorp"), None)}
     tables = Tables(
         client=InMemoryDynamoDB(),
-        name=NAME,
-        cursors=CursorCodec([KEY]),
+        name=TABLE_NAME,
+        cursors=CursorCodec([CURSOR_KEY]),
         credentials=RecordingCredentials(),
         accounts=lambda tenant: (accounts[tenant],),
     )

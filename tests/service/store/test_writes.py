@@ -16,7 +16,7 @@ from keyfence.store.writes import StaleWrite, Write, check, delete, put, update_
 from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import OPENING, Book, book, books
 from tests.data.model_strategies import models
-from tests.fakes.expressions import holds, placeholders, updated
+from tests.fakes.expressions import apply_update, meets_condition, placeholders
 from tests.fakes.shard_maps import even_shards
 
 ACME = Fence.for_tenant(TenantId("acme"))
@@ -41,8 +41,8 @@ def test_a_put_has_the_complete_item_with_all_of_its_keys() -> None:
     verb, body = member(put(books, book("b1"), when=absent()))
     assert verb == "Put"
     assert body["Item"] == item(book("b1"))
-    assert holds(body, {})
-    assert not holds(body, item(book("b1")))
+    assert meets_condition(body, {})
+    assert not meets_condition(body, item(book("b1")))
 
 
 @given(models(Book), models(Book))
@@ -50,8 +50,8 @@ def test_an_update_turns_the_item_of_one_state_into_the_item_of_the_other(before
     after = replace(after, id=before.id, version=before.version + 1)
     verb, body = member(update_model(books, before, after))
     assert verb == "Update"
-    assert holds(body, item(before))
-    assert updated(body, item(before)) == item(after)
+    assert meets_condition(body, item(before))
+    assert apply_update(body, item(before)) == item(after)
 
 
 def test_an_update_changes_only_what_differs() -> None:
@@ -71,24 +71,24 @@ def test_an_update_removes_an_item_from_an_index_and_adds_it_again() -> None:
     unsold, sold = book("b1"), book("b1", sold_at=OPENING, version=2)
     _, body = member(update_model(books, unsold, sold))
     assert "REMOVE" in body["UpdateExpression"]
-    assert not {"GSI2PK", "GSI2SK"} & set(updated(body, item(unsold)))
+    assert not {"GSI2PK", "GSI2SK"} & set(apply_update(body, item(unsold)))
     _, body = member(update_model(books, sold, replace(unsold, version=3)))
-    assert updated(body, item(sold))["GSI2PK"] == item(unsold)["GSI2PK"]
+    assert apply_update(body, item(sold))["GSI2PK"] == item(unsold)["GSI2PK"]
 
 
 def test_an_update_that_empties_a_set_removes_it() -> None:
     before = book("b1", tags=frozenset({"rare"}))
     _, body = member(update_model(books, before, replace(before, tags=frozenset(), version=2)))
-    assert "tags" not in updated(body, item(before))
+    assert "tags" not in apply_update(body, item(before))
 
 
 def test_an_update_needs_the_version_that_was_read_and_its_other_condition() -> None:
     before = book("b1", version=7)
     _, body = member(update_model(books, before, replace(before, title="x", version=8), when=absent("soldAt")))
-    assert holds(body, item(before))
-    assert not holds(body, item(replace(before, version=8)))
-    assert not holds(body, item(replace(before, sold_at=OPENING)))
-    assert not holds(body, {})
+    assert meets_condition(body, item(before))
+    assert not meets_condition(body, item(replace(before, version=8)))
+    assert not meets_condition(body, item(replace(before, sold_at=OPENING)))
+    assert not meets_condition(body, {})
 
 
 def test_an_update_that_changes_nothing_is_a_condition_check() -> None:
@@ -118,18 +118,18 @@ def test_a_change_needs_an_existing_item() -> None:
     verb, body = member(update_attributes(books, {"id": "b1"}, RENAMED, when=equals("version", 1)))
     assert verb == "Update"
     assert body["Key"] == KEY
-    assert holds(body, item(book("b1")))
-    assert not holds(body, {})
-    assert not holds(body, item(book("b1", version=2)))
+    assert meets_condition(body, item(book("b1")))
+    assert not meets_condition(body, {})
+    assert not meets_condition(body, item(book("b1", version=2)))
 
 
 def test_an_empty_change_is_a_condition_check() -> None:
     verb, body = member(update_attributes(books, {"id": "b1"}, UpdateExpression(), when=absent("soldAt")))
     assert verb == "ConditionCheck"
     assert "UpdateExpression" not in body
-    assert holds(body, item(book("b1")))
-    assert not holds(body, item(book("b1", sold_at=OPENING)))
-    assert not holds(body, {})
+    assert meets_condition(body, item(book("b1")))
+    assert not meets_condition(body, item(book("b1", sold_at=OPENING)))
+    assert not meets_condition(body, {})
 
 
 def test_deletes_and_checks_name_one_item() -> None:
@@ -148,4 +148,4 @@ def test_a_failed_condition_is_a_conflict_unless_another_error_is_given() -> Non
 def test_an_update_is_bound_to_the_version_of_the_first_state(one: int, other: int) -> None:
     before = book("b1", version=one)
     _, body = member(update_model(books, before, replace(before, version=one + 1, updated_at=OPENING + timedelta(1))))
-    assert holds(body, item(replace(before, version=other))) == (one == other)
+    assert meets_condition(body, item(replace(before, version=other))) == (one == other)

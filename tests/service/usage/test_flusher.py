@@ -15,51 +15,51 @@ MAX_LOOP_STEPS = 100
 
 
 @dataclass(slots=True)
-class Usages:
-    """Puts that take as long as they are told to, or break."""
+class FakeUsageRepository:
+    """The next put waits for `next_put_may_end`, if there is one. The next `failures` puts raise an error."""
 
-    written: list[int] = field(default_factory=list)
-    slow: asyncio.Event | None = None
-    broken: int = 0
+    written_requests: list[int] = field(default_factory=list)
+    next_put_may_end: asyncio.Event | None = None
+    failures: int = 0
 
     async def put(self, hours: Sequence[UsageHour]) -> None:
         (hour,) = hours
         requests = hour.operations["users"].requests
-        slow, self.slow = self.slow, None
-        if slow:
-            await slow.wait()
-        if self.broken:
-            self.broken -= 1
-            raise RuntimeError("nobody expected that")
-        self.written.append(requests)
+        may_end, self.next_put_may_end = self.next_put_may_end, None
+        if may_end:
+            await may_end.wait()
+        if self.failures:
+            self.failures -= 1
+            raise RuntimeError("an unexpected error")
+        self.written_requests.append(requests)
 
 
-def flushing(ledger: UsageLedger, usages: Usages, seconds: float = 10.0) -> UsageFlusher:
-    return UsageFlusher(ledger, cast("Any", usages), seconds)
+def new_flusher(ledger: UsageLedger, repository: FakeUsageRepository, interval_seconds: float = 10.0) -> UsageFlusher:
+    return UsageFlusher(ledger, cast("Any", repository), interval_seconds)
 
 
 async def test_older_counts_are_never_written_after_newer_ones() -> None:
-    ledger, usages = UsageLedger(), Usages(slow=asyncio.Event())
-    released = usages.slow
-    writing = flushing(ledger, usages)
+    ledger, repository = UsageLedger(), FakeUsageRepository(next_put_may_end=asyncio.Event())
+    may_end = repository.next_put_may_end
+    flusher = new_flusher(ledger, repository)
     ledger.counter(ACME, "users").requests += 1
-    first = asyncio.ensure_future(writing.flush())
+    first = asyncio.ensure_future(flusher.flush())
     await asyncio.sleep(0)
     ledger.counter(ACME, "users").requests += 1
-    second = asyncio.ensure_future(writing.flush())
+    second = asyncio.ensure_future(flusher.flush())
     await asyncio.sleep(0)
-    assert released
-    released.set()
+    assert may_end
+    may_end.set()
     await asyncio.gather(first, second)
-    assert usages.written == [1, 2]
+    assert repository.written_requests == [1, 2]
 
 
-async def test_a_flush_that_raises_is_followed_by_one_that_writes() -> None:
-    ledger, usages = UsageLedger(), Usages(broken=2)
-    writing = flushing(ledger, usages, seconds=0.0)
+async def test_the_flush_after_a_failed_flush_writes() -> None:
+    ledger, repository = UsageLedger(), FakeUsageRepository(failures=2)
+    flusher = new_flusher(ledger, repository, interval_seconds=0.0)
     ledger.counter(ACME, "users").requests += 1
-    writing.start()
+    flusher.start()
     for _ in range(MAX_LOOP_STEPS):
         await asyncio.sleep(0)
-    assert usages.written == [1]
-    await writing.stop()
+    assert repository.written_requests == [1]
+    await flusher.stop()

@@ -1,4 +1,4 @@
-"""The cost is the units at the prices of the settings, exactly."""
+"""The cost of usage is exact, with default prices or with the prices of the settings."""
 
 from datetime import date
 from decimal import Decimal
@@ -20,20 +20,22 @@ def test_default_prices_are_for_a_million_units(reads: float, writes: float, usd
 
 def test_prices_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert price_table(settings.Settings()) is DEFAULT_PRICES
-    stated = '{"region": "eu-west-1", "as_of": "2026-01-02", "read": 0.1415, "write": "0.7076"}'
-    monkeypatch.setenv("KEYFENCE_PRICES", stated)
+    prices = '{"region": "eu-west-1", "as_of": "2026-01-02", "read": 0.1415, "write": "0.7076"}'
+    monkeypatch.setenv("KEYFENCE_PRICES", prices)
     assert price_table(settings.load_settings()) == PriceTable(
         region="eu-west-1", as_of=date(2026, 1, 2), read=Decimal("0.1415"), write=Decimal("0.7076")
     )
 
 
-@pytest.mark.parametrize("wrong", ["nonsense", "{}", '{"region": "x", "as_of": "2026-01-02", "read": -1, "write": 1}'])
-def test_invalid_prices_are_refused_by_name(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
-    monkeypatch.setenv("KEYFENCE_PRICES", wrong)
+@pytest.mark.parametrize(
+    "invalid", ["nonsense", "{}", '{"region": "x", "as_of": "2026-01-02", "read": -1, "write": 1}']
+)
+def test_invalid_prices_are_refused_with_the_name_of_the_setting(monkeypatch: pytest.MonkeyPatch, invalid: str) -> None:
+    monkeypatch.setenv("KEYFENCE_PRICES", invalid)
     with pytest.raises(settings.BadSettings, match="KEYFENCE_PRICES"):
         settings.load_settings()
 
 
-def test_the_fleet_is_the_setting_or_the_number_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_server_count_is_the_setting_or_the_number_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.Settings(workers=3).server_count == 3
     assert settings.Settings(workers=3, servers=12).server_count == 12
