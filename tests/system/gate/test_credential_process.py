@@ -1,4 +1,4 @@
-"""An SDK that runs `keyfence credentials` acts as that tenant at the gate."""
+"""An SDK that gets its credentials from `keyfence credentials` acts as the tenant of the command."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -22,19 +22,19 @@ from keyfence_iam.roles import ROLES
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-TABLE = "by-process"
+TABLE = "credential-process"
 
 
 @pytest.fixture
 def gate(engine_url: str, tmp_path: Path) -> Iterator[Gate]:
     account = Account.from_definitions(ROLES, Deployment(table=TABLE))
     with Gate.start(engine_url=engine_url, account=account, key=gate_key(tmp_path)) as running:
-        maker = gate_access.role_session(running.sessions, "provisioner").credentials
+        credentials = gate_access.role_session(running.sessions, "provisioner").credentials
         TableAdmin.connect(
             ConnectionOptions(region="us-east-1", endpoint_url=running.url),
             TABLE,
             load_domains().entities.projections,
-            maker,
+            credentials,
         ).create()
         yield running
 
@@ -65,19 +65,19 @@ def test_a_client_acts_as_the_tenant_that_the_command_names(gate: Gate) -> None:
     acme, reader = dynamodb("acme", gate), dynamodb("reader", gate)
     acme.put_item(TableName=TABLE, Item=item("acme"))
     assert reader.get_item(TableName=TABLE, Key=item("acme"))["Item"] == item("acme")
-    refused: list[Callable[[], object]] = [
+    denied_calls: list[Callable[[], object]] = [
         lambda: acme.get_item(TableName=TABLE, Key=item("acmecorp")),
         lambda: acme.put_item(TableName=TABLE, Item=item("globex")),
         lambda: acme.scan(TableName=TABLE),
         lambda: reader.put_item(TableName=TABLE, Item=item("acme")),
     ]
-    for call in refused:
+    for call in denied_calls:
         with pytest.raises(ClientError) as denial:
             call()
         assert denial.value.response["Error"]["Code"] == "AccessDeniedException"
 
 
 @pytest.mark.usefixtures("profile")
-def test_sts_returns_the_tenants_role(gate: Gate) -> None:
+def test_sts_returns_the_role_of_the_tenant(gate: Gate) -> None:
     sts = boto3.Session(profile_name="reader").client("sts", region_name="us-east-1", endpoint_url=gate.url)
     assert sts.get_caller_identity()["Arn"] == "arn:aws:sts::000000000000:assumed-role/keyfence-tenant-read/local"

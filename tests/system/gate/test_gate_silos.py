@@ -1,4 +1,4 @@
-"""Silos as the migrator makes, scans and removes them, and as the gate keeps their partitions apart from the pool's."""
+"""Only the migrator creates, changes and deletes silos. The gate limits a silo's partitions apart from the pool's."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,14 +15,14 @@ from keyfence_iam.tenant import TenantId, tenant_of_key
 from tests.isolation.silo_sessions import TENANT, Silos, key, open_silos
 from tests.stack import ServiceStack
 
-EXCEEDED = "ProvisionedThroughputExceededException"
-ROLES = ("service-base", "control-plane", "stream-worker", "suspender", "provisioner")
+THROTTLED = "ProvisionedThroughputExceededException"
+OTHER_ROLES = ("service-base", "control-plane", "stream-worker", "suspender", "provisioner")
 
 
 @pytest.fixture(scope="module")
-def beside(stack: ServiceStack) -> Iterator[Silos]:
-    with open_silos(stack) as made:
-        yield made
+def silo_tables(stack: ServiceStack) -> Iterator[Silos]:
+    with open_silos(stack) as tables:
+        yield tables
 
 
 @pytest.fixture
@@ -32,75 +32,84 @@ def limits(stack: ServiceStack) -> Iterator[PartitionLimits]:
     stack.gate.limits = None
 
 
-def code(act: Callable[[], Any]) -> str:
-    with pytest.raises(ClientError) as refusal:
-        act()
-    return str(refusal.value.response["Error"]["Code"])
+def error_code(call: Callable[[], Any]) -> str:
+    with pytest.raises(ClientError) as error:
+        call()
+    return str(error.value.response["Error"]["Code"])
 
 
-def changes(client: Any, table: str) -> dict[str, Callable[[], Any]]:
-    """Every call that makes, changes or removes a table."""
-    off: Any = {"Enabled": False, "AttributeName": "ttl"}
-    unkept: Any = {"PointInTimeRecoveryEnabled": False}
+def table_changes(client: Any, table: str) -> dict[str, Callable[[], Any]]:
+    """Returns all calls that create, change or delete a table."""
+    no_expiry: Any = {"Enabled": False, "AttributeName": "ttl"}
+    no_backups: Any = {"PointInTimeRecoveryEnabled": False}
     return {
         "create": lambda: client.create_table(**table_definition(table, load_domains().entities.projections)),
         "update": lambda: client.update_table(TableName=table, StreamSpecification={"StreamEnabled": False}),
-        "expire": lambda: client.update_time_to_live(TableName=table, TimeToLiveSpecification=off),
-        "unkeep": lambda: client.update_continuous_backups(TableName=table, PointInTimeRecoverySpecification=unkept),
+        "update time to live": lambda: client.update_time_to_live(TableName=table, TimeToLiveSpecification=no_expiry),
+        "update backups": lambda: client.update_continuous_backups(
+            TableName=table, PointInTimeRecoverySpecification=no_backups
+        ),
         "delete": lambda: client.delete_table(TableName=table),
     }
 
 
-def test_a_silo_is_the_table_that_the_definition_says_and_is_gone_when_removed(beside: Silos) -> None:
-    made = beside.admin(f"{beside.pool}-silo-passing")
-    assert made.create()
-    assert not made.create(), "to do it again changes nothing"
-    assert made.differences() == []
-    made.client.delete_table(TableName=made.table)
-    assert made.differences() == ["it does not exist"]
+def test_the_migrator_can_create_and_delete_a_silo(silo_tables: Silos) -> None:
+    silo = silo_tables.admin(f"{silo_tables.pool}-silo-temporary")
+    assert silo.create()
+    assert not silo.create(), "creating the silo again changes nothing"
+    assert silo.differences() == []
+    silo.client.delete_table(TableName=silo.table)
+    assert silo.differences() == ["it does not exist"]
 
 
-def test_the_migrator_neither_changes_nor_removes_the_pool_nor_a_table_besides(
-    beside: Silos, stack: ServiceStack
+def test_the_migrator_may_not_change_or_delete_the_pool_or_tables_with_similar_names(
+    silo_tables: Silos, stack: ServiceStack
 ) -> None:
-    client, engine = beside.admin(beside.pool).client, stack.engine_client()
-    before = engine.describe_table(TableName=beside.pool)["Table"]
-    for table in (beside.pool, f"{beside.pool}-silo", f"{beside.pool}-silos-x", f"x{beside.pool}-silo-x"):
-        assert {name: code(act) for name, act in changes(client, table).items()} == dict.fromkeys(
-            changes(client, table), "AccessDeniedException"
+    client, engine = silo_tables.admin(silo_tables.pool).client, stack.engine_client()
+    before = engine.describe_table(TableName=silo_tables.pool)["Table"]
+    for table in (
+        silo_tables.pool,
+        f"{silo_tables.pool}-silo",
+        f"{silo_tables.pool}-silos-x",
+        f"x{silo_tables.pool}-silo-x",
+    ):
+        assert {name: error_code(call) for name, call in table_changes(client, table).items()} == dict.fromkeys(
+            table_changes(client, table), "AccessDeniedException"
         )
-    after = engine.describe_table(TableName=beside.pool)["Table"]
+    after = engine.describe_table(TableName=silo_tables.pool)["Table"]
     assert (after["TableStatus"], after["StreamSpecification"]) == ("ACTIVE", before["StreamSpecification"])
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_nobody_else_makes_changes_or_removes_a_silo(beside: Silos, role: str) -> None:
-    silo = beside.table_of(TENANT)
-    client = beside.admin(silo, role).client
-    assert {code(act) for act in changes(client, silo).values()} == {"AccessDeniedException"}
-    assert code(lambda: client.scan(TableName=silo)) == "AccessDeniedException"
+@pytest.mark.parametrize("role", OTHER_ROLES)
+def test_other_roles_may_not_create_change_or_delete_a_silo(silo_tables: Silos, role: str) -> None:
+    silo = silo_tables.table_of(TENANT)
+    client = silo_tables.admin(silo, role).client
+    assert {error_code(call) for call in table_changes(client, silo).values()} == {"AccessDeniedException"}
+    assert error_code(lambda: client.scan(TableName=silo)) == "AccessDeniedException"
 
 
 @pytest.mark.parametrize("writes", [False, True], ids=["reading", "writing"])
-async def test_a_tenant_does_not_change_its_own_silo(beside: Silos, writes: bool) -> None:
-    client = await beside.client(TableAccess.BOTH, writes=writes)
-    assert {code(act) for act in changes(client, beside.table_of(TENANT)).values()} == {"AccessDeniedException"}
+async def test_a_tenant_may_not_change_its_own_silo(silo_tables: Silos, writes: bool) -> None:
+    client = await silo_tables.client(TableAccess.BOTH, writes=writes)
+    assert {error_code(call) for call in table_changes(client, silo_tables.table_of(TENANT)).values()} == {
+        "AccessDeniedException"
+    }
 
 
-async def test_the_migrator_scans_a_silo_in_segments_and_reads_no_item_of_it_by_its_key(
-    beside: Silos, stack: ServiceStack
+async def test_the_migrator_may_scan_a_silo_but_not_read_or_write_single_items(
+    silo_tables: Silos, stack: ServiceStack
 ) -> None:
-    silo, names = beside.table_of(TENANT), [f"segment-{number}" for number in range(20)]
+    silo, names = silo_tables.table_of(TENANT), [f"segment-{number}" for number in range(20)]
     for name in names:
         stack.engine_client().put_item(TableName=silo, Item=key(TENANT, name))
     client = stack.role_boto_client("migrator")
-    segments = [client.scan(TableName=silo, Segment=one, TotalSegments=4)["Items"] for one in range(4)]
-    found = [item["PK"]["S"].rpartition("#")[2] for items in segments for item in items]
-    assert sorted(one for one in found if one.startswith("segment-")) == sorted(names)
+    segments = [client.scan(TableName=silo, Segment=segment, TotalSegments=4)["Items"] for segment in range(4)]
+    scanned_names = [item["PK"]["S"].rpartition("#")[2] for items in segments for item in items]
+    assert sorted(name for name in scanned_names if name.startswith("segment-")) == sorted(names)
     for index in ("GSI1", "GSI2", "GSI3"):
         assert client.scan(TableName=silo, IndexName=index)["Items"] == []
-    assert code(lambda: client.get_item(TableName=silo, Key=key(TENANT))) == "AccessDeniedException"
-    assert code(lambda: client.put_item(TableName=silo, Item=key(TENANT))) == "AccessDeniedException"
+    assert error_code(lambda: client.get_item(TableName=silo, Key=key(TENANT))) == "AccessDeniedException"
+    assert error_code(lambda: client.put_item(TableName=silo, Item=key(TENANT))) == "AccessDeniedException"
 
 
 def exhaust(limits: PartitionLimits, table: str, partition: str) -> None:
@@ -108,46 +117,49 @@ def exhaust(limits: PartitionLimits, table: str, partition: str) -> None:
     limits.buckets.take([PartitionUnits(Partition(table, None, partition), "write", units)])
 
 
-async def test_a_full_partition_of_the_pool_leaves_the_same_partition_of_the_silo_open(
-    beside: Silos, limits: PartitionLimits
+async def test_an_exhausted_partition_of_the_pool_does_not_throttle_the_same_partition_of_the_silo(
+    silo_tables: Silos, limits: PartitionLimits
 ) -> None:
-    silo, client = beside.table_of(TENANT), await beside.client(TableAccess.BOTH)
+    silo, client = silo_tables.table_of(TENANT), await silo_tables.client(TableAccess.BOTH)
     item = key(TENANT, "full")
-    exhaust(limits, beside.pool, item["PK"]["S"])
-    assert code(lambda: client.put_item(TableName=beside.pool, Item=item)) == EXCEEDED
+    exhaust(limits, silo_tables.pool, item["PK"]["S"])
+    assert error_code(lambda: client.put_item(TableName=silo_tables.pool, Item=item)) == THROTTLED
     client.put_item(TableName=silo, Item=item)
     exhaust(limits, silo, item["PK"]["S"])
-    assert code(lambda: client.put_item(TableName=silo, Item=item)) == EXCEEDED
+    assert error_code(lambda: client.put_item(TableName=silo, Item=item)) == THROTTLED
 
 
-async def test_a_transaction_over_both_tables_is_charged_to_each_and_cancelled_where_one_is_full(
-    beside: Silos, limits: PartitionLimits
+async def test_a_transaction_on_both_tables_is_charged_to_both_and_cancelled_if_one_is_exhausted(
+    silo_tables: Silos, limits: PartitionLimits
 ) -> None:
-    both, client = (beside.pool, beside.table_of(TENANT)), await beside.client(TableAccess.BOTH)
+    tables, client = (silo_tables.pool, silo_tables.table_of(TENANT)), await silo_tables.client(TableAccess.BOTH)
     item = key(TENANT, "charged")
-    members: Any = [{"Put": {"TableName": table, "Item": item}} for table in both]
-    client.transact_write_items(TransactItems=members)
-    seen = limits.traffic_report()
-    told = {one["table"]: one["write"] * seen["seconds"] for one in seen["partitions"] if one["key"] == item["PK"]["S"]}
-    assert told == dict.fromkeys(both, pytest.approx(2))
-    assert [one["partitions"] for one in seen["groups"] if one["group"] == TENANT] == [2]
-    exhaust(limits, both[1], item["PK"]["S"])
-    with pytest.raises(ClientError) as refusal:
-        client.transact_write_items(TransactItems=members)
-    reasons = [one["Code"] for one in refusal.value.response["CancellationReasons"]]
+    puts: Any = [{"Put": {"TableName": table, "Item": item}} for table in tables]
+    client.transact_write_items(TransactItems=puts)
+    report = limits.traffic_report()
+    rows = [row for row in report["partitions"] if row["key"] == item["PK"]["S"]]
+    write_units = {row["table"]: row["write"] * report["seconds"] for row in rows}
+    assert write_units == dict.fromkeys(tables, pytest.approx(2))
+    assert [row["partitions"] for row in report["groups"] if row["group"] == TENANT] == [2]
+    exhaust(limits, tables[1], item["PK"]["S"])
+    with pytest.raises(ClientError) as error:
+        client.transact_write_items(TransactItems=puts)
+    reasons = [reason["Code"] for reason in error.value.response["CancellationReasons"]]
     assert reasons == ["None", "ProvisionedThroughputExceeded"]
 
 
-async def test_a_silo_that_goes_behind_the_gates_back_does_not_lift_the_limits_of_the_pool(
-    beside: Silos, stack: ServiceStack, limits: PartitionLimits
+async def test_a_silo_that_is_deleted_without_the_gate_does_not_remove_the_limits_of_the_pool(
+    silo_tables: Silos, stack: ServiceStack, limits: PartitionLimits
 ) -> None:
-    gone, item = TenantId("gone"), key(TENANT, "still-limited")
-    beside.admin(beside.table_of(gone)).create()
-    pool = await beside.client(TableAccess.POOL)
-    pool.put_item(TableName=beside.pool, Item=item)
+    deleted_tenant, item = TenantId("deleted"), key(TENANT, "still-limited")
+    silo_tables.admin(silo_tables.table_of(deleted_tenant)).create()
+    pool = await silo_tables.client(TableAccess.POOL)
+    pool.put_item(TableName=silo_tables.pool, Item=item)
     stack.gate.limits = None
-    (await beside.client(TableAccess.SILO, gone)).put_item(TableName=beside.table_of(gone), Item=key(gone))
-    stack.engine_client().delete_table(TableName=beside.table_of(gone))
+    (await silo_tables.client(TableAccess.SILO, deleted_tenant)).put_item(
+        TableName=silo_tables.table_of(deleted_tenant), Item=key(deleted_tenant)
+    )
+    stack.engine_client().delete_table(TableName=silo_tables.table_of(deleted_tenant))
     stack.gate.limits = limits
-    exhaust(limits, beside.pool, item["PK"]["S"])
-    assert code(lambda: pool.put_item(TableName=beside.pool, Item=item)) == EXCEEDED
+    exhaust(limits, silo_tables.pool, item["PK"]["S"])
+    assert error_code(lambda: pool.put_item(TableName=silo_tables.pool, Item=item)) == THROTTLED

@@ -1,4 +1,4 @@
-"""The stream is the worker's, and nobody else's."""
+"""Only the stream worker may read the stream of the table."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,8 +14,8 @@ from keyfence_iam.tenant import parse_tenant_id
 from tests.stack import ServiceStack
 
 
-def streams(stack: ServiceStack, credentials: Credentials) -> Any:
-    """Without boto3's own checks: dynoxide's shard ids are shorter than AWS's."""
+def streams_client(stack: ServiceStack, credentials: Credentials) -> Any:
+    """Returns a client without boto3's checks of parameters: dynoxide's shard ids are shorter than those of AWS."""
     return boto3.Session().client(
         "dynamodbstreams",
         region_name="us-east-1",
@@ -29,37 +29,37 @@ def streams(stack: ServiceStack, credentials: Credentials) -> Any:
 
 @pytest.fixture
 def worker(stack: ServiceStack) -> Any:
-    return streams(stack, gate_access.role_session(stack.gate.sessions, "stream-worker").credentials)
+    return streams_client(stack, gate_access.role_session(stack.gate.sessions, "stream-worker").credentials)
 
 
-def test_the_worker_reads_what_a_tenant_wrote(stack: ServiceStack, worker: Any) -> None:
+def test_the_worker_reads_the_writes_of_a_tenant(stack: ServiceStack, worker: Any) -> None:
     key = {"PK": {"S": "TENANT#acme#STREAMED"}, "SK": {"S": "S"}}
     stack.boto_client(parse_tenant_id("acme")).put_item(TableName=stack.settings.table, Item=key)
     arn = worker.list_streams(TableName=stack.settings.table)["Streams"][0]["StreamArn"]
     shards = worker.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
-    found = []
+    records = []
     for shard in shards:
         start = worker.get_shard_iterator(StreamArn=arn, ShardId=shard["ShardId"], ShardIteratorType="TRIM_HORIZON")[
             "ShardIterator"
         ]
-        found += worker.get_records(ShardIterator=start)["Records"]
-    assert key in [record["dynamodb"]["Keys"] for record in found]
+        records += worker.get_records(ShardIterator=start)["Records"]
+    assert key in [record["dynamodb"]["Keys"] for record in records]
 
 
-def test_a_tenant_learns_nothing_of_the_stream(stack: ServiceStack, worker: Any) -> None:
-    tenant = streams(
+def test_a_tenant_may_not_read_the_stream(stack: ServiceStack, worker: Any) -> None:
+    tenant = streams_client(
         stack, gate_access.tenant_session(stack.gate.sessions, parse_tenant_id("acme"), writes=True).credentials
     )
     arn = worker.list_streams(TableName=stack.settings.table)["Streams"][0]["StreamArn"]
     shard = worker.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
     position = {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"}
-    stolen = worker.get_shard_iterator(**position)["ShardIterator"]
+    worker_iterator = worker.get_shard_iterator(**position)["ShardIterator"]
     attempts: list[Callable[[], Any]] = [
         lambda: tenant.list_streams(TableName=stack.settings.table),
         lambda: tenant.describe_stream(StreamArn=arn),
         lambda: tenant.get_shard_iterator(**position),
-        lambda: tenant.get_records(ShardIterator=stolen),
-        lambda: tenant.get_records(ShardIterator="unheard of"),
+        lambda: tenant.get_records(ShardIterator=worker_iterator),
+        lambda: tenant.get_records(ShardIterator="invalid"),
     ]
     for attempt in attempts:
         with pytest.raises(ClientError) as error:
