@@ -2,19 +2,10 @@
 
 from functools import cache
 from importlib import import_module
+from pkgutil import iter_modules
 
+from keyfence import domains
 from keyfence.domain import BadDomains, Domain, Domains
-from keyfence.domains.activity.domain import DOMAIN as ACTIVITY
-from keyfence.domains.categories.domain import DOMAIN as CATEGORIES
-from keyfence.domains.counters.domain import DOMAIN as COUNTERS
-from keyfence.domains.customers.domain import DOMAIN as CUSTOMERS
-from keyfence.domains.groups.domain import DOMAIN as GROUPS
-from keyfence.domains.orders.domain import DOMAIN as ORDERS
-from keyfence.domains.products.domain import DOMAIN as PRODUCTS
-from keyfence.domains.sales.domain import DOMAIN as SALES
-from keyfence.domains.sessions.domain import DOMAIN as SESSIONS
-from keyfence.domains.stores.domain import DOMAIN as STORES
-from keyfence.domains.users.domain import DOMAIN as USERS
 from keyfence.hot_partitions import autopilot, fleet_traffic
 from keyfence.jobs import job_record, scan_checkpoint
 from keyfence.jobs.move import shadow_differences
@@ -22,20 +13,7 @@ from keyfence.tenancy import access_patterns as tenancy
 from keyfence.tenancy import suspensions
 from keyfence.usage import hourly_usage
 
-BUILT_IN_DOMAINS = (
-    USERS,
-    GROUPS,
-    CUSTOMERS,
-    ORDERS,
-    STORES,
-    SESSIONS,
-    PRODUCTS,
-    CATEGORIES,
-    SALES,
-    COUNTERS,
-    ACTIVITY,
-)
-REQUIRED_DOMAINS = frozenset({USERS.name, GROUPS.name, SESSIONS.name, ACTIVITY.name})
+REQUIRED_DOMAINS = frozenset({"users", "groups", "sessions", "activity"})
 """The names of domains that cannot be left out. The service uses them for the first user of a tenant, for revoked
 tokens and for the activity log."""
 CONTROL_PLANE_MODULES = (
@@ -52,19 +30,26 @@ CONTROL_PLANE_MODULES = (
 
 
 @cache
+def built_in_domains() -> tuple[Domain, ...]:
+    """Returns the `DOMAIN` of every folder of `keyfence.domains`, sorted by the names of the folders."""
+    folders = sorted(module.name for module in iter_modules(domains.__path__) if module.ispkg)
+    return tuple(_import_domain(f"keyfence.domains.{folder}.domain:DOMAIN") for folder in folders)
+
+
+@cache
 def load_domains(selection: tuple[str, ...] = ()) -> Domains:
     """Returns the built-in domains, changed as KEYFENCE_DOMAINS says.
 
     `-name` leaves out a built-in domain; `package.module:NAME` adds the `Domain` of that name.
     Raises BadDomains if an entry cannot be used, or if the domains do not fit together."""
     left_out_names = frozenset(entry.removeprefix("-") for entry in selection if entry.startswith("-"))
-    if unknown_names := left_out_names - {domain.name for domain in BUILT_IN_DOMAINS}:
+    if unknown_names := left_out_names - {domain.name for domain in built_in_domains()}:
         raise BadDomains(f"there is no built-in domain {', '.join(sorted(unknown_names))} to leave out")
     if required_names := left_out_names & REQUIRED_DOMAINS:
         raise BadDomains(
             f"the service itself needs the domain {', '.join(sorted(required_names))}; do not leave it out"
         )
-    kept_domains = [domain for domain in BUILT_IN_DOMAINS if domain.name not in left_out_names]
+    kept_domains = [domain for domain in built_in_domains() if domain.name not in left_out_names]
     added_domains = [_import_domain(entry) for entry in selection if not entry.startswith("-")]
     return Domains((*kept_domains, *added_domains), CONTROL_PLANE_MODULES)
 

@@ -44,7 +44,7 @@ def test_a_collection_has_at_most_as_many_shards_as_it_declares(collection: str)
 
 def test_the_name_of_a_collection_that_does_not_exist_is_bad_input() -> None:
     assert [COLLECTIONS.checked_name(name) for name in COLLECTIONS.shardings] == list(COLLECTIONS.shardings)
-    with pytest.raises(BadInput, match="collection must be one of users, "):
+    with pytest.raises(BadInput, match="collection must be one of activity, "):
         COLLECTIONS.checked_name("Users")
 
 

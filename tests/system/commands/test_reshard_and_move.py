@@ -108,7 +108,7 @@ def test_an_impossible_reshard_or_move_is_an_error_and_starts_no_job(stack: Serv
         ("reshard", "nobody-here", "users", "2"): "no such tenant",
         ("move", "nobody-here", "silo"): "no such tenant",
         ("reshard", "No Body", "users", "2"): "tenant",
-        ("reshard", tenant, "unheard", "2"): "collection must be one of users, ",
+        ("reshard", tenant, "unheard", "2"): "collection must be one of activity, ",
         ("reshard", tenant, "counters", "101"): "counters can have 1 to 100 shards",
         ("reshard", tenant, "users", "3", "--rebalance"): "shards must be 1: a rebalance does not change their number",
     }
