@@ -138,7 +138,7 @@ class ServiceStack:
     application: Starlette
     connections: Connections
     tables: Tables
-    vending: SessionCache
+    session_cache: SessionCache
     recorder: RecordingClient
     issuer: DevelopmentIssuer
     settings: Settings
@@ -170,7 +170,7 @@ class ServiceStack:
             application=Service(connections).app,
             connections=connections,
             tables=connections.tables,
-            vending=connections.sessions,
+            session_cache=connections.sessions,
             recorder=recorder,
             issuer=issuer,
             settings=settings,

@@ -46,7 +46,7 @@ class Neighbour:
 
     `values` has the values that a stranger can send for each argument. `secrets` has texts that no other tenant has."""
 
-    session: ApiClient
+    client: ApiClient
     values: Mapping[str, tuple[str, ...]]
     secrets: tuple[str, ...]
 
@@ -63,26 +63,26 @@ class Neighbour:
 
 async def create_neighbour(stack: ServiceStack) -> Neighbour:
     """Creates the tenant through the API. A new root field needs values for its arguments here, else tests fail."""
-    session = stack.api_client(await stack.new_tenant())
-    user = await session.data(
+    client = stack.api_client(await stack.new_tenant())
+    user = await client.data(
         'mutation { createUser(input: {email: "only-there@neighbour.example", name: "Secretive One"}) { id } }'
     )
-    user_without_group = await session.data(
+    user_without_group = await client.data(
         'mutation { createUser(input: {email: "l@neighbour.example", name: "L"}) { id } }'
     )
-    group = await session.data(
+    group = await client.data(
         'mutation { createGroup(input: {name: "Hidden Circle", description: "Unspoken"}) { id } }'
     )
     ids = {"u": user["createUser"]["id"], "g": group["createGroup"]["id"]}
-    await session.data("mutation($u: ID!, $g: ID!) { addMember(userId: $u, groupId: $g) { role } }", **ids)
-    await stack.api_client(session.tenant, Role.MEMBER, user=ids["u"]).data(
+    await client.data("mutation($u: ID!, $g: ID!) { addMember(userId: $u, groupId: $g) { role } }", **ids)
+    await stack.api_client(client.tenant, Role.MEMBER, user=ids["u"]).data(
         'mutation($u: ID!) { putSetting(userId: $u, name: "hue", value: "Ultraviolet") { name } }', u=ids["u"]
     )
-    store = await session.data(
+    store = await client.data(
         'mutation { createStore(input: {name: "Secretive One", latitude: 1.5, longitude: 1.5}) { id } }'
     )
-    await session.data('mutation { createCategory(path: ["Hidden Shelf"]) { path } }')
-    product = await session.data(
+    await client.data('mutation { createCategory(path: ["Hidden Shelf"]) { path } }')
+    product = await client.data(
         'mutation { createProduct(input: {sku: "HIDDEN-1", name: "Secretive One", price: "9.5",'
         ' category: ["Hidden Shelf"]}) { id } }'
     )
@@ -93,10 +93,10 @@ async def create_neighbour(stack: ServiceStack) -> Neighbour:
         store["createStore"]["id"],
         product["createProduct"]["id"],
     )
-    customer, orders = await _create_customer_with_orders(session, object_ids[-1])
-    everything = await session.data(READ_EVERYTHING)
+    customer, orders = await _create_customer_with_orders(client, object_ids[-1])
+    everything = await client.data(READ_EVERYTHING)
     return Neighbour(
-        session,
+        client,
         {
             "id": (*object_ids, customer, *orders),
             "userId": object_ids[:3],
@@ -120,20 +120,18 @@ async def create_neighbour(stack: ServiceStack) -> Neighbour:
             "jti": ("some-token",),
             "after": tuple(everything[name]["edges"][0]["cursor"] for name in LISTS_WITH_CURSORS),
         },
-        ("only-there", "neighbour.example", "Secretive", "Hidden", "HIDDEN", "Unspoken", "Ultraviolet", session.tenant),
+        ("only-there", "neighbour.example", "Secretive", "Hidden", "HIDDEN", "Unspoken", "Ultraviolet", client.tenant),
     )
 
 
-async def _create_customer_with_orders(session: ApiClient, product: str) -> tuple[str, tuple[str, ...]]:
+async def _create_customer_with_orders(client: ApiClient, product: str) -> tuple[str, tuple[str, ...]]:
     """Creates a customer with an open order, an order in review and a deleted order."""
-    created = await session.data(
+    created = await client.data(
         'mutation { createCustomer(input: {name: "Secretive One", email: "c@neighbour.example"}) { id } }'
     )
     customer: str = created["createCustomer"]["id"]
     line = {"productId": product, "quantity": 1}
-    placed = await session.data(
-        PLACE_ORDERS, input={"customerId": customer, "region": "Hidden Region", "items": [line]}
-    )
+    placed = await client.data(PLACE_ORDERS, input={"customerId": customer, "region": "Hidden Region", "items": [line]})
     ids = {name: order["id"] for name, order in placed.items()}
-    await session.data(FLAG_AND_DELETE_ORDERS, flagged=ids["flagged"], deleted=ids["deleted"])
+    await client.data(FLAG_AND_DELETE_ORDERS, flagged=ids["flagged"], deleted=ids["deleted"])
     return customer, tuple(ids.values())

@@ -10,7 +10,7 @@ from tests.isolation.catalogue_calls import Call
 TENANT, NEIGHBOUR = "a1", "a10"
 PARTITIONS: Mapping[str, Fence] = {
     "its own": Fence("tenant", tenant_key_prefix(TENANT)),
-    "the neighbour that a careless prefix lets in": Fence("tenant", tenant_key_prefix(NEIGHBOUR)),
+    "the neighbour whose id begins with its own": Fence("tenant", tenant_key_prefix(NEIGHBOUR)),
     "another tenant": Fence("tenant", tenant_key_prefix("zebra")),
     "no tenant": Fence("tenant", ""),
     "the empty tenant": Fence("tenant", tenant_key_prefix("")),
@@ -36,7 +36,7 @@ class Caller:
         if self.role == "control-plane":
             return partition == "the control plane"
         may_write = self.role in {"tenant-write", "tenant-migration"}
-        own_partition = {TENANT: "its own", NEIGHBOUR: "the neighbour that a careless prefix lets in"}.get(
+        own_partition = {TENANT: "its own", NEIGHBOUR: "the neighbour whose id begins with its own"}.get(
             self.tenant or ""
         )
         return partition == own_partition and (may_write or (self.role == "tenant-read" and not call.writes))

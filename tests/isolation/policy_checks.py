@@ -15,7 +15,7 @@ from keyfence_iam.roles import ROLES
 from tests.isolation.sample_sessions import (
     DELETE_TABLE,
     DESCRIBE,
-    LEADING,
+    LEADING_KEYS,
     PARTIQL_SCAN,
     SCAN,
     Call,
@@ -189,13 +189,13 @@ def _allows_without_keys(policy: Policy) -> bool:
         for action in READS
         for resource in (DEPLOYMENT.table_arn, DEPLOYMENT.index_arn("GSI1"))
     ]
-    assert not any(LEADING in request.context for request in requests)
+    assert not any(LEADING_KEYS in request.context for request in requests)
     return any(isinstance(evaluate(Policies((policy,)), request), Allowed) for request in requests)
 
 
 def _decisions_on_table_wide_actions(policy: Policy) -> Iterator[Decision]:
     everything = Policies((policy, allowing("dynamodb:*", None, "*")))
-    contexts: tuple[dict[str, ContextValue], ...] = ({}, {LEADING: (A1,)})
+    contexts: tuple[dict[str, ContextValue], ...] = ({}, {LEADING_KEYS: (A1,)})
     for action in TABLE_WIDE_ACTIONS:
         for resource in (DEPLOYMENT.table_arn, DEPLOYMENT.index_arn("GSI1"), f"{DEPLOYMENT.table_arn}/stream/now"):
             for keys in contexts:

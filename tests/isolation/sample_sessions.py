@@ -19,9 +19,9 @@ Call = tuple[str, Mapping[str, Any]]
 Json = dict[str, Any]
 
 TABLE = DEPLOYMENT.table
-LEADING = "dynamodb:LeadingKeys"
-OWN = "TENANT#${aws:PrincipalTag/tenant}#*"
-ITEM_CALLS = [
+LEADING_KEYS = "dynamodb:LeadingKeys"
+OWN_PARTITIONS = "TENANT#${aws:PrincipalTag/tenant}#*"
+ITEM_ACTIONS = [
     f"dynamodb:{name}"
     for name in ("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem")
 ]
@@ -71,7 +71,7 @@ PARTIQL_SCAN: Call = ("ExecuteStatement", {"Statement": f'SELECT * FROM "{TABLE}
 
 
 def allowing(
-    actions: object = ITEM_CALLS,
+    actions: object = ITEM_ACTIONS,
     condition: Mapping[str, Any] | None = None,
     resource: object = DEPLOYMENT.table_arn,
     version: str = "2012-10-17",
@@ -82,9 +82,9 @@ def allowing(
     return parse_policy({"Version": version, "Statement": [conditioned]})
 
 
-def fenced(value: object = OWN, operator: str = "ForAllValues:StringLike", **options: Any) -> Policy:
+def fenced(value: object = OWN_PARTITIONS, operator: str = "ForAllValues:StringLike", **options: Any) -> Policy:
     """Returns a policy that allows item calls under this condition on leading keys. It has no Null condition."""
-    return allowing(condition={operator: {options.pop("condition_key", LEADING): value}}, **options)
+    return allowing(condition={operator: {options.pop("condition_key", LEADING_KEYS): value}}, **options)
 
 
 def session(

@@ -54,7 +54,9 @@ class Silos:
     async def client(
         self, table_access: TableAccess, tenant: TenantId = TENANT, *, writes: bool = True
     ) -> "DynamoDBClient":
-        return await self._client(self.stack.vending, tenant_session(tenant, writes=writes, table_access=table_access))
+        return await self._client(
+            self.stack.session_cache, tenant_session(tenant, writes=writes, table_access=table_access)
+        )
 
     async def migration_client(self, table_access: TableAccess, tenant: TenantId = TENANT) -> "DynamoDBClient":
         return await self._client(self.migrator_sessions, migration_session(tenant, table_access=table_access))

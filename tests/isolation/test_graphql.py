@@ -42,12 +42,12 @@ def _as_shape(answer: Mapping[str, Any], sent: Mapping[str, str]) -> str:
 async def test_a_neighbours_values_get_the_same_response_as_unknown_values(stack: ServiceStack, operation: str) -> None:
     """All fields share one neighbour: the test also asserts that no call of a stranger changes the neighbour."""
     neighbour = await create_neighbour(stack)
-    before = _without_cursors(await neighbour.session.data(READ_EVERYTHING))
+    before = _without_cursors(await neighbour.client.data(READ_EVERYTHING))
     mismatches = []
     for field_call in _calls_of(operation):
         stranger = stack.api_client(await stack.new_tenant())
         mismatches += [f"{field_call}: {mismatch}" async for mismatch in _mismatches(field_call, neighbour, stranger)]
-        if _without_cursors(await neighbour.session.data(READ_EVERYTHING)) != before:
+        if _without_cursors(await neighbour.client.data(READ_EVERYTHING)) != before:
             mismatches.append(f"{field_call}: changed the neighbour")
     assert mismatches == []
 
@@ -84,7 +84,7 @@ async def _mismatches(field_call: RootFieldCall, neighbour: Neighbour, stranger:
 
 async def _gets_data(field_call: RootFieldCall, neighbour: Neighbour) -> bool:
     for assignment in neighbour.assignments(field_call):
-        answer = await neighbour.session.execute(field_call.document, **field_call.variables(assignment))
+        answer = await neighbour.client.execute(field_call.document, **field_call.variables(assignment))
         if "errors" not in answer and list(answer["data"].values()) not in ([None], [False]):
             return True
     return False
@@ -120,10 +120,10 @@ async def test_a_neighbours_cursor_is_rejected_by_nested_lists(stack: ServiceSta
     cursor = next(iter(cursor for cursors in cursors_by_id.values() for cursor in cursors), None)
     assert cursor, f"give the neighbour something in {type_name}.{field}"
     for id in caller.values["id"]:
-        node = (await caller.session.data("query($id: ID!) { node(id: $id) { __typename } }", id=id))["node"]
+        node = (await caller.client.data("query($id: ID!) { node(id: $id) { __typename } }", id=id))["node"]
         if node and node["__typename"] == type_name:
-            answer_for_neighbours = await caller.session.execute(document, id=id, after=cursor)
-            answer_for_unknown = await caller.session.execute(document, id=id, after=_unknown_value_like(cursor))
+            answer_for_neighbours = await caller.client.execute(document, id=id, after=cursor)
+            answer_for_unknown = await caller.client.execute(document, id=id, after=_unknown_value_like(cursor))
             assert _as_shape(answer_for_neighbours, {"after": cursor}) == _as_shape(
                 answer_for_unknown, {"after": _unknown_value_like(cursor)}
             )
@@ -131,7 +131,7 @@ async def test_a_neighbours_cursor_is_rejected_by_nested_lists(stack: ServiceSta
 
 
 async def _cursors(neighbour: Neighbour, document: str, field: str, id: str) -> list[str]:
-    node = (await neighbour.session.data(document, id=id))["node"]
+    node = (await neighbour.client.data(document, id=id))["node"]
     return [edge["cursor"] for edge in (node or {}).get(field, {}).get("edges", ())]
 
 

@@ -80,7 +80,7 @@ def test_a_tag_that_is_no_tenant_id_reaches_no_silo(role: str, tag: str) -> None
     evaluator = SessionEvaluator.of(role, tag)
     for silo in SILOS.values():
         for call in CALLS:
-            for partition in ("its own", "the neighbour that a careless prefix lets in", "no tenant"):
+            for partition in ("its own", "the neighbour whose id begins with its own", "no tenant"):
                 assert not evaluator.allows(call.operation, call.parameters(silo, PARTITIONS[partition])), (
                     call,
                     partition,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 TENANT, NEIGHBOUR = TenantId("a1"), TenantId("a10")
 CALLS = tuple(call for call in one_call_of_each_kind() if call.realm == "tenant")
-OWN_FENCE, NEIGHBOUR_FENCE = PARTITIONS["its own"], PARTITIONS["the neighbour that a careless prefix lets in"]
+OWN_FENCE, NEIGHBOUR_FENCE = PARTITIONS["its own"], PARTITIONS["the neighbour whose id begins with its own"]
 TENANT_ROLES = ("tenant-read", "tenant-write")
 ALLOW_EVERYTHING = {"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}
 
@@ -167,12 +167,11 @@ async def test_the_service_denies_requests_while_it_still_has_a_cached_session(
     tenant, neighbour = await stack.new_tenant(), await stack.new_tenant()
     users_query = "{ users { edges { node { id } } } }"
     await stack.api_client(tenant).data(users_query)
-    cached_credentials = await stack.vending.credentials(tenant_session(tenant, writes=False))
+    cached_credentials = await stack.session_cache.credentials(tenant_session(tenant, writes=False))
     await publish_suspensions([tenant])
     assert await stack.api_client(tenant).error_code(users_query) == "FORBIDDEN"
-    assert assert_denied(stack.boto_client_with(cached_credentials), "GetItem", _get_item_parameters(stack, tenant))[
-        "explicit"
-    ]
+    client = stack.boto_client_with(cached_credentials)
+    assert assert_denied(client, "GetItem", _get_item_parameters(stack, tenant))["explicit"]
     await stack.api_client(neighbour).data(users_query)
     await publish_suspensions([])
     await stack.api_client(tenant).data(users_query)
@@ -200,7 +199,7 @@ def test_an_inline_policy_that_allows_everything_gives_a_tenant_role_nothing_mor
     iam = boto_client_for(stack, "iam", gate_access.role_session(stack.gate.sessions, "suspender").credentials)
     name, table = f"keyfence-{role}", stack.tables.name
     client = stack.boto_client(TENANT, read_only=role == "tenant-read")
-    iam.put_role_policy(RoleName=name, PolicyName="generous", PolicyDocument=json.dumps(ALLOW_EVERYTHING))
+    iam.put_role_policy(RoleName=name, PolicyName="allow-everything", PolicyDocument=json.dumps(ALLOW_EVERYTHING))
     try:
         for call in CALLS:
             for partition, fence in PARTITIONS.items():
@@ -209,7 +208,7 @@ def test_an_inline_policy_that_allows_everything_gives_a_tenant_role_nothing_mor
             with pytest.raises(ClientError, match="AccessDeniedException"):
                 getattr(client, operation)(**parameters)
     finally:
-        iam.delete_role_policy(RoleName=name, PolicyName="generous")
+        iam.delete_role_policy(RoleName=name, PolicyName="allow-everything")
 
 
 def _assert_as_designed(client: "DynamoDBClient", caller: Caller, call: Call, partition: str, parameters: Any) -> None:

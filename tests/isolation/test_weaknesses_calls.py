@@ -16,8 +16,8 @@ from keyfence_iam.policy.actions import STREAM_READS, TABLE_COPY_ACTIONS
 from keyfence_iam.roles import ROLES
 from tests.docs.pages import ROOT
 from tests.isolation.sample_sessions import (
-    LEADING,
-    OWN,
+    LEADING_KEYS,
+    OWN_PARTITIONS,
     SCAN,
     Call,
     allowing,
@@ -37,8 +37,8 @@ A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 STREAM = f"{DEPLOYMENT.table_arn}/stream/2026-11-05T12:00:00.000"
 TENANT_ROLES = ("tenant-read", "tenant-write")
 TENANT_CONDITION = {
-    "ForAllValues:StringLike": {LEADING: OWN},
-    "Null": {LEADING: "false", "dynamodb:Attributes": "false"},
+    "ForAllValues:StringLike": {LEADING_KEYS: OWN_PARTITIONS},
+    "Null": {LEADING_KEYS: "false", "dynamodb:Attributes": "false"},
 }
 ATTRIBUTE_LIST = {"ForAllValues:StringEquals": {"dynamodb:Attributes": ["PK", "SK", "nickname"]}}
 

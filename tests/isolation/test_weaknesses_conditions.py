@@ -8,8 +8,8 @@ from keyfence_iam.roles import ROLES
 from tests.isolation.sample_sessions import (
     DELETE_TABLE,
     DESCRIBE,
-    LEADING,
-    OWN,
+    LEADING_KEYS,
+    OWN_PARTITIONS,
     PARTIQL_SCAN,
     SCAN,
     Call,
@@ -22,8 +22,8 @@ from tests.isolation.session_evaluator import DEPLOYMENT, allows, our_roles_that
 
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 ACTIONS_WITHOUT_KEYS = ["dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:DeleteTable", "dynamodb:PartiQLSelect"]
-TENANT_CONDITION = {"ForAllValues:StringLike": {LEADING: OWN}}
-NULL_GUARD = {"Null": {LEADING: "false"}}
+TENANT_CONDITION = {"ForAllValues:StringLike": {LEADING_KEYS: OWN_PARTITIONS}}
+NULL_GUARD = {"Null": {LEADING_KEYS: "false"}}
 
 
 def findings(policy: Policy) -> set[tuple[str, str]]:
@@ -59,7 +59,7 @@ def test_H6_for_any_value_allows_a_batch_with_one_own_key_and_ours_does_not() ->
 
 def test_H6_for_all_values_in_a_deny_does_not_deny_a_mixed_batch() -> None:
     everything = {"Effect": "Allow", "Action": "dynamodb:BatchGetItem", "Resource": DEPLOYMENT.table_arn}
-    deny = {**everything, "Effect": "Deny", "Condition": {"ForAllValues:StringLike": {LEADING: "TENANT#a10#*"}}}
+    deny = {**everything, "Effect": "Deny", "Condition": {"ForAllValues:StringLike": {LEADING_KEYS: "TENANT#a10#*"}}}
     weak_policy = parse_policy({"Version": "2012-10-17", "Statement": [everything, deny]})
     assert not allows(weak_policy, batch_get(A10))
     assert allows(weak_policy, batch_get(A1, A10))
@@ -68,7 +68,12 @@ def test_H6_for_all_values_in_a_deny_does_not_deny_a_mixed_batch() -> None:
 
 def test_H7_an_operator_without_for_all_values_neither_allows_nor_denies_and_ours_works() -> None:
     plain = fenced("TENANT#a1#*", operator="StringLike")
-    deny = {"Effect": "Deny", "Action": "*", "Resource": "*", "Condition": {"StringLike": {LEADING: "TENANT#a10#*"}}}
+    deny = {
+        "Effect": "Deny",
+        "Action": "*",
+        "Resource": "*",
+        "Condition": {"StringLike": {LEADING_KEYS: "TENANT#a10#*"}},
+    }
     weak_deny = parse_policy({"Version": "2012-10-17", "Statement": [*allowing().as_json()["Statement"], deny]})
     assert not allows(plain, get(A1))
     assert allows(weak_deny, get(A10))

@@ -16,7 +16,7 @@ from keyfence_iam.gate.http.parameter_validation import TAG_VALUE
 from keyfence_iam.policy import InvalidPolicy
 from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id, session_key_prefix, tenant_key_prefix
 from tests.fakes.scripted_dynamodb import ScriptedDynamoDB, table
-from tests.isolation.sample_sessions import OWN, TABLE, Call, allowing, fenced, get, put, query, session
+from tests.isolation.sample_sessions import OWN_PARTITIONS, TABLE, Call, allowing, fenced, get, put, query, session
 from tests.isolation.session_evaluator import (
     DEPLOYMENT,
     KEYS,
@@ -87,7 +87,7 @@ def test_H12_leading_keys_do_not_cover_a_tenant_in_the_sort_key_and_ours_is_in_e
 
 def test_H13_a_partition_that_tenants_share_shows_other_tenants_and_ours_share_none() -> None:
     all_indexes = [DEPLOYMENT.index_arn(index) for index in DEPLOYMENT.indexes]
-    weak_policy = fenced([OWN, "STATUS#OPEN"], resource=all_indexes)
+    weak_policy = fenced([OWN_PARTITIONS, "STATUS#OPEN"], resource=all_indexes)
     assert allows(weak_policy, query("STATUS#OPEN", "GSI2"))
     assert our_roles_that_allow(query("STATUS#OPEN", "GSI2")) == []
     assert our_roles_that_allow(query("CONTROL#TENANTS#2026-11", "GSI2")) == []

@@ -20,7 +20,16 @@ from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.session_spec import SessionScope, SessionSpec
 from keyfence_iam.suspension.deny_policies import deny_sessions_before, deny_tenants_policy
 from keyfence_iam.tenant import TenantId
-from tests.isolation.sample_sessions import NOON, OWN, allowing, authorization_requests, fenced, get, reaches, session
+from tests.isolation.sample_sessions import (
+    NOON,
+    OWN_PARTITIONS,
+    allowing,
+    authorization_requests,
+    fenced,
+    get,
+    reaches,
+    session,
+)
 from tests.isolation.session_evaluator import DEPLOYMENT, finding_names
 
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
@@ -92,7 +101,7 @@ def test_H11_tag_keys_ignore_case_in_conditions_and_our_trust_policy_accepts_one
     assert reaches(session(role, tags={spelling: "a1"}, account=account_with_open_trust(role)), get(A1))
     with pytest.raises(QueryError, match="AccessDenied"):
         session(role, tags={spelling: "a1"}, account=_account_limited_by_trust_only(OUR_ACCOUNT))
-    assert "tag-key-spelling" in finding_names(fenced(OWN.replace("tenant", spelling)))
+    assert "tag-key-spelling" in finding_names(fenced(OWN_PARTITIONS.replace("tenant", spelling)))
 
 
 @each_role

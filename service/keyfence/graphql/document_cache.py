@@ -118,7 +118,7 @@ class DocumentCache:
         )
 
     def _add(self, text: str, entry: CacheEntry) -> None:
-        """Adds the entry unless its text exceeds the limit, and drops the entries that were not used for longest."""
+        """Adds the entry unless its text is too long. Drops the least recently used entries if the cache is full."""
         if len(text) <= self._limits.document:
             self._entries[text] = entry
             self._free_characters -= len(text) + ENTRY_WEIGHT
@@ -128,6 +128,7 @@ class DocumentCache:
 
 
 def _root_field(node: OperationDefinitionNode, fragments: Fragments) -> str | None:
+    """Returns the name of the only root field. `__typename` counts only if there is no other field."""
     names = {field.name.value for _, field in selected_fields(node.selection_set.selections, fragments)}
     counted_names = names - {"__typename"} or names
     return next(iter(counted_names)) if len(counted_names) == 1 else None

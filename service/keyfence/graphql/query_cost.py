@@ -64,7 +64,9 @@ class CostExpression:
         return CostExpression(self.fixed + other.fixed, self.terms + other.terms)
 
     def times(self, size: PageSize) -> "CostExpression":
-        """Returns this cost for each node of a list. A number is multiplied now; a variable becomes a new term."""
+        """Returns the cost of a list of this size, if this is the cost of one node.
+
+        A fixed size is multiplied now. A size with a variable becomes a new term."""
         if size.variable:
             return CostExpression(0, (CostTerm(1, size, self),))
         number = size.evaluate({})
@@ -111,7 +113,7 @@ class _Position(Enum):
 
 
 class _CostCalculation:
-    """Computes the cost of one operation. `page_size` is always that of the connection around a field."""
+    """Computes the cost of one operation. `page_size` is the size of the connection that contains a field."""
 
     def __init__(self, schema: GraphQLSchema, fragments: Fragments, assumed_list_size: PageSize) -> None:
         self.schema = schema

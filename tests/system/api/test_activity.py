@@ -37,7 +37,7 @@ async def test_every_mutation_that_changes_something_leaves_an_entry(
     stack: ServiceStack, field_call: RootFieldCall
 ) -> None:
     neighbour = await create_neighbour(stack)
-    client = stack.api_client(neighbour.session.tenant, Role.OWNER, user="actor")
+    client = stack.api_client(neighbour.client.tenant, Role.OWNER, user="actor")
     before = await client.data(READ_EVERYTHING)
     for given in neighbour.assignments(field_call):
         stack.take_calls()

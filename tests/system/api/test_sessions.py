@@ -122,7 +122,7 @@ async def test_the_service_cannot_reach_another_tenant_even_with_wrong_keys(stac
 
 async def test_beyond_the_rate_of_sts_calls_a_new_tenant_is_throttled_with_a_retry_time(stack: ServiceStack) -> None:
     tenant = await stack.new_tenant()
-    session_cache = SessionCache(stack.vending._assume, budget=call_budget(0.5))
+    session_cache = SessionCache(stack.session_cache._assume, budget=call_budget(0.5))
     tables = replace(stack.tables, credentials=TenantCredentials(session_cache))
     application = stack.serve(tables=tables, sessions=session_cache)
     answer = await replace(stack.api_client(tenant), application=application).post({"query": USERS})

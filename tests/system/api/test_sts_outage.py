@@ -37,7 +37,7 @@ class ServiceWithClock:
 @pytest.fixture
 def service(stack: ServiceStack, owner: ApiClient) -> Iterator[ServiceWithClock]:
     service: ServiceWithClock
-    session_cache = SessionCache(stack.vending._assume, clock=lambda: service.now, random_number=lambda: 1.0)
+    session_cache = SessionCache(stack.session_cache._assume, clock=lambda: service.now, random_number=lambda: 1.0)
     application = stack.serve(
         tables=replace(stack.tables, credentials=TenantCredentials(session_cache)), sessions=session_cache
     )

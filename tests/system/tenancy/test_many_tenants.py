@@ -34,7 +34,7 @@ def unlimited_stack(stack: ServiceStack) -> Iterator[ServiceStack]:
         update={"sts_calls_per_second": 10_000.0, "issuer_lookups_per_second": 10_000.0}
     )
     connections = aws_access(settings, stack.gate.sessions).connect()
-    yield replace(stack, vending=connections.sessions, application=Service(connections).app)
+    yield replace(stack, session_cache=connections.sessions, application=Service(connections).app)
     connections.close()
 
 
