@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 
 from keyfence.cli.dev_welcome import WelcomeText
 from keyfence.cli.interrupts import ignoring_signals
+from keyfence.cli.table_connection import command_settings
 from keyfence.cli.terminal_output import status_line
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import EXPORTS, cursor_key, data_directory, signing_key
@@ -18,7 +19,7 @@ from keyfence.local.development_issuer import ADMIN_AUDIENCE, AUDIENCE, Developm
 from keyfence.local.engines.engine import Engine, EngineFailed
 from keyfence.local.engines.engine_choice import EngineName, start_engine
 from keyfence.local.gate import start_gate
-from keyfence.settings import BadSettings, IssuerSettings, Settings, load_settings
+from keyfence.settings import IssuerSettings, Settings
 from keyfence_iam.deployment import LOCAL_REGION, Deployment
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
@@ -109,28 +110,25 @@ def _url(listener: socket.socket) -> str:
 def _settings(issuer: DevelopmentIssuer, directory: Path, port: int, gate_url: str) -> Settings:
     """Returns settings for the local gate. Without a prefix of role ARNs, commands use the gate and not AWS."""
     issuers = (IssuerSettings(issuer=issuer.issuer, jwks=issuer.jwks()),)
-    try:
-        return load_settings(
-            role_arn_prefix=None,
-            region=LOCAL_REGION,
-            endpoint_url=gate_url,
-            sts_endpoint_url=gate_url,
-            iam_endpoint_url=gate_url,
-            issuers=issuers,
-            admin_issuers=issuers,
-            audience=AUDIENCE,
-            admin_audience=ADMIN_AUDIENCE,
-            cursor_keys=(cursor_key(directory),),
-            exports=directory / EXPORTS,
-            signing_key=signing_key(directory),
-            host=HOST,
-            port=port,
-            introspection=True,
-            graphiql=True,
-            log_json=False,
-        )
-    except BadSettings as error:
-        raise BadInput(str(error)) from error
+    return command_settings(
+        role_arn_prefix=None,
+        region=LOCAL_REGION,
+        endpoint_url=gate_url,
+        sts_endpoint_url=gate_url,
+        iam_endpoint_url=gate_url,
+        issuers=issuers,
+        admin_issuers=issuers,
+        audience=AUDIENCE,
+        admin_audience=ADMIN_AUDIENCE,
+        cursor_keys=(cursor_key(directory),),
+        exports=directory / EXPORTS,
+        signing_key=signing_key(directory),
+        host=HOST,
+        port=port,
+        introspection=True,
+        graphiql=True,
+        log_json=False,
+    )
 
 
 async def _serve(listener: socket.socket, engine: Engine, gate: Gate, settings: Settings, welcome: WelcomeText) -> None:

@@ -1,11 +1,11 @@
 """`keyfence policy` with `render`, `lint`, `explain` and `evaluate`."""
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from keyfence.cli.file_arguments import read_file_argument
 from keyfence.cli.policy_render import (
     DEFAULTS,
     AccountOption,
@@ -161,12 +161,8 @@ def _print_explanation(explanation: "CallExplanation") -> None:
 
 
 def _read_policy(file: str) -> str:
-    import sys
-
     try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"{file} cannot be read: {error.strerror}.") from error
+        return read_file_argument(file).decode()
     except UnicodeDecodeError as error:
         raise BadInput(f"{file} is not UTF-8 text.") from error
 

@@ -50,7 +50,7 @@ def aws_access(data: Path, endpoint_url: str | None) -> "AwsAccess":
 
     Raises BadInput if no gate answers, or if the gate belongs to another data directory.
     """
-    settings = _load_settings(endpoint_url)
+    settings = _settings_with_cursor_key(endpoint_url)
     if settings.role_arn_prefix:
         from keyfence.app import production
 
@@ -61,7 +61,7 @@ def aws_access(data: Path, endpoint_url: str | None) -> "AwsAccess":
     gate_settings = {"endpoint_url": gate_url, "sts_endpoint_url": gate_url, "region": issuer.account.region}
     from keyfence.app.local_development import aws_access as local_access
 
-    return local_access(_load_settings(**gate_settings), issuer)
+    return local_access(_settings_with_cursor_key(**gate_settings), issuer)
 
 
 def remembered_gate_url(data: Path) -> str:
@@ -107,18 +107,23 @@ def selected_domains() -> "Domains":
     """Returns the domains that KEYFENCE_DOMAINS selects."""
     from keyfence.app.domain_loading import load_domains
 
-    return load_domains(_load_settings().domains)
+    return load_domains(_settings_with_cursor_key().domains)
 
 
-def _load_settings(endpoint_url: str | None = None, **overrides: Any) -> "Settings":
-    """Returns the settings of the environment with a new cursor key: no cursor is used after the command ends."""
+def command_settings(**overrides: Any) -> "Settings":
+    """Returns the settings of the environment with these overrides. Raises BadInput for a value that is not valid."""
     from keyfence.settings import BadSettings, load_settings
 
-    endpoint = {"endpoint_url": endpoint_url} if endpoint_url else {}
     try:
-        return load_settings(cursor_keys=(secrets.token_urlsafe(32),), **endpoint, **overrides)
+        return load_settings(**overrides)
     except BadSettings as error:
         raise BadInput(str(error)) from error
+
+
+def _settings_with_cursor_key(endpoint_url: str | None = None, **overrides: Any) -> "Settings":
+    """Returns the settings with a new cursor key, because no cursor is used after the command ends."""
+    endpoint = {"endpoint_url": endpoint_url} if endpoint_url else {}
+    return command_settings(cursor_keys=(secrets.token_urlsafe(32),), **endpoint, **overrides)
 
 
 def registry_unreadable(settings: "Settings", error: Internal) -> BadInput:

@@ -9,7 +9,7 @@ import typer
 
 from keyfence.cli.job_progress import ExportsOption, UnitRateOption, export_target, run_job_command
 from keyfence.cli.operator_session import OperatorOption, operator_name
-from keyfence.cli.table_connection import DataOption, EndpointUrlOption, JsonOption, aws_access
+from keyfence.cli.table_connection import DataOption, EndpointUrlOption, JsonOption, aws_access, parse_tenant_option
 from keyfence.errors import Internal
 from keyfence.local.data_directory import DEFAULT_DIRECTORY
 
@@ -44,9 +44,7 @@ def offboard(
 
     [bold]Example:[/bold] keyfence tenant offboard acme --confirm acme --rate 200 --exports /srv/exports --json
     """
-    from keyfence.tenancy.repository import parse_tenant_id
-
-    tenant, started_at = parse_tenant_id(id), time.monotonic()
+    tenant, started_at = parse_tenant_option(id, "TENANT"), time.monotonic()
     target = export_target(aws_access(data, endpoint_url).settings, data, exports)
 
     async def start(migrator: "MigratorAccess") -> "Job":

@@ -1,11 +1,10 @@
 """`keyfence tenant onboard` and `keyfence tenant keys`."""
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from keyfence.cli.file_arguments import read_file_argument
 from keyfence.cli.operator_session import OperatorOption, OperatorSession, TenantArgument
 from keyfence.cli.table_connection import DataOption, EndpointUrlOption, JsonOption, parse_tenant_option
 from keyfence.cli.tenant.change import TenantCommand
@@ -73,9 +72,7 @@ def _read_json(file: str) -> object:
     import json
 
     try:
-        return json.loads(sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes())
-    except OSError as error:
-        raise BadInput(f"{file} cannot be read: {error.strerror or error}.") from error
+        return json.loads(read_file_argument(file))
     except ValueError as error:
         raise BadInput(f"{file} is not JSON: {error}.") from error
 

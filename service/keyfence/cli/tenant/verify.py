@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.table_connection import DataOption, JsonOption
+from keyfence.cli.file_arguments import read_file_argument
+from keyfence.cli.table_connection import DataOption, JsonOption, command_settings
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import DEFAULT_DIRECTORY
 
 if TYPE_CHECKING:
     from keyfence.jobs.offboard.certificate import CertificateVerifier
-    from keyfence.settings import Settings
 
 CertificateFileArgument = Annotated[
     Path,
@@ -56,7 +56,7 @@ def verify(
     if export and without_export:
         raise BadInput("--export and --without-export exclude each other; use one of them.")
     verifier = _verifier(key, data)
-    claims = verify_certificate(_read(certificate), verifier)
+    claims = verify_certificate(read_file_argument(str(certificate)), verifier)
     export_file = export or certificate.parent / str(claims["export"])
     if not without_export:
         _check_exists(export_file)
@@ -87,8 +87,8 @@ def _verifier(key: str | None, data: Path) -> "CertificateVerifier":
     from keyfence.local.data_directory import SIGNING_KEY_FILE, signing_key
 
     if key is not None:
-        return parse_verifier(_read(Path(key)).decode(errors="replace") if _is_file(key) else key)
-    if private_key := _settings().signing_key:
+        return parse_verifier(read_file_argument(key).decode(errors="replace") if _is_file(key) else key)
+    if private_key := command_settings().signing_key:
         return parse_signer(private_key.get_secret_value()).verifier
     if (data / SIGNING_KEY_FILE).is_file():
         return parse_signer(signing_key(data)).verifier
@@ -97,25 +97,9 @@ def _verifier(key: str | None, data: Path) -> "CertificateVerifier":
     )
 
 
-def _settings() -> "Settings":
-    from keyfence.settings import BadSettings, load_settings
-
-    try:
-        return load_settings()
-    except BadSettings as error:
-        raise BadInput(str(error)) from error
-
-
 def _is_file(text: str) -> bool:
     """Returns whether the text is the path of a file. A key can be too long for a path, which is an OSError."""
     try:
         return Path(text).is_file()
     except OSError:
         return False
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror or error}.") from error
