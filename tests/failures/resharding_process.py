@@ -32,11 +32,11 @@ def main(arguments: dict[str, Any]) -> None:
         crashing_migrator = with_client(
             migrator, CrashingClient(migrator.tables.client, arguments["call_number"], "after", kill_process)
         )
-        asyncio.run(_continue_reshard(ReshardRun(by=crashing_migrator), arguments))
+        asyncio.run(_continue_reshard(ReshardRun(migrator=crashing_migrator), arguments))
 
 
 async def _continue_reshard(resharder: ReshardRun, arguments: dict[str, Any]) -> None:
-    job = await resharder.means().store.get(arguments["job"])
+    job = await resharder.job_resources().store.get(arguments["job"])
     await resharder.run(job, page_size=arguments["page"])
 
 

@@ -1,4 +1,4 @@
-"""Advice is announced once. One server acts on it once, if the need lasts, within the limit of the tier."""
+"""Advice is announced once. One server acts on it once, if the traffic stays high, within the limit of the tier."""
 
 import asyncio
 import json
@@ -36,15 +36,15 @@ COLLECTIONS = load_domains().entities.collections
 
 
 def writing(units: float, tenant: TenantId = ACME) -> HotPartitionReport:
-    """So many write units a second to the open orders."""
+    """Returns a report with this many write units a second for the open orders."""
     partition = TenantPartition(tenant, "GSI2", f"TENANT#{tenant}#OPEN")
     return HotPartitionReport(
         lists=(PartitionLoad(partition, "open_orders", {1: TrafficCounts(write_units=units * STEP_SECONDS)}),)
     )
 
 
-class Distant(InMemoryDynamoDB):
-    """Lets others ask while it is asked."""
+class YieldingDynamoDB(InMemoryDynamoDB):
+    """Lets other tasks run during each call, as a real database does."""
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         await asyncio.sleep(0)
@@ -55,7 +55,7 @@ class Distant(InMemoryDynamoDB):
 class Fleet:
     """Servers that share the stored tenants and a clock."""
 
-    dynamodb: InMemoryDynamoDB = field(default_factory=Distant)
+    dynamodb: InMemoryDynamoDB = field(default_factory=YieldingDynamoDB)
     clock: ManualClock = field(default_factory=lambda: ManualClock(START))
     grown: list[tuple[str, str, int]] = field(default_factory=list)
     failing: Exception | None = None
@@ -86,8 +86,8 @@ class Fleet:
         )
         await self.tenants.add(replace(made, **given))
 
-    async def looked(self, server: Autopilot, units: float, seconds: int, every: int = STEP_SECONDS) -> None:
-        """Looks at the same for so long."""
+    async def review_for(self, server: Autopilot, units: float, seconds: int, every: int = STEP_SECONDS) -> None:
+        """Reviews the same traffic every `every` seconds, for a number of seconds."""
         for _ in range(0, seconds, every):
             await server.review(writing(units))
             await asyncio.sleep(0)
@@ -107,15 +107,15 @@ def fleet() -> Fleet:
 
 async def test_a_full_collection_gets_one_advice_immediately(fleet: Fleet) -> None:
     await fleet.tenant()
-    await fleet.looked(fleet.server("off"), 2_000, WINDOW_SECONDS)
-    told = {"collection": "open_orders", "from": 1, "to": 4, "peak": 2_000.0, "units": "write"}
-    assert await fleet.events() == [("shards.recommended", told)]
+    await fleet.review_for(fleet.server("off"), 2_000, WINDOW_SECONDS)
+    detail = {"collection": "open_orders", "from": 1, "to": 4, "peak": 2_000.0, "units": "write"}
+    assert await fleet.events() == [("shards.recommended", detail)]
 
 
 async def test_a_collection_with_room_gets_no_advice(fleet: Fleet) -> None:
     await fleet.tenant(shards={"open_orders": ShardCounts(read_shards=4, write_shards=4)})
-    await fleet.looked(fleet.server(), 2_000, WINDOW_SECONDS * 3)
-    await fleet.looked(fleet.server(), 700, WINDOW_SECONDS * 3)
+    await fleet.review_for(fleet.server(), 2_000, WINDOW_SECONDS * 3)
+    await fleet.review_for(fleet.server(), 700, WINDOW_SECONDS * 3)
     assert await fleet.events() == []
 
 
@@ -123,29 +123,29 @@ async def test_a_higher_advice_is_announced_immediately_and_any_other_after_ten_
     await fleet.tenant()
     server = fleet.server("off")
     for units in (2_000, 1_500, 2_500, 2_000):
-        await fleet.looked(server, units, STEP_SECONDS)
+        await fleet.review_for(server, units, STEP_SECONDS)
     assert [detail["to"] for _, detail in await fleet.events()] == [4, 5]
     fleet.clock.now += REPEAT_AFTER.total_seconds()
-    await fleet.looked(server, 2_000, STEP_SECONDS)
+    await fleet.review_for(server, 2_000, STEP_SECONDS)
     assert [detail["to"] for _, detail in await fleet.events()] == [4, 5, 4]
 
 
 async def test_a_dry_run_announces_growth_when_the_traffic_is_high_for_two_windows(fleet: Fleet) -> None:
     await fleet.tenant()
     server = fleet.server()
-    await fleet.looked(server, 2_000, WINDOW_SECONDS)
+    await fleet.review_for(server, 2_000, WINDOW_SECONDS)
     assert [kind for kind, _ in await fleet.events()] == ["shards.recommended"]
-    await fleet.looked(server, 2_000, WINDOW_SECONDS * 3)
+    await fleet.review_for(server, 2_000, WINDOW_SECONDS * 3)
     assert [kind for kind, _ in await fleet.events()] == ["shards.recommended", "shards.would_grow"]
     assert fleet.grown == []
 
 
 async def test_a_burst_grows_nothing(fleet: Fleet) -> None:
-    """It is in every window of the next minute, and then in none."""
+    """A burst is in every window of the next minute, and in no window after that."""
     await fleet.tenant()
     server = fleet.server("on")
     for _ in range(5):
-        await fleet.looked(server, 2_000, WINDOW_SECONDS)
+        await fleet.review_for(server, 2_000, WINDOW_SECONDS)
         fleet.clock.now += WINDOW_SECONDS * 2
     assert fleet.grown == []
 
@@ -165,14 +165,14 @@ async def test_only_one_of_many_servers_starts_the_growth_and_only_once(fleet: F
 )
 async def test_growth_is_limited_by_the_tier_and_the_advice_is_not(fleet: Fleet, tier: Tier, grown: list[int]) -> None:
     await fleet.tenant(tier)
-    await fleet.looked(fleet.server("on"), 5_000, WINDOW_SECONDS * 3)
+    await fleet.review_for(fleet.server("on"), 5_000, WINDOW_SECONDS * 3)
     assert [shards for _, _, shards in fleet.grown] == grown
     assert [detail["to"] for _, detail in await fleet.events()] == [10]
 
 
 async def test_a_tenant_at_the_limit_of_its_tier_does_not_grow(fleet: Fleet) -> None:
     await fleet.tenant(Tier.STANDARD, shards={"open_orders": ShardCounts(read_shards=4, write_shards=4)})
-    await fleet.looked(fleet.server(), 5_000, WINDOW_SECONDS * 3)
+    await fleet.review_for(fleet.server(), 5_000, WINDOW_SECONDS * 3)
     assert [kind for kind, _ in await fleet.events()] == ["shards.recommended"]
 
 
@@ -189,7 +189,7 @@ async def test_nothing_happens_during_a_reshard_or_if_the_tenant_is_not_active(
     fleet: Fleet, given: dict[str, Any]
 ) -> None:
     await fleet.tenant(**given)
-    await fleet.looked(fleet.server("on"), 5_000, WINDOW_SECONDS * 3)
+    await fleet.review_for(fleet.server("on"), 5_000, WINDOW_SECONDS * 3)
     assert (fleet.grown, await fleet.events()) == ([], [])
 
 
@@ -198,7 +198,7 @@ async def test_an_interrupted_growth_is_continued_and_no_other_is_started(fleet:
     await fleet.tenant(shards={"open_orders": begun})
     await fleet.server("dry-run").review(writing(5_000))
     assert fleet.grown == []
-    await fleet.looked(fleet.server("on"), 5_000, WINDOW_SECONDS * 3)
+    await fleet.review_for(fleet.server("on"), 5_000, WINDOW_SECONDS * 3)
     assert {shards for _, _, shards in fleet.grown} == {2}
     assert await fleet.events() == []
 
@@ -213,19 +213,19 @@ async def test_a_failed_growth_is_tried_again_after_ten_minutes(fleet: Fleet, er
     await fleet.tenant()
     fleet.failing = error
     server = fleet.server("on")
-    await fleet.looked(server, 2_000, WINDOW_SECONDS * 4)
+    await fleet.review_for(server, 2_000, WINDOW_SECONDS * 4)
     assert len(fleet.grown) == 1
-    await fleet.looked(server, 2_000, int(REPEAT_AFTER / timedelta(seconds=1)))
+    await fleet.review_for(server, 2_000, int(REPEAT_AFTER / timedelta(seconds=1)))
     assert len(fleet.grown) == 2
 
 
 async def test_the_autopilot_only_advises_if_it_is_switched_off(fleet: Fleet) -> None:
     await fleet.tenant()
-    await fleet.looked(fleet.server("off"), 2_000, WINDOW_SECONDS * 4)
+    await fleet.review_for(fleet.server("off"), 2_000, WINDOW_SECONDS * 4)
     assert ([kind for kind, _ in await fleet.events()], fleet.grown) == (["shards.recommended"], [])
 
 
 async def test_an_autopilot_that_cannot_start_growth_announces_what_it_would_do(fleet: Fleet) -> None:
     await fleet.tenant()
-    await fleet.looked(fleet.server("on", wired=False), 2_000, WINDOW_SECONDS * 3)
+    await fleet.review_for(fleet.server("on", wired=False), 2_000, WINDOW_SECONDS * 3)
     assert [kind for kind, _ in await fleet.events()] == ["shards.recommended", "shards.would_grow"]

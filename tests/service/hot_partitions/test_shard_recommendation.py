@@ -1,4 +1,4 @@
-"""A collection needs the shards that its busiest list needs, and never fewer than it has."""
+"""The recommended number of shards is enough for the busiest list, and never lower than the current number."""
 
 import pytest
 

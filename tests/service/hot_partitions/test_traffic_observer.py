@@ -1,4 +1,4 @@
-"""The units of each call are counted once, and each throttling of it is counted."""
+"""The units of a call are counted once, and every throttled attempt is counted."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +23,7 @@ OPEN = open_orders()._replace(table=TABLE_NAME)
 
 
 def order() -> dict[str, Any]:
-    """An order's row: in its customer's partition and in the list of open orders."""
+    """Returns the item of an order, which is in its customer's partition and in the list of open orders."""
     return {
         "PK": {"S": CUSTOMER.key},
         "SK": {"S": "ORDER#1"},

@@ -1,4 +1,4 @@
-"""An export of ten things in three members, and its certificate."""
+"""A sample export of ten items in three gzip members, and its certificate."""
 
 from collections.abc import Mapping
 from dataclasses import replace

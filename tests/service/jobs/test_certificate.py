@@ -1,4 +1,4 @@
-"""A certificate is believed by whoever has the key, as long as nobody has touched it."""
+"""A certificate is valid only for its key, and only while nobody has changed it."""
 
 import base64
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""An export is what was written, or it is said which line is not."""
+"""A changed export file is detected, and the error names the first wrong line."""
 
 import gzip
 import secrets
@@ -36,8 +36,8 @@ def rebuilt(lines: list[bytes]) -> bytes:
     return gzip.compress(b"".join(lines), mtime=0)
 
 
-def anew(lines: list[bytes]) -> list[bytes]:
-    """All hashes made again over items of which one was changed: what somebody does who knows how it is made."""
+def with_new_hashes(lines: list[bytes]) -> list[bytes]:
+    """Changes one item and computes all hashes again, as an attacker does who knows the format."""
     changed: list[Item] = [item(at) for at in range(len(lines))]
     changed[2]["name"] = {"S": "forged"}
     return chain_lines(initial_hash(EXPORT), changed)[1].splitlines(keepends=True)
@@ -55,7 +55,7 @@ TAMPERINGS: dict[str, tuple[Tampering, str, int | None]] = {
     "blank": (lambda lines: [*lines[:5], lines[5].replace(b'","item":', b'", "item":'), *lines[6:]], "line 6 of", 6),
     "name changed": (lambda lines: [*lines[:2], lines[2].replace(b'{"hash"', b'{"HASH"'), *lines[3:]], "line 3 of", 3),
     "no newline": (lambda lines: [*lines[:-1], lines[-1].rstrip()], "line 10 of", 10),
-    "made anew": (anew, "the file was written again", 1),
+    "made anew": (with_new_hashes, "the file was written again", 1),
 }
 
 

@@ -1,4 +1,4 @@
-"""What every entity of the catalogue writes is right, and is right in any slot that readers look into."""
+"""The index keys of an item are right if they are the declared ones, in any shard that servers read."""
 
 from dataclasses import replace
 
@@ -20,12 +20,12 @@ def test_a_new_item_has_no_wrong_keys() -> None:
     assert differing_index_keys(users, users.to_item(user(1), FENCE, EIGHT), FENCE, EIGHT) == {}
 
 
-@pytest.mark.parametrize("slot", range(8))
-def test_an_item_keeps_its_shard_unless_servers_do_not_read_that_shard(slot: int) -> None:
+@pytest.mark.parametrize("shard", range(8))
+def test_an_item_keeps_its_shard_unless_servers_do_not_read_that_shard(shard: int) -> None:
     item = users.to_item(user(1), FENCE, UNSHARDED)
-    item["GSI2PK"] = {"S": f"TENANT#acme#USERS#{slot:02x}"}
+    item["GSI2PK"] = {"S": f"TENANT#acme#USERS#{shard:02x}"}
     assert differing_index_keys(users, item, FENCE, EIGHT) == {}
-    wrong = {} if slot == 0 else {"GSI2PK": "TENANT#acme#USERS#00"}
+    wrong = {} if shard == 0 else {"GSI2PK": "TENANT#acme#USERS#00"}
     assert differing_index_keys(users, item, FENCE, UNSHARDED) == wrong
 
 

@@ -1,4 +1,4 @@
-"""An item is where its collection should have it, or the mover knows where it should be."""
+"""A reshard finds the items that are in a wrong shard, and the shard where each should be."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""An onboarding opens only what it has set up itself."""
+"""An onboarding activates only a tenant that the same request has registered."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What came of pages adds up, in whatever order."""
+"""Results of pages can be added in any order, and their digests identify the items."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""A tenant leaves from wherever its items are, but not while somebody is moving them."""
+"""A tenant can be offboarded from any placement, but not while a job moves its items."""
 
 from dataclasses import replace
 

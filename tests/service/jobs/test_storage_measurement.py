@@ -1,4 +1,4 @@
-"""Whose an item is follows from its partition alone."""
+"""Storage is counted for the tenant that the partition key of an item names."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A lease is worth as long as its process may live."""
+"""The id of a worker shows whether its process, on this machine, has ended."""
 
 import socket
 import subprocess

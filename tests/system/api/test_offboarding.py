@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from keyfence.jobs.offboard.certificate import compare_export, parse_signer, verify_certificate
 from keyfence_iam.tenant import TenantId
 from tests.stack import SHORT_SETTLE, ServiceStack
-from tests.system.jobs.offboarding_run import all_items, fill, items_of, migrator
+from tests.system.jobs.offboarding_run import all_items, connect_as_migrator, fill, items_of
 
 OFFBOARD = """mutation($id: ID!, $confirm: ID!) { offboardTenant(id: $id, confirm: $confirm) {
   tenant { id status name } phase exportUri itemsExported itemsPurged certificate } }"""
@@ -29,7 +29,7 @@ def application_with_migrator(stack: ServiceStack, tmp_path: Path) -> Iterator[S
     settings = stack.settings.model_copy(
         update={"exports": tmp_path, "signing_key": SecretStr(SIGNING_KEY), **SHORT_SETTLE}
     )
-    with migrator(stack, **SHORT_SETTLE) as migrator_access:
+    with connect_as_migrator(stack, **SHORT_SETTLE) as migrator_access:
         yield stack.serve(settings=settings, migrator=migrator_access)
 
 

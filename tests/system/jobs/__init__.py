@@ -1,1 +1,1 @@
-"""Jobs on an engine: moves, reshards, rekeys, offboarding."""
+"""Jobs on a real engine: moves, reshards, re-key runs and offboardings."""

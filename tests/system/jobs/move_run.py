@@ -40,12 +40,12 @@ class MoveRun:
         return await StartMove(self.tenants)(tenant, to)
 
     async def run(
-        self, made: Job, failpoint: Callable[[str], None] = lambda _: None, sleep: Sleep = without_waiting
+        self, job: Job, failpoint: Callable[[str], None] = lambda _: None, sleep: Sleep = without_waiting
     ) -> Job:
-        means = replace(
+        job_resources = replace(
             self.migrator.job_resources(units_per_second=100_000.0), page_size=20, failpoint=failpoint, sleep=sleep
         )
-        return await run_job(means, made.id, program_for(made, self.migrator))
+        return await run_job(job_resources, job.id, program_for(job, self.migrator))
 
     async def move(self, tenant: TenantId, to: Placement, sleep: Sleep = without_waiting) -> Job:
         return await self.run(await self.begin(tenant, to), sleep=sleep)
@@ -55,10 +55,10 @@ class MoveRun:
 
 
 @contextmanager
-def moving_in(stack: ServiceStack, **changes: float) -> Iterator[MoveRun]:
-    made = aws_access(stack.settings.model_copy(update=changes), stack.gate.sessions).connect_migrator()
-    yield MoveRun(made)
-    made.close()
+def connect_mover(stack: ServiceStack, **changes: float) -> Iterator[MoveRun]:
+    job = aws_access(stack.settings.model_copy(update=changes), stack.gate.sessions).connect_migrator()
+    yield MoveRun(job)
+    job.close()
 
 
 def items(stack: ServiceStack, tenant: TenantId, table: str) -> dict[tuple[str, str], Any]:
@@ -70,12 +70,14 @@ def items(stack: ServiceStack, tenant: TenantId, table: str) -> dict[tuple[str, 
     return {(one["PK"]["S"], one["SK"]["S"]): one for one in found if one["PK"]["S"].startswith(f"TENANT#{tenant}#")}
 
 
-def places(stack: ServiceStack, tenant: TenantId) -> tuple[dict[tuple[str, str], Any], dict[tuple[str, str], Any]]:
+def items_in_both_tables(
+    stack: ServiceStack, tenant: TenantId
+) -> tuple[dict[tuple[str, str], Any], dict[tuple[str, str], Any]]:
     pool = stack.settings.table
     return items(stack, tenant, pool), items(stack, tenant, f"{pool}-silo-{tenant}")
 
 
-async def populated(stack: ServiceStack, name: str, count: int = 12) -> TenantId:
+async def tenant_with_users(stack: ServiceStack, name: str, count: int = 12) -> TenantId:
     tenant = await stack.new_tenant(name)
     for number in range(count):
         await UserRepository(stack.table(tenant)).create(email=f"{number}@x.example", name="A", role=Role.MEMBER)

@@ -1,4 +1,4 @@
-"""Offboarding in tests: items to fill a table with, resources of the worker, and what the table contains afterwards."""
+"""Offboardings in tests: sample items, a worker that runs the job, and reads of the table from the engine."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -64,21 +64,21 @@ class CrashingProcess:
     def close(self) -> None: ...
 
 
-def with_client(by: MigratorAccess, client: DynamoDb) -> MigratorAccess:
-    return replace(by, tables=replace(by.tables, client=client))
+def with_client(migrator: MigratorAccess, client: DynamoDb) -> MigratorAccess:
+    return replace(migrator, tables=replace(migrator.tables, client=client))
 
 
 @contextmanager
-def migrator(stack: ServiceStack, **changes: float) -> Iterator[MigratorAccess]:
-    with connect_migrator(aws_access(stack.settings.model_copy(update=changes), stack.gate.sessions)) as made:
-        yield made
+def connect_as_migrator(stack: ServiceStack, **changes: float) -> Iterator[MigratorAccess]:
+    with connect_migrator(aws_access(stack.settings.model_copy(update=changes), stack.gate.sessions)) as access:
+        yield access
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offboarder:
     """Offboards tenants as the migrator, on a clock that only sleep moves. Each run is another worker's."""
 
-    by: MigratorAccess
+    migrator: MigratorAccess
     exports: Path
     time: ManualClock
     resources: Mapping[str, Any] = field(default_factory=dict)
@@ -86,14 +86,14 @@ class Offboarder:
 
     @property
     def tenants(self) -> TenantRepository:
-        return TenantRepository(self.by.control, OPERATOR, now=self.time.datetime)
+        return TenantRepository(self.migrator.control, OPERATOR, now=self.time.datetime)
 
     @property
     def suspensions(self) -> SuspensionPublisher:
-        return SuspensionPublisher(self.by.control, self.publish_suspensions, now=self.time.datetime)
+        return SuspensionPublisher(self.migrator.control, self.publish_suspensions, now=self.time.datetime)
 
     def store(self, **changes: Any) -> JobStore:
-        return JobStore(self.by.control, now=self.time.datetime, **changes)
+        return JobStore(self.migrator.control, now=self.time.datetime, **changes)
 
     def with_resources(self, **changes: Any) -> "Offboarder":
         return replace(self, resources={**self.resources, **changes})
@@ -119,11 +119,11 @@ class Offboarder:
     async def run(self, tenant: TenantId, store: JobStore | None = None, **changes: Any) -> OffboardingState:
         job = await self.job(tenant)
         resources = replace(
-            self.by.job_resources(units_per_second=1_000_000.0),
+            self.migrator.job_resources(units_per_second=1_000_000.0),
             store=store or self.store(),
             **{"sleep": self.time.sleep, **self.resources, **changes},
         )
-        program = program_for(job, self.by, ExportTarget(self.exports, KEY))
+        program = program_for(job, self.migrator, ExportTarget(self.exports, KEY))
         assert isinstance(program, OffboardJob)
         tenants, suspensions = replace(program.tenants, now=self.time.datetime), self.suspensions
         await run_job(resources, job.id, replace(program, tenants=tenants, suspensions=suspensions))
@@ -131,38 +131,42 @@ class Offboarder:
 
 
 def offboarder(
-    by: MigratorAccess,
+    migrator: MigratorAccess,
     exports: Path,
     time: ManualClock,
     on_state: Callable[[OffboardingState], None] | None = None,
     **resources: Any,
 ) -> Offboarder:
     made = Offboarder(
-        by=by, exports=exports, time=time, resources=resources, publish_suspensions=by.publish_suspensions
+        migrator=migrator,
+        exports=exports,
+        time=time,
+        resources=resources,
+        publish_suspensions=migrator.publish_suspensions,
     )
     return watched(made, on_state) if on_state else made
 
 
-def watched(given: Offboarder, on_state: Callable[[OffboardingState], None]) -> Offboarder:
-    return given.with_resources(on_progress=lambda job: on_state(state_of(job)))
+def watched(worker: Offboarder, on_state: Callable[[OffboardingState], None]) -> Offboarder:
+    return worker.with_resources(on_progress=lambda job: on_state(state_of(job)))
 
 
-def without_iam(given: Offboarder) -> Offboarder:
-    """For tests that offboard a hundred times: that IAM denies access is shown elsewhere."""
+def without_iam(worker: Offboarder) -> Offboarder:
+    """Returns a worker that does not call IAM, for tests that offboard a hundred times. Other tests cover IAM."""
 
     async def publish(_: Sequence[TenantId]) -> None: ...
 
-    return replace(given, publish_suspensions=publish)
+    return replace(worker, publish_suspensions=publish)
 
 
-async def begin(given: Offboarder, tenant: TenantId, confirm: str | None = None) -> OffboardingProgress:
-    start = StartOffboarding(given.tenants, given.suspensions, now=given.time.datetime)
+async def begin(worker: Offboarder, tenant: TenantId, confirm: str | None = None) -> OffboardingProgress:
+    start = StartOffboarding(worker.tenants, worker.suspensions, now=worker.time.datetime)
     return await start(tenant, confirm or tenant)
 
 
-async def offboard(given: Offboarder, tenant: TenantId) -> OffboardingState:
-    await begin(given, tenant)
-    return await given.run(tenant)
+async def offboard(worker: Offboarder, tenant: TenantId) -> OffboardingState:
+    await begin(worker, tenant)
+    return await worker.run(tenant)
 
 
 def fill(

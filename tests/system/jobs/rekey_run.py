@@ -25,17 +25,17 @@ BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
 INDEXED = ("GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK")
 
 
-def means(by: MigratorAccess, time: ManualClock, **changes: Any) -> JobResources:
-    made = by.job_resources(units_per_second=5.0)
-    records = replace(made.store, now=time.datetime)
-    return replace(made, **{"store": records, "sleep": time.sleep, "units_per_second": None, **changes})
+def job_resources(migrator: MigratorAccess, time: ManualClock, **changes: Any) -> JobResources:
+    job = migrator.job_resources(units_per_second=5.0)
+    records = replace(job.store, now=time.datetime)
+    return replace(job, **{"store": records, "sleep": time.sleep, "units_per_second": None, **changes})
 
 
-async def rekeyed(by: MigratorAccess, means: JobResources, tenant: TenantId | None, **asked: Any) -> Job:
-    made = await means.store.add(
-        new_rekey_job(tenant, by.tables.entities, created_by=OPERATOR, now=means.store.now, **asked)
+async def rekeyed(migrator: MigratorAccess, job_resources: JobResources, tenant: TenantId | None, **asked: Any) -> Job:
+    job = await job_resources.store.add(
+        new_rekey_job(tenant, migrator.tables.entities, created_by=OPERATOR, now=job_resources.store.now, **asked)
     )
-    return await run_job(means, made.id, rekey_program(by))
+    return await run_job(job_resources, job.id, rekey_program(migrator))
 
 
 def user(number: int) -> User:

@@ -44,47 +44,47 @@ QUERIES: Mapping[str, Query[Any]] = {
 class ReshardRun:
     """Starts reshards as an operator and runs them as the migrator, with a manual clock."""
 
-    by: MigratorAccess
+    migrator: MigratorAccess
     time: ManualClock = field(default_factory=lambda: ManualClock.at(START))
 
     @property
     def tenants(self) -> TenantRepository:
-        return TenantRepository(self.by.control, OPERATOR, now=self.time.datetime)
+        return TenantRepository(self.migrator.control, OPERATOR, now=self.time.datetime)
 
     @property
     def program(self) -> ReshardJob:
         return ReshardJob(
             tenants=self.tenants,
-            location=self.by.location,
-            table_at=self.by.table_at,
-            settle_time=self.by.settle_time,
-            entities=self.by.tables.entities,
+            location=self.migrator.location,
+            table_at=self.migrator.table_at,
+            settle_time=self.migrator.settle_time,
+            entities=self.migrator.tables.entities,
         )
 
-    def means(self, **changes: Any) -> JobResources:
-        made = self.by.job_resources(units_per_second=1_000_000.0)
-        records = replace(made.store, now=self.time.datetime)
-        return replace(made, store=records, sleep=self.time.sleep, units_per_second=None, **changes)
+    def job_resources(self, **changes: Any) -> JobResources:
+        started = self.migrator.job_resources(units_per_second=1_000_000.0)
+        records = replace(started.store, now=self.time.datetime)
+        return replace(started, store=records, sleep=self.time.sleep, units_per_second=None, **changes)
 
     async def begin(self, tenant: TenantId, collection: str, shards: int, *, rebalance: bool = False) -> Job:
-        made = list[Job]()
+        started = list[Job]()
         reshards = StartReshard(
-            self.tenants, self.by.tables.entities.collections, run_in_background=made.append, segments=2
+            self.tenants, self.migrator.tables.entities.collections, run_in_background=started.append, segments=2
         )
         await reshards(tenant, collection, shards, rebalance=rebalance)
-        (migration,) = made
-        return migration
+        (job,) = started
+        return job
 
-    async def run(self, migration: Job, **changes: Any) -> Job:
-        return await run_job(self.means(**changes), migration.id, self.program)
+    async def run(self, job: Job, **changes: Any) -> Job:
+        return await run_job(self.job_resources(**changes), job.id, self.program)
 
     async def reshard(self, tenant: TenantId, collection: str, shards: int, *, rebalance: bool = False) -> Job:
         return await self.run(await self.begin(tenant, collection, shards, rebalance=rebalance))
 
-    async def run_pages(self, migration: Job, *, page: int, pages: int = 2) -> Job:
+    async def run_pages(self, job: Job, *, page: int, pages: int = 2) -> Job:
         """Runs the waits of a job and a number of pages of each segment."""
         asked = count()
-        return await self.run(migration, page_size=page, should_stop=lambda: next(asked) > pages + int(SETTLE / 5))
+        return await self.run(job, page_size=page, should_stop=lambda: next(asked) > pages + int(SETTLE / 5))
 
     async def counts(self, tenant: TenantId, collection: str) -> ShardCounts:
         return counts_of(await self.tenants.get(tenant), collection)
@@ -94,13 +94,13 @@ class ReshardRun:
         return stack.tables.for_tenant(location_of(await self.tenants.get(tenant)), writes=True)
 
 
-async def listed(table: Table, crowd: LargeTenant, collection: str, first: int) -> list[Any]:
+async def listed(table: Table, large_tenant: LargeTenant, collection: str, first: int) -> list[Any]:
     """Returns the whole collection, read page by page."""
     if collection == "counters":
-        return await CounterRepository(table).totals([view_counter(product.id) for product in crowd.products])
+        return await CounterRepository(table).totals([view_counter(product.id) for product in large_tenant.products])
     after, found = None, list[Any]()
     while True:
-        page = await table.page(QUERIES[collection], first=first, after=after, **values(crowd, collection))
+        page = await table.page(QUERIES[collection], first=first, after=after, **values(large_tenant, collection))
         assert len(page.items) == first or not page.has_next
         found += page.items
         if not page.has_next:
@@ -108,8 +108,8 @@ async def listed(table: Table, crowd: LargeTenant, collection: str, first: int) 
         after = page.edges[-1].cursor()
 
 
-def values(crowd: LargeTenant, collection: str) -> dict[str, Any]:
-    given = {"group_id": crowd.groups[0].id, "region": REGION, "category": SHELF, "created_at": crowd.now}
+def values(large_tenant: LargeTenant, collection: str) -> dict[str, Any]:
+    given = {"group_id": large_tenant.groups[0].id, "region": REGION, "category": SHELF, "created_at": large_tenant.now}
     return {name: given[name] for name in QUERIES[collection].key.partition.fields}
 
 

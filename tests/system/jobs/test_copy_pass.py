@@ -1,4 +1,4 @@
-"""Copies are made many at a time, and one by one where somebody is faster with one of them."""
+"""Items are copied many at a time, and one by one if another writer changes one of them meanwhile."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from keyfence.tenancy.placement import Placement
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
 from tests.stack import RecordingClient, ServiceStack
-from tests.system.jobs.offboarding_run import all_items, items_of, migrator, put_items, with_client
+from tests.system.jobs.offboarding_run import all_items, connect_as_migrator, items_of, put_items, with_client
 from tests.system.jobs.rekey_run import right_items
 
 pytestmark = pytest.mark.one_engine
@@ -22,7 +22,7 @@ COUNT = 30
 
 
 @dataclass(slots=True)
-class Rival:
+class ConcurrentWriter:
     """Changes an item of the source right before the first transaction."""
 
     client: DynamoDb
@@ -40,14 +40,14 @@ class Rival:
 
 @contextmanager
 def copying(stack: ServiceStack, tenant: TenantId) -> Iterator[tuple[MigratorAccess, RecordingClient, CopyPass]]:
-    with migrator(stack) as by:
-        recorder = RecordingClient(by.tables.client)
-        with_recorder = with_client(by, recorder)
-        source, target = (by.table_name(tenant, one) for one in (Placement.POOL, Placement.SILO))
-        yield by, recorder, CopyPass(table=with_recorder.table_for_both(tenant), source=source, target=target)
+    with connect_as_migrator(stack) as migrator:
+        recorder = RecordingClient(migrator.tables.client)
+        with_recorder = with_client(migrator, recorder)
+        source, target = (migrator.table_name(tenant, one) for one in (Placement.POOL, Placement.SILO))
+        yield migrator, recorder, CopyPass(table=with_recorder.table_for_both(tenant), source=source, target=target)
 
 
-def own(stack: ServiceStack, tenant: TenantId) -> list[Any]:
+def items_in_silo(stack: ServiceStack, tenant: TenantId) -> list[Any]:
     pages = stack.engine_client().get_paginator("scan").paginate(TableName=f"{stack.settings.table}-silo-{tenant}")
     return items_of([item for page in pages for item in page["Items"]], tenant)
 
@@ -57,15 +57,15 @@ async def test_small_items_are_copied_in_one_transaction_and_large_items_in_seve
 ) -> None:
     items = right_items(tenant, COUNT)
     large = [item | {"SK": {"S": "LARGE"}, "text": {"S": "x" * 300_000}} for item in items[:4]]
-    with copying(stack, tenant) as (by, recorder, copies):
-        await by.silos.create(tenant)
+    with copying(stack, tenant) as (migrator, recorder, copies):
+        await migrator.silos.create(tenant)
         for given, transactions in ((items, 2), (large, 2)):
             put_items(stack, given)
             recorder.calls.clear()
             assert (await copies.copy(given)).changed == len(given)
             assert [call.operation for call in recorder.calls].count("TransactWriteItems") == transactions
             assert (await copies.copy(given)).changed == 0
-    assert own(stack, tenant) == items_of(all_items(stack), tenant)
+    assert items_in_silo(stack, tenant) == items_of(all_items(stack), tenant)
 
 
 async def test_an_item_that_changes_meanwhile_is_copied_in_its_new_state_and_the_other_items_too(
@@ -74,10 +74,10 @@ async def test_an_item_that_changes_meanwhile_is_copied_in_its_new_state_and_the
     items = right_items(tenant, COUNT)
     put_items(stack, items)
     changed = items[3] | {"name": {"S": "newer"}, "version": {"N": "2"}}
-    with copying(stack, tenant) as (by, recorder, copies):
-        await by.silos.create(tenant)
-        caller = replace(copies.table.caller, client=Rival(recorder, stack, changed))
+    with copying(stack, tenant) as (migrator, recorder, copies):
+        await migrator.silos.create(tenant)
+        caller = replace(copies.table.caller, client=ConcurrentWriter(recorder, stack, changed))
         disturbed = replace(copies, table=replace(copies.table, caller=caller))
         assert (await disturbed.copy(items)).changed == COUNT
-    assert own(stack, tenant) == items_of(all_items(stack), tenant)
-    assert changed in own(stack, tenant)
+    assert items_in_silo(stack, tenant) == items_of(all_items(stack), tenant)
+    assert changed in items_in_silo(stack, tenant)

@@ -42,7 +42,7 @@ async def moving(stack: ServiceStack) -> MovingTenant:
 
 
 async def busy(table: Table, user: Any, hand: int) -> None:
-    """One of those who change the same things at the same time."""
+    """Writes to the same items as the other writers, at the same time."""
     users, counters = UserRepository(table), CounterRepository(table)
     for at in range(ROUNDS):
         await counters.add("door", COUNTED)
@@ -127,7 +127,7 @@ async def test_an_order_of_44_items_is_placed_in_both_tables_and_a_larger_one_is
 
 
 class PoolOnly:
-    """Credentials that reach the pool, whatever was asked for."""
+    """Gives credentials that reach only the shared table, whatever access is requested."""
 
     def __init__(self, stack: ServiceStack) -> None:
         self.given = stack.tables.credentials

@@ -94,7 +94,7 @@ def some_stores(numbers: Sequence[int]) -> list[Store]:
 
 @pytest.fixture
 def clock() -> ManualClock:
-    """Hours after what other servers have told."""
+    """A clock that starts long after the traffic of other tests."""
     return ManualClock(START.timestamp() + 3600 * next(_hours))
 
 
@@ -107,7 +107,7 @@ def limits(stack: ServiceStack, clock: ManualClock) -> Iterator[PartitionLimits]
 
 @pytest.fixture
 def server(stack: ServiceStack, clock: ManualClock, limits: PartitionLimits) -> Server:
-    """Asked for after the limits, so that whoever has a server has limits."""
+    """A server behind partition limits: it depends on the fixture that sets them."""
     return Server(stack, clock)
 
 
@@ -118,7 +118,7 @@ async def hottest(stack: ServiceStack, clock: ManualClock, *tenants: TenantId, f
 
 
 def turned_away(limits: PartitionLimits, partition: str) -> int:
-    """As the gate has counted it."""
+    """Returns how many requests for a partition the gate has throttled."""
     (found,) = (one for one in limits.traffic_report()["partitions"] if one["key"] == partition)
     return int(found["throttles"])
 

@@ -1,4 +1,4 @@
-"""A pass gives every item to its step once, whoever begins it and whoever ends it."""
+"""A pass processes every item once, even if several workers run it one after the other."""
 
 import asyncio
 from collections import Counter
@@ -24,26 +24,26 @@ from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.fakes.clock import ManualClock
 from tests.stack import ServiceStack
-from tests.system.jobs.offboarding_run import OPERATOR, START, all_items, fill, items_of, migrator, put_items
-from tests.system.jobs.rekey_run import means, right_items
+from tests.system.jobs.offboarding_run import OPERATOR, START, all_items, connect_as_migrator, fill, items_of, put_items
+from tests.system.jobs.rekey_run import job_resources, right_items
 
 COUNT = 40
 LEASE = timedelta(seconds=0.6)
 
 
 @pytest.fixture
-def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    with migrator(stack) as made:
-        yield made
+def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with connect_as_migrator(stack) as access:
+        yield access
 
 
 @pytest.fixture
-def given(by: MigratorAccess) -> JobResources:
-    return means(by, ManualClock.at(START), page_size=3)
+def resources(migrator: MigratorAccess) -> JobResources:
+    return job_resources(migrator, ManualClock.at(START), page_size=3)
 
 
-class Seen:
-    """A step that changes nothing and remembers what it was given."""
+class RecordingStep:
+    """Processes pages by counting how often each item was given."""
 
     def __init__(self) -> None:
         self.keys: Counter[tuple[str, str]] = Counter()
@@ -55,146 +55,148 @@ class Seen:
         )
 
 
-async def begun(means: JobResources, tenant: TenantId, segments: int = 4) -> Job:
-    now = means.store.now()
-    return await means.store.add(new_job(JobKind.MOVE, tenant, created_by=OPERATOR, created_at=now, segments=segments))
+async def start_job(job_resources: JobResources, tenant: TenantId, segments: int = 4) -> Job:
+    now = job_resources.store.now()
+    return await job_resources.store.add(
+        new_job(JobKind.MOVE, tenant, created_by=OPERATOR, created_at=now, segments=segments)
+    )
 
 
-def once_over(step: Seen, tenant: TenantId) -> ScanPass:
+def recording_pass(step: RecordingStep, tenant: TenantId) -> ScanPass:
     return ScanPass(name="LOOKING", process=step, fence=Fence.for_tenant(tenant))
 
 
 async def test_a_pass_processes_every_item_of_the_tenant_once_and_no_item_of_a_neighbour(
-    stack: ServiceStack, given: JobResources, tenant: TenantId
+    stack: ServiceStack, resources: JobResources, tenant: TenantId
 ) -> None:
     neighbour = await stack.new_tenant(f"{tenant}x")
     fill(stack, tenant, COUNT)
     fill(stack, neighbour, 5)
     (stray,) = right_items(neighbour, 1)
     put_items(stack, [{**stray, "GSI1PK": {"S": f"TENANT#{tenant}#EMAIL#a"}}])
-    seen = Seen()
+    step = RecordingStep()
 
     async def program(run: JobRun) -> None:
-        done = await run_pass(run, once_over(seen, tenant))
+        done = await run_pass(run, recording_pass(step, tenant))
         assert (done.changed, done.counts) == (COUNT, {"seen": COUNT})
         assert done.scanned >= COUNT + 5
-        again = await run_pass(run, once_over(seen, tenant))
-        assert again == done, "what was done is known, and not done again"
+        again = await run_pass(run, recording_pass(step, tenant))
+        assert again == done, "a complete pass is not repeated"
 
-    ended = await run_job(given, (await begun(given, tenant)).id, program)
-    assert seen.keys == Counter((item["PK"]["S"], item["SK"]["S"]) for item in items_of(all_items(stack), tenant))
+    ended = await run_job(resources, (await start_job(resources, tenant)).id, program)
+    assert step.keys == Counter((item["PK"]["S"], item["SK"]["S"]) for item in items_of(all_items(stack), tenant))
     assert (ended.phase, ended.items_changed, ended.items_total, ended.worker) == ("FINISHED", COUNT, COUNT, None)
-    assert await given.store.get(ended.id) == ended
+    assert await resources.store.get(ended.id) == ended
 
 
 async def test_a_pass_stops_between_pages_and_resumes_at_that_page(
-    stack: ServiceStack, given: JobResources, tenant: TenantId
+    stack: ServiceStack, resources: JobResources, tenant: TenantId
 ) -> None:
     fill(stack, tenant, COUNT)
-    seen, runs = Seen(), 0
+    step, runs = RecordingStep(), 0
 
     async def program(run: JobRun) -> None:
-        await run_pass(run, once_over(seen, tenant))
+        await run_pass(run, recording_pass(step, tenant))
 
-    migration = await begun(given, tenant)
-    while not (migration := await _one_page(given, migration, program)).finished_at:
+    job = await start_job(resources, tenant)
+    while not (job := await _run_one_page(resources, job, program)).finished_at:
         runs += 1
-        assert (migration.phase, migration.worker) == ("LOOKING", None)
+        assert (job.phase, job.worker) == ("LOOKING", None)
     assert runs > 2
-    assert (set(seen.keys.values()), len(seen.keys), migration.items_changed) == ({1}, COUNT, COUNT)
+    assert (set(step.keys.values()), len(step.keys), job.items_changed) == ({1}, COUNT, COUNT)
 
 
-async def _one_page(given: JobResources, migration: Job, program: object) -> Job:
+async def _run_one_page(resources: JobResources, job: Job, program: object) -> Job:
     pages = iter([False])
-    stopping = replace(given, should_stop=lambda: next(pages, True))
+    stopping = replace(resources, should_stop=lambda: next(pages, True))
     assert callable(program)
-    return await run_job(stopping, migration.id, program)
+    return await run_job(stopping, job.id, program)
 
 
 @pytest.mark.one_engine
 async def test_a_cancelled_worker_saves_the_pages_that_it_is_processing(
-    stack: ServiceStack, given: JobResources, tenant: TenantId
+    stack: ServiceStack, resources: JobResources, tenant: TenantId
 ) -> None:
     fill(stack, tenant, COUNT)
-    seen, reached = Seen(), asyncio.Event()
+    step, reached = RecordingStep(), asyncio.Event()
 
     async def slow(items: Sequence[Item]) -> PassResult:
         reached.set()
         await asyncio.sleep(0.05)
-        return await seen(items)
+        return await step(items)
 
     async def program(run: JobRun) -> None:
-        await run_pass(run, replace(once_over(seen, tenant), process=slow))
+        await run_pass(run, replace(recording_pass(step, tenant), process=slow))
 
-    migration = await begun(given, tenant)
-    work = asyncio.ensure_future(run_job(given, migration.id, program))
+    job = await start_job(resources, tenant)
+    work = asyncio.ensure_future(run_job(resources, job.id, program))
     await reached.wait()
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
         await work
-    kept = await given.store.get(migration.id)
-    assert kept.items_changed == sum(seen.keys.values()) > 0
+    kept = await resources.store.get(job.id)
+    assert kept.items_changed == sum(step.keys.values()) > 0
     assert kept.worker is None
-    await run_job(given, migration.id, program)
-    assert (set(seen.keys.values()), len(seen.keys)) == ({1}, COUNT)
+    await run_job(resources, job.id, program)
+    assert (set(step.keys.values()), len(step.keys)) == ({1}, COUNT)
 
 
 @pytest.mark.one_engine
 async def test_a_failed_segment_does_not_lose_the_progress_of_the_others(
-    stack: ServiceStack, given: JobResources, tenant: TenantId
+    stack: ServiceStack, resources: JobResources, tenant: TenantId
 ) -> None:
     fill(stack, tenant, COUNT)
-    seen, bad = Seen(), {items_of(all_items(stack), tenant)[7]["PK"]["S"]}
+    step, bad = RecordingStep(), {items_of(all_items(stack), tenant)[7]["PK"]["S"]}
 
-    async def step(items: Sequence[Item]) -> PassResult:
+    async def fail_on_bad_item(items: Sequence[Item]) -> PassResult:
         if any(item["PK"]["S"] in bad for item in items):
             raise Throttled("too busy")
-        return await seen(items)
+        return await step(items)
 
     async def program(run: JobRun) -> None:
-        await run_pass(run, replace(once_over(seen, tenant), process=step))
+        await run_pass(run, replace(recording_pass(step, tenant), process=fail_on_bad_item))
 
-    migration = await begun(given, tenant)
+    job = await start_job(resources, tenant)
     with pytest.raises(Throttled):
-        await run_job(given, migration.id, program)
-    assert (await given.store.get(migration.id)).items_changed == sum(seen.keys.values())
+        await run_job(resources, job.id, program)
+    assert (await resources.store.get(job.id)).items_changed == sum(step.keys.values())
     bad.clear()
-    await run_job(given, migration.id, program)
-    assert (set(seen.keys.values()), len(seen.keys)) == ({1}, COUNT)
+    await run_job(resources, job.id, program)
+    assert (set(step.keys.values()), len(step.keys)) == ({1}, COUNT)
 
 
 @pytest.mark.one_engine
 async def test_a_worker_whose_lease_was_taken_cannot_save(
-    stack: ServiceStack, by: MigratorAccess, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, tenant: TenantId
 ) -> None:
     fill(stack, tenant, COUNT)
-    time, seen = ManualClock.at(START), Seen()
-    first, second = means(by, time, page_size=3), means(by, time, page_size=3)
-    migration = await begun(first, tenant, segments=1)
+    time, step = ManualClock.at(START), RecordingStep()
+    first, second = job_resources(migrator, time, page_size=3), job_resources(migrator, time, page_size=3)
+    job = await start_job(first, tenant, segments=1)
 
     async def program(run: JobRun) -> None:
-        await run_pass(run, once_over(seen, tenant))
+        await run_pass(run, recording_pass(step, tenant))
 
     async def meanwhile(items: Sequence[Item]) -> PassResult:
-        if not seen.keys:
+        if not step.keys:
             with pytest.raises(Conflict, match="another worker"):
-                await run_job(second, migration.id, program)
+                await run_job(second, job.id, program)
             await time.sleep(61)
-            await run_job(second, migration.id, program)
+            await run_job(second, job.id, program)
         return PassResult(changed=1_000)
 
     async def slow(run: JobRun) -> None:
-        await run_pass(run, replace(once_over(seen, tenant), process=meanwhile))
+        await run_pass(run, replace(recording_pass(step, tenant), process=meanwhile))
 
     with pytest.raises(Conflict, match="taken over"):
-        await run_job(first, migration.id, slow)
-    ended = await first.store.get(migration.id)
-    assert (ended.phase, ended.items_changed, set(seen.keys.values())) == ("FINISHED", COUNT, {1})
+        await run_job(first, job.id, slow)
+    ended = await first.store.get(job.id)
+    assert (ended.phase, ended.items_changed, set(step.keys.values())) == ("FINISHED", COUNT, {1})
 
 
 @pytest.mark.one_engine
 async def test_rounds_are_repeated_until_nothing_is_wrong_or_five_rounds_bring_no_progress(
-    stack: ServiceStack, given: JobResources, tenant: TenantId
+    stack: ServiceStack, resources: JobResources, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 1)
     wrong = iter([3, 2, 0, 1, 1, 1, 1, 7, 0])
@@ -213,17 +215,19 @@ async def test_rounds_are_repeated_until_nothing_is_wrong_or_five_rounds_bring_n
         made = ScanPass(name="DOING", process=change, fence=inside)
         await repeat_until_clean(run, made, ScanPass(name="VERIFYING", process=verify, fence=inside))
 
-    assert (await run_job(given, (await begun(given, tenant)).id, program)).round == 3
+    assert (await run_job(resources, (await start_job(resources, tenant)).id, program)).round == 3
     assert happened == ["changed", "verified"] * 3
-    endless = await begun(given, tenant)
+    endless = await start_job(resources, tenant)
     with pytest.raises(Conflict, match="after 5 rounds 7 items are still wrong"):
-        await run_job(given, endless.id, program)
-    assert (await given.store.get(endless.id)).round == 6
-    assert (await run_job(given, endless.id, program)).finished_at, "who runs it again has five rounds more"
+        await run_job(resources, endless.id, program)
+    assert (await resources.store.get(endless.id)).round == 6
+    assert (await run_job(resources, endless.id, program)).finished_at, "who runs it again has five rounds more"
 
 
 @pytest.mark.one_engine
-async def test_all_segments_share_one_rate_limit(stack: ServiceStack, by: MigratorAccess, tenant: TenantId) -> None:
+async def test_all_segments_share_one_rate_limit(
+    stack: ServiceStack, migrator: MigratorAccess, tenant: TenantId
+) -> None:
     fill(stack, tenant, COUNT)
     waited: list[float] = []
 
@@ -238,89 +242,93 @@ async def test_all_segments_share_one_rate_limit(stack: ServiceStack, by: Migrat
         run.pacer = Line(run.pacer.per_second)
         await run_pass(run, ScanPass(name="SPENDING", process=step, fence=Fence.for_tenant(tenant)))
 
-    given = means(by, ManualClock.at(START), units_per_second=8.0)
-    ended = await run_job(given, (await begun(given, tenant, 4)).id, program)
+    resources = job_resources(migrator, ManualClock.at(START), units_per_second=8.0)
+    ended = await run_job(resources, (await start_job(resources, tenant, 4)).id, program)
     assert ended.items_changed == COUNT
     assert waited.count(100.0) >= COUNT / 2, "a second's worth of 8 units is 2 items of each of 4 segments"
 
 
 @pytest.mark.one_engine
-async def test_the_lease_is_kept_during_a_wait(given: JobResources, by: MigratorAccess, tenant: TenantId) -> None:
+async def test_the_lease_is_kept_during_a_wait(
+    resources: JobResources, migrator: MigratorAccess, tenant: TenantId
+) -> None:
     time = ManualClock.at(START)
-    waiting, other = means(by, time), means(by, time)
-    migration = await begun(waiting, tenant)
+    waiting, other = job_resources(migrator, time), job_resources(migrator, time)
+    job = await start_job(waiting, tenant)
 
     async def nothing(_: JobRun) -> None: ...
 
     async def program(run: JobRun) -> None:
         await run.wait(timedelta(seconds=120))
         with pytest.raises(Conflict, match="another worker"):
-            await run_job(other, migration.id, nothing)
+            await run_job(other, job.id, nothing)
 
-    ended = await run_job(waiting, migration.id, program)
+    ended = await run_job(waiting, job.id, program)
     assert sum(time.slept) == 120
     assert ended.finished_at == time.datetime()
 
 
 @pytest.mark.one_engine
 async def test_the_lease_is_kept_during_a_page_that_takes_longer_than_the_lease(
-    by: MigratorAccess, tenant: TenantId
+    migrator: MigratorAccess, tenant: TenantId
 ) -> None:
-    waiting, other = _hasty(by), _hasty(by)
-    migration = await begun(waiting, tenant)
+    waiting, other = _with_short_lease(migrator), _with_short_lease(migrator)
+    job = await start_job(waiting, tenant)
 
     async def nothing(_: JobRun) -> None: ...
 
     async def program(run: JobRun) -> None:
-        handle = run.lease.guard(by.table_in_pool(tenant))
+        handle = run.lease.guard(migrator.table_in_pool(tenant))
         await asyncio.sleep(3 * LEASE.total_seconds())
         with pytest.raises(Conflict, match="another worker"):
-            await run_job(other, migration.id, nothing)
+            await run_job(other, job.id, nothing)
         await handle.find(user_by_id, id=UserId("usr_1"))
 
-    assert (await run_job(waiting, migration.id, program)).finished_at
+    assert (await run_job(waiting, job.id, program)).finished_at
 
 
 @pytest.mark.one_engine
-async def test_a_worker_that_cannot_renew_its_lease_makes_no_more_calls(by: MigratorAccess, tenant: TenantId) -> None:
-    given, other = _hasty(by), _hasty(by)
-    migration, came = await begun(given, tenant), list[str]()
+async def test_a_worker_that_cannot_renew_its_lease_makes_no_more_calls(
+    migrator: MigratorAccess, tenant: TenantId
+) -> None:
+    resources, other = _with_short_lease(migrator), _with_short_lease(migrator)
+    job, came = await start_job(resources, tenant), list[str]()
 
     async def nothing(_: JobRun) -> None: ...
 
     async def program(run: JobRun) -> None:
-        handle = run.lease.guard(by.table_in_pool(tenant))
+        handle = run.lease.guard(migrator.table_in_pool(tenant))
         await handle.find(user_by_id, id=UserId("usr_1"))
-        given.store.table.caller.location.valid_until = -inf
+        resources.store.table.caller.location.valid_until = -inf
         await asyncio.sleep(LEASE.total_seconds() * 1.5)
-        came.append((await run_job(other, migration.id, nothing)).phase)
+        came.append((await run_job(other, job.id, nothing)).phase)
         await handle.find(user_by_id, id=UserId("usr_1"))
 
     with pytest.raises(Throttled, match="another worker may have taken over"):
-        await run_job(given, migration.id, program)
+        await run_job(resources, job.id, program)
     assert came == ["FINISHED"]
 
 
-def _hasty(by: MigratorAccess) -> JobResources:
-    made = by.job_resources(units_per_second=1e6)
+def _with_short_lease(migrator: MigratorAccess) -> JobResources:
+    made = migrator.job_resources(units_per_second=1e6)
     return replace(made, store=replace(made.store, lease_duration=LEASE))
 
 
 @pytest.mark.one_engine
 async def test_many_items_are_processed_once_in_seven_segments(
-    stack: ServiceStack, given: JobResources, tenant: TenantId
+    stack: ServiceStack, resources: JobResources, tenant: TenantId
 ) -> None:
     items = tier.size(default=300, full=2_000)
     fill(stack, tenant, items, indexed=0)
-    seen, alone = Seen(), Seen()
+    step, alone = RecordingStep(), RecordingStep()
     digests = []
 
     async def program(run: JobRun) -> None:
-        digests.append((await run_pass(run, once_over(seen if run.job.segments > 1 else alone, tenant))).digest)
+        digests.append((await run_pass(run, recording_pass(step if run.job.segments > 1 else alone, tenant))).digest)
 
     for segments in (7, 1):
-        await run_job(replace(given, page_size=50), (await begun(given, tenant, segments)).id, program)
-    assert set(seen.keys.values()) == {1}
-    assert len(seen.keys) == items
-    assert seen.keys == alone.keys
+        await run_job(replace(resources, page_size=50), (await start_job(resources, tenant, segments)).id, program)
+    assert set(step.keys.values()) == {1}
+    assert len(step.keys) == items
+    assert step.keys == alone.keys
     assert digests[0] == digests[1], "in whatever order"

@@ -1,4 +1,4 @@
-"""A tenant that is served goes to a table of its own and comes back, and nobody loses anything."""
+"""A tenant is moved to a table of its own and back while it is served, and no item is lost."""
 
 import itertools
 from collections.abc import Iterator
@@ -21,14 +21,14 @@ from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.failures.crashing_client import Crash
 from tests.stack import ServiceStack
-from tests.system.jobs.move_run import MoveRun, moving_in, places, populated, without_waiting
+from tests.system.jobs.move_run import MoveRun, connect_mover, items_in_both_tables, tenant_with_users, without_waiting
 from tests.system.jobs.reshard_run import SETTLE
 
 
 @pytest.fixture
 def mover(stack: ServiceStack) -> Iterator[MoveRun]:
-    with moving_in(stack) as made:
-        yield made
+    with connect_mover(stack) as access:
+        yield access
 
 
 async def emails(stack: ServiceStack, mover: MoveRun, tenant: TenantId) -> list[str]:
@@ -39,20 +39,20 @@ async def emails(stack: ServiceStack, mover: MoveRun, tenant: TenantId) -> list[
 async def test_a_tenant_is_moved_and_moved_back_with_all_items_and_no_item_of_a_neighbour(
     stack: ServiceStack, mover: MoveRun
 ) -> None:
-    tenant, neighbour = await populated(stack, "moving"), await populated(stack, "moving-1")
-    before, others = places(stack, tenant)[0], places(stack, neighbour)
+    tenant, neighbour = await tenant_with_users(stack, "moving"), await tenant_with_users(stack, "moving-1")
+    before, others = items_in_both_tables(stack, tenant)[0], items_in_both_tables(stack, neighbour)
     listed = await emails(stack, mover, tenant)
     gone = await mover.move(tenant, Placement.SILO)
-    assert places(stack, tenant) == ({}, before)
+    assert items_in_both_tables(stack, tenant) == ({}, before)
     assert (gone.phase, gone.items_changed, gone.items_total) == ("FINISHED", len(before), len(before))
     found = await mover.get(tenant)
     assert (found.placement, found.move) == (Placement.SILO, None)
     assert await emails(stack, mover, tenant) == listed
     back = await mover.move(tenant, Placement.POOL)
-    assert places(stack, tenant) == (before, {})
+    assert items_in_both_tables(stack, tenant) == (before, {})
     assert back.items_changed == len(before)
     assert await emails(stack, mover, tenant) == listed
-    assert places(stack, neighbour) == others
+    assert items_in_both_tables(stack, neighbour) == others
     kinds = [one.node.kind for one in (await mover.tenants.events(tenant, first=50, after=None)).edges]
     assert kinds[:6] == [
         "tenant.moved",
@@ -66,7 +66,7 @@ async def test_a_tenant_is_moved_and_moved_back_with_all_items_and_no_item_of_a_
 
 @pytest.mark.one_engine
 async def test_a_cursor_from_before_the_move_continues_after_the_move(stack: ServiceStack, mover: MoveRun) -> None:
-    tenant = await populated(stack, "cursors")
+    tenant = await tenant_with_users(stack, "cursors")
     listed = await emails(stack, mover, tenant)
     first = await UserRepository(stack.table(tenant, writes=False)).newest(first=5, after=None)
     await mover.move(tenant, Placement.SILO)
@@ -79,7 +79,7 @@ async def test_a_cursor_from_before_the_move_continues_after_the_move(stack: Ser
 async def test_a_move_to_the_same_placement_or_of_an_inactive_tenant_is_refused(
     stack: ServiceStack, mover: MoveRun
 ) -> None:
-    tenant = await populated(stack, "stays", 1)
+    tenant = await tenant_with_users(stack, "stays", 1)
     with pytest.raises(Conflict, match="already"):
         await mover.begin(tenant, Placement.POOL)
     first = await mover.begin(tenant, Placement.SILO)
@@ -98,67 +98,67 @@ async def test_a_move_to_the_same_placement_or_of_an_inactive_tenant_is_refused(
 async def test_a_move_can_be_cancelled_until_the_old_copy_is_deleted(
     stack: ServiceStack, mover: MoveRun, at: MovePhase
 ) -> None:
-    tenant = await populated(stack, f"back-{at.lower()}")
-    before = places(stack, tenant)[0]
-    made = await mover.begin(tenant, Placement.SILO)
+    tenant = await tenant_with_users(stack, f"back-{at.lower()}")
+    before = items_in_both_tables(stack, tenant)[0]
+    job = await mover.begin(tenant, Placement.SILO)
     event = {MovePhase.PLAN: "before tenant.move_dual_write", MovePhase.DUAL: "after tenant.move_dual_write"}
     event |= {MovePhase.BACKFILL: "after tenant.move_backfill", MovePhase.SHADOW: "after tenant.move_shadow_read"}
     event |= {MovePhase.SWITCHED: "after tenant.move_switched"}
-    await _torn(mover, made, event[at])
+    await _run_until(mover, job, event[at])
     move = (await mover.get(tenant)).move
     assert move
     assert move.phase is at
-    assert (await mover.begin(tenant, Placement.POOL)).id == made.id
-    await mover.run(made)
+    assert (await mover.begin(tenant, Placement.POOL)).id == job.id
+    await mover.run(job)
     found = await mover.get(tenant)
     assert (found.placement, found.move) == (Placement.POOL, None)
-    assert places(stack, tenant) == (before, {})
+    assert items_in_both_tables(stack, tenant) == (before, {})
 
 
 @pytest.mark.one_engine
 async def test_a_move_whose_old_copy_is_being_deleted_cannot_be_cancelled(stack: ServiceStack, mover: MoveRun) -> None:
-    tenant = await populated(stack, "arrived")
-    made = await mover.begin(tenant, Placement.SILO)
-    await _torn(mover, made, "after tenant.move_clearing")
+    tenant = await tenant_with_users(stack, "arrived")
+    job = await mover.begin(tenant, Placement.SILO)
+    await _run_until(mover, job, "after tenant.move_clearing")
     with pytest.raises(Conflict, match="has already arrived"):
         await mover.begin(tenant, Placement.POOL)
-    await mover.run(made)
+    await mover.run(job)
     assert (await mover.get(tenant)).placement is Placement.SILO
 
 
-async def _torn(mover: MoveRun, made: Job, where: str) -> None:
+async def _run_until(mover: MoveRun, job: Job, where: str) -> None:
     def failpoint(name: str) -> None:
         if name == where:
             raise Crash
 
     with pytest.raises(Crash):
-        await mover.run(made, failpoint=failpoint)
+        await mover.run(job, failpoint=failpoint)
 
 
 @pytest.mark.full("a crash at every step")
 @pytest.mark.one_engine
 async def test_a_move_is_completed_after_a_crash_at_any_failpoint(stack: ServiceStack, mover: MoveRun) -> None:
     seams = list[str]()
-    tenant = await populated(stack, "torn-count")
+    tenant = await tenant_with_users(stack, "torn-count")
     await mover.run(await mover.begin(tenant, Placement.SILO), failpoint=seams.append)
     assert len(seams) > 20
     for number, to in enumerate((Placement.SILO, Placement.POOL)):
-        torn = await populated(stack, f"torn-{number}")
-        before = places(stack, torn)[0]
+        moved_tenant = await tenant_with_users(stack, f"torn-{number}")
+        before = items_in_both_tables(stack, moved_tenant)[0]
         if to is Placement.POOL:
-            await mover.move(torn, Placement.SILO)
-        made, deaths, left = await mover.begin(torn, to), 0, iter(range(10_000))
+            await mover.move(moved_tenant, Placement.SILO)
+        job, deaths, left = await mover.begin(moved_tenant, to), 0, iter(range(10_000))
         died = True
         while died:
-            died = await _dies_at(mover, made, next(left))
+            died = await _crashes_at(mover, job, next(left))
             deaths += died
         assert deaths > 15
-        assert places(stack, torn) == (({}, before) if to is Placement.SILO else (before, {}))
-        assert (await mover.get(torn)).move is None
+        assert items_in_both_tables(stack, moved_tenant) == (({}, before) if to is Placement.SILO else (before, {}))
+        assert (await mover.get(moved_tenant)).move is None
 
 
-async def _dies_at(mover: MoveRun, made: Job, nth: int) -> bool:
-    """At the first seam that no worker before has passed: each comes one further."""
+async def _crashes_at(mover: MoveRun, job: Job, nth: int) -> bool:
+    """Runs the job until a failpoint at which it crashes. Returns False if it ended without a crash."""
     passed = list[str]()
 
     def failpoint(name: str) -> None:
@@ -167,7 +167,7 @@ async def _dies_at(mover: MoveRun, made: Job, nth: int) -> bool:
             raise Crash
 
     try:
-        await mover.run(made, failpoint=failpoint)
+        await mover.run(job, failpoint=failpoint)
     except Crash:
         return True
     return False
@@ -178,10 +178,10 @@ async def _dies_at(mover: MoveRun, made: Job, nth: int) -> bool:
 async def test_each_phase_of_a_move_waits_for_the_settle_time(
     stack: ServiceStack, mover: MoveRun, to: Placement
 ) -> None:
-    tenant = await populated(stack, f"waits-{to.lower()}", 3)
+    tenant = await tenant_with_users(stack, f"waits-{to.lower()}", 3)
     if to is Placement.POOL:
         await mover.move(tenant, Placement.SILO)
-    at = dict(await _timed(mover, await mover.begin(tenant, to)))
+    at = dict(await _timed_failpoints(mover, await mover.begin(tenant, to)))
     steps = ["tenant.move_dual_write", "tenant.move_backfill", "tenant.move_switched", "tenant.move_clearing"]
     waited = [at[f"after {name}"] for name in steps]
     assert [after - before for before, after in itertools.pairwise(waited)] == [SETTLE] * 3
@@ -190,54 +190,56 @@ async def test_each_phase_of_a_move_waits_for_the_settle_time(
 
 @pytest.mark.one_engine
 async def test_each_step_of_a_cancelled_move_waits_for_the_settle_time(stack: ServiceStack, mover: MoveRun) -> None:
-    tenant = await populated(stack, "waits-back", 3)
-    made = await mover.begin(tenant, Placement.SILO)
-    await _torn(mover, made, "after tenant.move_switched")
+    tenant = await tenant_with_users(stack, "waits-back", 3)
+    job = await mover.begin(tenant, Placement.SILO)
+    await _run_until(mover, job, "after tenant.move_switched")
     await mover.begin(tenant, Placement.POOL)
-    told = await _timed(mover, made)
-    steps = [after for name, after in told if name == "after tenant.move_rolled_back"]
+    events = await _timed_failpoints(mover, job)
+    steps = [after for name, after in events if name == "after tenant.move_rolled_back"]
     assert steps == [SETTLE, 2 * SETTLE, 3 * SETTLE]
-    assert dict(told)["cleared"] == 3 * SETTLE
+    assert dict(events)["cleared"] == 3 * SETTLE
 
 
-async def _timed(mover: MoveRun, made: Job) -> list[tuple[str, float]]:
-    """What was passed until the end, and after how many seconds of waiting."""
-    slept, told = 0.0, list[tuple[str, float]]()
+async def _timed_failpoints(mover: MoveRun, job: Job) -> list[tuple[str, float]]:
+    """Returns each failpoint that the job passed, with the seconds that it had waited until then."""
+    slept, events = 0.0, list[tuple[str, float]]()
 
     async def sleep(seconds: float) -> None:
         nonlocal slept
         slept += seconds
 
-    means = replace(
+    job_resources = replace(
         mover.migrator.job_resources(units_per_second=1e6),
-        failpoint=lambda name: told.append((name, slept)),
+        failpoint=lambda name: events.append((name, slept)),
         sleep=sleep,
     )
-    await run_job(means, made.id, program_for(made, mover.migrator))
-    return told
+    await run_job(job_resources, job.id, program_for(job, mover.migrator))
+    return events
 
 
 @pytest.mark.one_engine
 async def test_a_difference_that_no_server_reported_returns_the_move_to_backfill(
     stack: ServiceStack, mover: MoveRun
 ) -> None:
-    tenant = await populated(stack, "spoilt")
-    made, phases = await mover.begin(tenant, Placement.SILO), list[str]()
+    tenant = await tenant_with_users(stack, "spoilt")
+    job, phases = await mover.begin(tenant, Placement.SILO), list[str]()
 
     def failpoint(name: str) -> None:
         phases.append(name)
         if name == "after tenant.move_shadow_read" and phases.count(name) == 1:
             _spoil(stack, tenant)
 
-    await mover.run(made, failpoint=failpoint)
+    await mover.run(job, failpoint=failpoint)
     assert phases.count("after tenant.move_backfill") == 2
     assert (await mover.get(tenant)).placement is Placement.SILO
-    assert {one["name"]["S"] for one in places(stack, tenant)[1].values() if one["SK"]["S"] == "PROFILE"} == {"A"}
+    assert {
+        one["name"]["S"] for one in items_in_both_tables(stack, tenant)[1].values() if one["SK"]["S"] == "PROFILE"
+    } == {"A"}
 
 
 def _spoil(stack: ServiceStack, tenant: TenantId) -> None:
-    """One item of the copy is not what it should be."""
-    silo = places(stack, tenant)[1]
+    """Changes one item of the copy in the engine."""
+    silo = items_in_both_tables(stack, tenant)[1]
     key = next(key for key in silo if key[1] == "PROFILE")
     item = {**silo[key], "name": {"S": "Somebody else"}}
     stack.engine_client().put_item(TableName=f"{stack.settings.table}-silo-{tenant}", Item=item)
@@ -247,8 +249,8 @@ def _spoil(stack: ServiceStack, tenant: TenantId) -> None:
 async def test_an_item_that_expired_in_one_table_only_does_not_delay_a_move(
     stack: ServiceStack, mover: MoveRun
 ) -> None:
-    tenant = await populated(stack, "expired", 3)
-    made = await mover.begin(tenant, Placement.SILO)
+    tenant = await tenant_with_users(stack, "expired", 3)
+    job = await mover.begin(tenant, Placement.SILO)
     pool, client = stack.settings.table, stack.engine_client()
     old = {"PK": {"S": f"TENANT#{tenant}#OLD"}, "SK": {"S": "A"}, "ttl": {"N": "1000"}, "version": {"N": "1"}}
 
@@ -257,7 +259,7 @@ async def test_an_item_that_expired_in_one_table_only_does_not_delay_a_move(
             client.put_item(TableName=pool, Item=old)
             client.put_item(TableName=f"{pool}-silo-{tenant}", Item={**old, "SK": {"S": "B"}})
 
-    await mover.run(made, failpoint=failpoint)
+    await mover.run(job, failpoint=failpoint)
     assert (await mover.get(tenant)).placement is Placement.SILO
 
 
@@ -265,9 +267,9 @@ async def test_an_item_that_expired_in_one_table_only_does_not_delay_a_move(
 async def test_a_difference_that_a_server_reported_returns_the_move_to_backfill(
     stack: ServiceStack, mover: MoveRun
 ) -> None:
-    tenant = await populated(stack, "differs")
-    made = await mover.begin(tenant, Placement.SILO)
-    told, phases = False, list[str]()
+    tenant = await tenant_with_users(stack, "differs")
+    job = await mover.begin(tenant, Placement.SILO)
+    events, phases = False, list[str]()
 
     def failpoint(name: str) -> None:
         phases.append(name)
@@ -275,22 +277,22 @@ async def test_a_difference_that_a_server_reported_returns_the_move_to_backfill(
     differences = ShadowDifferences(mover.migrator.control)
 
     class Once:
-        """Hears of one difference while servers compare."""
+        """Reports one difference when the job asks for the first time."""
 
-        async def count(self, migration: str) -> int:
-            nonlocal told
-            if not told:
-                told = True
-                await differences.add(migration)
-            return await differences.count(migration)
+        async def count(self, job: str) -> int:
+            nonlocal events
+            if not events:
+                events = True
+                await differences.add(job)
+            return await differences.count(job)
 
         reset = staticmethod(differences.reset)
 
-    program: Any = program_for(made, mover.migrator)
-    means = replace(
+    program: Any = program_for(job, mover.migrator)
+    job_resources = replace(
         mover.migrator.job_resources(units_per_second=100_000.0), failpoint=failpoint, sleep=without_waiting
     )
-    await run_job(means, made.id, replace(program, differences=Once()))
+    await run_job(job_resources, job.id, replace(program, differences=Once()))
     assert phases.count("after tenant.move_backfill") == 2
     assert (await mover.get(tenant)).placement is Placement.SILO
 
@@ -299,10 +301,10 @@ async def test_a_difference_that_a_server_reported_returns_the_move_to_backfill(
 async def test_a_server_with_an_expired_location_cannot_write_to_the_old_table_after_a_move(
     stack: ServiceStack, mover: MoveRun
 ) -> None:
-    """So the wait is what it takes: who went on by an old home would write where nobody reads."""
-    tenant = await populated(stack, "stale", 1)
+    """Without the check, the server would write to a table that no server reads any more."""
+    tenant = await tenant_with_users(stack, "stale", 1)
     await mover.move(tenant, Placement.SILO)
     stale = stack.tables.for_tenant(TenantLocation(tenant=tenant, valid_until=0.0), writes=True)
     with pytest.raises(Exception, match="items may be elsewhere"):
         await UserRepository(stale).create(email="late@x.example", name="A", role=Role.MEMBER)
-    assert places(stack, tenant)[0] == {}
+    assert items_in_both_tables(stack, tenant)[0] == {}

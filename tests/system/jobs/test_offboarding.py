@@ -1,4 +1,4 @@
-"""A tenant that leaves: exported whole, purged to the last byte, and certified."""
+"""An offboarding exports all items of a tenant, purges them, and signs a certificate."""
 
 import base64
 import gzip
@@ -41,9 +41,9 @@ from tests.system.jobs.offboarding_run import (
     Offboarder,
     all_items,
     begin,
+    connect_as_migrator,
     fill,
     items_of,
-    migrator,
     offboard,
     offboarder,
     put_items,
@@ -55,9 +55,9 @@ ISSUER = "https://id.leaving.example"
 
 
 @pytest.fixture(scope="module")
-def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    with migrator(stack) as made:
-        yield made
+def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with connect_as_migrator(stack) as access:
+        yield access
 
 
 @pytest.fixture
@@ -75,23 +75,23 @@ def sorted_items(items: list[Any]) -> list[Any]:
 
 
 async def test_every_item_of_the_tenant_is_exported_and_deleted_from_the_table(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 60)
-    given = items_of(all_items(stack), tenant)
-    job = await offboard(offboarder(by, tmp_path, time, page_size=25), tenant)
-    assert sorted_items(lines(tmp_path, job)) == orjson.loads(orjson.dumps(given, default=_base64))
+    worker = items_of(all_items(stack), tenant)
+    job = await offboard(offboarder(migrator, tmp_path, time, page_size=25), tenant)
+    assert sorted_items(lines(tmp_path, job)) == orjson.loads(orjson.dumps(worker, default=_base64))
     assert (job.phase, job.exported, job.purged, job.strays, job.round) == (OffboardingPhase.FINISHED, 60, 60, 0, 2)
     for index in (None, "GSI1", "GSI2", "GSI3"):
         assert items_of(all_items(stack, index), tenant) == []
 
 
 async def test_empty_pages_do_not_end_the_scan(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, await stack.new_tenant(), 10, indexed=0)
     fill(stack, tenant, 3, indexed=0)
-    job = await offboard(offboarder(by, tmp_path, time, page_size=2), tenant)
+    job = await offboard(offboarder(migrator, tmp_path, time, page_size=2), tenant)
     assert (job.exported, items_of(all_items(stack), tenant)) == (3, [])
 
 
@@ -102,27 +102,27 @@ def _base64(value: object) -> str:
 
 @pytest.mark.parametrize(("leaver", "neighbour"), [("a1", "a10"), ("b10", "b1"), ("c-1", "c-1-1")])
 async def test_a_tenant_whose_id_has_the_same_beginning_keeps_all_items_unchanged(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, leaver: str, neighbour: str
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, leaver: str, neighbour: str
 ) -> None:
     gone, stays = await stack.new_tenant(leaver), await stack.new_tenant(neighbour)
     fill(stack, gone, 12)
     fill(stack, stays, 12)
     before = {index: items_of(all_items(stack, index), stays) for index in (None, "GSI1", "GSI2", "GSI3")}
-    job = await offboard(offboarder(by, tmp_path, time), gone)
+    job = await offboard(offboarder(migrator, tmp_path, time), gone)
     assert {item["PK"]["S"].split("#")[1] for item in lines(tmp_path, job)} == {leaver}
     assert {index: items_of(all_items(stack, index), stays) for index in before} == before
     assert len(before[None]) == 12
 
 
 async def test_no_text_of_the_tenants_items_stays_in_the_engine(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 9, text="Zephyrine zephyrine@leaving.example")
     operator = stack.operator_client()
     await operator.data('mutation($id: ID!) { renameTenant(id: $id, name: "Zephyrine & Sons") { id } }', id=tenant)
     await operator.data('mutation($id: ID!) { suspendTenant(id: $id, reason: "Zephyrine asked") { id } }', id=tenant)
     assert b"Zephyrine" in _bytes(stack)
-    await offboard(offboarder(by, tmp_path, time), tenant)
+    await offboard(offboarder(migrator, tmp_path, time), tenant)
     assert b"ephyrine" not in _bytes(stack)
 
 
@@ -131,44 +131,44 @@ def _bytes(stack: ServiceStack) -> bytes:
 
 
 async def test_a_confirmation_that_is_not_the_id_changes_nothing(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    given = offboarder(by, tmp_path, time)
-    before = await given.tenants.get(tenant)
+    worker = offboarder(migrator, tmp_path, time)
+    before = await worker.tenants.get(tenant)
     for wrong in ("", tenant.upper(), f"{tenant} ", "acme"):
         with pytest.raises(BadInput) as refusal:
-            await begin(given, tenant, wrong or "-")
+            await begin(worker, tenant, wrong or "-")
         assert refusal.value.extensions == {"field": "confirm"}
-    assert await given.tenants.get(tenant) == before
-    assert await given.find_job(tenant) is None
+    assert await worker.tenants.get(tenant) == before
+    assert await worker.find_job(tenant) is None
     with pytest.raises(NotFound):
-        await begin(given, TenantId("nobody-here"))
+        await begin(worker, TenantId("nobody-here"))
 
 
 async def test_the_tenant_is_denied_access_before_the_first_item_is_read(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    """Also for credentials that are out already, and before the job has a worker."""
+    """This also holds for credentials that were issued before, and before a worker runs the job."""
     fill(stack, tenant, 3)
     session, client = stack.api_client(tenant), stack.boto_client(tenant)
     await session.data("{ users(first: 1) { edges { node { id } } } }")
-    given = offboarder(by, tmp_path, time)
-    await begin(given, tenant)
+    worker = offboarder(migrator, tmp_path, time)
+    await begin(worker, tenant)
     with pytest.raises(client.exceptions.ClientError) as denial:
         client.get_item(TableName=stack.settings.table, Key={"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}})
     assert denial.value.response["Error"]["Code"] == "AccessDeniedException"
     phases: list[tuple[OffboardingPhase, list[float]]] = []
-    await watched(given, lambda job: phases.append((job.phase, list(time.slept)))).run(tenant)
+    await watched(worker, lambda job: phases.append((job.phase, list(time.slept)))).run(tenant)
     first_read = next(slept for phase, slept in phases if phase is OffboardingPhase.EXPORTING)
-    assert sum(first_read) == by.settle_time.total_seconds(), "it waits until every server has certainly heard of it"
+    assert sum(first_read) == migrator.settle_time.total_seconds(), "it waits for the whole settle time"
 
 
 async def test_items_are_purged_with_credentials_of_the_tenant_and_not_of_the_migrator(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 30)
-    recorder = RecordingClient(by.tables.client)
-    await offboard(offboarder(with_client(by, recorder), tmp_path, time), tenant)
+    recorder = RecordingClient(migrator.tables.client)
+    await offboard(offboarder(with_client(migrator, recorder), tmp_path, time), tenant)
     scans = {call.credentials for call in recorder.calls if call.operation == "Scan"}
     purges = {call.credentials for call in recorder.calls if call.operation == "BatchWriteItem"}
     assert len(scans) == len(purges) == 1
@@ -182,16 +182,16 @@ async def test_items_are_purged_with_credentials_of_the_tenant_and_not_of_the_mi
 
 
 async def test_items_that_are_written_meanwhile_are_exported_and_purged_too(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    """In another round, behind what is in the file already."""
+    """They are exported in another round, after the lines that are already in the file."""
     fill(stack, tenant, 5)
 
     def late(job: OffboardingState) -> None:
         if job.phase is OffboardingPhase.PURGING and job.purged + job.found == job.exported and job.round < 3:
             put_items(stack, [{"PK": {"S": f"TENANT#{tenant}#LATE#{job.round}"}, "SK": {"S": "A"}}])
 
-    job = await offboard(offboarder(by, tmp_path, time, on_state=late), tenant)
+    job = await offboard(offboarder(migrator, tmp_path, time, on_state=late), tenant)
     exported = lines(tmp_path, job)
     assert [item["PK"]["S"] for item in exported[5:]] == [f"TENANT#{tenant}#LATE#{at}" for at in (1, 2)]
     assert (job.exported, job.purged, job.round) == (7, 7, 4)
@@ -199,42 +199,42 @@ async def test_items_that_are_written_meanwhile_are_exported_and_purged_too(
 
 
 async def test_no_certificate_is_signed_while_new_items_keep_appearing(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     def stubborn(job: OffboardingState) -> None:
         if job.phase is OffboardingPhase.PURGING:
             put_items(stack, [{"PK": {"S": f"TENANT#{tenant}#LATE#{job.round}"}, "SK": {"S": "A"}}])
 
     fill(stack, tenant, 1)
-    given = offboarder(by, tmp_path, time)
+    worker = offboarder(migrator, tmp_path, time)
     with pytest.raises(Conflict, match="keep appearing"):
-        await offboard(watched(given, stubborn), tenant)
-    assert (await given.tenants.get(tenant)).status is TenantStatus.OFFBOARDING
-    job = await given.run(tenant)
+        await offboard(watched(worker, stubborn), tenant)
+    assert (await worker.tenants.get(tenant)).status is TenantStatus.OFFBOARDING
+    job = await worker.run(tenant)
     assert (job.phase, job.exported) == (OffboardingPhase.FINISHED, job.purged)
 
 
 async def test_no_certificate_is_signed_while_another_tenants_item_has_an_index_key_of_this_tenant(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     other = await stack.new_tenant()
     keys: list[Any] = [{"PK": {"S": f"TENANT#{other}#{at}"}, "SK": {"S": "A"}} for at in range(2)]
     fill(stack, tenant, 2)
     put_items(stack, [key | {"GSI2PK": {"S": f"TENANT#{tenant}#L"}, "GSI2SK": {"S": "1"}} for key in keys])
-    given = offboarder(by, tmp_path, time, page_size=1)
+    worker = offboarder(migrator, tmp_path, time, page_size=1)
     for _ in range(2):
         with pytest.raises(Conflict, match="2 items of other tenants"):
-            await offboard(given, tenant)
+            await offboard(worker, tenant)
         assert items_of(all_items(stack), tenant) == []
         assert len(items_of(all_items(stack), other)) == 2, "they are not this tenant's to purge"
     for key in keys:
         stack.engine_client().delete_item(TableName=stack.settings.table, Key=key)
-    assert (await given.run(tenant)).phase is OffboardingPhase.FINISHED
+    assert (await worker.run(tenant)).phase is OffboardingPhase.FINISHED
 
 
 @dataclass(slots=True)
 class Lagging:
-    """Shows an item in an index that has left the table already, for so many scans."""
+    """Shows a deleted item in an index for a number of scans."""
 
     client: DynamoDb
     index: str
@@ -253,53 +253,53 @@ class Lagging:
 
 @pytest.mark.parametrize("index", ["GSI1", "GSI2", "GSI3"])
 async def test_a_round_is_repeated_while_an_index_still_shows_an_item(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId, index: str
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId, index: str
 ) -> None:
     fill(stack, tenant, 2)
-    lagging = Lagging(by.tables.client, index, {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 2)
-    job = await offboard(offboarder(with_client(by, lagging), tmp_path, time), tenant)
+    lagging = Lagging(migrator.tables.client, index, {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 2)
+    job = await offboard(offboarder(with_client(migrator, lagging), tmp_path, time), tenant)
     assert (job.phase, job.exported, job.round) == (OffboardingPhase.FINISHED, 2, 4)
     assert time.slept[-2:] == [INDEX_LAG_SECONDS, INDEX_LAG_SECONDS]
 
 
 async def test_no_certificate_is_signed_if_an_index_never_stops_showing_an_item(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    lagging = Lagging(by.tables.client, "GSI2", {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 1000)
-    given = offboarder(with_client(by, lagging), tmp_path, time)
+    lagging = Lagging(migrator.tables.client, "GSI2", {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 1000)
+    worker = offboarder(with_client(migrator, lagging), tmp_path, time)
     with pytest.raises(Conflict, match="keep appearing"):
-        await offboard(given, tenant)
-    assert (await given.tenants.get(tenant)).status is TenantStatus.OFFBOARDING
+        await offboard(worker, tenant)
+    assert (await worker.tenants.get(tenant)).status is TenantStatus.OFFBOARDING
 
 
 async def test_no_certificate_is_signed_if_exported_and_purged_counts_differ(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 5)
-    given = offboarder(by, tmp_path, time)
-    job = await stopped_at(given, tenant, OffboardingPhase.CERTIFYING)
+    worker = offboarder(migrator, tmp_path, time)
+    job = await stopped_at(worker, tenant, OffboardingPhase.CERTIFYING)
     assert job.purged == 5
-    await given.set_state(tenant, purged=4)
+    await worker.set_state(tenant, purged=4)
     with pytest.raises(Conflict, match="5 items were exported and 4 purged"):
-        await given.run(tenant)
-    assert (await given.tenants.get(tenant)).status is TenantStatus.OFFBOARDING
+        await worker.run(tenant)
+    assert (await worker.tenants.get(tenant)).status is TenantStatus.OFFBOARDING
 
 
 async def test_a_key_outside_the_fence_is_never_purged(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     own, other = ({"PK": {"S": f"TENANT#{one}#A"}, "SK": {"S": "B"}} for one in (tenant, f"{tenant}0"))
     put_items(stack, [own, other])
     with pytest.raises(Forbidden):
-        await delete_items(by.table_in_pool(tenant), [own, other])
-    assert by.table_in_pool(tenant).fence == Fence.for_tenant(tenant)
+        await delete_items(migrator.table_in_pool(tenant), [own, other])
+    assert migrator.table_in_pool(tenant).fence == Fence.for_tenant(tenant)
     assert items_of(all_items(stack), tenant) == [own]
 
 
 async def test_only_a_tombstone_and_events_without_details_stay_of_the_tenant(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path
 ) -> None:
-    given, keys = offboarder(by, tmp_path, time), TenantIdentityProvider(issuer=ISSUER)
+    worker, keys = offboarder(migrator, tmp_path, time), TenantIdentityProvider(issuer=ISSUER)
     wanted = OnboardingRequest(
         id=TenantId("leaver"),
         name="Leaver",
@@ -312,14 +312,14 @@ async def test_only_a_tombstone_and_events_without_details_stay_of_the_tenant(
     factory = AdminContextFactory(
         settings=stack.settings, tables=stack.tables, publish_suspensions=stack.connections.publish_suspensions
     )
-    onboard = factory.new_onboarding(given.tenants)
+    onboard = factory.new_onboarding(worker.tenants)
     await onboard(wanted)
-    job = await offboard(given, wanted.id)
-    tenant = await given.tenants.get(wanted.id)
+    job = await offboard(worker, wanted.id)
+    tenant = await worker.tenants.get(wanted.id)
     assert (tenant.status, tenant.name, tenant.issuer, tenant.owner_id) == (TenantStatus.OFFBOARDED, "leaver", "", "")
     assert (tenant.onboarding_digest, tenant.reason, tenant.shards, tenant.stored_bytes) == ("", None, {}, 0)
-    assert await given.tenants.find_issuer(ISSUER) is None
-    happened = [one async for one in given.tenants.table.iterate_shards(events_of_tenant, tenant=wanted.id)]
+    assert await worker.tenants.find_issuer(ISSUER) is None
+    happened = [one async for one in worker.tenants.table.iterate_shards(events_of_tenant, tenant=wanted.id)]
     assert [one.kind for one in happened][:2] == ["tenant.offboarded", "tenant.offboarding"]
     assert happened[0].by == OPERATOR
     assert not any("leaver.example" in one.detail or ISSUER in one.detail for one in happened)
@@ -333,41 +333,41 @@ async def test_only_a_tombstone_and_events_without_details_stay_of_the_tenant(
 
 
 async def test_an_issuer_that_another_tenant_has_meanwhile_is_not_deleted(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    """A tenant of the settings' issuer has no identity item; somebody else's must not be taken for it."""
-    given, issuer = offboarder(by, tmp_path, time), "https://id.somebody.example"
+    """A tenant that uses the issuer of the settings has no issuer item. That of another tenant must stay."""
+    worker, issuer = offboarder(migrator, tmp_path, time), "https://id.somebody.example"
     owner = await stack.new_tenant()
     identity = new_tenant_issuer(owner, issuer, TenantIdentityProvider(issuer=issuer).jwks(), None, time.datetime())
-    await given.tenants.add_with_issuer(
-        replace(await given.tenants.get(tenant), id=TenantId("claimer"), issuer=issuer), identity, {}
+    await worker.tenants.add_with_issuer(
+        replace(await worker.tenants.get(tenant), id=TenantId("claimer"), issuer=issuer), identity, {}
     )
-    await given.tenants.change(
+    await worker.tenants.change(
         tenant, TenantEventKind.ISSUER_KEYS_CHANGED, lambda one: replace(one, issuer=issuer), detail={}
     )
-    await offboard(given, tenant)
-    assert await given.tenants.find_issuer(issuer) == identity
+    await offboard(worker, tenant)
+    assert await worker.tenants.find_issuer(issuer) == identity
 
 
 async def test_a_repeated_request_returns_the_same_certificate(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 4)
-    given = offboarder(by, tmp_path, time)
-    first = await offboard(given, tenant)
-    again = await begin(given, tenant)
+    worker = offboarder(migrator, tmp_path, time)
+    first = await offboard(worker, tenant)
+    again = await begin(worker, tenant)
     assert again.tenant.status is TenantStatus.OFFBOARDED
-    assert (await given.run(tenant)).certificate == state_of(again.job).certificate == first.certificate
-    assert [one.kind async for one in given.tenants.table.iterate_shards(events_of_tenant, tenant=tenant)].count(
+    assert (await worker.run(tenant)).certificate == state_of(again.job).certificate == first.certificate
+    assert [one.kind async for one in worker.tenants.table.iterate_shards(events_of_tenant, tenant=tenant)].count(
         TenantEventKind.OFFBOARDED
     ) == 1
 
 
 async def test_the_certificate_is_signed_and_fits_the_export(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 20)
-    job = await offboard(offboarder(by, tmp_path, time, page_size=7), tenant)
+    job = await offboard(offboarder(migrator, tmp_path, time, page_size=7), tenant)
     beside = certificate_path(tmp_path, job.export)
     assert beside.read_text() == job.certificate
     claims = verify_certificate(beside.read_bytes(), KEY.verifier)
@@ -378,63 +378,63 @@ async def test_the_certificate_is_signed_and_fits_the_export(
 
 
 async def test_a_tenant_without_items_gets_an_empty_export(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    job = await offboard(offboarder(by, tmp_path, time), tenant)
+    job = await offboard(offboarder(migrator, tmp_path, time), tenant)
     assert (job.exported, (tmp_path / job.export).read_bytes()) == (0, b"")
     compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
 
 
 async def test_a_second_worker_gets_a_conflict_with_the_end_of_the_lease(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 2)
-    given = offboarder(by, tmp_path, time)
-    await begin(given, tenant)
-    first = given.store()
-    job = await first.save(before := await given.job(tenant), replace(before, worker=first.worker))
+    worker = offboarder(migrator, tmp_path, time)
+    await begin(worker, tenant)
+    first = worker.store()
+    job = await first.save(before := await worker.job(tenant), replace(before, worker=first.worker))
     with pytest.raises(Conflict) as refusal:
-        await given.run(tenant)
+        await worker.run(tenant)
     assert refusal.value.extensions["until"] == "2026-11-16T08:01:00+00:00"
     await time.sleep(61)
-    assert (await given.run(tenant)).phase is OffboardingPhase.FINISHED
+    assert (await worker.run(tenant)).phase is OffboardingPhase.FINISHED
     with pytest.raises(Conflict, match="taken over"):
         await first.save(job, job)
 
 
 async def test_a_worker_that_lost_its_lease_does_not_release_the_lease_of_the_next_worker(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
-    given = offboarder(by, tmp_path, time)
-    await begin(given, tenant)
-    other = given.store()
+    worker = offboarder(migrator, tmp_path, time)
+    await begin(worker, tenant)
+    other = worker.store()
 
     async def long(_: float) -> None:
         await time.sleep(61)
-        await other.save(before := await given.job(tenant), replace(before, worker=other.worker))
+        await other.save(before := await worker.job(tenant), replace(before, worker=other.worker))
 
     with pytest.raises(Conflict, match="taken over"):
-        await given.run(tenant, sleep=long)
-    assert (await given.job(tenant)).worker == other.worker
+        await worker.run(tenant, sleep=long)
+    assert (await worker.job(tenant)).worker == other.worker
 
 
 async def test_a_worker_that_is_asked_to_stop_releases_its_lease(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 10)
-    given = offboarder(by, tmp_path, time, page_size=3)
-    await begin(given, tenant)
+    worker = offboarder(migrator, tmp_path, time, page_size=3)
+    await begin(worker, tenant)
     seen: list[OffboardingState] = []
     while not seen or seen[-1].phase is not OffboardingPhase.FINISHED:
         checks = iter([False] * 5)  # enough for the wait, which starts again in every run
-        seen.append(await given.run(tenant, should_stop=partial(next, checks, True)))
+        seen.append(await worker.run(tenant, should_stop=partial(next, checks, True)))
     assert len(seen) > 3
     assert (seen[-1].exported, seen[-1].purged) == (10, 10)
 
 
-async def stopped_at(given: Offboarder, tenant: TenantId, phase: OffboardingPhase) -> OffboardingState:
-    """Begun, and left when that phase has done something."""
-    await begin(given, tenant)
+async def stopped_at(worker: Offboarder, tenant: TenantId, phase: OffboardingPhase) -> OffboardingState:
+    """Starts an offboarding, and stops it after the first progress in a phase."""
+    await begin(worker, tenant)
     at: list[OffboardingState] = []
 
     def reached() -> bool:
@@ -444,7 +444,7 @@ async def stopped_at(given: Offboarder, tenant: TenantId, phase: OffboardingPhas
             and (at[-1].purged if phase is OffboardingPhase.PURGING else at[-1].export_size) > 0
         )
 
-    job = await watched(given, at.append).run(tenant, should_stop=reached)
+    job = await watched(worker, at.append).run(tenant, should_stop=reached)
     assert job.phase is phase
     return job
 
@@ -453,7 +453,7 @@ async def stopped_at(given: Offboarder, tenant: TenantId, phase: OffboardingPhas
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"x" * 5000)])
 async def test_an_export_that_is_damaged_before_the_first_purge_is_written_again(
     stack: ServiceStack,
-    by: MigratorAccess,
+    migrator: MigratorAccess,
     time: ManualClock,
     tmp_path: Path,
     tenant: TenantId,
@@ -461,16 +461,16 @@ async def test_an_export_that_is_damaged_before_the_first_purge_is_written_again
     damage: Any,
 ) -> None:
     fill(stack, tenant, 40)
-    given = offboarder(by, tmp_path, time, page_size=30)
-    job = await stopped_at(given, tenant, phase)
+    worker = offboarder(migrator, tmp_path, time, page_size=30)
+    job = await stopped_at(worker, tenant, phase)
     damage(tmp_path / job.export)
-    done = await given.run(tenant)
+    done = await worker.run(tenant)
     assert (done.exported, done.purged, len(lines(tmp_path, done))) == (40, 40, 40)
     compare_export(verify_certificate(done.certificate or "", KEY.verifier), tmp_path / done.export)
 
 
 async def test_a_second_damage_in_one_run_stops_the_job(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 5)
     tries: list[str] = []
@@ -482,36 +482,36 @@ async def test_a_second_damage_in_one_run_stops_the_job(
             path.write_bytes(path.read_bytes()[:-1] if len(tries) < 5 else path.read_bytes())
 
     with pytest.raises(ExportDamaged):
-        await offboard(offboarder(by, tmp_path, time, failpoint=damage), tenant)
+        await offboard(offboarder(migrator, tmp_path, time, failpoint=damage), tenant)
     assert len(tries) == 2
     assert len(items_of(all_items(stack), tenant)) == 5
 
 
 async def test_an_export_that_is_damaged_after_a_purge_stops_the_job_until_the_file_is_restored(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 40)
-    given = offboarder(by, tmp_path, time, page_size=30)
-    job = await stopped_at(given, tenant, OffboardingPhase.PURGING)
+    worker = offboarder(migrator, tmp_path, time, page_size=30)
+    job = await stopped_at(worker, tenant, OffboardingPhase.PURGING)
     path = tmp_path / job.export
     whole = path.read_bytes()
     for bad in (b"", whole[:-9], whole[:60] + bytes([whole[60] ^ 1]) + whole[61:]):
         path.write_bytes(bad)
         with pytest.raises(ExportDamaged):
-            await given.run(tenant)
+            await worker.run(tenant)
         assert len(items_of(all_items(stack), tenant)) == 40 - job.purged, "nothing more is purged"
     path.write_bytes(whole)
-    done = await given.run(tenant)
+    done = await worker.run(tenant)
     assert (done.exported, done.purged, done.round) == (40, 40, 2)
 
 
 async def test_a_worker_without_the_export_file_starts_again_or_stops_and_loses_no_item(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(stack, tenant, 40)
     here, there = (
-        offboarder(by, tmp_path / "here", time, page_size=30),
-        offboarder(by, tmp_path / "there", time, page_size=30),
+        offboarder(migrator, tmp_path / "here", time, page_size=30),
+        offboarder(migrator, tmp_path / "there", time, page_size=30),
     )
     await stopped_at(here, tenant, OffboardingPhase.EXPORTING)
     job = await stopped_at(there, tenant, OffboardingPhase.PURGING)

@@ -1,4 +1,4 @@
-"""An offboarding that dies anywhere is carried through by the next worker, as if nobody had died."""
+"""After a crash at any place, the next worker completes an offboarding with the same result."""
 
 import gzip
 from collections.abc import Iterator
@@ -27,10 +27,10 @@ from tests.system.jobs.offboarding_run import (
     Offboarder,
     all_items,
     begin,
+    connect_as_migrator,
     delete_items,
     fill,
     items_of,
-    migrator,
     offboarder,
     with_client,
     without_iam,
@@ -46,33 +46,33 @@ CALLS = ("Scan", "BatchWriteItem", "TransactWriteItems", "GetItem", "Query")
 
 
 @pytest.fixture(scope="module")
-def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    with migrator(stack) as made:
-        yield made
+def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with connect_as_migrator(stack) as access:
+        yield access
 
 
-async def expected(given: Offboarder, job: OffboardingState) -> bytes:
-    """The file as it is when nobody dies: a member for every page that has anything."""
+async def expected(worker: Offboarder, job: OffboardingState) -> bytes:
+    """Returns the export file of a run without a crash: one gzip member for every page that has items."""
     content, head, after = b"", job.chain_hash, None
     while True:
-        page = await given.by.scan.page(fence=Fence.for_tenant(job.tenant), after=after, limit=PAGE)
+        page = await worker.migrator.scan.page(fence=Fence.for_tenant(job.tenant), after=after, limit=PAGE)
         head, lines = chain_lines(head, page.items)
         content += gzip.compress(lines, mtime=0) if lines else b""
         if (after := page.next_key) is None:
             return content
 
 
-async def state(given: Offboarder, tenant: TenantId) -> tuple[object, ...]:
-    job, reached = await given.job(tenant), await given.state(tenant)
-    found = await given.tenants.get(tenant)
-    happened = [one.kind async for one in given.tenants.table.iterate_shards(events_of_tenant, tenant=tenant)]
+async def state(worker: Offboarder, tenant: TenantId) -> tuple[object, ...]:
+    job, reached = await worker.job(tenant), await worker.state(tenant)
+    found = await worker.tenants.get(tenant)
+    happened = [one.kind async for one in worker.tenants.table.iterate_shards(events_of_tenant, tenant=tenant)]
     counted = (reached.phase, reached.exported, reached.purged, reached.round)
     return found.status, found.name == tenant, *counted, job.worker, happened
 
 
-async def ended(stack: ServiceStack, given: Offboarder, tenant: TenantId, exports: Path, content: bytes) -> None:
+async def ended(stack: ServiceStack, worker: Offboarder, tenant: TenantId, exports: Path, content: bytes) -> None:
     assert items_of(all_items(stack), tenant) == []
-    assert await state(given, tenant) == (
+    assert await state(worker, tenant) == (
         TenantStatus.OFFBOARDED,
         True,
         OffboardingPhase.FINISHED,
@@ -82,7 +82,7 @@ async def ended(stack: ServiceStack, given: Offboarder, tenant: TenantId, export
         None,
         ["tenant.offboarded", "tenant.offboarding", "tenant.added"],
     )
-    job = await given.state(tenant)
+    job = await worker.state(tenant)
     assert (exports / job.export).read_bytes() == content
     certificate = certificate_path(exports, job.export)
     assert certificate.read_text() == job.certificate
@@ -91,7 +91,7 @@ async def ended(stack: ServiceStack, given: Offboarder, tenant: TenantId, export
 
 @pytest.mark.parametrize("part", tier.cases(range(PARTS), default=[0], reason="a crash at every call"))
 async def test_an_offboarding_is_completed_after_a_crash_at_any_call_or_failpoint(
-    stack: ServiceStack, by: MigratorAccess, tmp_path: Path, part: int
+    stack: ServiceStack, migrator: MigratorAccess, tmp_path: Path, part: int
 ) -> None:
     neighbour = await stack.new_tenant(f"torn{part}")
     fill(stack, neighbour, COUNT)
@@ -101,11 +101,11 @@ async def test_an_offboarding_is_completed_after_a_crash_at_any_call_or_failpoin
     for at in range(part, 1000, PARTS):
         tenant, time, exports = await stack.new_tenant(f"torn{part}-{at}"), ManualClock.at(START), tmp_path / str(at)
         fill(stack, tenant, COUNT)
-        healthy = without_iam(offboarder(by, exports, time, page_size=PAGE))
+        healthy = without_iam(offboarder(migrator, exports, time, page_size=PAGE))
         content = await expected(healthy, state_of((await begin(healthy, tenant)).job))
-        process = CrashingProcess(by.tables.client, at)
+        process = CrashingProcess(migrator.tables.client, at)
         with suppress(Crash):
-            torn = offboarder(with_client(by, process), exports, time, page_size=PAGE, failpoint=process.place)
+            torn = offboarder(with_client(migrator, process), exports, time, page_size=PAGE, failpoint=process.place)
             await without_iam(torn).run(tenant)
         if process.crashed:
             died.add(process.places[-1])
@@ -126,21 +126,21 @@ async def test_an_offboarding_is_completed_after_a_crash_at_any_call_or_failpoin
     assert items_of(all_items(stack), neighbour) == before
 
 
-async def lease_is_free(given: Offboarder, tenant: TenantId) -> bool:
-    job = await given.find_job(tenant)
+async def lease_is_free(worker: Offboarder, tenant: TenantId) -> bool:
+    job = await worker.find_job(tenant)
     return job is None or job.worker is None
 
 
 @pytest.mark.full("a crash at every call")
 async def test_the_start_of_an_offboarding_can_be_repeated_after_a_crash_at_any_call(
-    stack: ServiceStack, by: MigratorAccess, tmp_path: Path
+    stack: ServiceStack, migrator: MigratorAccess, tmp_path: Path
 ) -> None:
     for at in range(1000):
         tenant, time, exports = await stack.new_tenant(f"begun-{at}"), ManualClock.at(START), tmp_path / str(at)
         fill(stack, tenant, COUNT)
-        healthy, process = offboarder(by, exports, time), CrashingProcess(by.tables.client, at)
+        healthy, process = offboarder(migrator, exports, time), CrashingProcess(migrator.tables.client, at)
         with suppress(Crash):
-            await begin(offboarder(with_client(by, process), exports, time), tenant)
+            await begin(offboarder(with_client(migrator, process), exports, time), tenant)
         job = (await begin(healthy, tenant)).job
         assert job.phase == OffboardingPhase.SUSPENDING
         await healthy.run(tenant)
@@ -152,17 +152,17 @@ async def test_the_start_of_an_offboarding_can_be_repeated_after_a_crash_at_any_
 
 @pytest.mark.full("a crash at every call")
 async def test_workers_that_crash_one_after_the_other_complete_an_offboarding(
-    stack: ServiceStack, by: MigratorAccess, tmp_path: Path
+    stack: ServiceStack, migrator: MigratorAccess, tmp_path: Path
 ) -> None:
-    """Each lives for ten calls, which is enough for one step of the job and its checkpoint."""
+    """Each worker crashes after ten calls, which are enough for one step of the job and its checkpoint."""
     tenant, time = await stack.new_tenant(), ManualClock.at(START)
     fill(stack, tenant, COUNT)
-    healthy = offboarder(by, tmp_path, time, page_size=PAGE)
+    healthy = offboarder(migrator, tmp_path, time, page_size=PAGE)
     content = await expected(healthy, state_of((await begin(healthy, tenant)).job))
     for _ in range(200):
-        process = CrashingProcess(by.tables.client, 21)
+        process = CrashingProcess(migrator.tables.client, 21)
         with suppress(Crash):
-            torn = offboarder(with_client(by, process), tmp_path, time, page_size=PAGE, failpoint=process.place)
+            torn = offboarder(with_client(migrator, process), tmp_path, time, page_size=PAGE, failpoint=process.place)
             await torn.run(tenant)
         if not process.crashed:
             break

@@ -1,4 +1,4 @@
-"""Many items of one tenant leave, 10,000 in the full tier, and those of another stay."""
+"""A tenant with many items is offboarded, 10,000 in the full tier, and items of another tenant stay."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +14,9 @@ from tests.system.jobs.offboarding_run import (
     KEY,
     START,
     all_items,
+    connect_as_migrator,
     fill,
     items_of,
-    migrator,
     offboard,
     offboarder,
     with_client,
@@ -26,20 +26,22 @@ COUNT = tier.size(default=500, full=10_000)
 
 
 @pytest.fixture
-def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    with migrator(stack) as made:
-        yield made
+def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with connect_as_migrator(stack) as access:
+        yield access
 
 
 @pytest.mark.one_engine
-async def test_a_tenant_with_many_items_is_offboarded(stack: ServiceStack, by: MigratorAccess, tmp_path: Path) -> None:
+async def test_a_tenant_with_many_items_is_offboarded(
+    stack: ServiceStack, migrator: MigratorAccess, tmp_path: Path
+) -> None:
     tenant, neighbour = await stack.new_tenant("large"), await stack.new_tenant("large1")
     fill(stack, tenant, COUNT, indexed=COUNT // 20)
     fill(stack, neighbour, COUNT // 10, indexed=COUNT // 100)
     before = items_of(all_items(stack), neighbour)
-    recorder = RecordingClient(by.tables.client)
-    given = offboarder(with_client(by, recorder), tmp_path, ManualClock.at(START), page_size=COUNT // 10)
-    job = await offboard(given, tenant)
+    recorder = RecordingClient(migrator.tables.client)
+    worker = offboarder(with_client(migrator, recorder), tmp_path, ManualClock.at(START), page_size=COUNT // 10)
+    job = await offboard(worker, tenant)
     assert (job.exported, job.purged, job.round) == (COUNT, COUNT, 2)
     compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
     scanned = all_items(stack)

@@ -20,8 +20,17 @@ from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
 from tests.stack import ServiceStack
-from tests.system.jobs.offboarding_run import START, Offboarder, all_items, begin, fill, items_of, migrator, offboarder
-from tests.system.jobs.test_offboarding_silos import own, placed
+from tests.system.jobs.offboarding_run import (
+    START,
+    Offboarder,
+    all_items,
+    begin,
+    connect_as_migrator,
+    fill,
+    items_of,
+    offboarder,
+)
+from tests.system.jobs.test_offboarding_silos import items_in_silo, tenant_in_silo
 
 pytestmark = pytest.mark.one_engine
 
@@ -30,19 +39,19 @@ LEASE = timedelta(seconds=0.6)
 
 
 @pytest.fixture
-def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    with migrator(stack) as made:
-        yield made
+def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with connect_as_migrator(stack) as access:
+        yield access
 
 
 @pytest.fixture
-def given(by: MigratorAccess, tmp_path: Path) -> Offboarder:
-    return offboarder(by, tmp_path, ManualClock.at(START))
+def worker(migrator: MigratorAccess, tmp_path: Path) -> Offboarder:
+    return offboarder(migrator, tmp_path, ManualClock.at(START))
 
 
-def hasty(by: MigratorAccess) -> JobStore:
-    """A store on the real clock, whose leases are short."""
-    return JobStore(by.control, lease_duration=LEASE)
+def with_short_lease(migrator: MigratorAccess) -> JobStore:
+    """Returns a store on the real clock with short leases."""
+    return JobStore(migrator.control, lease_duration=LEASE)
 
 
 def certificates(exports: Path) -> list[Path]:
@@ -50,10 +59,10 @@ def certificates(exports: Path) -> list[Path]:
 
 
 async def test_the_lease_is_kept_during_a_verification_that_takes_longer_than_the_lease(
-    stack: ServiceStack, by: MigratorAccess, given: Offboarder, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
+    stack: ServiceStack, migrator: MigratorAccess, worker: Offboarder, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(stack, tenant, COUNT)
-    await begin(given, tenant)
+    await begin(worker, tenant)
     verify, refused = export_pass.verify_export, list[Conflict]()
 
     def slow(state: OffboardingState, file: ExportFile) -> ExportDigest:
@@ -63,7 +72,7 @@ async def test_the_lease_is_kept_during_a_verification_that_takes_longer_than_th
     async def second_worker() -> None:
         await asyncio.sleep(2 * LEASE.total_seconds())
         with pytest.raises(Conflict, match="another worker") as refusal:
-            await given.run(tenant, hasty(by))
+            await worker.run(tenant, with_short_lease(migrator))
         refused.append(refusal.value)
 
     second = list[asyncio.Task[None]]()
@@ -73,7 +82,7 @@ async def test_the_lease_is_kept_during_a_verification_that_takes_longer_than_th
             second.append(asyncio.ensure_future(second_worker()))
 
     monkeypatch.setattr(export_pass, "verify_export", slow)
-    done = await given.run(tenant, hasty(by), failpoint=failpoint)
+    done = await worker.run(tenant, with_short_lease(migrator), failpoint=failpoint)
     await asyncio.gather(*second)
     assert (done.phase, done.exported, done.purged) == (OffboardingPhase.FINISHED, COUNT, COUNT)
     assert len(refused) == 1
@@ -90,17 +99,17 @@ LOST = [
 
 @pytest.mark.parametrize("phase", LOST)
 async def test_a_worker_that_lost_its_lease_publishes_purges_and_drops_nothing(
-    stack: ServiceStack, by: MigratorAccess, given: Offboarder, tmp_path: Path, phase: OffboardingPhase
+    stack: ServiceStack, migrator: MigratorAccess, worker: Offboarder, tmp_path: Path, phase: OffboardingPhase
 ) -> None:
-    tenant = await placed(stack, by, given, f"lost-{phase.lower().replace('_', '-')}", COUNT)
-    await begin(given, tenant)
-    store, published = hasty(by), list[object]()
+    tenant = await tenant_in_silo(stack, migrator, worker, f"lost-{phase.lower().replace('_', '-')}", COUNT)
+    await begin(worker, tenant)
+    store, published = with_short_lease(migrator), list[object]()
 
     async def publish(tenants: object) -> None:
         published.append(tenants)
 
     class Reached(Exception):
-        """The failpoint was passed."""
+        """Raised at the failpoint, to end the run there."""
 
     def lose_lease(name: str) -> None:
         if name == f"before {phase}":
@@ -110,10 +119,10 @@ async def test_a_worker_that_lost_its_lease_publishes_purges_and_drops_nothing(
         elif name == f"after {phase}":
             raise Reached
 
-    quiet = replace(given, publish_suspensions=publish)
+    quiet = replace(worker, publish_suspensions=publish)
     with pytest.raises(Throttled, match="another worker may have taken over"):
         await quiet.run(tenant, store, failpoint=lose_lease)
-    silo, found = own(stack, tenant), await given.tenants.get(tenant)
+    silo, found = items_in_silo(stack, tenant), await worker.tenants.get(tenant)
     assert found.status is TenantStatus.OFFBOARDING
     assert published == []
     assert not certificates(tmp_path) or phase is OffboardingPhase.FINISHING
@@ -122,6 +131,6 @@ async def test_a_worker_that_lost_its_lease_publishes_purges_and_drops_nothing(
     if phase is OffboardingPhase.DROPPING_TABLE:
         assert silo == []
     await asyncio.sleep(LEASE.total_seconds())
-    done = await given.run(tenant, hasty(by))
+    done = await worker.run(tenant, with_short_lease(migrator))
     assert (done.phase, done.exported, done.purged) == (OffboardingPhase.FINISHED, COUNT, COUNT)
-    assert (own(stack, tenant), items_of(all_items(stack), tenant)) == (None, [])
+    assert (items_in_silo(stack, tenant), items_of(all_items(stack), tenant)) == (None, [])

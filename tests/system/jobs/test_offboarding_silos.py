@@ -1,4 +1,4 @@
-"""A tenant that has a table of its own leaves with it, and nobody else's is touched."""
+"""The offboarding of a tenant with a table of its own deletes that table, and changes no other table."""
 
 import gzip
 from collections.abc import Iterator
@@ -29,9 +29,9 @@ from tests.system.jobs.offboarding_run import (
     Offboarder,
     all_items,
     begin,
+    connect_as_migrator,
     fill,
     items_of,
-    migrator,
     offboard,
     offboarder,
     put_items,
@@ -46,9 +46,9 @@ COUNT, PAGE, STRIDE = 7, 12, 15
 
 
 @pytest.fixture(scope="module")
-def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    with migrator(stack) as made:
-        yield made
+def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with connect_as_migrator(stack) as access:
+        yield access
 
 
 @pytest.fixture
@@ -60,24 +60,26 @@ def silo(stack: ServiceStack, tenant: TenantId) -> str:
     return f"{stack.settings.table}-silo-{tenant}"
 
 
-def own(stack: ServiceStack, tenant: TenantId) -> list[Any] | None:
-    """What its own table holds, or None where there is none."""
+def items_in_silo(stack: ServiceStack, tenant: TenantId) -> list[Any] | None:
+    """Returns the items of the tenant's own table, or None if there is no such table."""
     client, table = stack.engine_client(), silo(stack, tenant)
     if table not in client.list_tables()["TableNames"]:
         return None
     return [item for page in client.get_paginator("scan").paginate(TableName=table) for item in page["Items"]]
 
 
-async def placed(stack: ServiceStack, by: MigratorAccess, given: Offboarder, name: str, count: int = COUNT) -> TenantId:
-    """A tenant whose items are in a table of its own."""
+async def tenant_in_silo(
+    stack: ServiceStack, migrator: MigratorAccess, worker: Offboarder, name: str, count: int = COUNT
+) -> TenantId:
+    """Returns a new tenant whose items are in a table of its own."""
     tenant = await stack.new_tenant(name)
     fill(stack, tenant, count)
-    await by.silos.create(tenant)
+    await migrator.silos.create(tenant)
     client, pool = stack.engine_client(), stack.settings.table
     for item in items_of(all_items(stack), tenant):
         client.put_item(TableName=silo(stack, tenant), Item=item)
         client.delete_item(TableName=pool, Key={"PK": item["PK"], "SK": item["SK"]})
-    await given.tenants.change(
+    await worker.tenants.change(
         tenant, TenantEventKind.MOVED, lambda one: replace(one, placement=Placement.SILO), detail={}
     )
     return tenant
@@ -89,14 +91,21 @@ def exported(exports: Path, job: OffboardingState) -> list[str]:
 
 
 async def test_the_tenants_own_table_is_deleted_and_tables_of_other_tenants_stay(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path
 ) -> None:
-    given = offboarder(by, tmp_path, time, page_size=3)
-    tenant, beside = await placed(stack, by, given, "owner"), await placed(stack, by, given, "owner-1")
+    worker = offboarder(migrator, tmp_path, time, page_size=3)
+    tenant, beside = (
+        await tenant_in_silo(stack, migrator, worker, "owner"),
+        await tenant_in_silo(stack, migrator, worker, "owner-1"),
+    )
     pooled = await stack.new_tenant("owner-2")
     fill(stack, pooled, COUNT)
-    before, theirs, others = own(stack, tenant), own(stack, beside), items_of(all_items(stack), pooled)
-    job = await offboard(given, tenant)
+    before, theirs, others = (
+        items_in_silo(stack, tenant),
+        items_in_silo(stack, beside),
+        items_of(all_items(stack), pooled),
+    )
+    job = await offboard(worker, tenant)
     assert before
     assert sorted(exported(tmp_path, job)) == sorted(item["PK"]["S"] for item in before)
     assert (job.phase, job.exported, job.purged, job.placement) == (
@@ -105,46 +114,49 @@ async def test_the_tenants_own_table_is_deleted_and_tables_of_other_tenants_stay
         COUNT,
         Placement.POOL,
     )
-    assert (own(stack, tenant), items_of(all_items(stack), tenant)) == (None, [])
-    assert (own(stack, beside), items_of(all_items(stack), pooled)) == (theirs, others)
+    assert (items_in_silo(stack, tenant), items_of(all_items(stack), tenant)) == (None, [])
+    assert (items_in_silo(stack, beside), items_of(all_items(stack), pooled)) == (theirs, others)
     claims = verify_certificate(job.certificate or "", KEY.verifier)
     assert (claims["table"], claims["silo"], claims["purged"]) == (stack.settings.table, silo(stack, tenant), COUNT)
     compare_export(claims, tmp_path / job.export)
-    found = await given.tenants.get(tenant)
+    found = await worker.tenants.get(tenant)
     assert (found.status, found.placement) == (TenantStatus.OFFBOARDED, Placement.POOL)
 
 
 async def test_items_that_the_tenant_has_in_the_shared_table_are_exported_and_purged_too(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path
 ) -> None:
-    given = offboarder(by, tmp_path, time)
-    tenant = await placed(stack, by, given, "divided")
+    worker = offboarder(migrator, tmp_path, time)
+    tenant = await tenant_in_silo(stack, migrator, worker, "divided")
     stray: Item = {"PK": {"S": f"TENANT#{tenant}#LEFT"}, "SK": {"S": "A"}}
     put_items(stack, [stray])
-    job = await offboard(given, tenant)
+    job = await offboard(worker, tenant)
     assert exported(tmp_path, job)[-1] == f"TENANT#{tenant}#LEFT"
     assert (job.exported, job.purged, items_of(all_items(stack), tenant)) == (COUNT + 1, COUNT + 1, [])
 
 
 async def test_items_are_purged_with_credentials_of_the_tenant_before_its_table_is_deleted(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path
 ) -> None:
-    recorder = RecordingClient(by.tables.client)
-    given = offboarder(with_client(by, recorder), tmp_path, time)
-    tenant, beside = await placed(stack, by, given, "itself"), await placed(stack, by, given, "itself-1")
+    recorder = RecordingClient(migrator.tables.client)
+    worker = offboarder(with_client(migrator, recorder), tmp_path, time)
+    tenant, beside = (
+        await tenant_in_silo(stack, migrator, worker, "itself"),
+        await tenant_in_silo(stack, migrator, worker, "itself-1"),
+    )
     recorder.calls.clear()
     held = list[int]()
 
-    def seam(name: str) -> None:
+    def on_failpoint(name: str) -> None:
         if name == f"before {OffboardingPhase.DROPPING_TABLE}":
-            held.append(len(own(stack, tenant) or ()))
+            held.append(len(items_in_silo(stack, tenant) or ()))
 
-    await offboard(given.with_resources(failpoint=seam), tenant)
+    await offboard(worker.with_resources(failpoint=on_failpoint), tenant)
     assert held == [0]
     scans = {call.credentials for call in recorder.calls if call.operation == "Scan"}
     (as_tenant,) = {call.credentials for call in recorder.calls if call.operation == "BatchWriteItem"}
     assert as_tenant not in scans
-    theirs = (own(stack, beside) or [])[0]
+    theirs = (items_in_silo(stack, beside) or [])[0]
     key = {"PK": theirs["PK"], "SK": theirs["SK"]}
     for table in (silo(stack, beside), stack.settings.table):
         with pytest.raises(stack.engine_client().exceptions.ClientError, match="AccessDenied"):
@@ -152,33 +164,36 @@ async def test_items_are_purged_with_credentials_of_the_tenant_before_its_table_
 
 
 async def test_a_table_is_not_deleted_before_all_its_items_are_purged(
-    stack: ServiceStack, by: MigratorAccess, time: ManualClock, tmp_path: Path
+    stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path
 ) -> None:
-    given = offboarder(by, tmp_path, time)
-    tenant = await placed(stack, by, given, "unfinished")
-    await begin(given, tenant)
+    worker = offboarder(migrator, tmp_path, time)
+    tenant = await tenant_in_silo(stack, migrator, worker, "unfinished")
+    await begin(worker, tenant)
     at = list[OffboardingState]()
-    worker = watched(given, at.append)
+    worker = watched(worker, at.append)
     job = await worker.run(tenant, should_stop=lambda: bool(at) and at[-1].phase is OffboardingPhase.DROPPING_TABLE)
     assert job.phase is OffboardingPhase.DROPPING_TABLE
-    await given.set_state(tenant, purged=COUNT - 1)
+    await worker.set_state(tenant, purged=COUNT - 1)
     with pytest.raises(Conflict, match="the table is not deleted"):
-        await given.run(tenant)
-    assert own(stack, tenant) == []
+        await worker.run(tenant)
+    assert items_in_silo(stack, tenant) == []
 
 
 @pytest.mark.full("a crash at every call")
 async def test_an_offboarding_is_completed_after_a_crash_before_or_after_the_table_is_deleted(
-    stack: ServiceStack, by: MigratorAccess, tmp_path: Path
+    stack: ServiceStack, migrator: MigratorAccess, tmp_path: Path
 ) -> None:
-    """At every place around that, and at every so many others."""
-    beside = await placed(stack, by, offboarder(by, tmp_path, ManualClock.at(START)), "torn-beside")
-    theirs, whole = own(stack, beside), CrashingProcess(by.tables.client)
-    await torn(stack, by, tmp_path / "whole", "torn-whole", whole)
+    """Crashes at every place around the deletion, and at every 15th other place."""
+    beside = await tenant_in_silo(stack, migrator, offboarder(migrator, tmp_path, ManualClock.at(START)), "torn-beside")
+    theirs, whole = items_in_silo(stack, beside), CrashingProcess(migrator.tables.client)
+    await run_and_crash(stack, migrator, tmp_path / "whole", "torn-whole", whole)
     dropped = whole.places.index("dropped")
     around = {*range(0, len(whole.places), STRIDE), *range(dropped - 2, dropped + 5)}
     died = [
-        await torn(stack, by, tmp_path / f"{at}", f"torn-{at}", CrashingProcess(by.tables.client, at)) for at in around
+        await run_and_crash(
+            stack, migrator, tmp_path / f"{at}", f"torn-{at}", CrashingProcess(migrator.tables.client, at)
+        )
+        for at in around
     ]
     assert set(died) >= {
         f"before {OffboardingPhase.DROPPING_TABLE}",
@@ -186,23 +201,25 @@ async def test_an_offboarding_is_completed_after_a_crash_before_or_after_the_tab
         f"after {OffboardingPhase.DROPPING_TABLE}",
         f"saved {OffboardingPhase.DROPPING_TABLE}",
     }
-    assert own(stack, beside) == theirs
+    assert items_in_silo(stack, beside) == theirs
 
 
-async def torn(stack: ServiceStack, by: MigratorAccess, exports: Path, name: str, process: CrashingProcess) -> str:
-    """Where it died; whoever came next has brought it to the end that it would have had."""
+async def run_and_crash(
+    stack: ServiceStack, migrator: MigratorAccess, exports: Path, name: str, process: CrashingProcess
+) -> str:
+    """Runs an offboarding until it crashes, lets the next worker complete it, and returns the place of the crash."""
     time = ManualClock.at(START)
-    healthy = without_iam(offboarder(by, exports, time, page_size=PAGE))
-    tenant = await placed(stack, by, healthy, name)
+    healthy = without_iam(offboarder(migrator, exports, time, page_size=PAGE))
+    tenant = await tenant_in_silo(stack, migrator, healthy, name)
     await begin(healthy, tenant)
     with suppress(Crash):
-        dying = offboarder(with_client(by, process), exports, time, page_size=PAGE, failpoint=process.place)
+        dying = offboarder(with_client(migrator, process), exports, time, page_size=PAGE, failpoint=process.place)
         await without_iam(dying).run(tenant)
     if process.crashed:
         await time.sleep(61)
         await healthy.run(tenant)
     job = await healthy.state(tenant)
     assert (job.phase, job.exported, job.purged, job.round) == (OffboardingPhase.FINISHED, COUNT, COUNT, 3)
-    assert (own(stack, tenant), items_of(all_items(stack), tenant)) == (None, [])
+    assert (items_in_silo(stack, tenant), items_of(all_items(stack), tenant)) == (None, [])
     compare_export(verify_certificate(job.certificate or "", KEY.verifier), exports / job.export)
     return process.places[-1]

@@ -1,4 +1,4 @@
-"""Items that others change while a mover has them in hand are moved all the same, with what was changed."""
+"""Items that other writers change during a reshard are moved with these changes."""
 
 import asyncio
 from collections.abc import Iterator
@@ -13,22 +13,22 @@ from keyfence.jobs.reshard.shard_count_changes import counts_of
 from keyfence.store.shards import ShardMap
 from keyfence.tenancy.tenant_cache import location_of
 from tests.stack import ServiceStack
-from tests.system.jobs.offboarding_run import migrator
+from tests.system.jobs.offboarding_run import connect_as_migrator
 from tests.system.jobs.reshard_run import ReshardRun
 
 pytestmark = pytest.mark.one_engine
 
 
 @pytest.fixture(scope="module")
-def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    with migrator(stack) as made:
-        yield made
+def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with connect_as_migrator(stack) as access:
+        yield access
 
 
 async def test_an_item_that_changes_meanwhile_without_a_new_version_is_moved_without_an_error(
-    stack: ServiceStack, by: MigratorAccess
+    stack: ServiceStack, migrator: MigratorAccess
 ) -> None:
-    tenant, resharder = await stack.new_tenant("contended"), ReshardRun(by=by)
+    tenant, resharder = await stack.new_tenant("contended"), ReshardRun(migrator=migrator)
     await resharder.reshard(tenant, "users", 8)
     table = stack.table(tenant, shards=ShardMap((await resharder.tenants.get(tenant)).shards))
     ids = [

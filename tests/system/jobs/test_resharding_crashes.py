@@ -1,4 +1,4 @@
-"""A reshard whose worker dies anywhere is carried through by the next, as if nobody had died."""
+"""After a crash at any place, the next worker completes a reshard with the same result."""
 
 import asyncio
 import json
@@ -31,16 +31,23 @@ from tests.failures.crashing_client import Crash
 from tests.fakes.shard_maps import even_shards
 from tests.stack import ServiceStack
 from tests.system.field_costs.large_tenant import LargeTenant
-from tests.system.jobs.offboarding_run import START, CrashingProcess, delete_items, migrator, put_items, with_client
+from tests.system.jobs.offboarding_run import (
+    START,
+    CrashingProcess,
+    connect_as_migrator,
+    delete_items,
+    put_items,
+    with_client,
+)
 from tests.system.jobs.reshard_run import ReshardRun, items_by_shard, items_of
 
 pytestmark = pytest.mark.one_engine
 
 ENTITIES = load_domains().entities.tenant_entities_by_type
 SIZE, PAGE = 6, 12
-THINGS = tuple(LargeTenant.with_size(SIZE).stored_models())
-WAYS = {"grow": (2, 4, False), "shrink": (4, 2, False), "rebalance": (4, 4, True)}
-"""How many slots items were written by, how many there are to be, and whether items are to be put right."""
+MODELS = tuple(LargeTenant.with_size(SIZE).stored_models())
+RESHARDS = {"grow": (2, 4, False), "shrink": (4, 2, False), "rebalance": (4, 4, True)}
+"""By kind of reshard: the shards before, the shards after, and whether it is a rebalance."""
 COLLECTIONS = ("customers", "activity", "counters")
 CASES = [
     ("grow", "customers"),
@@ -48,22 +55,22 @@ CASES = [
     ("rebalance", "customers"),
     ("rebalance", "activity"),
 ]
-"""Growing moves nothing, whatever it is that grows, and parts of a number are as good in one slot as in another."""
-OWN: dict[str, Entity[Any]] = {"customers": customers, "activity": activities}
-SEAMS = {"settled", "before publishing", "published"}
+"""Growth moves no items, so one collection is enough. A rebalance does not move parts of a sum."""
+ENTITY_BY_COLLECTION: dict[str, Entity[Any]] = {"customers": customers, "activity": activities}
+FAILPOINTS = {"settled", "before publishing", "published"}
 PASSES = {f"{when} {name}-1" for when in ("before", "processed", "saved") for name in ("MOVING", "VERIFYING")}
 
 
 @pytest.fixture(scope="module")
-def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    with migrator(stack) as made:
-        yield made
+def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with connect_as_migrator(stack) as access:
+        yield access
 
 
 def filled(stack: ServiceStack, tenant: TenantId, collection: str, shards: int) -> None:
-    """Some of one collection, in slots by this count; what is to be rebalanced was there before there were any."""
-    own: Entity[Any] | None = OWN.get(collection)
-    models: list[Any] = [model for entity, model in THINGS if entity is own]
+    """Puts items of a collection into the engine, spread over this number of shards."""
+    own: Entity[Any] | None = ENTITY_BY_COLLECTION.get(collection)
+    models: list[Any] = [model for entity, model in MODELS if entity is own]
     if own is None:
         models = [
             Part(name="door", part=f"p{at}", total=at + 1, version=1, created_at=START, updated_at=START)
@@ -74,11 +81,13 @@ def filled(stack: ServiceStack, tenant: TenantId, collection: str, shards: int) 
     put_items(stack, list({(item["PK"]["S"], item["SK"]["S"]): item for item in items}.values()))
 
 
-async def begun(stack: ServiceStack, by: MigratorAccess, tenant: TenantId, collection: str, way: str) -> Job:
-    before, after, rebalance = WAYS[way]
+async def start_reshard_of(
+    stack: ServiceStack, migrator: MigratorAccess, tenant: TenantId, collection: str, kind: str
+) -> Job:
+    before, after, rebalance = RESHARDS[kind]
     filled(stack, tenant, collection, 1 if rebalance else before)
     counts = ShardCounts(read_shards=before, write_shards=before, former_write_shards=(1,))
-    resharder = ReshardRun(by=by)
+    resharder = ReshardRun(migrator=migrator)
     await resharder.tenants.change(
         tenant, TenantEventKind.SHARDS_GROWN, lambda one: with_counts(one, collection, counts), detail={}
     )
@@ -86,7 +95,7 @@ async def begun(stack: ServiceStack, by: MigratorAccess, tenant: TenantId, colle
 
 
 def content(stack: ServiceStack, tenant: TenantId, collection: str) -> tuple[Any, ...]:
-    """What a tenant has, with where it lies, without whose it is; of a number only the sum and the slots."""
+    """Returns the items of a tenant without its id, to compare tenants. Of counters: the sum and the shards."""
     items = items_of(stack, tenant)
     if collection == "counters":
         return sum(int(item["total"]["N"]) for item in items), sorted(items_by_shard(items, collection, ENTITIES))
@@ -94,89 +103,97 @@ def content(stack: ServiceStack, tenant: TenantId, collection: str) -> tuple[Any
     return tuple(json.dumps(item, sort_keys=True).replace(prefix, "") for item in items)
 
 
-async def state(resharder: ReshardRun, tenant: TenantId, collection: str, migration: Job) -> tuple[Any, ...]:
+async def state(resharder: ReshardRun, tenant: TenantId, collection: str, job: Job) -> tuple[Any, ...]:
     counts = await resharder.counts(tenant, collection)
-    found = await resharder.means().store.get(migration.id)
+    found = await resharder.job_resources().store.get(job.id)
     kinds = Counter([one.kind async for one in resharder.tenants.table.iterate_shards(events_of_tenant, tenant=tenant)])
     return counts, found.phase, found.worker, found.round, kinds
 
 
 @pytest.mark.parametrize(
-    ("way", "collection"), tier.cases(CASES, default=[("shrink", "customers")], reason="a crash at every call")
+    ("kind", "collection"), tier.cases(CASES, default=[("shrink", "customers")], reason="a crash at every call")
 )
 async def test_a_reshard_is_completed_after_a_crash_at_any_call_or_failpoint(
-    stack: ServiceStack, by: MigratorAccess, collection: str, way: str
+    stack: ServiceStack, migrator: MigratorAccess, collection: str, kind: str
 ) -> None:
-    whole, healthy, watched = await stack.new_tenant(), ReshardRun(by=by), CrashingProcess(by.tables.client)
-    migration = await begun(stack, by, whole, collection, way)
-    await ReshardRun(by=with_client(by, watched)).run(migration, page_size=PAGE, failpoint=watched.place)
-    end = content(stack, whole, collection), await state(healthy, whole, collection, migration)
-    assert set(watched.places) >= (SEAMS if way == "grow" else SEAMS | PASSES)
+    whole, healthy, watched = (
+        await stack.new_tenant(),
+        ReshardRun(migrator=migrator),
+        CrashingProcess(migrator.tables.client),
+    )
+    job = await start_reshard_of(stack, migrator, whole, collection, kind)
+    await ReshardRun(migrator=with_client(migrator, watched)).run(job, page_size=PAGE, failpoint=watched.place)
+    end = content(stack, whole, collection), await state(healthy, whole, collection, job)
+    assert set(watched.places) >= (FAILPOINTS if kind == "grow" else FAILPOINTS | PASSES)
     delete_items(stack)
-    for at in _places(watched.places):
-        tenant, mortal, resharder = await stack.new_tenant(), CrashingProcess(by.tables.client, at), ReshardRun(by=by)
-        migration = await begun(stack, by, tenant, collection, way)
-        torn = ReshardRun(by=with_client(by, mortal), time=resharder.time)
+    for at in _crash_positions(watched.places):
+        tenant, process, resharder = (
+            await stack.new_tenant(),
+            CrashingProcess(migrator.tables.client, at),
+            ReshardRun(migrator=migrator),
+        )
+        job = await start_reshard_of(stack, migrator, tenant, collection, kind)
+        crashing = ReshardRun(migrator=with_client(migrator, process), time=resharder.time)
         with suppress(Crash):
-            await torn.run(migration, page_size=PAGE, failpoint=mortal.place)
-        assert mortal.crashed
-        await _taken_over(resharder, migration)
-        assert (content(stack, tenant, collection), await state(resharder, tenant, collection, migration)) == end
+            await crashing.run(job, page_size=PAGE, failpoint=process.place)
+        assert process.crashed
+        await _wait_for_lease(resharder, job)
+        assert (content(stack, tenant, collection), await state(resharder, tenant, collection, job)) == end
         delete_items(stack)
 
 
-def _places(passed: list[str]) -> list[int]:
-    """Every seam, and between any two of them the first of each kind of call."""
-    found, seam = dict[tuple[str, str], int](), ""
+def _crash_positions(passed: list[str]) -> list[int]:
+    """Returns the position of every failpoint, and of the first call of each kind after each failpoint."""
+    found, failpoint = dict[tuple[str, str], int](), ""
     for at, place in enumerate(passed):
-        seam = seam if place.startswith(("asking", "answered")) else place
-        found.setdefault((seam, place), at)
+        failpoint = failpoint if place.startswith(("asking", "answered")) else place
+        found.setdefault((failpoint, place), at)
     return list(found.values())
 
 
-async def _taken_over(resharder: ReshardRun, migration: Job) -> None:
+async def _wait_for_lease(resharder: ReshardRun, job: Job) -> None:
     with suppress(Conflict):
-        await resharder.run(migration, page_size=PAGE)
+        await resharder.run(job, page_size=PAGE)
         return
     await resharder.time.sleep(61)
-    await resharder.run(migration, page_size=PAGE)
+    await resharder.run(job, page_size=PAGE)
 
 
 @pytest.mark.parametrize(
-    ("way", "collection"),
+    ("kind", "collection"),
     tier.cases(
-        [(way, collection) for way in ("shrink", "rebalance") for collection in COLLECTIONS],
+        [(kind, collection) for kind in ("shrink", "rebalance") for collection in COLLECTIONS],
         default=[("shrink", "customers")],
         reason="kills processes",
     ),
 )
 async def test_the_next_process_completes_a_reshard_whose_process_was_killed_between_items(
-    stack: ServiceStack, by: MigratorAccess, collection: str, way: str
+    stack: ServiceStack, migrator: MigratorAccess, collection: str, kind: str
 ) -> None:
     well, tenant = await stack.new_tenant(), await stack.new_tenant()
-    resharder = ReshardRun(by=by)
-    migration = await begun(stack, by, well, collection, way)
-    calls = CrashingProcess(by.tables.client)
-    await ReshardRun(by=with_client(by, calls)).run(migration, page_size=PAGE)
-    end = content(stack, well, collection), await state(resharder, well, collection, migration)
-    migration = await begun(stack, by, tenant, collection, way)
+    resharder = ReshardRun(migrator=migrator)
+    job = await start_reshard_of(stack, migrator, well, collection, kind)
+    calls = CrashingProcess(migrator.tables.client)
+    await ReshardRun(migrator=with_client(migrator, calls)).run(job, page_size=PAGE)
+    end = content(stack, well, collection), await state(resharder, well, collection, job)
+    job = await start_reshard_of(stack, migrator, tenant, collection, kind)
     given = {
         "table": stack.settings.table,
         "gate": stack.gate.url,
         "key": stack.gate_key.hex(),
-        "job": migration.id,
+        "job": job.id,
         "page": PAGE,
-        "call_number": _amid(calls.places),
+        "call_number": _position_between_pages(calls.places),
     }
     module = "tests.failures.resharding_process"
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, json.dumps(given))
     assert await process.wait() == -signal.SIGKILL
-    assert (await resharder.counts(tenant, collection)).job_id == migration.id
-    await resharder.run(migration, page_size=PAGE)
-    assert (content(stack, tenant, collection), await state(resharder, tenant, collection, migration)) == end
+    assert (await resharder.counts(tenant, collection)).job_id == job.id
+    await resharder.run(job, page_size=PAGE)
+    assert (content(stack, tenant, collection), await state(resharder, tenant, collection, job)) == end
 
 
-def _amid(places: list[str]) -> int:
-    """The call after the first page of items was moved, or looked at."""
+def _position_between_pages(places: list[str]) -> int:
+    """Returns the number of a call after the first page of items was processed."""
     asked = [place for place in places if place.startswith("asking")]
     return next(at for at, place in enumerate(asked) if place == "asking Scan") + 6

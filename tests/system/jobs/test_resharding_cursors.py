@@ -18,7 +18,7 @@ from tests.stack import ServiceStack
 from tests.system.field_costs.large_tenant import LargeTenant
 from tests.system.field_costs.large_tenant_orders import REGION
 from tests.system.field_costs.measurement import fill
-from tests.system.jobs.offboarding_run import migrator
+from tests.system.jobs.offboarding_run import connect_as_migrator
 from tests.system.jobs.reshard_run import ReshardRun, listed
 
 CHANGES = ((4, False), (4, True), (2, False), (2, True), (1, False))
@@ -26,9 +26,9 @@ EVEN = dict.fromkeys(("customers", "orders_by_region", "open_orders"), 4)
 
 
 @pytest.fixture(scope="module")
-def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    with migrator(stack) as made:
-        yield made
+def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
+    with connect_as_migrator(stack) as access:
+        yield access
 
 
 async def rest(table: Table, cursor: str) -> list[str]:
@@ -37,20 +37,20 @@ async def rest(table: Table, cursor: str) -> list[str]:
 
 
 async def test_a_cursor_from_any_time_continues_at_any_later_time(
-    stack: ServiceStack, tenant: TenantId, by: MigratorAccess
+    stack: ServiceStack, tenant: TenantId, migrator: MigratorAccess
 ) -> None:
-    crowd, resharder = LargeTenant.with_size(3), ReshardRun(by=by)
-    await fill(stack, tenant, crowd)
-    whole = [one.id for one in await listed(stack.table(tenant), crowd, "orders_by_region", 100)]
+    large_tenant, resharder = LargeTenant.with_size(3), ReshardRun(migrator=migrator)
+    await fill(stack, tenant, large_tenant)
+    whole = [one.id for one in await listed(stack.table(tenant), large_tenant, "orders_by_region", 100)]
     cursors = dict[str, int]()
     for shards, rebalance in CHANGES:
         table = await resharder.table(stack, tenant)
         page = await table.page(orders_of_region, first=7, region=REGION)
         cursors |= {edge.cursor(): at for at, edge in enumerate(page.edges, start=1)}
-        migration = await resharder.begin(tenant, "orders_by_region", shards, rebalance=rebalance)
-        await resharder.run_pages(migration, page=50)
+        job = await resharder.begin(tenant, "orders_by_region", shards, rebalance=rebalance)
+        await resharder.run_pages(job, page=50)
         moving = await resharder.table(stack, tenant)
-        await resharder.run(migration)
+        await resharder.run(job)
         for handle in (moving, await resharder.table(stack, tenant)):
             assert [await rest(handle, one) for one in cursors] == [whole[at:] for at in cursors.values()]
     assert len(cursors) == 7, "the same place has the same cursor in any number of slots"
@@ -59,10 +59,10 @@ async def test_a_cursor_from_any_time_continues_at_any_later_time(
 async def test_a_cursor_of_another_tenant_list_or_argument_is_refused_with_any_number_of_shards(
     stack: ServiceStack,
 ) -> None:
-    crowd = LargeTenant.with_size(3)
+    large_tenant = LargeTenant.with_size(3)
     acme, acmecorp = await stack.new_tenant("acme"), await stack.new_tenant("acmecorp")
     for one in (acme, acmecorp):
-        await fill(stack, one, crowd)
+        await fill(stack, one, large_tenant)
     for shards in (ShardMap(), even_shards(EVEN)):
         table = stack.table(acme, shards=shards)
         page = await table.page(orders_of_region, first=2, region=REGION)

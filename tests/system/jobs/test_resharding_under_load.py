@@ -1,4 +1,4 @@
-"""While slots change under them, those who write lose nothing and those who read miss nothing."""
+"""During reshards no write is lost, and every list contains all its items."""
 
 import asyncio
 from collections import Counter
@@ -23,7 +23,7 @@ from keyfence.store.writes import ActivityNote, put
 from keyfence.tenancy.tenant_cache import TenantCache
 from keyfence_iam.tenant import TenantId
 from tests.stack import ServiceStack
-from tests.system.jobs.offboarding_run import migrator
+from tests.system.jobs.offboarding_run import connect_as_migrator
 from tests.system.jobs.reshard_run import ReshardRun
 
 pytestmark = [pytest.mark.one_engine, pytest.mark.full("live traffic; test_resharding_contended.py stands for it")]
@@ -36,15 +36,15 @@ SEEN = ActivityNote("thing.seen")
 
 
 @pytest.fixture(scope="module")
-def by(stack: ServiceStack) -> Iterator[MigratorAccess]:
+def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
     settings = {"tenant_cache_seconds": MAX_AGE, "tenant_use_seconds": GRACE, "read_timeout_seconds": LONGEST_CALL}
-    with migrator(stack, **settings) as made:
-        yield made
+    with connect_as_migrator(stack, **settings) as access:
+        yield access
 
 
 @dataclass(slots=True)
 class Servers:
-    """Three, each with what it read of the tenant at another time; whoever calls meets one after the other."""
+    """Three servers that read the tenant at different times. Each call goes to the next server."""
 
     stack: ServiceStack
     tenant: TenantId
@@ -92,14 +92,14 @@ LISTS: dict[str, tuple[Make, Show]] = {"customers": (_customer, _customers), "ac
 
 
 @dataclass(slots=True)
-class Crew:
-    """Those who write and read throughout. What takes too long is refused, and asked for once more."""
+class Clients:
+    """Clients that write and read all the time. A call that is refused because it took too long is repeated."""
 
     servers: Servers
     make: Make
     show: Show
     written: list[str] = field(default_factory=list)
-    """Acknowledged."""
+    """Ids of items whose write was acknowledged."""
     walks: Counter[int] = field(default_factory=Counter)
     over: bool = False
 
@@ -135,7 +135,7 @@ class Crew:
             after = page.edges[-1].cursor()
 
     async def page(self, first: int, after: str | None) -> Page[Any]:
-        """The next server may be another, and know less or more."""
+        """Reads a page from the next server, which may know older or newer shard counts."""
         while True:
             try:
                 return await self.show(await self.servers.table(), first, after)
@@ -143,13 +143,13 @@ class Crew:
                 continue
 
 
-async def changed(by: MigratorAccess, tenant: TenantId, collection: str) -> int:
-    """Grown, rebalanced, shrunk and grown again, in small steps; how many items were moved."""
-    resharder, moved = ReshardRun(by=by), 0
+async def changed(migrator: MigratorAccess, tenant: TenantId, collection: str) -> int:
+    """Grows, rebalances, shrinks and grows a collection. Returns how many items were moved."""
+    resharder, moved = ReshardRun(migrator=migrator), 0
     for shards, rebalance in CHANGES:
-        migration = await resharder.begin(tenant, collection, shards, rebalance=rebalance)
-        means = replace(by.job_resources(units_per_second=1_000_000.0), page_size=20)
-        done = await run_job(means, migration.id, resharder.program)
+        job = await resharder.begin(tenant, collection, shards, rebalance=rebalance)
+        job_resources = replace(migrator.job_resources(units_per_second=1_000_000.0), page_size=20)
+        done = await run_job(job_resources, job.id, resharder.program)
         assert done.phase == "FINISHED"
         moved += done.items_changed
     return moved
@@ -157,30 +157,30 @@ async def changed(by: MigratorAccess, tenant: TenantId, collection: str) -> int:
 
 @pytest.mark.parametrize("collection", LISTS)
 async def test_every_reader_sees_the_whole_list_during_reshards(
-    stack: ServiceStack, tenant: TenantId, by: MigratorAccess, collection: str
+    stack: ServiceStack, tenant: TenantId, migrator: MigratorAccess, collection: str
 ) -> None:
-    crew = Crew(await Servers.started(stack, tenant), *LISTS[collection])
-    await asyncio.gather(*(crew.one() for _ in range(FIRST)))
-    start = await crew.page(9, None)
-    rest = await crew.walk(50, start.edges[-1].cursor())
+    clients = Clients(await Servers.started(stack, tenant), *LISTS[collection])
+    await asyncio.gather(*(clients.one() for _ in range(FIRST)))
+    start = await clients.page(9, None)
+    rest = await clients.walk(50, start.edges[-1].cursor())
     async with asyncio.TaskGroup() as tasks:
         for _ in range(WRITERS):
-            tasks.create_task(crew.write())
+            tasks.create_task(clients.write())
         for size in SIZES:
-            tasks.create_task(crew.read(size))
-        assert await changed(by, tenant, collection) > FIRST / 2
-        crew.over = True
-    last = Counter(one.id for one in await crew.walk(50))
-    assert {id: last[id] for id in crew.written} == dict.fromkeys(crew.written, 1)
+            tasks.create_task(clients.read(size))
+        assert await changed(migrator, tenant, collection) > FIRST / 2
+        clients.over = True
+    last = Counter(one.id for one in await clients.walk(50))
+    assert {id: last[id] for id in clients.written} == dict.fromkeys(clients.written, 1)
     assert max(last.values()) == 1
-    assert await crew.walk(4, start.edges[-1].cursor()) == rest, "a cursor goes on where it stood"
-    assert set(crew.walks) == set(SIZES)
-    assert len(crew.written) > FIRST + WRITERS
+    assert await clients.walk(4, start.edges[-1].cursor()) == rest, "a cursor goes on where it stood"
+    assert set(clients.walks) == set(SIZES)
+    assert len(clients.written) > FIRST + WRITERS
 
 
 @dataclass(slots=True)
 class Count:
-    """What was added for certain, and what may have been."""
+    """The sum of the acknowledged additions, and of those whose result is unknown."""
 
     servers: Servers
     begun: int = 0
@@ -210,7 +210,7 @@ class Count:
 
 
 async def test_a_sum_is_right_at_every_moment_during_reshards(
-    stack: ServiceStack, tenant: TenantId, by: MigratorAccess
+    stack: ServiceStack, tenant: TenantId, migrator: MigratorAccess
 ) -> None:
     counted = Count(await Servers.started(stack, tenant))
     async with asyncio.TaskGroup() as tasks:
@@ -218,7 +218,7 @@ async def test_a_sum_is_right_at_every_moment_during_reshards(
             tasks.create_task(counted.add())
         for _ in SIZES:
             tasks.create_task(counted.sum())
-        assert await changed(by, tenant, "counters") == 2, "the parts of two slots, added to the others"
+        assert await changed(migrator, tenant, "counters") == 2, "the parts of two slots, added to the others"
         counted.over = True
     (total,) = await CounterRepository(await counted.servers.table()).totals(["door"])
     assert counted.added <= total <= counted.begun
