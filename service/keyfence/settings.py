@@ -26,7 +26,7 @@ class BadSettings(ValueError):
 
 
 class IssuerSettings(BaseModel):
-    """An identity provider whose tokens are accepted. If `tenant` is set, only for this tenant.
+    """An identity provider whose tokens are accepted: for all tenants, or only for `tenant` if it is set.
 
     `jwks_uri` is the URL of its keys; `jwks` contains the keys themselves. One of the two is set."""
 
@@ -65,8 +65,8 @@ class Settings(BaseSettings):
     role_arn_prefix: str | None = None
     """Required. The first part of all role ARNs, such as `arn:aws:iam::123456789012:role/keyfence-`."""
     session_seconds: int = Field(default=900, ge=900, le=3600)
-    """How long a tenant's session is valid. It is renewed when about half of the time is over. STS issues a session of
-    at most one hour to a process that runs with a role itself."""
+    """How long a tenant's session is valid. It is renewed when about half of the time is over. STS limits a
+    session to one hour if the credentials of the process come from a role too."""
     max_sessions: int = Field(default=10_000, ge=1)
     """How many sessions of tenants one process caches. The least recently used session is dropped first."""
     sts_endpoint_url: str | None = None

@@ -82,7 +82,7 @@ class AwsAccess:
         )
 
     def open_sessions(self, role: str = SERVICE_BASE) -> SessionCache:
-        """Returns the cache of the sessions of tenants' roles, which a process with this role assumes."""
+        """Returns a cache of STS sessions for tenants. A process that runs as `role` requests the sessions."""
         settings = self.settings
         return SessionCache(
             self.connect_sts(role),
