@@ -16,7 +16,9 @@ from keyfence.tenancy.tier_quotas import Tier
 class TenantMutations:
     """Mutations that change a tenant. An operator can safely send each of them again."""
 
-    @strawberry.mutation(description="Renames a tenant. With `expectedVersion` only if the tenant has that version.")
+    @strawberry.mutation(
+        description="Renames a tenant. If `expectedVersion` is given, the tenant must have that version."
+    )
     async def rename_tenant(
         self, info: Info, id: strawberry.ID, name: str, expected_version: int | None = None
     ) -> Tenant:

@@ -32,10 +32,10 @@ class AdmittedRequest(CapacityMeter):
     call_limit: RequestCallLimit
     operation: str = UNKNOWN_OPERATION
 
-    def add(self, spent: ConsumedCapacity) -> None:
-        CapacityMeter.add(self, spent)
-        self.limits.charge(spent, self.admission.now())
-        self.admission.ledger.add(self.tenant.id, self.operation, spent)
+    def add(self, consumed: ConsumedCapacity) -> None:
+        CapacityMeter.add(self, consumed)
+        self.limits.charge(consumed, self.admission.now())
+        self.admission.ledger.add(self.tenant.id, self.operation, consumed)
 
     @asynccontextmanager
     async def run(self, operation: str, *, writes: bool) -> AsyncIterator[None]:

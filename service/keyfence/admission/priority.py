@@ -1,4 +1,4 @@
-"""`PriorityGate`: requests of tenants within their quotas go before those of tenants that exceed theirs."""
+"""`PriorityGate`: a request of a tenant that exceeds its quota waits for the requests of other tenants."""
 
 import asyncio
 from collections.abc import Iterator

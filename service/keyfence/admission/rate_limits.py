@@ -22,7 +22,7 @@ MAX_WAITING = 256
 """How many requests of one tenant may wait until other requests of the tenant have ended."""
 
 TYPICAL_REQUEST_SECONDS = 0.05
-"""Most requests are shorter. So a tenant needs no more concurrent requests than its request rate times this."""
+"""Most requests are shorter. So a tenant needs no more concurrent requests than its request rate times this time."""
 
 QUEUE_RETRY_SECONDS = 1.0
 """When a client should retry if too many requests of the tenant wait."""
@@ -75,9 +75,9 @@ class TenantLimits:
         return cls(
             tenant=tenant,
             quotas=quotas,
-            requests=_bucket(quotas.requests_per_second / servers, now, min_burst=1.0),
-            read_units=_bucket(quotas.read_units_per_second / servers, now),
-            write_units=_bucket(quotas.write_units_per_second / servers, now),
+            requests=_full_bucket(quotas.requests_per_second / servers, now, min_burst=1.0),
+            read_units=_full_bucket(quotas.read_units_per_second / servers, now),
+            write_units=_full_bucket(quotas.write_units_per_second / servers, now),
             running_requests=ConcurrencyLimit(_max_running(quotas.requests_per_second / servers, max_calls)),
             running_calls=ConcurrencyLimit(max_calls),
             max_calls=max_calls,
@@ -105,18 +105,18 @@ class TenantLimits:
         if self.running_requests.waiting_count >= MAX_WAITING:
             raise OverQuota("requestsAtOnce", "requests at once", QUEUE_RETRY_SECONDS)
 
-    def charge(self, spent: ConsumedCapacity, now: float) -> None:
-        if spent.read_units:
-            self.read_units.take(spent.read_units, now)
-        if spent.write_units:
-            self.write_units.take(spent.write_units, now)
+    def charge(self, consumed: ConsumedCapacity, now: float) -> None:
+        if consumed.read_units:
+            self.read_units.take(consumed.read_units, now)
+        if consumed.write_units:
+            self.write_units.take(consumed.write_units, now)
 
     def update(self, tenant: Tenant, servers: int, now: float) -> None:
         """Uses the quotas of the changed tenant. Tokens that were taken stay taken."""
         self.tenant, self.quotas = tenant, tenant.quotas
-        _resize(self.requests, self.quotas.requests_per_second / servers, now, min_burst=1.0)
-        _resize(self.read_units, self.quotas.read_units_per_second / servers, now)
-        _resize(self.write_units, self.quotas.write_units_per_second / servers, now)
+        _resize_bucket(self.requests, self.quotas.requests_per_second / servers, now, min_burst=1.0)
+        _resize_bucket(self.read_units, self.quotas.read_units_per_second / servers, now)
+        _resize_bucket(self.write_units, self.quotas.write_units_per_second / servers, now)
         self.running_requests.resize(_max_running(self.quotas.requests_per_second / servers, self.max_calls))
 
     def has_low_priority(self, now: float) -> bool:
@@ -141,11 +141,11 @@ class TenantLimits:
         return is_idle and all(bucket.is_full(now) for bucket in buckets)
 
 
-def _bucket(rate: float, now: float, *, min_burst: float = 0.0) -> TokenBucket:
+def _full_bucket(rate: float, now: float, *, min_burst: float = 0.0) -> TokenBucket:
     return TokenBucket.full(rate, max(rate * BURST_SECONDS, min_burst), now)
 
 
-def _resize(bucket: TokenBucket, rate: float, now: float, *, min_burst: float = 0.0) -> None:
+def _resize_bucket(bucket: TokenBucket, rate: float, now: float, *, min_burst: float = 0.0) -> None:
     bucket.resize(rate, max(rate * BURST_SECONDS, min_burst), now)
 
 
@@ -188,9 +188,9 @@ class TenantLimitsCache:
         return limits
 
     def _evict(self, now: float) -> None:
-        """Drops the limits of the tenant that was served longest ago and uses none of them now. If all candidates are
-        in use, drops the limits of the tenant that was served longest ago."""
+        """Drops the limits of one tenant. The candidates are the tenants that were served longest ago. The first of
+        them whose limits are unused is chosen, or the very first if all limits are in use."""
         candidates = list(islice(self._cached.items(), EVICTION_CANDIDATES))
-        longest_ago = candidates[0][0]
-        evicted = next((id for id, limits in candidates if limits.is_unused(now)), longest_ago)
-        del self._cached[evicted]
+        unused = (id for id, limits in candidates if limits.is_unused(now))
+        first_candidate = candidates[0][0]
+        del self._cached[next(unused, first_candidate)]

@@ -135,7 +135,7 @@ def _tenant(claims: Claims, issuer: Issuer) -> TenantId:
     except InvalidTenantId:
         raise Unauthenticated("the token's tenant claim is not a tenant id") from None
     if issuer.tenant not in (None, tenant):
-        raise Unauthenticated("the token's issuer may not issue tokens for its tenant")
+        raise Unauthenticated("the token's issuer may not issue tokens for the tenant in the token")
     return tenant
 
 

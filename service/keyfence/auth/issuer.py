@@ -20,8 +20,7 @@ _ISSUER_URL = re.compile(
     r"https://(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[\w.~%!$&'()*+,;=:@/-]*)?",
     re.ASCII,
 )
-"""The URLs that RFC 8414, section 2, allows: https, without a query and without a fragment. A user name, which the RFC
-allows, is refused too."""
+"""RFC 8414, section 2, requires https, and forbids a query and a fragment. This pattern also forbids a user name."""
 
 Clock = Callable[[], float]
 

@@ -35,6 +35,7 @@ class VerifiedToken(Generic[Caller]):
     valid_until: float
 
     def is_current(self, now: float) -> bool:
+        """Whether the result may still be used. If the clock was set back, the token is verified again."""
         return self.checked_at <= now < self.valid_until
 
     def has_current_key(self) -> bool:
@@ -90,7 +91,7 @@ class TokenVerifier(Generic[Caller]):
         tenant_issuers: IssuerLookup | None = None,
     ) -> None:
         self._issuers, self._tenant_issuers = issuers_by_url(issuers), tenant_issuers
-        self._audience, self._make_caller, self._clock = audience, caller_from_claims, clock
+        self._audience, self._caller_from_claims, self._clock = audience, caller_from_claims, clock
         self._cache = TokenCache[Caller](max_cached_tokens)
 
     async def verify(self, token: str) -> Caller:
@@ -113,7 +114,7 @@ class TokenVerifier(Generic[Caller]):
         key = await _verify_signature(unverified, issuer)
         now = self._clock()
         claims = parse_claims(unverified.claims, audience=self._audience, now=now)
-        caller = self._make_caller(claims, issuer)
+        caller = self._caller_from_claims(claims, issuer)
         valid_until = min(claims.expires_at + CLOCK_SKEW_SECONDS, now + RECHECK_SECONDS)
         self._cache.put(
             digest, VerifiedToken(caller=caller, key=key, issuer=issuer, checked_at=now, valid_until=valid_until)
@@ -165,6 +166,7 @@ def operator_verifier(settings: Settings, *, clock: Clock = time.time) -> TokenV
 
 
 def _digest(token: str) -> bytes:
+    """Raises Unauthenticated if the token is too long. A digest of a long text would take time."""
     if len(token) > MAX_TOKEN_LENGTH or not token.isascii():
         raise Unauthenticated(NOT_A_JWT_MESSAGE)
     return sha256(token.encode()).digest()

@@ -61,7 +61,7 @@ class TenantRepository:
 
     table: Table
     actor: str
-    """The subject of the operator, or `keyfence` for the service itself. A repository that only reads needs none."""
+    """The subject of the operator, or `keyfence` for the service itself. It may be empty if nothing is changed."""
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def find(self, id: TenantId) -> Tenant | None:

@@ -78,7 +78,7 @@ def _renew(location: TenantLocation, newest: TenantLocation) -> None:
     uses table handles that cannot change their table."""
     if (location.read_from, location.also_write_to) != (newest.read_from, newest.also_write_to):
         location.valid_until, location.expired_message = -inf, MOVED_MESSAGE
-    elif location.valid_until != -inf:
+    elif location.valid_until != -inf:  # a location that has expired because of a move must not become valid again
         location.shards = newest.shards
         location.compare_reads = newest.compare_reads
         location.valid_until = newest.valid_until

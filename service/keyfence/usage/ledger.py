@@ -126,34 +126,34 @@ class UsageLedger:
             entry = self._current_hour[tenant] = HourEntry(tenant, self._hour_number, self._writer_id)
         return entry.counter(operation)
 
-    def add(self, tenant: TenantId, operation: str, spent: ConsumedCapacity) -> None:
+    def add(self, tenant: TenantId, operation: str, consumed: ConsumedCapacity) -> None:
         counter = self.counter(tenant, operation)
-        counter.read_units += spent.read_units
-        counter.write_units += spent.write_units
-        counter.throttled_calls += spent.is_throttled
+        counter.read_units += consumed.read_units
+        counter.write_units += consumed.write_units
+        counter.throttled_calls += consumed.is_throttled
 
     def accounts(self, tenant: TenantId | None) -> tuple["NonRequestAccount"]:
-        """Returns the account for calls outside requests. With None the calls are charged to the control plane."""
+        """Returns the one account that calls outside requests are charged to. None stands for the control plane."""
         return (NonRequestAccount(self, CONTROL_PLANE if tenant is None else tenant),)
 
-    def unwritten(self) -> list[HourEntry]:
+    def unwritten_entries(self) -> list[HourEntry]:
         return [entry for entry in self._entries() if entry.is_unwritten]
 
-    def mark_written(self, written: Sequence[tuple[HourEntry, int]]) -> None:
+    def mark_written(self, written_entries: Sequence[tuple[HourEntry, int]]) -> None:
         """Marks entries as written. Each entry comes with the number of changes that it had when it was written."""
-        self.counts["written"] += len(written)
-        for entry, changes in written:
+        self.counts["written"] += len(written_entries)
+        for entry, changes in written_entries:
             entry.written_changes = changes
         self._past_hours = [entry for entry in self._past_hours if entry.is_unwritten]
         if len(self._current_hour) > self.max_entries:
             self._current_hour = {tenant: entry for tenant, entry in self._current_hour.items() if entry.is_unwritten}
             self._writer_id = str(ULID())
 
-    def mark_failed(self, entries: int) -> None:
-        self.counts["failed"] += entries
+    def count_failed(self, entry_count: int) -> None:
+        self.counts["failed"] += entry_count
 
     def _begin_hour(self, hour_number: int) -> None:
-        """Starts a later hour. An earlier hour never starts: if the clock goes back, the latest hour is counted on."""
+        """Starts a later hour. If the clock goes back, usage is still counted in the latest hour."""
         self._past_hours += [entry for entry in self._current_hour.values() if entry.is_unwritten]
         self._hour_number, self._current_hour = hour_number, {}
         if (excess := len(self._past_hours) - self.max_entries) > 0:
@@ -173,8 +173,8 @@ class NonRequestAccount:
     ledger: UsageLedger
     tenant: TenantId
 
-    def add(self, spent: ConsumedCapacity) -> None:
-        self.ledger.add(self.tenant, OUTSIDE_REQUESTS, spent)
+    def add(self, consumed: ConsumedCapacity) -> None:
+        self.ledger.add(self.tenant, OUTSIDE_REQUESTS, consumed)
 
 
 class UsageFlusher:
@@ -200,13 +200,13 @@ class UsageFlusher:
 
     async def _flush(self) -> None:
         # An entry may change while it is written, so the number of changes is taken together with the counts.
-        unwritten = [(entry, entry.changes, entry.usage_hour()) for entry in self._ledger.unwritten()]
+        unwritten = [(entry, entry.changes, entry.usage_hour()) for entry in self._ledger.unwritten_entries()]
         if not unwritten:
             return
         try:
             await self._repository.put([hour for _, _, hour in unwritten])
         except KeyfenceError as error:
-            self._ledger.mark_failed(len(unwritten))
+            self._ledger.count_failed(len(unwritten))
             log.warning("usage_write_failed", entries=len(unwritten), reason=error.message)
             return
         self._ledger.mark_written([(entry, changes) for entry, changes, _ in unwritten])

@@ -27,7 +27,7 @@ class AdmissionFixture:
 
     def counts(self, tenant: Tenant) -> dict[str, tuple[int, int, float]]:
         """Returns requests, refusals and capacity units by operation."""
-        (entry,) = [entry for entry in self.admission.ledger.unwritten() if entry.tenant == tenant.id]
+        (entry,) = [entry for entry in self.admission.ledger.unwritten_entries() if entry.tenant == tenant.id]
         return {
             name: (counter.requests, counter.refused, counter.read_units + counter.write_units)
             for name, counter in entry.counters.items()

@@ -119,7 +119,7 @@ async def test_a_failed_write_is_repeated_by_the_next_flush_and_counts_once(lost
         await flusher.flush()
     assert fixture.repository.total().requests == 3
     assert fixture.ledger.counts["failed"] == 2
-    assert fixture.ledger.unwritten() == []
+    assert fixture.ledger.unwritten_entries() == []
 
 
 async def test_counts_during_a_write_are_written_by_the_next_flush() -> None:

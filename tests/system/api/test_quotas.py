@@ -77,7 +77,9 @@ async def test_consumed_read_units_delay_the_next_request(stack: ServiceStack, s
     status, error = await status_and_error(client)
     assert (status, error["code"], error["quota"]) == (429, "THROTTLED", "readUnitsPerSecond")
     assert stack.take_calls() == []
-    (usage_hour,) = [one.usage_hour() for one in server.admission.ledger.unwritten() if one.tenant == client.tenant]
+    (usage_hour,) = [
+        one.usage_hour() for one in server.admission.ledger.unwritten_entries() if one.tenant == client.tenant
+    ]
     assert 2 < sum(one.read_units for one in usage_hour.operations.values()) < 5
     server.clock.now += error["retryAfterMs"] / 1000
     assert await status_and_error(client) == (200, {})
