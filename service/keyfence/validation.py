@@ -39,6 +39,10 @@ def checked_email(email: str, field: str = "email") -> str:
     return email
 
 
+def checked_optional_email(email: str | None) -> str | None:
+    return None if email is None else checked_email(email)
+
+
 def is_http_url(url: str) -> bool:
     return _scheme_and_host(url) is not None
 

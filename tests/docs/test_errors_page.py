@@ -3,12 +3,12 @@
 from dataclasses import asdict
 
 from keyfence.auth.claims import MAX_CLAIM_LENGTH
-from keyfence.domains.groups.model import DESCRIPTION_LENGTH
-from keyfence.domains.groups.model import NAME_LENGTH as GROUP_NAME_LENGTH
-from keyfence.domains.products.model import MAX_PRICE, MAX_REVISIONS, SKU_LENGTH
-from keyfence.domains.products.model import NAME_LENGTH as PRODUCT_NAME_LENGTH
+from keyfence.domains.groups.model import MAX_DESCRIPTION_LENGTH
+from keyfence.domains.groups.model import MAX_NAME_LENGTH as GROUP_NAME_LENGTH
+from keyfence.domains.products.model import MAX_NAME_LENGTH as PRODUCT_NAME_LENGTH
+from keyfence.domains.products.model import MAX_PRICE, MAX_REVISIONS, MAX_SKU_LENGTH
 from keyfence.domains.stores.repository import MAX_CANDIDATES
-from keyfence.domains.users.model import MAX_SETTING_BYTES, MAX_SETTINGS, NAME_LENGTH, SETTING_NAME_LENGTH
+from keyfence.domains.users.model import MAX_NAME_LENGTH, MAX_SETTING_BYTES, MAX_SETTING_NAME_LENGTH, MAX_SETTINGS
 from keyfence.errors import Code
 from keyfence.graphql.query_limits import QueryLimits
 from keyfence.graphql.relay_types import DEFAULT_PAGE_SIZE
@@ -51,17 +51,17 @@ def test_the_page_has_the_maximum_sizes_of_bodies_and_pages() -> None:
 
 
 def test_the_page_has_the_maximum_length_of_each_value() -> None:
-    assert NAME_LENGTH == GROUP_NAME_LENGTH
+    assert MAX_NAME_LENGTH == GROUP_NAME_LENGTH
     assert PRODUCT_NAME_LENGTH == MAX_PATH_NAME_LENGTH
     assert table(PAGE, "value") == [
-        ("name of a user or a group", f"{NAME_LENGTH} characters"),
+        ("name of a user or a group", f"{MAX_NAME_LENGTH} characters"),
         ("email", f"{MAX_EMAIL_LENGTH} characters"),
-        ("description of a group", f"{DESCRIPTION_LENGTH:,} characters"),
+        ("description of a group", f"{MAX_DESCRIPTION_LENGTH:,} characters"),
         ("settings of a user", str(MAX_SETTINGS)),
-        ("name of a setting", f"{SETTING_NAME_LENGTH} characters"),
+        ("name of a setting", f"{MAX_SETTING_NAME_LENGTH} characters"),
         ("value of a setting", f"{MAX_SETTING_BYTES:,} bytes of JSON"),
         ("name of a product or a category", f"{PRODUCT_NAME_LENGTH} characters"),
-        ("SKU", f"{SKU_LENGTH} characters"),
+        ("SKU", f"{MAX_SKU_LENGTH} characters"),
         ("path of a category", f"{MAX_PATH_BYTES:,} bytes, where `#`, `%`, blanks and a few more count as three"),
         ("price", f"{MAX_PRICE:,}"),
         ("revisions of a product", f"{MAX_REVISIONS:,}"),

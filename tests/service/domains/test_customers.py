@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.domains.customers.access_patterns import customers
-from keyfence.domains.customers.model import Customer, CustomerId, checked_email, checked_name
+from keyfence.domains.customers.model import Customer, CustomerId, checked_name
 from keyfence.domains.customers.repository import checked_customer_id
 from keyfence.errors import BadInput
 from keyfence.store.ids import new_id
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
-from keyfence.validation import MAX_EMAIL_LENGTH
+from keyfence.validation import MAX_EMAIL_LENGTH, checked_optional_email
 from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import OPENING
 
@@ -20,13 +20,13 @@ ACME = Fence.for_tenant(TenantId("acme"))
 
 @pytest.mark.parametrize("email", [None, "a@b", "Zoë+1@bücher.example", "a" * (MAX_EMAIL_LENGTH - 2) + "@b"])
 def test_an_email_is_optional_and_returned_unchanged(email: str | None) -> None:
-    assert checked_email(email) == email
+    assert checked_optional_email(email) == email
 
 
 @given(st.text(st.characters()))
 def test_any_text_is_an_email_or_bad_input(text: str) -> None:
     try:
-        accepted = checked_email(text)
+        accepted = checked_optional_email(text)
     except BadInput:
         return
     assert accepted

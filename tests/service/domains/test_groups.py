@@ -7,8 +7,8 @@ from hypothesis import given
 
 from keyfence.domains.groups.access_patterns import groups, memberships
 from keyfence.domains.groups.model import (
-    DESCRIPTION_LENGTH,
-    NAME_LENGTH,
+    MAX_DESCRIPTION_LENGTH,
+    MAX_NAME_LENGTH,
     Group,
     GroupId,
     Membership,
@@ -54,11 +54,11 @@ def test_a_membership_is_one_item_that_is_found_from_user_and_group() -> None:
 
 @pytest.mark.parametrize("character", ["a", "é", "🙂", "#", "%"])
 def test_every_accepted_name_fits_its_key(character: str) -> None:
-    name = checked_name(character * NAME_LENGTH)
+    name = checked_name(character * MAX_NAME_LENGTH)
     assert groups.to_item(group(name), ACME, UNSHARDED)["GSI2PK"]["S"] == "TENANT#acme#GROUPS#00"
 
 
-@pytest.mark.parametrize("name", ["", "  ", "a" * (NAME_LENGTH + 1), "a\tb"])
+@pytest.mark.parametrize("name", ["", "  ", "a" * (MAX_NAME_LENGTH + 1), "a\tb"])
 def test_an_invalid_name_is_bad_input(name: str) -> None:
     with pytest.raises(BadInput) as refusal:
         checked_name(name)
@@ -74,9 +74,9 @@ def test_groups_are_listed_by_name_and_the_shorter_name_comes_first() -> None:
 def test_a_description_may_have_lines_and_at_most_2000_characters() -> None:
     assert checked_description("one\ntwo") == "one\ntwo"
     assert checked_description("") is checked_description(None) is None
-    assert checked_description("a" * DESCRIPTION_LENGTH)
+    assert checked_description("a" * MAX_DESCRIPTION_LENGTH)
     with pytest.raises(BadInput) as refusal:
-        checked_description("a" * (DESCRIPTION_LENGTH + 1))
+        checked_description("a" * (MAX_DESCRIPTION_LENGTH + 1))
     assert refusal.value.extensions == {"field": "description"}
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from keyfence.auth.principal import Role
 from keyfence.domains.users.access_patterns import email_claims, settings, users
 from keyfence.domains.users.model import (
-    NAME_LENGTH,
-    SETTING_NAME_LENGTH,
+    MAX_NAME_LENGTH,
+    MAX_SETTING_NAME_LENGTH,
     EmailClaim,
     Setting,
     User,
@@ -96,7 +96,7 @@ def test_every_accepted_email_fits_its_keys(character: str) -> None:
 
 @pytest.mark.parametrize("character", KEY_CHARACTERS)
 def test_every_accepted_setting_name_fits_its_key(character: str) -> None:
-    name = character * SETTING_NAME_LENGTH
+    name = character * MAX_SETTING_NAME_LENGTH
     setting = Setting(user_id=UserId("usr_1"), name=name, text="1", created_at=OPENING, updated_at=OPENING)
     assert settings.to_item(setting, ACME, UNSHARDED)["SK"]["S"].startswith("SETTINGS#")
 
@@ -107,8 +107,8 @@ def test_emails_are_case_sensitive() -> None:
 
 
 def test_a_name_has_at_most_200_characters_and_is_not_blank() -> None:
-    assert checked_name("a" * NAME_LENGTH) == "a" * NAME_LENGTH
-    for name in ("", "   ", "a" * (NAME_LENGTH + 1), "a\nb"):
+    assert checked_name("a" * MAX_NAME_LENGTH) == "a" * MAX_NAME_LENGTH
+    for name in ("", "   ", "a" * (MAX_NAME_LENGTH + 1), "a\nb"):
         with pytest.raises(BadInput):
             checked_name(name)
 

@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import NewType
 
-from keyfence.validation import checked_email as checked_email_address
 from keyfence.validation import checked_line
 
 CustomerId = NewType("CustomerId", str)
 
-NAME_LENGTH = 200
+MAX_NAME_LENGTH = 200
+
+checked_name = partial(checked_line, field="name", max_length=MAX_NAME_LENGTH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,11 +24,3 @@ class Customer:
     updated_at: datetime
     email: str | None = None
     version: int = 1
-
-
-def checked_name(name: str) -> str:
-    return checked_line(name, "name", NAME_LENGTH)
-
-
-def checked_email(email: str | None) -> str | None:
-    return None if email is None else checked_email_address(email)

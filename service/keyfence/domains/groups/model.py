@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from typing import NewType
 
 from keyfence.store.embedded_edges import EdgeAttributes, EmbeddedEdges
@@ -11,8 +12,8 @@ from keyfence.validation import checked_line, checked_text
 GroupId = NewType("GroupId", str)
 MemberId = NewType("MemberId", str)
 
-NAME_LENGTH = 200
-DESCRIPTION_LENGTH = 2000
+MAX_NAME_LENGTH = 200
+MAX_DESCRIPTION_LENGTH = 2000
 
 
 class GroupRole(StrEnum):
@@ -86,9 +87,8 @@ def is_alive(group: Group | Member) -> bool:
     return group.deleted_at is None
 
 
-def checked_name(name: str) -> str:
-    return checked_line(name, "name", NAME_LENGTH)
+checked_name = partial(checked_line, field="name", max_length=MAX_NAME_LENGTH)
 
 
 def checked_description(description: str | None) -> str | None:
-    return checked_text(description, "description", DESCRIPTION_LENGTH) if description else None
+    return checked_text(description, "description", MAX_DESCRIPTION_LENGTH) if description else None

@@ -43,7 +43,7 @@ from keyfence.store.ids import checked_id
 from keyfence.store.timestamps import timestamp_text
 from keyfence.validation import checked_line
 
-KIND_LENGTH = 64
+MAX_KIND_LENGTH = 64
 FIELD_PAIRS = (("flaggedAt", "flagReason"), ("claimedAt", "claimedBy"))
 """A line has both fields of a pair, or none."""
 
@@ -184,7 +184,7 @@ def _event(fields: Fields, order: OrderId, revision: int) -> OrderEvent:
         id=fields.required("id", lambda value: EventId(checked_id("evt", parse_text(value)))),
         order_id=order,
         revision=revision,
-        kind=fields.required("kind", lambda value: checked_line(parse_text(value), "kind", KIND_LENGTH)),
+        kind=fields.required("kind", lambda value: checked_line(parse_text(value), "kind", MAX_KIND_LENGTH)),
         actor=fields.required("by", parse_actor),
         created_at=created_at,
         updated_at=created_at,

@@ -11,7 +11,7 @@ from keyfence.domains.orders.line_items import RequestedLine
 from keyfence.domains.orders.model import CustomerId, OrderId
 from keyfence.validation import checked_line
 
-KEY_LENGTH = 200
+MAX_KEY_LENGTH = 200
 RETENTION = timedelta(days=7)
 
 
@@ -31,7 +31,7 @@ class IdempotencyKey:
 
 
 def checked_key(key: str | None) -> str | None:
-    return None if key is None else checked_line(key, "idempotencyKey", KEY_LENGTH)
+    return None if key is None else checked_line(key, "idempotencyKey", MAX_KEY_LENGTH)
 
 
 def is_expired(key: IdempotencyKey, now: datetime) -> bool:

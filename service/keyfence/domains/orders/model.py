@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from functools import partial
 from typing import Any, NewType
 
 from keyfence.errors import Conflict
@@ -14,9 +15,9 @@ from keyfence.validation import checked_line, checked_text
 OrderId = NewType("OrderId", str)
 CustomerId = NewType("CustomerId", str)
 
-REGION_LENGTH = 64
-REASON_LENGTH = 500
-NOTE_LENGTH = 1_000
+MAX_REGION_LENGTH = 64
+MAX_REASON_LENGTH = 500
+MAX_NOTE_LENGTH = 1_000
 BIN_RETENTION = timedelta(days=30)
 """A deleted order can be restored for this long."""
 
@@ -133,16 +134,12 @@ def is_purged(order: Order, now: datetime) -> bool:
     return order.deleted_at is not None and now >= order.deleted_at + BIN_RETENTION
 
 
-def checked_region(region: str) -> str:
-    return checked_line(region, "region", REGION_LENGTH)
-
-
-def checked_reason(reason: str) -> str:
-    return checked_line(reason, "reason", REASON_LENGTH)
+checked_region = partial(checked_line, field="region", max_length=MAX_REGION_LENGTH)
+checked_reason = partial(checked_line, field="reason", max_length=MAX_REASON_LENGTH)
 
 
 def checked_note(note: str | None) -> str | None:
-    return checked_text(note, "note", NOTE_LENGTH) if note else None
+    return checked_text(note, "note", MAX_NOTE_LENGTH) if note else None
 
 
 EventId = NewType("EventId", str)

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import NewType
 
 from keyfence.errors import BadInput
@@ -12,8 +13,8 @@ from keyfence.validation import checked_line
 
 ProductId = NewType("ProductId", str)
 
-SKU_LENGTH = 100
-NAME_LENGTH = 200
+MAX_SKU_LENGTH = 100
+MAX_NAME_LENGTH = 200
 MAX_PRICE = Decimal("9999999.99")
 """The sort key of a category has ten characters for the price."""
 MAX_REVISIONS = 9_999
@@ -94,12 +95,8 @@ def view_counter(id: ProductId) -> str:
     return f"views-{id}"
 
 
-def checked_sku(sku: str) -> str:
-    return checked_line(sku, "sku", SKU_LENGTH)
-
-
-def checked_name(name: str) -> str:
-    return checked_line(name, "name", NAME_LENGTH)
+checked_sku = partial(checked_line, field="sku", max_length=MAX_SKU_LENGTH)
+checked_name = partial(checked_line, field="name", max_length=MAX_NAME_LENGTH)
 
 
 def checked_price(price: Decimal, field: str = "price") -> Decimal:

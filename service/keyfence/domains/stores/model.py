@@ -10,7 +10,7 @@ from keyfence.validation import checked_line
 
 StoreId = NewType("StoreId", str)
 
-NAME_LENGTH = 200
+MAX_NAME_LENGTH = 200
 DECIMAL_PLACES = 12
 """Decimal places of stored coordinates. The last digit is less than a micrometer."""
 
@@ -43,7 +43,7 @@ def new_store(*, id: StoreId, name: str, latitude: float, longitude: float, now:
     stored_longitude = _rounded_degrees(checked_longitude(longitude))
     return Store(
         id=id,
-        name=checked_line(name, "name", NAME_LENGTH),
+        name=checked_line(name, "name", MAX_NAME_LENGTH),
         latitude=stored_latitude,
         longitude=stored_longitude,
         geohash=encode(float(stored_latitude), float(stored_longitude)),

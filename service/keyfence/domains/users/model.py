@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import NewType
 
 from keyfence.auth.principal import Role
@@ -10,9 +11,9 @@ from keyfence.validation import checked_line
 
 UserId = NewType("UserId", str)
 
-NAME_LENGTH = 200
+MAX_NAME_LENGTH = 200
 MAX_SETTINGS = 50
-SETTING_NAME_LENGTH = 64
+MAX_SETTING_NAME_LENGTH = 64
 MAX_SETTING_BYTES = 4_096
 """The largest length of a setting's JSON."""
 
@@ -70,5 +71,4 @@ def is_alive(user: User) -> bool:
     return user.deleted_at is None
 
 
-def checked_name(name: str) -> str:
-    return checked_line(name, "name", NAME_LENGTH)
+checked_name = partial(checked_line, field="name", max_length=MAX_NAME_LENGTH)

@@ -22,8 +22,8 @@ from keyfence.domains.users.access_patterns import (
 )
 from keyfence.domains.users.model import (
     MAX_SETTING_BYTES,
+    MAX_SETTING_NAME_LENGTH,
     MAX_SETTINGS,
-    SETTING_NAME_LENGTH,
     EmailClaim,
     Setting,
     User,
@@ -182,7 +182,7 @@ class UserRepository:
         return [[setting for setting in found if setting and setting.user_id == user.id] for user in users]
 
     async def put_setting(self, id: UserId, name: str, value: object) -> Setting:
-        checked_line(name, "name", SETTING_NAME_LENGTH)
+        checked_line(name, "name", MAX_SETTING_NAME_LENGTH)
         return await retry_if_stale(lambda: self._put_setting(id, name, _json_text(value)))
 
     async def _put_setting(self, id: UserId, name: str, text: str) -> Setting:

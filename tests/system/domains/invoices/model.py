@@ -10,7 +10,7 @@ from keyfence.store.ids import checked_id
 from keyfence.validation import checked_line
 
 InvoiceId = NewType("InvoiceId", str)
-NUMBER_LENGTH = 40
+MAX_NUMBER_LENGTH = 40
 MAX_AMOUNT = 10**9
 
 
@@ -33,7 +33,7 @@ def checked_invoice_id(text: str, field: str = "id") -> InvoiceId:
 
 
 def checked_number(number: str) -> str:
-    return checked_line(number, "number", NUMBER_LENGTH)
+    return checked_line(number, "number", MAX_NUMBER_LENGTH)
 
 
 def checked_amount(amount: Decimal) -> Decimal:
