@@ -26,8 +26,8 @@ def test_every_access_patterns_module_is_in_the_catalog() -> None:
     domains = load_domains()
     modules = {*domains.control_plane, *(one for domain in domains.domains for one in domain.access_patterns)}
     root = Path(keyfence.__file__).parent
-    pages = {path for path in root.rglob("*.py") if re.search(r"^\w+ = entity\(", path.read_text(), re.MULTILINE)}
-    assert {Path(str(module.__file__)) for module in modules} >= pages
+    files = {path for path in root.rglob("*.py") if re.search(r"^\w+ = entity\(", path.read_text(), re.MULTILINE)}
+    assert {Path(str(module.__file__)) for module in modules} >= files
 
 
 def test_every_pattern_has_its_own_name_and_a_declared_entity() -> None:
@@ -64,11 +64,11 @@ def test_the_page_names_every_pattern_and_every_entity_in_whole_rows() -> None:
 
 
 def test_the_page_is_the_same_in_every_process() -> None:
-    pages = {_printed(seed) for seed in ("1", "2")}
-    assert pages == {as_markdown(load_domains())}
+    files = {_page_with_hash_seed(seed) for seed in ("1", "2")}
+    assert files == {as_markdown(load_domains())}
 
 
-def _printed(seed: str) -> str:
+def _page_with_hash_seed(seed: str) -> str:
     script = (
         "import sys\n"
         "from keyfence.access_patterns.report import as_markdown\n"
@@ -76,19 +76,21 @@ def _printed(seed: str) -> str:
         "sys.stdout.write(as_markdown(load_domains()))"
     )
     environment = {**os.environ, "PYTHONHASHSEED": seed}
-    run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
-    return run.stdout
+    process = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    return process.stdout
 
 
 def test_the_tables_definition_fits_dynamodb() -> None:
     expected = table_definition("keyfence", load_domains().entities.projections)
-    defined = {one["AttributeName"] for one in expected["AttributeDefinitions"]}
+    key_attributes = {one["AttributeName"] for one in expected["AttributeDefinitions"]}
     schemas = [expected["KeySchema"], *(index["KeySchema"] for index in expected["GlobalSecondaryIndexes"])]
-    assert defined == {part["AttributeName"] for schema in schemas for part in schema}
+    assert key_attributes == {part["AttributeName"] for schema in schemas for part in schema}
     assert [len(schema) for schema in schemas] == [2, 2, 2, 2]
-    carried = [index["Projection"]["NonKeyAttributes"] for index in expected["GlobalSecondaryIndexes"]]
-    assert all(1 <= len(names) == len(set(names)) <= 20 for names in carried), "20 is what one index can carry"
-    assert sum(map(len, carried)) <= 100
-    assert not defined & {name for names in carried for name in names}
+    projected = [index["Projection"]["NonKeyAttributes"] for index in expected["GlobalSecondaryIndexes"]]
+    assert all(1 <= len(names) == len(set(names)) <= 20 for names in projected), "20 is DynamoDB's limit for one index"
+    assert sum(map(len, projected)) <= 100
+    assert not key_attributes & {name for names in projected for name in names}
     assert expected["StreamSpecification"]["StreamViewType"] == "NEW_AND_OLD_IMAGES"
     assert expected["BillingMode"] == "PAY_PER_REQUEST"

@@ -1,4 +1,4 @@
-"""A note on a write is stored in the same transaction, in the name of the current user."""
+"""The note of a write is logged in the same transaction."""
 
 from dataclasses import replace
 
@@ -8,23 +8,25 @@ from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import table
 
 
-def journal(note: ActivityNote) -> Write[Chapter]:
+def log_as_chapter(note: ActivityNote) -> Write[Chapter]:
     return put(chapters, replace(chapter(1), text=f"{note.kind} {note.target}"))
 
 
 async def test_a_note_and_its_write_are_one_transaction() -> None:
     dynamodb = InMemoryDynamoDB()
-    await table(dynamodb, activity_log=journal).write(put(books, book("b1")), note=ActivityNote("book.shelved", "b1"))
+    await table(dynamodb, activity_log=log_as_chapter).write(
+        put(books, book("b1")), note=ActivityNote("book.shelved", "b1")
+    )
     (call,) = dynamodb.calls
-    shelved, noted = (member["Put"]["Item"] for member in call.parameters["TransactItems"])
-    assert shelved["type"] == {"S": "Book"}
-    assert noted["text"] == {"S": "book.shelved b1"}
+    book_item, note_item = (action["Put"]["Item"] for action in call.parameters["TransactItems"])
+    assert book_item["type"] == {"S": "Book"}
+    assert note_item["text"] == {"S": "book.shelved b1"}
 
 
 async def test_without_an_activity_log_or_a_note_there_is_only_the_write() -> None:
     dynamodb = InMemoryDynamoDB()
     await table(dynamodb).write(put(books, book("b1")), note=ActivityNote("book.shelved", "b1"))
-    await table(dynamodb, activity_log=journal).write(put(books, book("b1")))
+    await table(dynamodb, activity_log=log_as_chapter).write(put(books, book("b1")))
     assert [len(call.parameters["TransactItems"]) for call in dynamodb.calls] == [1, 1]
 
 

@@ -21,5 +21,5 @@ def test_an_amount_has_two_decimals_or_as_many_as_it_needs(amount: str, text: st
 
 @given(AMOUNTS)
 def test_an_amount_has_the_same_text_before_and_after_it_is_stored(amount: Decimal) -> None:
-    kept = encode(amount.normalize())["N"]
-    assert amount_text(Decimal(kept)) == amount_text(amount) == f"{amount:.2f}"
+    stored = encode(amount.normalize())["N"]
+    assert amount_text(Decimal(stored)) == amount_text(amount) == f"{amount:.2f}"

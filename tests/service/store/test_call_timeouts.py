@@ -33,15 +33,15 @@ class SlowHandler(BaseHTTPRequestHandler):
 def client() -> Iterator[DynamoDbClient]:
     with ThreadingHTTPServer(("127.0.0.1", 0), SlowHandler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        made = DynamoDbClient(
+        client = DynamoDbClient(
             ConnectionOptions(
                 region="us-east-1",
                 endpoint_url=f"http://127.0.0.1:{server.server_port}",
                 read_timeout_seconds=ANSWER_SECONDS / 4,
             )
         )
-        yield made
-        made.close()
+        yield client
+        client.close()
         server.shutdown()
 
 

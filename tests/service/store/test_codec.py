@@ -52,7 +52,7 @@ class Everything:
     words: frozenset[str] = frozenset()
 
 
-def kept(**fields: Any) -> Any:
+def model_with_fields(**fields: Any) -> Any:
     """Returns a dataclass with fields of these types."""
     return dataclass(frozen=True)(type("Kept", (), {"__annotations__": fields}))
 
@@ -84,7 +84,7 @@ def test_only_the_wire_types_of_dynamodb_are_used(one: Everything) -> None:
 
 
 def test_false_zero_and_empty_text_are_stored() -> None:
-    model = kept(no=bool, zero=int, blank=str, none=tuple[str, ...])
+    model = model_with_fields(no=bool, zero=int, blank=str, none=tuple[str, ...])
     one = model(no=False, zero=0, blank="", none=())
     assert decode_model(model, encode_model(one)) == one
     assert encode_model(one) == {"no": {"BOOL": False}, "zero": {"N": "0"}, "blank": {"S": ""}, "none": {"L": []}}
@@ -92,7 +92,7 @@ def test_false_zero_and_empty_text_are_stored() -> None:
 
 @given(TIMES)
 def test_a_time_is_stored_in_utc_with_microseconds(at: datetime) -> None:
-    model = kept(at=datetime)
+    model = model_with_fields(at=datetime)
     found = decode_model(model, encode_model(model(at=at)))
     assert found.at == at
     assert found.at.tzinfo is UTC
@@ -100,7 +100,7 @@ def test_a_time_is_stored_in_utc_with_microseconds(at: datetime) -> None:
 
 @pytest.mark.parametrize("year", [1, 999])
 def test_a_time_of_long_ago_is_read_back(year: int) -> None:
-    model = kept(at=datetime)
+    model = model_with_fields(at=datetime)
     one = model(at=datetime(year, 1, 1, tzinfo=UTC))
     assert decode_model(model, encode_model(one)) == one
 
@@ -116,17 +116,17 @@ def test_a_value_that_cannot_be_read_back_exactly_cannot_be_stored(value: object
 @pytest.mark.parametrize("hint", [float, bytes, object, set[str], list[str], Any], ids=repr)
 def test_a_field_that_cannot_be_read_back_is_refused(hint: Any) -> None:
     with pytest.raises(TypeError):
-        decode_model(kept(odd=hint), {})
+        decode_model(model_with_fields(odd=hint), {})
 
 
 def test_an_optional_field_without_a_default_is_refused() -> None:
     with pytest.raises(TypeError, match="give it the default"):
-        decode_model(kept(note=str | None), {})
+        decode_model(model_with_fields(note=str | None), {})
 
 
 def test_a_set_without_a_default_is_refused_because_an_empty_set_is_not_stored() -> None:
     with pytest.raises(TypeError, match="give it the default"):
-        decode_model(kept(words=frozenset[str]), {"words": {"SS": ["a"]}})
+        decode_model(model_with_fields(words=frozenset[str]), {"words": {"SS": ["a"]}})
 
 
 def test_a_default_that_differs_from_the_absent_value_is_refused() -> None:
@@ -146,7 +146,7 @@ def test_a_default_that_differs_from_the_absent_value_is_refused() -> None:
 
 
 def test_none_inside_a_list_or_a_map_is_read_back_or_refused() -> None:
-    model = kept(words=tuple[str | None, ...], named=Mapping[str, str | None])
+    model = model_with_fields(words=tuple[str | None, ...], named=Mapping[str, str | None])
     one = model(words=("a", None), named={"a": None})
     try:
         found = decode_model(model, encode_model(one))
@@ -157,7 +157,10 @@ def test_none_inside_a_list_or_a_map_is_read_back_or_refused() -> None:
 
 @given(TEXT)
 def test_attributes_that_the_dataclass_does_not_have_are_ignored(text: str) -> None:
-    assert decode_model(kept(id=str), {"id": {"S": text}, "GSI1PK": {"S": "x"}, "later": {"N": "1"}}).id == text
+    assert (
+        decode_model(model_with_fields(id=str), {"id": {"S": text}, "GSI1PK": {"S": "x"}, "later": {"N": "1"}}).id
+        == text
+    )
 
 
 def test_attribute_names_are_in_camel_case() -> None:

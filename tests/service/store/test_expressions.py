@@ -18,30 +18,30 @@ CONDITIONS = st.one_of(
 )
 
 
-def rendered(condition: Condition | None = None, change: UpdateExpression | None = None) -> dict[str, object]:
-    placed = Placeholders()
+def render(condition: Condition | None = None, change: UpdateExpression | None = None) -> dict[str, object]:
+    call_placeholders = Placeholders()
     body: dict[str, object] = {}
     if change:
-        body["UpdateExpression"] = change.render(placed)
+        body["UpdateExpression"] = change.render(call_placeholders)
     if condition:
-        body["ConditionExpression"] = condition.render(placed)
-    return body | placed.parameters()
+        body["ConditionExpression"] = condition.render(call_placeholders)
+    return body | call_placeholders.parameters()
 
 
 @given(st.lists(CONDITIONS, min_size=1, max_size=4), st.dictionaries(PATHS, TEXT, max_size=3))
 def test_every_placeholder_that_is_used_is_defined_and_the_reverse(
     conditions: list[Condition], sets: dict[tuple[str, ...], object]
 ) -> None:
-    whole = conditions[0]
+    combined = conditions[0]
     for condition in conditions[1:]:
-        whole &= condition
-    used, defined = placeholders(rendered(whole, UpdateExpression(sets=sets)))
+        combined &= condition
+    used, defined = placeholders(render(combined, UpdateExpression(sets=sets)))
     assert used == defined
 
 
 @pytest.mark.parametrize("name", ["name", "role", "size", "status", "a.b", "a b", "#n0", ":v0", "{path}", "{value}"])
 def test_a_name_that_dynamodb_reserves_or_could_misread_is_safe(name: str) -> None:
-    body = rendered(equals(name, "x") & absent(name), UpdateExpression(sets={(name,): "y"}))
+    body = render(equals(name, "x") & absent(name), UpdateExpression(sets={(name,): "y"}))
     assert body["ConditionExpression"] == "#n0 = :v1 AND attribute_not_exists(#n0)"
     assert body["UpdateExpression"] == "SET #n0 = :v0"
     assert body["ExpressionAttributeNames"] == {"#n0": name}
@@ -51,44 +51,44 @@ def test_a_name_that_dynamodb_reserves_or_could_misread_is_safe(name: str) -> No
 @given(TEXT, TEXT, TEXT)
 def test_conditions_hold_when_all_of_their_terms_do(name: str, value: str, other: str) -> None:
     item = {"PK": encode("p"), name: encode(value)}
-    assert meets_condition(rendered(equals(name, value) & present(name) & present()), item)
-    assert meets_condition(rendered(equals(name, other)), item) == (value == other)
-    assert not meets_condition(rendered(present(name) & absent(name)), item)
-    assert meets_condition(rendered(absent(name)), {})
+    assert meets_condition(render(equals(name, value) & present(name) & present()), item)
+    assert meets_condition(render(equals(name, other)), item) == (value == other)
+    assert not meets_condition(render(present(name) & absent(name)), item)
+    assert meets_condition(render(absent(name)), {})
 
 
 def test_a_condition_without_a_name_is_about_the_whole_item() -> None:
-    assert meets_condition(rendered(absent()), {})
-    assert not meets_condition(rendered(absent()), {"PK": encode("p")})
-    assert meets_condition(rendered(present()), {"PK": encode("p")})
+    assert meets_condition(render(absent()), {})
+    assert not meets_condition(render(absent()), {"PK": encode("p")})
+    assert meets_condition(render(present()), {"PK": encode("p")})
 
 
 @given(st.frozensets(TEXT, max_size=4), st.integers(0, 4))
-def test_size_below_holds_while_a_set_is_smaller_than_its_limit(kept: frozenset[str], limit: int) -> None:
-    item = {"PK": encode("p"), **({"tags": encode(kept)} if kept else {})}
-    assert meets_condition(rendered(size_below(limit, "tags")), item) == (len(kept) < limit or not kept)
+def test_size_below_holds_while_a_set_is_smaller_than_its_limit(tags: frozenset[str], limit: int) -> None:
+    item = {"PK": encode("p"), **({"tags": encode(tags)} if tags else {})}
+    assert meets_condition(render(size_below(limit, "tags")), item) == (len(tags) < limit or not tags)
 
 
 def test_a_nested_value_is_compared() -> None:
-    body = rendered(equals(("head", "until"), "u1"))
+    body = render(equals(("head", "until"), "u1"))
     assert meets_condition(body, {"head": encode({"until": "u1"})})
     assert not meets_condition(body, {"head": encode({"until": "u2"})})
     assert not meets_condition(body, {"until": encode("u1")})
 
 
 def test_a_nested_name_is_one_placeholder_for_each_part() -> None:
-    body = rendered(absent("head", "until"))
+    body = render(absent("head", "until"))
     assert body["ConditionExpression"] == "attribute_not_exists(#n0.#n1)"
     assert body["ExpressionAttributeNames"] == {"#n0": "head", "#n1": "until"}
 
 
 def test_a_change_sets_adds_and_removes() -> None:
-    what = UpdateExpression(
+    change = UpdateExpression(
         sets={("title",): "New", ("head", "entries", "u.1"): {"role": "MEMBER"}},
         removes=(("note",),),
         adds={("count",): -2, ("tags",): frozenset({"b", "a"})},
     )
-    body = rendered(change=what)
+    body = render(change=change)
     assert body["UpdateExpression"] == "SET #n0 = :v0, #n1.#n2.#n3 = :v1 ADD #n4 :v2, #n5 :v3 REMOVE #n6"
     before = {
         "note": encode("old"),
@@ -114,5 +114,5 @@ def test_changes_join_and_an_empty_change_is_false() -> None:
 
 
 def test_a_call_without_expressions_has_no_placeholders() -> None:
-    assert rendered() == {}
-    assert set(rendered(present())) == {"ConditionExpression", "ExpressionAttributeNames"}
+    assert render() == {}
+    assert set(render(present())) == {"ConditionExpression", "ExpressionAttributeNames"}

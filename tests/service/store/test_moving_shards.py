@@ -32,7 +32,7 @@ from tests.data.bookshop import visits as visit_entity
 from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import table
 from tests.fakes.shard_maps import even_shards
-from tests.service.store.test_pages import in_order, walked
+from tests.service.store.test_pages import read_all_pages, sorted_books
 from tests.tier import examples
 
 ACME = Fence.for_tenant(TenantId("acme"))
@@ -99,7 +99,7 @@ def test_no_item_is_missed_or_returned_twice_while_items_move_up(
     moving_dynamodb = ItemMovingDynamoDB(dynamodb, count, MoveDirection.UP, moves_before_reads)
     handle = table(moving_dynamodb, shards=ShardMap({"books": moving}))
     pattern = newest_books if newest_first else oldest_books
-    assert asyncio.run(walked([handle], pattern, first)) == in_order(stored, newest_first=newest_first)
+    assert asyncio.run(read_all_pages([handle], pattern, first)) == sorted_books(stored, newest_first=newest_first)
 
 
 @examples(150)
@@ -119,7 +119,7 @@ def test_no_item_is_missed_or_returned_twice_while_items_move_down(
     moving_dynamodb = ItemMovingDynamoDB(dynamodb, count, MoveDirection.DOWN, moves_before_reads)
     handle = table(moving_dynamodb, shards=ShardMap({"books": moving}))
     pattern = newest_books if newest_first else oldest_books
-    assert asyncio.run(walked([handle], pattern, first)) == in_order(stored, newest_first=newest_first)
+    assert asyncio.run(read_all_pages([handle], pattern, first)) == sorted_books(stored, newest_first=newest_first)
 
 
 async def test_a_map_that_does_not_know_of_the_move_would_miss_items() -> None:

@@ -1,4 +1,4 @@
-"""A cursor continues its own list, and no other."""
+"""A cursor continues its own list, and is refused in every other list."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -24,13 +24,13 @@ from tests.fakes.scripted_dynamodb import table
 
 
 async def test_a_list_by_month_continues_from_any_day_of_the_month() -> None:
-    kept = [book(f"b{day}", day, note="n") for day in range(5)]
+    stored = [book(f"b{day}", day, note="n") for day in range(5)]
     dynamodb = InMemoryDynamoDB()
-    dynamodb.store(books, *kept)
+    dynamodb.store(books, *stored)
     page = await table(dynamodb).page(noted_books, first=3, created_at=OPENING)
     later, cursor = OPENING + timedelta(days=20), page.edges[-1].cursor()
     rest = await table(dynamodb).page(noted_books, first=3, after=cursor, created_at=later)
-    assert [*page.items, *rest.items] == kept
+    assert [*page.items, *rest.items] == stored
 
 
 async def test_a_cursor_of_one_list_is_refused_in_another() -> None:
@@ -68,11 +68,11 @@ async def test_an_argument_that_fits_no_key_is_bad_input(shelf: str, after: str 
 async def test_a_page_of_models_has_the_cursors_that_a_read_would_give() -> None:
     dynamodb = InMemoryDynamoDB()
     dynamodb.store(books, book("b1"), book("b2", 1))
-    reading = table(dynamodb)
-    read = await reading.page(oldest_books, first=2)
-    given = reading.page_from_models(oldest_books, read.items, has_next=True, has_previous=False)
-    assert [edge.cursor() for edge in given.edges] == [edge.cursor() for edge in read.edges]
-    assert (given.has_next, given.has_previous) == (True, False)
+    handle = table(dynamodb)
+    page_read = await handle.page(oldest_books, first=2)
+    page_of_models = handle.page_from_models(oldest_books, page_read.items, has_next=True, has_previous=False)
+    assert [edge.cursor() for edge in page_of_models.edges] == [edge.cursor() for edge in page_read.edges]
+    assert (page_of_models.has_next, page_of_models.has_previous) == (True, False)
 
 
 async def test_the_children_of_an_item_collection_have_the_cursors_of_their_own_list() -> None:
@@ -89,13 +89,15 @@ async def test_a_cursor_renders_no_key_again_that_its_page_has_rendered(monkeypa
     dynamodb = InMemoryDynamoDB()
     dynamodb.store(books, *(book(f"b{number}", number) for number in range(3)))
     page = await table(dynamodb).page(oldest_books, first=3)
-    rendered = list[str]()
+    rendered_templates = list[str]()
     render = KeyTemplate.render
 
-    def counting(template: KeyTemplate, values: Mapping[str, object]) -> str:
-        rendered.append(template.text)
+    def recording_render(template: KeyTemplate, values: Mapping[str, object]) -> str:
+        rendered_templates.append(template.text)
         return render(template, values)
 
-    monkeypatch.setattr(KeyTemplate, "render", counting)
+    monkeypatch.setattr(KeyTemplate, "render", recording_render)
     assert len({edge.cursor() for edge in page.edges}) == 3
-    assert rendered == [oldest_books.key.partition.text], "the scope is rendered once for all cursors of a page"
+    assert rendered_templates == [oldest_books.key.partition.text], (
+        "the scope is rendered once for all cursors of a page"
+    )

@@ -31,15 +31,17 @@ from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
 
 IDS = [f"b{number:02d}" for number in range(30)]
-SHELF = st.lists(st.builds(book, st.sampled_from(IDS), st.integers(0, 3)), unique_by=lambda one: one.id, max_size=25)
+BOOKS = st.lists(st.builds(book, st.sampled_from(IDS), st.integers(0, 3)), unique_by=lambda one: one.id, max_size=25)
 
 
-async def walked(pages: Sequence[Table], pattern: Query[Book], first: int, **values: object) -> list[Book]:
+async def read_all_pages(tables: Sequence[Table], pattern: Query[Book], first: int, **values: object) -> list[Book]:
     """Reads the whole list. Each page is read with the next of these tables, and the rest with the last table."""
     found: list[Book] = []
     after, number = None, 0
     while True:
-        page = await pages[min(number, len(pages) - 1)].page(pattern, first=first, after=after, between=None, **values)
+        page = await tables[min(number, len(tables) - 1)].page(
+            pattern, first=first, after=after, between=None, **values
+        )
         assert page.has_previous == (after is not None)
         assert len(page.items) == first or not page.has_next, "only the last page may be short"
         found += page.items
@@ -48,57 +50,59 @@ async def walked(pages: Sequence[Table], pattern: Query[Book], first: int, **val
         after, number = page.edges[-1].cursor(), number + 1
 
 
-def in_order(kept: Sequence[Book], *, newest_first: bool) -> list[Book]:
-    return sorted(kept, key=lambda one: (one.created_at, one.id), reverse=newest_first)
+def sorted_books(stored: Sequence[Book], *, newest_first: bool) -> list[Book]:
+    return sorted(stored, key=lambda one: (one.created_at, one.id), reverse=newest_first)
 
 
 @examples(120)
-@given(SHELF, st.integers(1, 6), st.integers(1, 8), st.integers(1, 5), st.booleans())
+@given(BOOKS, st.integers(1, 6), st.integers(1, 8), st.integers(1, 5), st.booleans())
 def test_pages_over_any_number_of_shards_are_the_sorted_list(
-    kept: list[Book], shard_count: int, first: int, megabyte: int, newest_first: bool
+    stored: list[Book], shard_count: int, first: int, query_page_items: int, newest_first: bool
 ) -> None:
-    dynamodb, shards = InMemoryDynamoDB(page_items=megabyte), even_shards({"books": shard_count})
-    dynamodb.store(books, *kept, shards=shards)
+    dynamodb, shards = InMemoryDynamoDB(page_items=query_page_items), even_shards({"books": shard_count})
+    dynamodb.store(books, *stored, shards=shards)
     dynamodb.store(books, book("b00", 1), tenant="acmecorp", shards=shards)
     pattern = newest_books if newest_first else oldest_books
-    found = asyncio.run(walked([table(dynamodb, shards=shards)], pattern, first))
-    assert found == in_order(kept, newest_first=newest_first)
+    found = asyncio.run(read_all_pages([table(dynamodb, shards=shards)], pattern, first))
+    assert found == sorted_books(stored, newest_first=newest_first)
 
 
 @examples(60)
-@given(SHELF, st.integers(1, 4), st.integers(0, 4), st.integers(1, 6), st.booleans())
+@given(BOOKS, st.integers(1, 4), st.integers(0, 4), st.integers(1, 6), st.booleans())
 def test_a_cursor_is_valid_after_shards_were_added(
-    kept: list[Book], shard_count: int, more: int, first: int, newest_first: bool
+    stored: list[Book], shard_count: int, added_shards: int, first: int, newest_first: bool
 ) -> None:
     """Items stay in their old shards, and reads cover new shards before writes use them."""
-    dynamodb, narrow, wide = (
+    dynamodb, fewer_shards, more_shards = (
         InMemoryDynamoDB(),
         even_shards({"books": shard_count}),
-        even_shards({"books": shard_count + more}),
+        even_shards({"books": shard_count + added_shards}),
     )
-    dynamodb.store(books, *kept, shards=narrow)
+    dynamodb.store(books, *stored, shards=fewer_shards)
     pattern = newest_books if newest_first else oldest_books
-    found = asyncio.run(walked([table(dynamodb, shards=one) for one in (narrow, wide)], pattern, first))
-    assert found == in_order(kept, newest_first=newest_first)
+    found = asyncio.run(
+        read_all_pages([table(dynamodb, shards=one) for one in (fewer_shards, more_shards)], pattern, first)
+    )
+    assert found == sorted_books(stored, newest_first=newest_first)
 
 
 @examples(60)
 @given(st.lists(st.tuples(TEXT, st.sampled_from(IDS)), unique_by=lambda pair: pair[1], max_size=10), TEXT)
 def test_pages_continue_after_any_text(titles: list[tuple[str, str]], shelf: str) -> None:
-    kept = [book(id, title=title, shelf=shelf) for title, id in titles]
+    stored = [book(id, title=title, shelf=shelf) for title, id in titles]
     dynamodb = InMemoryDynamoDB()
-    dynamodb.store(books, *kept)
-    found = asyncio.run(walked([table(dynamodb)], books_of_shelf, 1, shelf=shelf))
-    assert sorted(found, key=lambda one: one.id) == sorted(kept, key=lambda one: one.id)
+    dynamodb.store(books, *stored)
+    found = asyncio.run(read_all_pages([table(dynamodb)], books_of_shelf, 1, shelf=shelf))
+    assert sorted(found, key=lambda one: one.id) == sorted(stored, key=lambda one: one.id)
 
 
-@pytest.mark.parametrize(("kept", "first", "has_next"), [(0, 1, False), (3, 2, True), (3, 3, False), (3, 4, False)])
-async def test_has_next_is_true_only_if_there_is_a_next_item(kept: int, first: int, has_next: bool) -> None:
+@pytest.mark.parametrize(("stored", "first", "has_next"), [(0, 1, False), (3, 2, True), (3, 3, False), (3, 4, False)])
+async def test_has_next_is_true_only_if_there_is_a_next_item(stored: int, first: int, has_next: bool) -> None:
     dynamodb = InMemoryDynamoDB()
-    dynamodb.store(chapters, *(chapter(number) for number in range(kept)))
+    dynamodb.store(chapters, *(chapter(number) for number in range(stored)))
     page = await table(dynamodb).page(chapters_of_book, first=first, book_id="b1")
     assert page.has_next is has_next
-    assert [one.number for one in page.items] == list(range(min(kept, first)))
+    assert [one.number for one in page.items] == list(range(min(stored, first)))
     assert len(dynamodb.calls) == 1
 
 
@@ -118,29 +122,29 @@ async def test_only_items_that_begin_as_the_pattern_says_are_read() -> None:
     assert page.items == (chapter(1),)
 
 
-def planted(by: str, id: str, day: int = 0) -> Item:
+def foreign_item(foreign_tenant: str, id: str, day: int = 0) -> Item:
     """Returns an item of another tenant with this tenant's prefix in its index keys."""
     dynamodb = InMemoryDynamoDB()
     dynamodb.store(books, book(id, day), tenant="acme")
     ((_, item),) = dynamodb.items.items()
-    return {**item, "PK": {"S": f"TENANT#{by}#BOOK#{id}"}}
+    return {**item, "PK": {"S": f"TENANT#{foreign_tenant}#BOOK#{id}"}}
 
 
-@pytest.mark.parametrize("by", ["globex", "acmecorp", "acm"])
-async def test_an_item_of_another_tenant_in_an_index_is_dropped_and_reported(by: str) -> None:
-    dynamodb, alarms = InMemoryDynamoDB(), []
+@pytest.mark.parametrize("foreign_tenant", ["globex", "acmecorp", "acm"])
+async def test_an_item_of_another_tenant_in_an_index_is_dropped_and_reported(foreign_tenant: str) -> None:
+    dynamodb, reports = InMemoryDynamoDB(), []
     dynamodb.store(books, *(book(f"b{number}", number) for number in range(5)))
     for id, day in (("x1", 0), ("x2", 1), ("x3", 9)):
-        item = planted(by, id, day)
+        item = foreign_item(foreign_tenant, id, day)
         dynamodb.items[KeyPair(item["PK"]["S"], item["SK"]["S"])] = item
-    reading = table(dynamodb, on_foreign_item=lambda: alarms.append("!"))
-    page = await reading.page(oldest_books, first=5)
+    handle = table(dynamodb, on_foreign_item=lambda: reports.append("!"))
+    page = await handle.page(oldest_books, first=5)
     assert [one.id for one in page.items] == ["b0", "b1", "b2", "b3", "b4"]
     assert page.has_next is False
-    assert len(alarms) == 3
-    assert [one.id async for one in reading.iterate_shards(oldest_books)] == ["b0", "b1", "b2", "b3", "b4"]
-    assert len(alarms) == 6
-    first = await reading.find_first(oldest_books)
+    assert len(reports) == 3
+    assert [one.id async for one in handle.iterate_shards(oldest_books)] == ["b0", "b1", "b2", "b3", "b4"]
+    assert len(reports) == 6
+    first = await handle.find_first(oldest_books)
     assert first is not None
     assert first.id == "b0"
 
@@ -157,13 +161,13 @@ async def test_the_first_item_of_an_empty_list_is_none() -> None:
     ],
 )
 async def test_an_error_in_one_shard_fails_the_page(code: str, error: type[Exception], calls: int) -> None:
-    slow = "TENANT#acme#BOOKS#02"
-    dynamodb, shards = InMemoryDynamoDB(failing_partitions={slow: code}), even_shards({"books": 4})
+    failing_partition = "TENANT#acme#BOOKS#02"
+    dynamodb, shards = InMemoryDynamoDB(failing_partitions={failing_partition: code}), even_shards({"books": 4})
     dynamodb.store(books, *(book(id) for id in IDS), shards=shards)
     with pytest.raises(error):
         await table(dynamodb, shards=shards).page(oldest_books, first=3)
-    asked = [call.parameters["ExpressionAttributeValues"][":p"]["S"] for call in dynamodb.calls]
-    assert asked.count(slow) == calls
+    read_partitions = [call.parameters["ExpressionAttributeValues"][":p"]["S"] for call in dynamodb.calls]
+    assert read_partitions.count(failing_partition) == calls
 
 
 @pytest.mark.parametrize("first", [0, -1, MAX_PAGE_SIZE + 1])

@@ -13,27 +13,29 @@ from tests.fakes.scripted_dynamodb import RETRY_POLICY, TABLE_NAME, ScriptedDyna
 
 ACME = Fence.for_tenant(parse_tenant_id("acme"))
 EMPTY = {"Items": [], "Count": 0, "ScannedCount": 3}
-PLACE = {"PK": {"S": "TENANT#acme#A"}, "SK": {"S": "B"}}
+KEY = {"PK": {"S": "TENANT#acme#A"}, "SK": {"S": "B"}}
 
 
-def sweep(client: ScriptedDynamoDB) -> TableScan:
+def table_scan(client: ScriptedDynamoDB) -> TableScan:
     return TableScan(
         DynamoDbCaller(client=client, table=TABLE_NAME, credentials=credentials, retry_policy=RETRY_POLICY)
     )
 
 
 async def test_a_page_without_items_is_not_the_end() -> None:
-    page = await sweep(ScriptedDynamoDB([{**EMPTY, "LastEvaluatedKey": PLACE}])).page(fence=ACME, after=None, limit=3)
-    assert (list(page.items), page.scanned_count, page.next_key) == ([], 3, PLACE)
+    page = await table_scan(ScriptedDynamoDB([{**EMPTY, "LastEvaluatedKey": KEY}])).page(
+        fence=ACME, after=None, limit=3
+    )
+    assert (list(page.items), page.scanned_count, page.next_key) == ([], 3, KEY)
 
 
 async def test_a_scan_of_the_table_is_consistent_and_checks_every_key() -> None:
     client = ScriptedDynamoDB([EMPTY])
-    page = await sweep(client).page(fence=ACME, after=PLACE, limit=3)
+    page = await table_scan(client).page(fence=ACME, after=KEY, limit=3)
     (call,) = client.calls
     assert page.next_key is None
     assert (call.operation, call.parameters["ConsistentRead"], call.parameters["Limit"]) == ("Scan", True, 3)
-    assert call.parameters["ExclusiveStartKey"] == PLACE
+    assert call.parameters["ExclusiveStartKey"] == KEY
     assert set(call.parameters["ExpressionAttributeNames"].values()) == {"PK", "GSI1PK", "GSI2PK", "GSI3PK"}
     assert call.parameters["FilterExpression"].count(" OR ") == 3
     assert call.parameters["ExpressionAttributeValues"] == {":fence": {"S": "TENANT#acme#"}}
@@ -41,7 +43,7 @@ async def test_a_scan_of_the_table_is_consistent_and_checks_every_key() -> None:
 
 async def test_a_scan_of_an_index_checks_its_own_key_and_the_table_key() -> None:
     client = ScriptedDynamoDB([EMPTY])
-    await sweep(client).page(fence=ACME, index="gsi2", after=None, limit=3)
+    await table_scan(client).page(fence=ACME, index="gsi2", after=None, limit=3)
     (call,) = client.calls
     assert (call.parameters["IndexName"], "ConsistentRead" in call.parameters) == ("GSI2", False)
     assert set(call.parameters["ExpressionAttributeNames"].values()) == {"PK", "GSI2PK"}
@@ -49,7 +51,7 @@ async def test_a_scan_of_an_index_checks_its_own_key_and_the_table_key() -> None
 
 async def test_a_scan_without_a_fence_has_no_filter() -> None:
     client = ScriptedDynamoDB([EMPTY])
-    await sweep(client).page(fence=None, after=None, limit=3)
+    await table_scan(client).page(fence=None, after=None, limit=3)
     assert "FilterExpression" not in client.calls[0].parameters
 
 
@@ -57,45 +59,45 @@ async def test_a_scan_without_a_fence_has_no_filter() -> None:
     ("consumed", "units"), [({"CapacityUnits": 12.5}, 12.5), ({"CapacityUnits": 0.0}, 0.0), (None, 3.0)]
 )
 async def test_a_page_costs_the_consumed_units_or_else_one_for_each_item(consumed: object, units: float) -> None:
-    page = await sweep(ScriptedDynamoDB([{**EMPTY, "ConsumedCapacity": consumed}])).page(
+    page = await table_scan(ScriptedDynamoDB([{**EMPTY, "ConsumedCapacity": consumed}])).page(
         fence=ACME, after=None, limit=3
     )
     assert page.units == units
 
 
 async def test_a_throttled_scan_is_retried_and_then_raises_throttled() -> None:
-    busy = DynamoDbError("ProvisionedThroughputExceededException", "slow down")
-    client = ScriptedDynamoDB([busy, EMPTY])
-    await sweep(client).page(fence=ACME, after=None, limit=3)
+    throttled = DynamoDbError("ProvisionedThroughputExceededException", "slow down")
+    client = ScriptedDynamoDB([throttled, EMPTY])
+    await table_scan(client).page(fence=ACME, after=None, limit=3)
     assert len(client.calls) == 2
     with pytest.raises(Throttled):
-        await sweep(ScriptedDynamoDB([busy] * 3)).page(fence=ACME, after=None, limit=3)
+        await table_scan(ScriptedDynamoDB([throttled] * 3)).page(fence=ACME, after=None, limit=3)
 
 
 async def test_unprocessed_deletes_of_items_are_requested_again() -> None:
-    keys = [{"PK": {"S": f"TENANT#acme#{at:02}"}, "SK": {"S": "A"}} for at in range(2)]
-    left = {"UnprocessedItems": {TABLE_NAME: [{"DeleteRequest": {"Key": keys[1]}}]}}
-    client = ScriptedDynamoDB([left, {"UnprocessedItems": {}}])
+    keys = [{"PK": {"S": f"TENANT#acme#{number:02}"}, "SK": {"S": "A"}} for number in range(2)]
+    unprocessed = {"UnprocessedItems": {TABLE_NAME: [{"DeleteRequest": {"Key": keys[1]}}]}}
+    client = ScriptedDynamoDB([unprocessed, {"UnprocessedItems": {}}])
     assert await delete_items(table(client), keys) == 2
-    assert client.calls[1].parameters["RequestItems"] == left["UnprocessedItems"]
+    assert client.calls[1].parameters["RequestItems"] == unprocessed["UnprocessedItems"]
 
 
 async def test_sixty_keys_are_three_batches() -> None:
     client = ScriptedDynamoDB([{}, {}, {"ConsumedCapacity": [{"CapacityUnits": 250.0}]}])
-    keys = [{"PK": {"S": f"TENANT#acme#{at:02}"}, "SK": {"S": "A"}} for at in range(60)]
+    keys = [{"PK": {"S": f"TENANT#acme#{number:02}"}, "SK": {"S": "A"}} for number in range(60)]
     assert await delete_items(table(client), keys) == 250.0
-    sent = [
+    sent_keys = [
         request["DeleteRequest"]["Key"]
         for call in client.calls
         for request in call.parameters["RequestItems"][TABLE_NAME]
     ]
-    assert sorted(key["PK"]["S"] for key in sent) == [key["PK"]["S"] for key in keys]
+    assert sorted(key["PK"]["S"] for key in sent_keys) == [key["PK"]["S"] for key in keys]
     assert [len(call.parameters["RequestItems"][TABLE_NAME]) for call in client.calls] == [25, 25, 10]
 
 
-@pytest.mark.parametrize("foreign", ["TENANT#acme0#A", "TENANT#acme", "CONTROL#TENANT#acme", "tenant#acme#A"])
-async def test_one_key_outside_the_fence_prevents_all_deletes(foreign: str) -> None:
+@pytest.mark.parametrize("foreign_partition", ["TENANT#acme0#A", "TENANT#acme", "CONTROL#TENANT#acme", "tenant#acme#A"])
+async def test_one_key_outside_the_fence_prevents_all_deletes(foreign_partition: str) -> None:
     client = ScriptedDynamoDB([])
     with pytest.raises(Forbidden):
-        await delete_items(table(client), [PLACE, {"PK": {"S": foreign}, "SK": {"S": "A"}}])
+        await delete_items(table(client), [KEY, {"PK": {"S": foreign_partition}, "SK": {"S": "A"}}])
     assert client.calls == []

@@ -25,7 +25,7 @@ def day(number: int | None) -> datetime | None:
     return None if number is None else OPENING + timedelta(days=number)
 
 
-async def walked(handle: Table, value_range: ValueRange, first: int) -> list[Book]:
+async def read_all_pages(handle: Table, value_range: ValueRange, first: int) -> list[Book]:
     page = await handle.page(books_of_days, first=first, between=value_range)
     found = [*page.items]
     while page.has_next:
@@ -37,17 +37,17 @@ async def walked(handle: Table, value_range: ValueRange, first: int) -> list[Boo
 @examples(150)
 @given(BOOKS, DAYS, DAYS, st.integers(1, 4), st.integers(1, 3))
 def test_a_range_is_the_part_of_the_list_between_its_ends(
-    kept: list[Book], low: int | None, high: int | None, shard_count: int, first: int
+    stored: list[Book], low: int | None, high: int | None, shard_count: int, first: int
 ) -> None:
     shards = even_shards({"books": shard_count})
     dynamodb = InMemoryDynamoDB()
-    dynamodb.store(books, *kept, shards=shards)
-    found = asyncio.run(walked(table(dynamodb, shards=shards), ValueRange(low=day(low), high=day(high)), first))
-    expected = [one for one in kept if _inside(one, day(low), day(high))]
+    dynamodb.store(books, *stored, shards=shards)
+    found = asyncio.run(read_all_pages(table(dynamodb, shards=shards), ValueRange(low=day(low), high=day(high)), first))
+    expected = [one for one in stored if _is_between(one, day(low), day(high))]
     assert found == sorted(expected, key=lambda one: (one.created_at, one.id))
 
 
-def _inside(one: Book, low: datetime | None, high: datetime | None) -> bool:
+def _is_between(one: Book, low: datetime | None, high: datetime | None) -> bool:
     return (low is None or one.created_at >= low) and (high is None or one.created_at <= high)
 
 

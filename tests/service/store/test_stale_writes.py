@@ -9,28 +9,28 @@ from keyfence.store.writes import STALE_WRITE_RETRIES, StaleWrite, retry_if_stal
 class Attempts:
     """Raises the given errors and then succeeds."""
 
-    def __init__(self, *failures: Exception) -> None:
-        self.failures = list(failures)
-        self.made = 0
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.count = 0
 
     async def __call__(self) -> str:
-        self.made += 1
-        if self.failures:
-            raise self.failures.pop(0)
+        self.count += 1
+        if self.errors:
+            raise self.errors.pop(0)
         return "done"
 
 
 async def test_a_stale_attempt_is_made_again() -> None:
     attempts = Attempts(StaleWrite(), StaleWrite())
     assert await retry_if_stale(attempts) == "done"
-    assert attempts.made == 3
+    assert attempts.count == 3
 
 
 async def test_the_number_of_attempts_is_limited_for_a_stale_write() -> None:
     attempts = Attempts(*[StaleWrite()] * 100)
     with pytest.raises(Throttled) as raised:
         await retry_if_stale(attempts)
-    assert attempts.made == STALE_WRITE_RETRIES.attempts
+    assert attempts.count == STALE_WRITE_RETRIES.attempts
     assert raised.value.extensions["retryAfterMs"]
 
 
@@ -38,4 +38,4 @@ async def test_a_conflict_that_is_not_stale_is_not_retried() -> None:
     attempts = Attempts(Conflict("taken"))
     with pytest.raises(Conflict, match="taken"):
         await retry_if_stale(attempts)
-    assert attempts.made == 1
+    assert attempts.count == 1

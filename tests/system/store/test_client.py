@@ -14,15 +14,15 @@ from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient
 from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence_iam.credentials import Credentials
 
-SOMEBODY = Credentials("AKIASOMEBODY", "secret", "token-of-somebody")
+CREDENTIALS = Credentials("AKIASOMEBODY", "secret", "token-of-somebody")
 
 
 class Script:
-    """What a server answers next, and what it was asked."""
+    """The next response of the server, and the headers of the requests that it received."""
 
     def __init__(self) -> None:
         self.status, self.body, self.headers = 200, b"{}", dict[str, str]()
-        self.asked: list[dict[str, str]] = []
+        self.request_headers: list[dict[str, str]] = []
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def url(script: Script) -> Iterator[str]:
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["content-length"]))
-            script.asked.append(dict(self.headers.items()))
+            script.request_headers.append(dict(self.headers.items()))
             self.send_response(script.status)
             for name, value in {**script.headers, "content-length": str(len(script.body))}.items():
                 self.send_header(name, value)
@@ -45,7 +45,7 @@ def url(script: Script) -> Iterator[str]:
             self.wfile.write(script.body)
 
         def log_message(self, *_: Any) -> None:
-            """Quiet."""
+            """Logs nothing."""
 
     class Server(ThreadingHTTPServer):
         request_queue_size = 64
@@ -61,19 +61,21 @@ def url(script: Script) -> Iterator[str]:
 
 @pytest.fixture
 def client(url: str) -> Iterator[DynamoDbClient]:
-    made = DynamoDbClient(ConnectionOptions(region="eu-west-1", endpoint_url=url, read_timeout_seconds=5))
-    yield made
-    made.close()
+    client = DynamoDbClient(ConnectionOptions(region="eu-west-1", endpoint_url=url, read_timeout_seconds=5))
+    yield client
+    client.close()
 
 
 async def test_each_call_is_signed_with_its_own_credentials(client: DynamoDbClient, script: Script) -> None:
-    callers = [Credentials(f"AKIA{number}", "s", f"token-{number}") for number in range(30)]
-    await asyncio.gather(*(client.call("GetItem", {}, caller) for caller in callers))
-    seen = {asked["Authorization"].split("Credential=")[1].split("/")[0]: asked for asked in script.asked}
-    assert {key: asked["X-Amz-Security-Token"] for key, asked in seen.items()} == {
-        caller.access_key: caller.token for caller in callers
+    credentials = [Credentials(f"AKIA{number}", "s", f"token-{number}") for number in range(30)]
+    await asyncio.gather(*(client.call("GetItem", {}, one) for one in credentials))
+    headers_by_access_key = {
+        headers["Authorization"].split("Credential=")[1].split("/")[0]: headers for headers in script.request_headers
     }
-    assert all("/eu-west-1/dynamodb/aws4_request" in asked["Authorization"] for asked in script.asked)
+    assert {key: headers["X-Amz-Security-Token"] for key, headers in headers_by_access_key.items()} == {
+        one.access_key: one.token for one in credentials
+    }
+    assert all("/eu-west-1/dynamodb/aws4_request" in headers["Authorization"] for headers in script.request_headers)
 
 
 @pytest.mark.parametrize(
@@ -95,44 +97,44 @@ async def test_an_error_keeps_its_code(
     client: DynamoDbClient, script: Script, status: int, body: bytes, code: str
 ) -> None:
     script.status, script.body = status, body
-    with pytest.raises(DynamoDbError) as refused:
-        await client.call("GetItem", {}, SOMEBODY)
-    assert refused.value.code == code
+    with pytest.raises(DynamoDbError) as raised:
+        await client.call("GetItem", {}, CREDENTIALS)
+    assert raised.value.code == code
 
 
 async def test_an_answer_with_a_wrong_checksum_is_a_lost_connection(client: DynamoDbClient, script: Script) -> None:
     script.body = b'{"Items":[]}'
     script.headers = {"x-amz-crc32": str(zlib.crc32(script.body))}
-    assert await client.call("Query", {}, SOMEBODY) == {"Items": []}
+    assert await client.call("Query", {}, CREDENTIALS) == {"Items": []}
     script.headers = {"x-amz-crc32": "1"}
-    with pytest.raises(DynamoDbError) as refused:
-        await client.call("Query", {}, SOMEBODY)
-    assert (refused.value.code, refused.value.rule.is_retryable) == ("ConnectionLost", True)
+    with pytest.raises(DynamoDbError) as raised:
+        await client.call("Query", {}, CREDENTIALS)
+    assert (raised.value.code, raised.value.rule.is_retryable) == ("ConnectionLost", True)
 
 
 async def test_a_refused_connection_and_a_timeout_are_lost_connections() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        port = silent.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
         slow = DynamoDbClient(
             ConnectionOptions(region="x", endpoint_url=f"http://127.0.0.1:{port}", read_timeout_seconds=0.2)
         )
         with pytest.raises(DynamoDbError, match="ConnectionLost"):
-            await slow.call("Query", {}, SOMEBODY)
+            await slow.call("Query", {}, CREDENTIALS)
         slow.close()
-    gone = DynamoDbClient(
+    unreachable = DynamoDbClient(
         ConnectionOptions(region="x", endpoint_url=f"http://127.0.0.1:{port}", connect_timeout_seconds=0.2)
     )
     with pytest.raises(DynamoDbError, match="ConnectionLost"):
-        await gone.call("Query", {}, SOMEBODY)
-    gone.close()
+        await unreachable.call("Query", {}, CREDENTIALS)
+    unreachable.close()
 
 
 async def test_an_error_keeps_the_consumed_capacity_that_it_reports(client: DynamoDbClient, script: Script) -> None:
     script.status = 400
     script.body = b'{"__type": "x#ConditionalCheckFailedException", "ConsumedCapacity": {"CapacityUnits": 2.0}}'
-    with pytest.raises(DynamoDbError) as refused:
-        await client.call("PutItem", {}, SOMEBODY)
-    assert refused.value.consumed_capacity == {"CapacityUnits": 2.0}
+    with pytest.raises(DynamoDbError) as raised:
+        await client.call("PutItem", {}, CREDENTIALS)
+    assert raised.value.consumed_capacity == {"CapacityUnits": 2.0}
 
 
 async def test_the_reasons_of_a_canceled_transaction_keep_their_order(client: DynamoDbClient, script: Script) -> None:
@@ -141,7 +143,7 @@ async def test_the_reasons_of_a_canceled_transaction_keep_their_order(client: Dy
         b'{"__type":"x#TransactionCanceledException","message":"m",'
         b'"CancellationReasons":[{"Code":"None"},{"Code":"ConditionalCheckFailed"},{}]}'
     )
-    with pytest.raises(DynamoDbError) as refused:
-        await client.call("TransactWriteItems", {}, SOMEBODY)
-    assert refused.value.cancellation_reasons == ("None", "ConditionalCheckFailed", "None")
-    assert refused.value.rule.is_retryable is False
+    with pytest.raises(DynamoDbError) as raised:
+        await client.call("TransactWriteItems", {}, CREDENTIALS)
+    assert raised.value.cancellation_reasons == ("None", "ConditionalCheckFailed", "None")
+    assert raised.value.rule.is_retryable is False

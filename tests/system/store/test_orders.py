@@ -74,9 +74,9 @@ BAD_ORDERS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("name", BAD_ORDERS)
 async def test_a_bad_order_is_refused_by_the_name_of_its_field_and_leaves_nothing(shop: Shop, name: str) -> None:
-    given, field = BAD_ORDERS[name]
+    arguments, field = BAD_ORDERS[name]
     with pytest.raises(BadInput) as raised:
-        await shop.place(**given)
+        await shop.place(**arguments)
     assert raised.value.extensions["field"] == field
     assert not any((await shop.lists()).values())
 
@@ -93,8 +93,8 @@ async def test_an_idempotency_key_returns_the_same_order_for_the_same_request_on
         with pytest.raises(Conflict) as raised:
             await shop.place(key="k", **other)
         assert raised.value.extensions == {"field": "idempotencyKey"}
-    moved = await shop.orders.transition(order.id, OrderStatus.CONFIRMED)
-    assert await shop.place(key="k") == moved
+    confirmed = await shop.orders.transition(order.id, OrderStatus.CONFIRMED)
+    assert await shop.place(key="k") == confirmed
 
 
 async def test_an_idempotency_key_is_free_after_a_week_even_if_its_item_still_exists(shop: Shop) -> None:
@@ -102,9 +102,9 @@ async def test_an_idempotency_key_is_free_after_a_week_even_if_its_item_still_ex
     week = order.created_at + RETENTION
     assert (await replace(shop, now=lambda: week - timedelta(seconds=1)).place(key="k")).id == order.id
     later = replace(shop, now=lambda: week + timedelta(seconds=1))
-    again = await asyncio.gather(*(later.place(key="k") for _ in range(5)))
-    assert len({one.id for one in again}) == 1
-    assert again[0].id != order.id
+    later_orders = await asyncio.gather(*(later.place(key="k") for _ in range(5)))
+    assert len({one.id for one in later_orders}) == 1
+    assert later_orders[0].id != order.id
 
 
 async def test_the_idempotency_key_of_a_deleted_order_is_refused_until_the_order_is_restored(shop: Shop) -> None:
@@ -116,8 +116,8 @@ async def test_the_idempotency_key_of_a_deleted_order_is_refused_until_the_order
     with pytest.raises(Conflict, match="another order"):
         await shop.place(RequestedLine(PEN, 2), key="k")
     assert await shop.place(key="k2") != order
-    back = await shop.bin.restore(order.id)
-    assert await shop.place(key="k") == back
+    restored = await shop.bin.restore(order.id)
+    assert await shop.place(key="k") == restored
 
 
 async def test_fifty_requests_with_one_idempotency_key_place_one_order(shop: Shop) -> None:
@@ -178,38 +178,38 @@ async def test_conflicting_status_changes_leave_one_history_that_the_rules_allow
     order = await shop.place()
     wanted = [*STATUS_PATH, OrderStatus.CANCELLED] * 5
     outcomes = await asyncio.gather(*(shop.orders.transition(order.id, to) for to in wanted), return_exceptions=True)
-    made = [outcome for outcome in outcomes if isinstance(outcome, Order)]
-    assert all(isinstance(outcome, KeyfenceError) for outcome in outcomes if outcome not in made)
+    changed = [outcome for outcome in outcomes if isinstance(outcome, Order)]
+    assert all(isinstance(outcome, KeyfenceError) for outcome in outcomes if outcome not in changed)
     history = await shop.parts.history(order.id)
-    assert [event.revision for event in history] == list(range(1, len(made) + 2))
+    assert [event.revision for event in history] == list(range(1, len(changed) + 2))
     assert [event.from_status for event in history[1:]] == [event.to_status for event in history[:-1]]
-    kept = await shop.orders.get(order.id)
-    assert (kept.status, kept.version) == (history[-1].to_status, len(history))
-    assert (await shop.orders.of_customer(shop.customer, first=9, after=None)).items == (order_row(kept),)
+    stored = await shop.orders.get(order.id)
+    assert (stored.status, stored.version) == (history[-1].to_status, len(history))
+    assert (await shop.orders.of_customer(shop.customer, first=9, after=None)).items == (order_row(stored),)
 
 
 async def test_additional_writes_of_a_status_change_succeed_or_fail_with_it(shop: Shop) -> None:
     order = await shop.place()
-    seen: list[tuple[OrderStatus, OrderStatus]] = []
+    seen_changes: list[tuple[OrderStatus, OrderStatus]] = []
 
     async def refused(before: Order, after: Order) -> list[Write[Any]]:
-        seen.append((before.status, after.status))
+        seen_changes.append((before.status, after.status))
         raise NotFound("not today")
 
     with pytest.raises(NotFound):
         await shop.orders.transition(order.id, OrderStatus.CONFIRMED, extra_writes=refused)
-    assert seen == [(OrderStatus.PENDING, OrderStatus.CONFIRMED)]
+    assert seen_changes == [(OrderStatus.PENDING, OrderStatus.CONFIRMED)]
     assert await shop.orders.get(order.id) == order
 
 
-def _same(moment: datetime) -> datetime:
+def _return_unchanged(moment: datetime) -> datetime:
     return moment
 
 
 async def test_orders_of_a_region_are_listed_between_two_days_inclusive(shop: Shop) -> None:
     ends = (time(0), time(23, 59, 59, 999_999))
     days = [datetime.combine(date(2026, 11, day), end, UTC) for day in (1, 2, 3) for end in ends]
-    made = [(await replace(shop, now=partial(_same, moment)).place()).id for moment in days]
+    placed = [(await replace(shop, now=partial(_return_unchanged, moment)).place()).id for moment in days]
     await shop.place(region="north west")
 
     async def between(since: date | None, until: date | None) -> list[OrderId]:
@@ -217,17 +217,17 @@ async def test_orders_of_a_region_are_listed_between_two_days_inclusive(shop: Sh
         return [order.id for order in page.items]
 
     first, second, third = (date(2026, 11, day) for day in (1, 2, 3))
-    assert await between(None, None) == made
-    assert await between(second, second) == made[2:4]
-    assert await between(second, None) == made[2:]
-    assert await between(None, first) == made[:2]
+    assert await between(None, None) == placed
+    assert await between(second, second) == placed[2:4]
+    assert await between(second, None) == placed[2:]
+    assert await between(None, first) == placed[:2]
     assert await between(third, first) == []
-    assert await between(date.min, date.max) == made
+    assert await between(date.min, date.max) == placed
 
 
 @pytest.mark.parametrize("size", [1, 7, 100])
 async def test_every_list_of_orders_pages_to_the_end(shop: Shop, size: int) -> None:
-    made = [(await shop.place()).id for _ in range(15)]
+    placed = [(await shop.place()).id for _ in range(15)]
     lists: dict[str, Callable[[str | None], Awaitable[Page[OrderRow]]]] = {
         "customer": lambda after: shop.orders.of_customer(shop.customer, first=size, after=after),
         "status": lambda after: shop.orders.of_customer(
@@ -245,18 +245,18 @@ async def test_every_list_of_orders_pages_to_the_end(shop: Shop, size: int) -> N
             if not page.has_next:
                 break
             after = page.edges[-1].cursor()
-        assert found == (made if name in {"open", "region"} else made[::-1]), name
+        assert found == (placed if name in {"open", "region"} else placed[::-1]), name
 
 
 async def test_lines_and_histories_of_many_orders_come_in_one_batch_each(shop: Shop, stack: ServiceStack) -> None:
-    made = [await shop.place(*[RequestedLine(PEN, n)] * n) for n in (1, 2, 3)]
-    moved = await shop.orders.transition(made[0].id, OrderStatus.CONFIRMED)
+    placed = [await shop.place(*[RequestedLine(PEN, n)] * n) for n in (1, 2, 3)]
+    confirmed = await shop.orders.transition(placed[0].id, OrderStatus.CONFIRMED)
     stack.take_calls()
-    items = await shop.parts.items_of([moved, *made[1:]])
-    histories = await shop.parts.histories_of([moved, *made[1:]])
+    items = await shop.parts.items_of([confirmed, *placed[1:]])
+    histories = await shop.parts.histories_of([confirmed, *placed[1:]])
     assert [call.operation for call in stack.take_calls()] == ["BatchGetItem", "BatchGetItem"]
-    assert [[item.quantity for item in some] for some in items] == [[1], [2, 2], [3, 3, 3]]
-    assert [[event.kind for event in some] for some in histories] == [
+    assert [[item.quantity for item in values] for values in items] == [[1], [2, 2], [3, 3, 3]]
+    assert [[event.kind for event in values] for values in histories] == [
         ["placed", "transitioned"],
         ["placed"],
         ["placed"],
@@ -272,11 +272,11 @@ async def test_an_unknown_order_is_not_found(shop: Shop) -> None:
 
 
 async def test_orders_of_another_tenant_are_not_found(stack: ServiceStack) -> None:
-    longer = await Shop.opened(stack.table(await stack.new_tenant("shopcorp")))
-    order = await longer.place(key="k")
+    other_shop = await Shop.opened(stack.table(await stack.new_tenant("shopcorp")))
+    order = await other_shop.place(key="k")
     table = stack.table(await stack.new_tenant("shop"))
-    neighbour = replace(longer, table=table)
-    assert await neighbour.orders.find(order.id) is None
-    assert not any((await neighbour.lists()).values())
+    shop = replace(other_shop, table=table)
+    assert await shop.orders.find(order.id) is None
+    assert not any((await shop.lists()).values())
     with pytest.raises(BadInput):
-        await neighbour.place(key="k")
+        await shop.place(key="k")
