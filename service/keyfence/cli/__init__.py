@@ -58,9 +58,8 @@ class ErrorBoundaryGroup(TyperGroup):
             _print_error("INTERRUPTED", "Interrupted.", as_json=as_json)
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
-            usage_message = getattr(
-                error, "format_message", None
-            )  # only typer's UsageError has this method, and that class is private
+            # A wrong usage is recognised by its method `format_message`: the class of typer is private.
+            usage_message = getattr(error, "format_message", None)
             if not as_json or usage_message is None:
                 raise
             _print_error("USAGE", usage_message(), as_json=True)

@@ -78,7 +78,7 @@ def credentials(
 ) -> None:
     """Print AWS credentials of a tenant or a role for the local gate, as JSON for credential_process.
 
-    The data directory must be that of a gate, which need not run. With this line in a profile of ~/.aws/config, the
+    The data directory must belong to a gate. The gate need not run. With this line in a profile of ~/.aws/config, the
     aws CLI and every SDK act as the tenant, and run the command again before the session ends:
 
       credential_process = keyfence credentials --tenant acme --data DIR
@@ -92,7 +92,7 @@ def credentials(
     [bold]Example:[/bold] eval "$(keyfence credentials --tenant acme --env)"
     """
     _check_credentials_options(tenant=tenant, read_only=read_only, role=role, duration=duration)
-    session = _issue(local_session_issuer(data, account), tenant, role, duration, writes=not read_only)
+    session = _issue_session(local_session_issuer(data, account), tenant, role, duration, writes=not read_only)
     typer.echo(_export_lines(session, data) if env else _credential_process_json(session))
 
 
@@ -176,7 +176,7 @@ def _check_credentials_options(*, tenant: str | None, read_only: bool, role: str
         raise BadInput(f"--duration must be between {MIN_SESSION_SECONDS} and {MAX_SESSION_SECONDS} seconds.")
 
 
-def _issue(
+def _issue_session(
     issuer: "SessionIssuer", tenant: str | None, role: str | None, seconds: int, *, writes: bool
 ) -> "IssuedSession":
     from keyfence.local import gate_access
@@ -187,21 +187,21 @@ def _issue(
     return gate_access.tenant_session(issuer, tenant_id, writes=writes, seconds=seconds)
 
 
-def _credential_process_json(issued: "IssuedSession") -> str:
+def _credential_process_json(issued_session: "IssuedSession") -> str:
     from keyfence_iam.gate.account.session_token import iso_seconds
 
     return json_module.dumps(
         {
             "Version": 1,
-            "AccessKeyId": issued.credentials.access_key,
-            "SecretAccessKey": issued.credentials.secret_key,
-            "SessionToken": issued.credentials.token,
-            "Expiration": iso_seconds(issued.session.expires_at),
+            "AccessKeyId": issued_session.credentials.access_key,
+            "SecretAccessKey": issued_session.credentials.secret_key,
+            "SessionToken": issued_session.credentials.token,
+            "Expiration": iso_seconds(issued_session.session.expires_at),
         }
     )
 
 
-def _export_lines(issued: "IssuedSession", data: Path) -> str:
+def _export_lines(issued_session: "IssuedSession", data: Path) -> str:
     """Returns lines for a POSIX shell. Raises BadInput if no gate was started on the data directory."""
     from keyfence.local.data_directory import find_gate_record
 
@@ -209,9 +209,9 @@ def _export_lines(issued: "IssuedSession", data: Path) -> str:
     if record is None:
         raise BadInput(f"No gate was started on {data}. Start `keyfence dev` or `keyfence gate` first.")
     variables = {
-        "AWS_ACCESS_KEY_ID": issued.credentials.access_key,
-        "AWS_SECRET_ACCESS_KEY": issued.credentials.secret_key,
-        "AWS_SESSION_TOKEN": issued.credentials.token,
+        "AWS_ACCESS_KEY_ID": issued_session.credentials.access_key,
+        "AWS_SECRET_ACCESS_KEY": issued_session.credentials.secret_key,
+        "AWS_SESSION_TOKEN": issued_session.credentials.token,
         "AWS_DEFAULT_REGION": record.region,
         "AWS_REGION": record.region,
         "AWS_ENDPOINT_URL": record.url,
@@ -225,7 +225,7 @@ def _check_token_options(*, tenant: str | None, admin: bool, user: str | None, t
     if tenant is not None:
         parse_tenant_option(tenant)
     if admin and issuer is not None:
-        raise BadInput("--issuer needs --tenant: tokens of operators come from the local issuer.")
+        raise BadInput("--issuer needs --tenant: tokens of operators come from the issuer of `keyfence dev`.")
     if user is not None and not (0 < len(user) <= MAX_USER_LENGTH and user.isprintable()):
         raise BadInput(f"--user must be 1 to {MAX_USER_LENGTH} printable characters.")
     if not 1 <= ttl <= MAX_TOKEN_SECONDS:

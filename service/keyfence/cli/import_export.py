@@ -187,11 +187,11 @@ def _import_lines(
         with interruptible():
             asyncio.run(work())
     except KeyboardInterrupt:
-        raise Interrupted(_how_to_continue("Interrupted", counts, line_count)) from None
+        raise Interrupted(_continue_message("Interrupted", counts, line_count)) from None
     except (BadInput, BadLines):
         raise
     except KeyfenceError as error:
-        raise KeyfenceError(_how_to_continue(error.message, counts, line_count)) from error
+        raise KeyfenceError(_continue_message(error.message, counts, line_count)) from error
 
 
 async def _exported_lines(table: "Table", kinds: "RecordKinds") -> AsyncIterator[tuple[str, bytes]]:
@@ -226,7 +226,8 @@ def _print_bad_lines(error: "BadLines", counts: "ImportCounts", kinds: "RecordKi
     typer.echo(outcome, err=True)
 
 
-def _how_to_continue(reason: str, counts: "ImportCounts", line_count: int) -> str:
+def _continue_message(reason: str, counts: "ImportCounts", line_count: int) -> str:
+    """Returns the reason of an interruption, and that the same command continues the import."""
     return f"{reason.rstrip('.')}. {counts.lines:,} of {line_count:,} lines are done. Run the same command to continue."
 
 
@@ -240,4 +241,4 @@ def _counts_text(counts: Mapping[str, int], kinds: "RecordKinds") -> str:
 
 
 def _counts_json(counts: "ImportCounts") -> dict[str, Any]:
-    return {"written": dict(counts.written), "found": dict(counts.existing), "expired": dict(counts.expired)}
+    return {"written": dict(counts.written), "existing": dict(counts.existing), "expired": dict(counts.expired)}

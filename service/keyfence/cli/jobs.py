@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keyfence.cli.job_progress import ExportsOption, UnitRateOption, print_job, run_job_command
-from keyfence.cli.operator_session import OperatorOption, OperatorSession, operator_name
+from keyfence.cli.operator_session import OperatorOption, OperatorSession, TenantArgument, operator_name
 from keyfence.cli.table_connection import DataOption, EndpointUrlOption, JsonOption, parse_tenant_option
 from keyfence.local.data_directory import DEFAULT_DIRECTORY
 from keyfence.tenancy.placement import Placement
@@ -28,16 +28,16 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only count the it
 JobIdArgument = Annotated[
     str, typer.Argument(metavar="JOB", help="The job's id: job_ and 26 characters. `keyfence job list` shows it.")
 ]
-TenantArgument = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant's id.")]
 CollectionArgument = Annotated[
     str,
     typer.Argument(help="The collection, such as users. `keyfence tenant show TENANT --json` lists all collections."),
 ]
 ShardsArgument = Annotated[int, typer.Argument(min=1, max=256, help="The number of shards that the collection gets.")]
 RebalanceOption = Annotated[
-    bool, typer.Option("--rebalance", help="Spread the items evenly, also if the number of shards stays the same.")
+    bool,
+    typer.Option("--rebalance", help="Spread the items evenly over the shards. SHARDS must be their current number."),
 ]
-ToArgument = Annotated[
+PlacementArgument = Annotated[
     Placement, typer.Argument(case_sensitive=False, help="SILO is a table of its own, POOL is the shared table.")
 ]
 JobsOfTenantOption = Annotated[
@@ -95,7 +95,7 @@ def reshard(
 
 def move(
     tenant: TenantArgument,
-    to: ToArgument,
+    placement: PlacementArgument,
     rate: UnitRateOption = None,
     operator: OperatorOption = None,
     json: JsonOption = False,
@@ -120,12 +120,12 @@ def move(
         from keyfence.tenancy.repository import TenantRepository
 
         tenants = TenantRepository(migrator.control, operator_name(operator))
-        stored = await tenants.get(tenant_id)
-        if stored.move is None and stored.placement is to:
+        stored_tenant = await tenants.get(tenant_id)
+        if stored_tenant.move is None and stored_tenant.placement is placement:
             return None
-        return await StartMove(tenants)(tenant_id, to)
+        return await StartMove(tenants)(tenant_id, placement)
 
-    nothing_to_do = f"{tenant_id} is already in the {to}."
+    nothing_to_do = f"{tenant_id} is already in the {placement}."
     print_job(run_job_command(start, data, endpoint_url, rate), as_json=json, nothing_to_do=nothing_to_do)
 
 

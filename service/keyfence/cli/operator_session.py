@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from keyfence.cli.table_connection import aws_access, registry_unreadable, unknown_tenant_message
+from keyfence.cli.table_connection import aws_access, tenants_unreadable, unknown_tenant_message
 from keyfence.errors import BadInput, Internal, NotFound
 from keyfence_iam.tenant import TenantId
 
@@ -69,7 +69,7 @@ class OperatorSession:
             except BadInput as error:
                 raise BadInput(_with_option_name(error)) from error
             except Internal as error:
-                raise registry_unreadable(aws.settings, error) from error
+                raise tenants_unreadable(aws.settings, error) from error
 
 
 def operator_name(name: str | None) -> str:

@@ -14,7 +14,7 @@ from keyfence.cli.policy_render import (
     RegionOption,
     RolePrefixOption,
     TableNameOption,
-    deployment,
+    deployment_from_options,
     existing_role,
     render,
 )
@@ -71,10 +71,14 @@ def explain(
 
     from keyfence.cli.policy_explanation import ExplainedSession, explain_call
 
-    target = deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
+    deployment = deployment_from_options(
+        account=account, region=region, table=table, role_prefix=role_prefix, partition=partition
+    )
     operation, parameters = _parse_call(call)
     session = ExplainedSession(
-        role=existing_role(role), tenant=parse_tenant_option(tenant) if tenant is not None else None, deployment=target
+        role=existing_role(role),
+        tenant=parse_tenant_option(tenant) if tenant is not None else None,
+        deployment=deployment,
     )
     explanation = explain_call(session, operation, parameters)
     if as_json:
@@ -88,8 +92,8 @@ def lint(
 ) -> None:
     """Find weaknesses in IAM policies, and print a fix for each. Exits with 1 if there are any. Does not call AWS.
 
-    A statement of a system role that needs a Scan or a stream can accept the finding H1 or H19 by its Sid, which then
-    begins with AcceptH1 or AcceptH19.
+    Some system roles need a Scan (finding H1) or a stream (finding H19). To accept the finding, begin the Sid of the
+    statement with AcceptH1 or AcceptH19.
 
     [bold]Example:[/bold] keyfence policy lint iam/rendered/*.json
 

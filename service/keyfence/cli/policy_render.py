@@ -56,8 +56,10 @@ def render(
     """
     from keyfence_iam.roles.rendering import policy_files
 
-    target = deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
-    files = policy_files(target, *([existing_role(role)] if role else []))
+    deployment = deployment_from_options(
+        account=account, region=region, table=table, role_prefix=role_prefix, partition=partition
+    )
+    files = policy_files(deployment, *([existing_role(role)] if role else []))
     if out is not None:
         _write_files(out, files, as_json=as_json)
     elif role is not None:
@@ -66,7 +68,7 @@ def render(
         typer.echo(_policies_by_role(files, trust=trust))
 
 
-def deployment(*, account: str, region: str, table: str, role_prefix: str, partition: str) -> Deployment:
+def deployment_from_options(*, account: str, region: str, table: str, role_prefix: str, partition: str) -> Deployment:
     """Returns the deployment that the options describe. Raises BadInput for a value that does not fit into an ARN."""
     check_deployment_options(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
     return Deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)

@@ -126,7 +126,7 @@ def _settings_with_cursor_key(endpoint_url: str | None = None, **overrides: Any)
     return command_settings(cursor_keys=(secrets.token_urlsafe(32),), **endpoint, **overrides)
 
 
-def registry_unreadable(settings: "Settings", error: Internal) -> BadInput:
+def tenants_unreadable(settings: "Settings", error: Internal) -> BadInput:
     endpoint = settings.endpoint_url or "AWS"
     return BadInput(f"The tenants at {endpoint} cannot be read: {error.message}.")
 
@@ -149,7 +149,7 @@ async def _require_active(id: TenantId, tenants: "TenantCache", settings: "Setti
     try:
         tenant = await tenants.find(id)
     except Internal as error:
-        raise registry_unreadable(settings, error) from error
+        raise tenants_unreadable(settings, error) from error
     if tenant is None:
         raise BadInput(unknown_tenant_message(id))
     if tenant.status != "ACTIVE":

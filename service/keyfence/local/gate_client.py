@@ -68,4 +68,5 @@ class GateClient:
         if response.status_code == 404:
             return f"The gate at {self.url} does not count traffic: start it with --partition-limits."
         message = report.get("message") or report.get("Message") or f"HTTP {response.status_code}"
-        return f"The gate at {self.url} does not show its traffic: {message} Is it the gate of that data directory?"
+        advice = "Check that --data names the data directory of this gate."
+        return f"The gate at {self.url} does not show its traffic: {message} {advice}"

@@ -34,7 +34,8 @@ def test_auto_uses_moto_if_dynoxide_is_missing_and_says_why(tmp_path: Path, monk
     chosen = engine_choice.start_engine("auto", tmp_path, quiet)
     assert chosen.engine.name == "moto"
     assert (
-        chosen.description == "moto, since there is no npm: its data is in memory and is lost when `keyfence dev` stops"
+        chosen.description
+        == "moto, because there is no npm: its data is in memory and is lost when `keyfence dev` stops"
     )
 
 

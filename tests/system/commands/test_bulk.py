@@ -57,7 +57,7 @@ def test_an_export_can_be_imported_once(stack: ServiceStack, tenant: TenantId) -
     code, printed, _ = run("import", "-", "--tenant", other, "--json", stdin=out)
     summary = json.loads(printed)
     assert (code, summary["tenant"], summary["written"]) == (0, other, {})
-    assert summary["found"] == {"customer": 2, "category": 3, "product": 2, "order": 9}
+    assert summary["existing"] == {"customer": 2, "category": 3, "product": 2, "order": 9}
 
 
 def test_one_bad_line_prevents_the_whole_import(tenant: TenantId) -> None:
@@ -99,8 +99,8 @@ def test_the_same_command_continues_an_interrupted_import(tenant: TenantId, endi
     code, out, _ = run("import", "lines", "--tenant", tenant, "--rate", "100000", "--json")
     summary = json.loads(out)
     assert code == 0
-    assert 0 < summary["found"]["customer"] < LINE_COUNT
-    assert summary["found"]["customer"] + summary["written"]["customer"] == LINE_COUNT
+    assert 0 < summary["existing"]["customer"] < LINE_COUNT
+    assert summary["existing"]["customer"] + summary["written"]["customer"] == LINE_COUNT
     assert len(run("export", "--tenant", tenant)[1].splitlines()) == LINE_COUNT
 
 

@@ -20,7 +20,9 @@ CertificateFileArgument = Annotated[
 ]
 ExportOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="The export. Default: the file in the certificate's folder."),
+    typer.Option(
+        metavar="FILE", help="The export. Default: the file that the certificate names, in the certificate's folder."
+    ),
 ]
 KeyOption = Annotated[
     str | None,

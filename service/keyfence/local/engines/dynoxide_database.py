@@ -1,4 +1,4 @@
-"""Maintenance of dynoxide's SQLite database, which keeps writes fast when there have been many."""
+"""Maintenance of dynoxide's SQLite database: an index that keeps writes fast, and the deletion of old records."""
 
 import sqlite3
 import time

@@ -1,4 +1,4 @@
-"""Starts the engine that `keyfence dev --engine` names, or the best one that this machine can run."""
+"""Starts the engine that `keyfence dev --engine` names. By default, starts dynoxide, or moto if dynoxide is missing."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,12 +31,12 @@ def start_engine(name: EngineName, directory: Path, on_progress: OnProgress) -> 
     except EngineMissing as missing:
         if name == "dynoxide":
             raise
-        return _start_moto(on_progress, f"moto, since {missing.message.rstrip('.')}")
+        return _start_moto(on_progress, f"moto, because {missing.message.rstrip('.')}")
     return ChosenEngine(engine=engine, description=f"dynoxide, with its data in {directory}")
 
 
-def _start_moto(on_progress: OnProgress, reason: str) -> ChosenEngine:
+def _start_moto(on_progress: OnProgress, heading: str) -> ChosenEngine:
     engine = moto.start(on_progress)
     return ChosenEngine(
-        engine=engine, description=f"{reason}: its data is in memory and is lost when `keyfence dev` stops"
+        engine=engine, description=f"{heading}: its data is in memory and is lost when `keyfence dev` stops"
     )

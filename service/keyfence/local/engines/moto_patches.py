@@ -44,10 +44,10 @@ def install_request_tokens() -> None:
 
 def _transact_with_token(handler: DynamoHandler) -> ActionResult:
     token = handler.body.get("ClientRequestToken")
-    return _moto_transact_handler(handler) if token is None else _once(handler, token)
+    return _moto_transact_handler(handler) if token is None else _run_once(handler, token)
 
 
-def _once(handler: DynamoHandler, token: str) -> ActionResult:
+def _run_once(handler: DynamoHandler, token: str) -> ActionResult:
     """Runs a transaction once. A failed transaction is not remembered, so it can be tried again with its token."""
     digest = _digest(handler.body["TransactItems"])
     remembered_digest = _transactions.find_digest(token, time.monotonic())
