@@ -66,7 +66,7 @@ _DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
 class BadJwksUri(ValueError):
-    """Keys must not be fetched from a URI. The message says what is wrong with the URI."""
+    """Keys must not be fetched from the given URI. The message says what is wrong with the URI."""
 
 
 class EgressDenied(Exception):
@@ -115,8 +115,8 @@ def parse_tenant_uri(uri: str) -> FetchTarget:
 def is_public_address(text: str) -> bool:
     """Whether the text is an IP address of the public internet.
 
-    `ipaddress.is_global` is not used, because its answers differ between Python versions and because multicast and 6to4
-    addresses are global for it."""
+    `ipaddress.is_global` is not used: its answers differ between Python versions, and it is true for multicast and 6to4
+    addresses."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

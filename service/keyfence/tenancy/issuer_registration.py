@@ -81,15 +81,17 @@ def checked_issuer(issuer: str, reserved_issuers: Container[str] = ()) -> str:
             field="issuer",
         )
     if issuer == DEVELOPMENT_ISSUER or issuer in reserved_issuers:
-        raise BadInput("issuer is one that the service itself accepts, which no tenant can own", field="issuer")
+        raise BadInput(
+            "issuer belongs to the service itself; give the URL of the tenant's own identity provider", field="issuer"
+        )
     return issuer
 
 
 def checked_keys(jwks: object, jwks_uri: str | None, *, allow_development_keys: bool = False) -> IssuerKeys:
-    """Checks the keys, or their address. Raises BadInput for a development key, unless those are allowed.
+    """Returns the keys, or the URI of the keys, as they are stored. Raises BadInput if they are not valid.
 
-    `keyfence jwks` makes development keys. Anyone on that machine can read the private part.
-    """
+    A development key, which `keyfence jwks` makes, is refused unless it is allowed: every user of the machine that
+    made the key can read its private part."""
     if (jwks is None) == (jwks_uri is None):
         raise BadInput("give exactly one of jwks and jwksUri", field="jwks" if jwks_uri is None else "jwksUri")
     if jwks_uri is not None:

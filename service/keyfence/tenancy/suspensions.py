@@ -21,6 +21,7 @@ from keyfence_iam.suspension.deny_policies import InvalidSuspension, deny_tenant
 from keyfence_iam.tenant import TenantId
 
 RETRY_AFTER_MS = 1_000
+"""When an operator should retry if STS or IAM fails."""
 
 MAX_SESSION_AGE = timedelta(seconds=3_900)
 """Longer than any STS session lives (one hour). A tenant that was suspended longer ago has no session left, and gets no
@@ -31,7 +32,7 @@ new one, so IAM does not need to deny it."""
 class SuspensionList:
     """The tenants whose sessions IAM denies."""
 
-    since: Mapping[str, datetime] = field(default_factory=dict)
+    suspended_at: Mapping[str, datetime] = field(default_factory=dict)
     """The time of the suspension, by the id of the tenant."""
     created_at: datetime
     updated_at: datetime
@@ -39,24 +40,24 @@ class SuspensionList:
 
     @property
     def tenants(self) -> list[TenantId]:
-        return [TenantId(id) for id in sorted(self.since)]
+        return [TenantId(id) for id in sorted(self.suspended_at)]
 
 
-def drop_oldest_to_fit(since: Mapping[str, datetime], now: datetime) -> dict[str, datetime]:
+def drop_oldest_to_fit(suspended_at: Mapping[str, datetime], now: datetime) -> dict[str, datetime]:
     """Drops tenants, the longest suspended first, until the policy that denies them fits into IAM's size limit.
 
     Raises Throttled if that would drop a tenant that may still have a session."""
-    newest_first = sorted(since, key=lambda id: since[id], reverse=True)
+    newest_first = sorted(suspended_at, key=lambda id: suspended_at[id], reverse=True)
     while not _fit_into_policy(newest_first):
         oldest = newest_first.pop()
-        age = now - since[oldest]
+        age = now - suspended_at[oldest]
         if age < MAX_SESSION_AGE:
             retry_ms = int((MAX_SESSION_AGE - age).total_seconds() * 1000)
             raise Throttled(
                 "IAM has no room for more suspensions within the hour; retry later, or revoke the roles' sessions",
                 retryAfterMs=retry_ms,
             )
-    return {id: since[id] for id in newest_first}
+    return {id: suspended_at[id] for id in newest_first}
 
 
 def _fit_into_policy(tenants: Sequence[str]) -> bool:
@@ -109,23 +110,31 @@ class SuspensionPublisher:
 
     async def writes_to_add(self, tenant: TenantId) -> Sequence[Write[Any]]:
         """Returns the writes that add a tenant to the list. A tenant that is in the list keeps its time."""
-        return await self._writes(lambda since: drop_oldest_to_fit({tenant: self.now(), **since}, self.now()))
+        return await self._writes(
+            lambda suspended_at: drop_oldest_to_fit({tenant: self.now(), **suspended_at}, self.now())
+        )
 
     async def writes_to_remove(self, tenant: TenantId) -> Sequence[Write[Any]]:
-        return await self._writes(lambda since: {id: time for id, time in since.items() if id != tenant})
+        return await self._writes(lambda suspended_at: {id: time for id, time in suspended_at.items() if id != tenant})
 
     async def publish(self) -> None:
-        """Publishes the stored list. If the list has changed meanwhile, it is published again: otherwise, of two
-        concurrent publishers, the one with the older list could win."""
-        published = None
-        while (stored := await self.table.find(suspended_tenants)) != published:
-            await self.publish_to_iam(stored.tenants if stored else [])
-            published = stored
+        """Publishes the stored list, and publishes it again if it has changed meanwhile. Otherwise a concurrent
+        publisher with an older list could undo the newest change."""
+        published_list = None
+        while (stored_list := await self.table.find(suspended_tenants)) != published_list:
+            await self.publish_to_iam(stored_list.tenants if stored_list else [])
+            published_list = stored_list
 
     async def _writes(self, change: Callable[[Mapping[str, datetime]], Mapping[str, datetime]]) -> Sequence[Write[Any]]:
         before, now = await self.table.find(suspended_tenants), self.now()
-        since = change(before.since if before else {})
+        suspended_at = change(before.suspended_at if before else {})
         if before is None:
-            return (put(suspensions, SuspensionList(since=since, created_at=now, updated_at=now), when=absent()),)
-        after = replace(before, since=since, updated_at=now, version=before.version + 1)
+            return (
+                put(
+                    suspensions,
+                    SuspensionList(suspended_at=suspended_at, created_at=now, updated_at=now),
+                    when=absent(),
+                ),
+            )
+        after = replace(before, suspended_at=suspended_at, updated_at=now, version=before.version + 1)
         return (update_model(suspensions, before, after),)

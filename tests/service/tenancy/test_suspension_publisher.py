@@ -13,7 +13,9 @@ A, B = TenantId("a1"), TenantId("a10")
 
 
 def suspension_list(*tenants: TenantId) -> SuspensionList:
-    return SuspensionList(since=dict.fromkeys(tenants, NOW), created_at=NOW, updated_at=NOW, version=len(tenants))
+    return SuspensionList(
+        suspended_at=dict.fromkeys(tenants, NOW), created_at=NOW, updated_at=NOW, version=len(tenants)
+    )
 
 
 @dataclass(slots=True)
