@@ -17,21 +17,23 @@ Projections = Mapping[Index, tuple[str, ...]]
 class EntityRegistry:
     """The entities that one table stores, for tenants and for the control plane, and the queries on them."""
 
-    all: tuple[Entity[Any], ...] = ()
+    entities: tuple[Entity[Any], ...] = ()
     queries: tuple[Query[Any], ...] = ()
 
     def __iter__(self) -> Iterator[Entity[Any]]:
-        return iter(self.all)
+        return iter(self.entities)
 
     @cached_property
     def tenant_entities_by_type(self) -> Mapping[str, Entity[Any]]:
         """The entities that tenants have, by the attribute `type` of their items."""
-        return {entity.type: entity for entity in self.all if entity.keys["table"].realm == "tenant"}
+        return {entity.type: entity for entity in self.entities if entity.keys["table"].realm == "tenant"}
 
     @cached_property
     def collections(self) -> ShardedCollections:
         """Every collection that is declared by the sharding of a key."""
-        sharded = [(index, key.sharding) for entity in self.all for index, key in entity.keys.items() if key.sharding]
+        sharded = [
+            (index, key.sharding) for entity in self.entities for index, key in entity.keys.items() if key.sharding
+        ]
         return ShardedCollections(
             {sharding.collection: sharding for _, sharding in sharded},
             frozenset(sharding.collection for index, sharding in sharded if index == "table"),

@@ -59,7 +59,7 @@ class Tables:
     on_difference: OnDifference = ignore_difference
     """Called with the tenant and the operation if the two tables of a moving tenant return different answers."""
     observer: CallObserver = NO_OBSERVER
-    """Is called with the results of all handles' calls."""
+    """Receives the results of the calls of all handles."""
 
     def for_tenant(
         self,

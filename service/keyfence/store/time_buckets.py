@@ -39,8 +39,8 @@ async def page_over_time_buckets(
     checked_page_size(first)
     scope = _cursor_scope(table, pattern, between, values)
     start = None if after is None else table.cursors.decode(after, scope)
-    low = max(_time_or(between.low, oldest), to_utc(oldest))
-    high = min(_time_or(between.high, newest), to_utc(newest))
+    low = max(_utc_time_or(between.low, oldest), to_utc(oldest))
+    high = min(_utc_time_or(between.high, newest), to_utc(newest))
     bucket_field = _bucket_field(pattern)
     sort_key_range = _limited_range(pattern, between, low)
     queries = [
@@ -61,7 +61,7 @@ def _cursor_scope(table: Table, pattern: Query[M], between: ValueRange, values: 
     return CursorScope(table.fence.prefix, pattern.identity, arguments)
 
 
-def _time_or(value: object, default: datetime) -> datetime:
+def _utc_time_or(value: object, default: datetime) -> datetime:
     return to_utc(value if isinstance(value, datetime) else default)
 
 
@@ -100,7 +100,7 @@ _BUCKET_STARTS = {"day": _start_of_day, "month": _start_of_month}
 def _remaining_queries(queries: Sequence[BoundQuery[M]], start: CursorPosition | None) -> list[BoundQuery[M]]:
     """Returns the queries of the buckets that can have items after a position.
 
-    There are none if the position is below the range. `oldest` may have passed the position since the last page."""
+    The result is empty if the range no longer reaches back to the position, because `oldest` follows the clock."""
     if start is None:
         return list(queries)
     return [

@@ -39,7 +39,7 @@ class ObservedCall(NamedTuple):
 
 
 class CallObserver(Protocol):
-    """Is called with the result of every call. An observer must be fast, because the call waits for it."""
+    """Receives the result of every call. An observer must be fast, because every call waits for it."""
 
     def on_answer(self, call: ObservedCall, answer: Mapping[str, Any]) -> None: ...
     def on_error(self, call: ObservedCall, error: DynamoDbError) -> None: ...
@@ -131,11 +131,11 @@ class DynamoDbCaller:
         self, operation: str, parameters: Mapping[str, Any], credentials: Credentials, valid_until: float
     ) -> Answer:
         """Makes one HTTP call when the limits allow it, and counts its capacity."""
-        metered = {**parameters, "ReturnConsumedCapacity": "TOTAL"}
+        metered_parameters = {**parameters, "ReturnConsumedCapacity": "TOTAL"}
         try:
             async with self.call_limit, _thread_limit(self.client):
                 self._check_location(valid_until)
-                answer = await self.client.call(operation, metered, credentials)
+                answer = await self.client.call(operation, metered_parameters, credentials)
                 self.meter.record(operation, answer)
         except DynamoDbError as error:
             self.meter.record_error(operation, error.consumed_capacity, is_throttled=error.rule is THROTTLING)
