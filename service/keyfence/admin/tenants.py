@@ -48,7 +48,7 @@ class CollectionShards:
     collection: str
     read_shards: int = strawberry.field(description="How many shards a query reads.")
     write_shards: int = strawberry.field(description="How many shards new items are written to.")
-    generation: int = strawberry.field(description="Grows by one with each change of the shards.")
+    generation: int = strawberry.field(description="Grows by one whenever the number of shards changes.")
     job: strawberry.ID | None = strawberry.field(description="The job that changes the shards. Null if there is none.")
 
     @classmethod

@@ -31,8 +31,8 @@ class VerificationKey:
     def verifies(self, content: bytes, *, algorithm: str, signature: bytes) -> bool:
         """Whether the signature is valid.
 
-        The caller takes the algorithm from the token, so anybody can choose it. An algorithm that is not one of this
-        key's is refused."""
+        The caller takes the algorithm from the token, so anybody can choose it. If the key does not
+        allow the algorithm, the signature counts as not valid."""
         if algorithm not in self.algorithms:
             return False
         return _JWS.get_algorithm_by_name(algorithm).verify(content, self.public_key, signature)

@@ -32,7 +32,7 @@ new one, so IAM does not need to deny it."""
 class SuspensionList:
     """The tenants whose sessions IAM denies."""
 
-    suspended_at: Mapping[str, datetime] = field(default_factory=dict)
+    suspended_at_by_tenant: Mapping[str, datetime] = field(default_factory=dict)
     """The time of the suspension, by the id of the tenant."""
     created_at: datetime
     updated_at: datetime
@@ -40,24 +40,24 @@ class SuspensionList:
 
     @property
     def tenants(self) -> list[TenantId]:
-        return [TenantId(id) for id in sorted(self.suspended_at)]
+        return [TenantId(id) for id in sorted(self.suspended_at_by_tenant)]
 
 
-def drop_oldest_to_fit(suspended_at: Mapping[str, datetime], now: datetime) -> dict[str, datetime]:
+def drop_oldest_to_fit(suspended_at_by_tenant: Mapping[str, datetime], now: datetime) -> dict[str, datetime]:
     """Drops tenants, the longest suspended first, until the policy that denies them fits into IAM's size limit.
 
     Raises Throttled if that would drop a tenant that may still have a session."""
-    newest_first = sorted(suspended_at, key=lambda id: suspended_at[id], reverse=True)
+    newest_first = sorted(suspended_at_by_tenant, key=lambda id: suspended_at_by_tenant[id], reverse=True)
     while not _fit_into_policy(newest_first):
         oldest = newest_first.pop()
-        age = now - suspended_at[oldest]
+        age = now - suspended_at_by_tenant[oldest]
         if age < MAX_SESSION_AGE:
             retry_ms = int((MAX_SESSION_AGE - age).total_seconds() * 1000)
             raise Throttled(
                 "IAM has no room for more suspensions within the hour; retry later, or revoke the roles' sessions",
                 retryAfterMs=retry_ms,
             )
-    return {id: suspended_at[id] for id in newest_first}
+    return {id: suspended_at_by_tenant[id] for id in newest_first}
 
 
 def _fit_into_policy(tenants: Sequence[str]) -> bool:
@@ -111,11 +111,15 @@ class SuspensionPublisher:
     async def writes_to_add(self, tenant: TenantId) -> Sequence[Write[Any]]:
         """Returns the writes that add a tenant to the list. A tenant that is in the list keeps its time."""
         return await self._writes(
-            lambda suspended_at: drop_oldest_to_fit({tenant: self.now(), **suspended_at}, self.now())
+            lambda suspended_at_by_tenant: drop_oldest_to_fit(
+                {tenant: self.now(), **suspended_at_by_tenant}, self.now()
+            )
         )
 
     async def writes_to_remove(self, tenant: TenantId) -> Sequence[Write[Any]]:
-        return await self._writes(lambda suspended_at: {id: time for id, time in suspended_at.items() if id != tenant})
+        return await self._writes(
+            lambda suspended_at_by_tenant: {id: time for id, time in suspended_at_by_tenant.items() if id != tenant}
+        )
 
     async def publish(self) -> None:
         """Publishes the stored list, and publishes it again if it has changed meanwhile. Otherwise a concurrent
@@ -127,14 +131,16 @@ class SuspensionPublisher:
 
     async def _writes(self, change: Callable[[Mapping[str, datetime]], Mapping[str, datetime]]) -> Sequence[Write[Any]]:
         before, now = await self.table.find(suspended_tenants), self.now()
-        suspended_at = change(before.suspended_at if before else {})
+        suspended_at_by_tenant = change(before.suspended_at_by_tenant if before else {})
         if before is None:
             return (
                 put(
                     suspensions,
-                    SuspensionList(suspended_at=suspended_at, created_at=now, updated_at=now),
+                    SuspensionList(suspended_at_by_tenant=suspended_at_by_tenant, created_at=now, updated_at=now),
                     when=absent(),
                 ),
             )
-        after = replace(before, suspended_at=suspended_at, updated_at=now, version=before.version + 1)
+        after = replace(
+            before, suspended_at_by_tenant=suspended_at_by_tenant, updated_at=now, version=before.version + 1
+        )
         return (update_model(suspensions, before, after),)

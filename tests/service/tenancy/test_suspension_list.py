@@ -18,8 +18,8 @@ def suspensions(count: int, age: timedelta) -> dict[str, datetime]:
 
 
 def test_no_suspension_is_dropped_while_all_fit() -> None:
-    suspended_at = suspensions(100, MAX_SESSION_AGE)
-    assert drop_oldest_to_fit(suspended_at, NOW) == suspended_at
+    suspended_at_by_tenant = suspensions(100, MAX_SESSION_AGE)
+    assert drop_oldest_to_fit(suspended_at_by_tenant, NOW) == suspended_at_by_tenant
 
 
 def test_the_oldest_suspensions_are_dropped_first() -> None:

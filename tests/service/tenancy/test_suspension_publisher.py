@@ -14,7 +14,7 @@ A, B = TenantId("a1"), TenantId("a10")
 
 def suspension_list(*tenants: TenantId) -> SuspensionList:
     return SuspensionList(
-        suspended_at=dict.fromkeys(tenants, NOW), created_at=NOW, updated_at=NOW, version=len(tenants)
+        suspended_at_by_tenant=dict.fromkeys(tenants, NOW), created_at=NOW, updated_at=NOW, version=len(tenants)
     )
 
 
