@@ -1,9 +1,9 @@
 """Measures the latency of a quiet tenant, first alone and then next to a tenant far above its quota.
 
-Both talk to one server process over sockets, each from a process of its own. The two phases take turns in rounds, each
-round compares its own, and of the rounds the median counts. A round in which the host gave much of the processors to
-other machines tells nothing of this one, and is measured again. Last comes a noisy tenant whose quota lets everything
-in: the harm that quotas are there to prevent.
+Each tenant has a client in a process of its own. Both send requests to one server process. Each round has two phases:
+the quiet tenant alone, and beside the noisy tenant. The output has the medians of all rounds. A round is repeated if
+the host gave much of its CPU time to other machines. The last measurement is beside a noisy tenant without a quota,
+and shows the harm that quotas prevent.
 
 Run: uv run python -m tests.benchmarks.noisy_neighbour [--rounds 7] [--seconds 8] [--quota 20] [--times 20]
 """
@@ -12,7 +12,6 @@ import argparse
 import asyncio
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -41,35 +40,41 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.roles import ROLES
-from tests.benchmarks.graphql import BODY, _post
+from tests.benchmarks.cpu_time import async_cpu_microseconds
+from tests.benchmarks.graphql_request import BODY, post
+from tests.benchmarks.http_connection import connect, free_port
 from tests.engines import shared_cache
 from tests.stack import ApiClient, ServiceStack
 from tests.system.api.quota_server import QuotaServer
 
 TABLE = "noise"
-QUIET_RATE = 25
+QUIET_REQUESTS_PER_SECOND = 25
 NOISY_CONNECTIONS = 64
-MOST_STOLEN, MOST_DISTURBED = 0.02, 30
+MAX_STOLEN_SHARE = 0.02
+"""The share of a processor that the host may take away in a round that counts."""
+MAX_REPEATED_ROUNDS = 30
 
 
 class Phase(NamedTuple):
-    """The latencies of the quiet tenant, and the counts of the other tenant's requests."""
+    """The latencies of the quiet tenant in seconds, and the load result of the noisy tenant, if there is one."""
 
-    times: list[float]
-    neighbour: dict[str, Any]
+    latencies: list[float]
+    noisy_result: dict[str, Any]
 
     def quantile(self, part: float) -> float:
-        return sorted(self.times)[min(len(self.times) - 1, int(len(self.times) * part))]
+        return sorted(self.latencies)[min(len(self.latencies) - 1, int(len(self.latencies) * part))]
 
 
 class Round(NamedTuple):
+    """The quiet tenant alone, and beside the noisy tenant."""
+
     alone: Phase
-    beside: Phase
+    beside_noisy: Phase
 
 
 @dataclass
-class Asker:
-    """The process of a caller."""
+class LoadClient:
+    """A process of `load_client`, which sends requests of one tenant."""
 
     port: int
     session: ApiClient
@@ -78,11 +83,9 @@ class Asker:
 
     def __post_init__(self) -> None:
         command = [sys.executable, "-m", "tests.benchmarks.load_client"]
-        if self.connections == NOISY_CONNECTIONS and os.environ.get("EXP_NICE"):
-            command = ["nice", "-n", os.environ["EXP_NICE"], *command]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def begin(self, rate: float, seconds: float) -> None:
+    def start(self, rate: float, seconds: float) -> None:
         plan = {
             "port": self.port,
             "token": self.session.token,
@@ -94,8 +97,9 @@ class Asker:
         print(json.dumps(plan), file=cast("IO[str]", self.process.stdin), flush=True)
 
     def result(self) -> dict[str, Any]:
-        answer: dict[str, Any] = json.loads(cast("IO[str]", self.process.stdout).readline())
-        return answer
+        """Waits for the result of the plan that was started last."""
+        result: dict[str, Any] = json.loads(cast("IO[str]", self.process.stdout).readline())
+        return result
 
     def close(self) -> None:
         cast("IO[str]", self.process.stdin).close()
@@ -107,30 +111,30 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=8.0, help="how long each phase of a round takes")
     parser.add_argument("--quota", type=int, default=20, help="the noisy tenant's requests a second")
-    parser.add_argument("--times", type=int, default=20, help="how many times its quota it asks")
+    parser.add_argument("--times", type=int, default=20, help="how many times its quota the noisy tenant sends")
     parser.add_argument("--serve", metavar="FILE", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if os.environ.get("EXP_SWITCH"):
-        sys.setswitchinterval(float(os.environ["EXP_SWITCH"]))
-    if given.serve:
-        _serve(json.loads(Path(given.serve).read_text()))
+    arguments = parser.parse_args()
+    if arguments.serve:
+        _serve(json.loads(Path(arguments.serve).read_text()))
         return
     with TemporaryDirectory() as directory:
         engine = dynoxide.start(Path(directory), lambda _: None, find_or_fetch(shared_cache(), print))
         stack = ServiceStack.start(engine.url, TABLE, DevelopmentIssuer(key=ec.generate_private_key(ec.SECP256R1())))
         try:
-            quiet, noisy, free = asyncio.run(_tenants(stack, given.quota))
-            _refusals(stack)
+            quiet, noisy, unlimited = asyncio.run(_tenants(stack, arguments.quota))
+            _print_rejection_cost(stack)
             tune_process()
-            _run(stack, Path(directory), given, quiet, noisy, free)
+            _run(stack, Path(directory), arguments, quiet, noisy, unlimited)
         finally:
             stack.close()
             engine.stop()
 
 
 async def _tenants(stack: ServiceStack, quota: int) -> tuple[ApiClient, ApiClient, ApiClient]:
-    quiet, noisy, free = [stack.api_client(await stack.new_tenant(name)) for name in ("quiet", "noisy", "noisy-free")]
-    for session in (quiet, noisy, free):
+    quiet, noisy, unlimited = [
+        stack.api_client(await stack.new_tenant(name)) for name in ("quiet", "noisy", "noisy-free")
+    ]
+    for session in (quiet, noisy, unlimited):
         for number in range(40):
             create = UserRepository(stack.table(session.tenant)).create
             await create(email=f"{number}@x.example", name=f"User {number}", role=Role.MEMBER)
@@ -139,56 +143,61 @@ async def _tenants(stack: ServiceStack, quota: int) -> tuple[ApiClient, ApiClien
     await tenants.change(
         noisy.tenant, TenantEventKind.QUOTAS_CHANGED, lambda one: replace(one, overrides=limited), detail={}
     )
-    return quiet, noisy, free
+    return quiet, noisy, unlimited
 
 
-def _run(stack: ServiceStack, directory: Path, given: Any, quiet: ApiClient, noisy: ApiClient, free: ApiClient) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+def _run(
+    stack: ServiceStack, directory: Path, arguments: Any, quiet: ApiClient, noisy: ApiClient, unlimited: ApiClient
+) -> None:
+    port = free_port()
     plan = directory / "plan.json"
-    shown = stack.settings.model_dump(mode="json") | {"cursor_keys": ["dev-" + "A" * 43]}
-    plan.write_text(json.dumps({"settings": shown, "gate_key": stack.gate_key.hex(), "port": port}))
+    settings = stack.settings.model_dump(mode="json") | {"cursor_keys": ["dev-" + "A" * 43]}
+    plan.write_text(json.dumps({"settings": settings, "gate_key": stack.gate_key.hex(), "port": port}))
     server = subprocess.Popen([sys.executable, "-m", "tests.benchmarks.noisy_neighbour", "--serve", str(plan)])
-    askers = [Asker(port, quiet, 8), Asker(port, noisy, NOISY_CONNECTIONS), Asker(port, free, NOISY_CONNECTIONS)]
+    clients = [
+        LoadClient(port, quiet, 8),
+        LoadClient(port, noisy, NOISY_CONNECTIONS),
+        LoadClient(port, unlimited, NOISY_CONNECTIONS),
+    ]
     try:
-        _await(port)
-        for asker in askers:
-            asker.begin(5, 2)
-            asker.result()
-        rounds = _measured(askers, given)
-        _show(rounds, _phase(askers[0], askers[2], given), given)
+        connect(port, timeout_seconds=30).close()
+        for client in clients:
+            client.start(5, 2)
+            client.result()
+        rounds = _measure_rounds(clients, arguments)
+        _print_result(rounds, _phase(clients[0], clients[2], arguments), arguments)
     finally:
-        for asker in askers:
-            asker.close()
+        for client in clients:
+            client.close()
         server.terminate()
         server.wait()
 
 
-def _measured(askers: list[Asker], given: Any) -> list[Round]:
-    quiet, noisy, _ = askers
-    rounds, disturbed = list[Round](), 0
-    while len(rounds) < given.rounds:
-        before = _stolen()
-        found = Round(_phase(quiet, None, given), _phase(quiet, noisy, given))
-        taken = (_stolen() - before) / (2 * given.seconds)
-        if taken > MOST_STOLEN and disturbed < MOST_DISTURBED:
-            disturbed += 1
-            print(f"the host took {taken:.1%} of a processor: once more", file=sys.stderr)
+def _measure_rounds(clients: list[LoadClient], arguments: Any) -> list[Round]:
+    quiet, noisy, _ = clients
+    rounds, repeated = list[Round](), 0
+    while len(rounds) < arguments.rounds:
+        before = _stolen_seconds()
+        measured = Round(_phase(quiet, None, arguments), _phase(quiet, noisy, arguments))
+        stolen_share = (_stolen_seconds() - before) / (2 * arguments.seconds)
+        if stolen_share > MAX_STOLEN_SHARE and repeated < MAX_REPEATED_ROUNDS:
+            repeated += 1
+            print(f"the host took {stolen_share:.1%} of a processor: the round is repeated", file=sys.stderr)
             continue
-        rounds.append(found)
+        rounds.append(measured)
     return rounds
 
 
-def _phase(quiet: Asker, neighbour: Asker | None, given: Any) -> Phase:
-    if neighbour:
-        neighbour.begin(given.quota * given.times, given.seconds)
-    quiet.begin(QUIET_RATE, given.seconds)
-    found = Phase(quiet.result()["served"], neighbour.result() if neighbour else {})
+def _phase(quiet: LoadClient, noisy: LoadClient | None, arguments: Any) -> Phase:
+    if noisy:
+        noisy.start(arguments.quota * arguments.times, arguments.seconds)
+    quiet.start(QUIET_REQUESTS_PER_SECOND, arguments.seconds)
+    phase = Phase(quiet.result()["latencies"], noisy.result() if noisy else {})
     time.sleep(0.5)
-    return found
+    return phase
 
 
-def _stolen() -> float:
+def _stolen_seconds() -> float:
     """Returns the seconds of CPU time that the host took from this machine, if the kernel reports them."""
     try:
         return int(Path("/proc/stat").read_text().split(maxsplit=9)[8]) / os.sysconf("SC_CLK_TCK")
@@ -196,44 +205,51 @@ def _stolen() -> float:
         return 0.0
 
 
-def _show(rounds: list[Round], free: Phase, given: Any) -> None:
-    alone, beside = [one.alone for one in rounds], [one.beside for one in rounds]
-    _row(f"{QUIET_RATE} requests a second of a quiet tenant", "p50 ms", "p99 ms", "of alone", "from", "to")
-    for name, phases, against in (
+def _print_result(rounds: list[Round], beside_unlimited: Phase, arguments: Any) -> None:
+    alone, beside = [one.alone for one in rounds], [one.beside_noisy for one in rounds]
+    _print_row(
+        f"{QUIET_REQUESTS_PER_SECOND} requests a second of a quiet tenant", "p50 ms", "p99 ms", "ratio", "min", "max"
+    )
+    for name, phases, baseline in (
         ("alone", alone, alone),
         ("beside a tenant over its quota", beside, alone),
-        ("beside one without a quota, once", [free], alone[-1:]),
+        ("beside a tenant without a quota, once", [beside_unlimited], alone[-1:]),
     ):
         p50, p99 = (median(one.quantile(part) for one in phases) * 1000 for part in (0.5, 0.99))
-        ratios = [one.quantile(0.99) / other.quantile(0.99) for one, other in zip(phases, against, strict=True)]
-        _row(name, f"{p50:.1f}", f"{p99:.1f}", *(f"{one:.2f}" for one in (median(ratios), min(ratios), max(ratios))))
-    _row(f"{given.quota * given.times} requests a second, quota {given.quota}", "served/s", "refused/s", "not sent/s")
-    for name, phases in (("a tenant over its quota", beside), ("one without a quota, once", [free])):
-        rows = [{**one.neighbour, "served": len(one.neighbour["served"])} for one in phases]
-        rates = [sum(row[key] for row in rows) / len(rows) / given.seconds for key in ("served", "refused", "late")]
-        _row(name, *(f"{rate:.1f}" for rate in rates))
+        ratios = [one.quantile(0.99) / other.quantile(0.99) for one, other in zip(phases, baseline, strict=True)]
+        _print_row(
+            name, f"{p50:.1f}", f"{p99:.1f}", *(f"{one:.2f}" for one in (median(ratios), min(ratios), max(ratios)))
+        )
+    _print_row(
+        f"{arguments.quota * arguments.times} requests a second, quota {arguments.quota}",
+        "served/s",
+        "rejected/s",
+        "not sent/s",
+    )
+    for name, phases in (("a tenant over its quota", beside), ("a tenant without a quota, once", [beside_unlimited])):
+        rows = [{**one.noisy_result, "served": len(one.noisy_result["latencies"])} for one in phases]
+        rates = [
+            sum(row[key] for row in rows) / len(rows) / arguments.seconds for key in ("served", "rejected", "not_sent")
+        ]
+        _print_row(name, *(f"{rate:.1f}" for rate in rates))
 
 
-def _row(name: str, *columns: str) -> None:
+def _print_row(name: str, *columns: str) -> None:
     print(f"{name:<42}" + "".join(f"{one:>12}" for one in columns))
 
 
-def _refusals(stack: ServiceStack) -> None:
-    """Returns the CPU time of a refused request, without the socket."""
+def _print_rejection_cost(stack: ServiceStack) -> None:
+    """Prints the CPU time of a rejected request, without the socket."""
     log.configure(as_json=True, file=Path(os.devnull).open("w"))  # noqa: SIM115
-    print(f"{'CPU for one refusal, without the socket':<44}{asyncio.run(_refusal(stack)):>10.0f} µs")
+    microseconds = asyncio.run(_rejection_microseconds(stack))
+    print(f"{'CPU of a rejected request, without the socket':<46}{microseconds:>8.0f} µs")
 
 
-async def _refusal(stack: ServiceStack) -> float:
-    """Stops the server's clock, so that the tenant's bucket does not refill."""
-    server, times, best = QuotaServer(stack=stack), 1_000, []
+async def _rejection_microseconds(stack: ServiceStack) -> float:
+    """Returns the CPU time. The server's clock stands still, so that the tenant's bucket does not refill."""
+    server = QuotaServer(stack=stack)
     session = await server.new_tenant_client(requests_per_second=1)
-    for _ in range(8):
-        start = time.process_time_ns()
-        for _ in range(times):
-            await _post(server.application, session.token, refused=True)
-        best.append((time.process_time_ns() - start) / times / 1000)
-    return min(best)
+    return await async_cpu_microseconds(lambda: post(server.application, session.token, expect_rejection=True), 5_000)
 
 
 def _serve(plan: dict[str, Any]) -> None:
@@ -247,17 +263,6 @@ def _serve(plan: dict[str, Any]) -> None:
     application = Service(aws_access(settings, sessions).connect()).app
     tune_process()
     uvicorn.run(application, port=plan["port"], loop="uvloop", http="httptools", log_config=None, access_log=False)
-
-
-def _await(port: int) -> None:
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except ConnectionRefusedError:
-            time.sleep(0.05)
-        else:
-            return
 
 
 if __name__ == "__main__":

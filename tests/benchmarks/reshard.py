@@ -1,8 +1,8 @@
 """Measures a tenant that writes five times the limit of a partition, before, during and after a reshard to 8 shards.
 
-The gate has DynamoDB's limits of partitions, the engine is dynoxide. Nothing is tried twice: every write that is turned
-away is counted, and apart from them those that this machine was too slow for, which longer phases would show. The loud
-tenant writes entries of its journal of 20 KB each, which are 40 units in a transaction.
+The gate has DynamoDB's limits of partitions, and the engine is dynoxide. No write is retried. The output counts the
+writes that were throttled and, in another column, those for which this machine was too slow. The loud tenant writes
+activities of 20 KB, each of which costs 40 write units in a transaction.
 
 Run: uv run python -m tests.benchmarks.reshard [--seconds 8] [--units 5000] [--shards 8]
 """
@@ -45,9 +45,10 @@ from keyfence_iam.tenant import TenantId
 from tests.engines import shared_cache
 from tests.stack import ServiceStack
 
-KILOBYTES = 19
-UNITS = 2 * (KILOBYTES + 1)
-QUIET_RATE = 10.0
+DETAIL_KILOBYTES = 19
+UNITS_PER_WRITE = 2 * (DETAIL_KILOBYTES + 1)
+"""An activity has one kilobyte more than its detail. A transaction doubles the units."""
+QUIET_WRITES_PER_SECOND = 10.0
 CACHE_SECONDS = 1.0
 COLLECTION = "activity"
 HEADINGS = ("loud: writes", "throttled", "too slow here", "quiet: writes", "throttled", "too slow here")
@@ -55,51 +56,52 @@ HEADINGS = ("loud: writes", "throttled", "too slow here", "quiet: writes", "thro
 
 @dataclass
 class Tenant:
-    """A writer with a fixed rate that does not wait for responses."""
+    """A tenant that writes at a fixed rate and does not wait for responses. Counters are by phase."""
 
     stack: ServiceStack
     id: TenantId
-    registry: TenantCache
+    tenant_cache: TenantCache
     rate: float
     phase: str = ""
     sent: Counter[str] = field(default_factory=Counter)
     throttled: Counter[str] = field(default_factory=Counter)
-    late: Counter[str] = field(default_factory=Counter)
-    """Writes that waited so long on this machine that the shard map had expired."""
-    kept: set[str] = field(default_factory=set)
+    expired: Counter[str] = field(default_factory=Counter)
+    """Writes that waited on this machine until their tenant location had expired."""
+    acknowledged: set[str] = field(default_factory=set)
 
     async def run(self, seconds: float, phase: str) -> None:
         self.phase, start, tasks = phase, time.perf_counter(), set[asyncio.Task[None]]()
         for number in range(int(self.rate * seconds)):
             await asyncio.sleep(max(0.0, start + number / self.rate - time.perf_counter()))
-            task = asyncio.ensure_future(self._one(number))
+            task = asyncio.ensure_future(self._write_one(number))
             tasks.add(task)
             task.add_done_callback(tasks.discard)
         await asyncio.gather(*tasks)
 
     async def table(self) -> Table:
-        home = self.registry.location(await self.registry.get_active(self.id))
-        table = self.stack.tables.for_tenant(home, writes=True)
+        location = self.tenant_cache.location(await self.tenant_cache.get_active(self.id))
+        table = self.stack.tables.for_tenant(location, writes=True)
         return replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=1)))
 
-    async def _one(self, number: int) -> None:
-        made, phase = _entry(number), self.phase
+    async def _write_one(self, number: int) -> None:
+        activity, phase = _activity(number), self.phase
         self.sent[phase] += 1
         try:
-            await (await self.table()).write(put(activities, made))
-            self.kept.add(made.id)
+            await (await self.table()).write(put(activities, activity))
+            self.acknowledged.add(activity.id)
         except Throttled as error:
-            (self.late if error.message == LOCATION_EXPIRED else self.throttled)[phase] += 1
+            counter = self.expired if error.message == LOCATION_EXPIRED else self.throttled
+            counter[phase] += 1
 
 
-def _entry(number: int) -> Activity:
-    """Uses many customers, so that no customer's own list is hot."""
+def _activity(number: int) -> Activity:
+    """Returns an activity of one of 64 people, so that the list of no single person is hot."""
     now = datetime.now(UTC)
     return Activity(
         id=ActivityId(new_id("act")),
         actor=f"somebody-{number % 64}",
         kind="benchmark.write",
-        detail="x" * (KILOBYTES * 1024),
+        detail="x" * (DETAIL_KILOBYTES * 1024),
         ttl=int(now.timestamp()) + 86_400,
         created_at=now,
         updated_at=now,
@@ -111,7 +113,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0, help="how long each phase takes")
     parser.add_argument("--units", type=int, default=5000, help="write units a second of the loud tenant")
     parser.add_argument("--shards", type=int, default=8)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with TemporaryDirectory() as directory:
         engine = dynoxide.start(Path(directory), lambda _: None, find_or_fetch(shared_cache(), print))
         issuer, limits = (
@@ -120,71 +122,81 @@ def main() -> None:
         )
         stack = ServiceStack.start(engine.url, "reshard", issuer, limits)
         try:
-            asyncio.run(_run(stack, given))
+            asyncio.run(_run(stack, arguments))
         finally:
             stack.close()
             engine.stop()
 
 
-async def _run(stack: ServiceStack, given: argparse.Namespace) -> None:
+async def _run(stack: ServiceStack, arguments: argparse.Namespace) -> None:
     tune_process()
     loud, quiet = [
-        await _tenant(stack, name, rate) for name, rate in (("loud", given.units / UNITS), ("quiet", QUIET_RATE))
+        await _tenant(stack, name, rate)
+        for name, rate in (("loud", arguments.units / UNITS_PER_WRITE), ("quiet", QUIET_WRITES_PER_SECOND))
     ]
-    await _together(loud, quiet, given.seconds, "1 slot")
-    await asyncio.gather(_resharded(stack, loud.id, given.shards), _together(loud, quiet, _settle() + 3, "resharding"))
-    await _together(loud, quiet, given.seconds, f"{given.shards} slots")
-    _show(loud, quiet)
+    await _write_together(loud, quiet, arguments.seconds, "1 shard")
+    await asyncio.gather(
+        _reshard(stack, loud.id, arguments.shards), _write_together(loud, quiet, _settle_seconds() + 3, "resharding")
+    )
+    await _write_together(loud, quiet, arguments.seconds, f"{arguments.shards} shards")
+    _print_table(loud, quiet)
     for tenant in (loud, quiet):
-        print(f"{tenant.id}: {len(tenant.kept):,} acknowledged, {await _listed(tenant):,} of them listed once")
+        listed = await _count_listed_once(tenant)
+        print(f"{tenant.id}: {len(tenant.acknowledged):,} acknowledged, {listed:,} of them listed once")
 
 
 async def _tenant(stack: ServiceStack, name: str, rate: float) -> Tenant:
-    registry = TenantCache(stack.tables.for_control_plane(writes=False), max_age_seconds=CACHE_SECONDS)
-    return Tenant(stack, await stack.new_tenant(name), registry, rate)
+    tenant_cache = TenantCache(stack.tables.for_control_plane(writes=False), max_age_seconds=CACHE_SECONDS)
+    return Tenant(stack, await stack.new_tenant(name), tenant_cache, rate)
 
 
-async def _together(loud: Tenant, quiet: Tenant, seconds: float, phase: str) -> None:
+async def _write_together(loud: Tenant, quiet: Tenant, seconds: float, phase: str) -> None:
     await asyncio.gather(loud.run(seconds, phase), quiet.run(seconds, phase))
 
 
-def _settle() -> float:
+def _settle_seconds() -> float:
+    """Returns the time after which no server uses the old number of shards."""
     return CACHE_SECONDS + TENANT_USE_SECONDS + 1
 
 
-async def _resharded(stack: ServiceStack, tenant: TenantId, shards: int) -> None:
+async def _reshard(stack: ServiceStack, tenant: TenantId, shards: int) -> None:
     control = stack.tables.for_control_plane(writes=True)
-    tenants, made = TenantRepository(control, "benchmark"), list[Job]()
-    await StartReshard(tenants, stack.tables.entities.collections, run_in_background=made.append)(
+    tenants, started_jobs = TenantRepository(control, "benchmark"), list[Job]()
+    await StartReshard(tenants, stack.tables.entities.collections, run_in_background=started_jobs.append)(
         tenant, COLLECTION, shards
     )
 
-    means = JobResources(store=JobStore(control), scan=TableScan(control.caller))
-    settle = timedelta(seconds=_settle())
+    resources = JobResources(store=JobStore(control), scan=TableScan(control.caller))
+    settle = timedelta(seconds=_settle_seconds())
     await run_job(
-        means,
-        made[0].id,
+        resources,
+        started_jobs[0].id,
         ReshardJob(
-            tenants=tenants, location=_moved, table_at=_moved, settle_time=settle, entities=stack.tables.entities
+            tenants=tenants,
+            location=_unexpected_move,
+            table_at=_unexpected_move,
+            settle_time=settle,
+            entities=stack.tables.entities,
         ),
     )
 
 
-def _moved(_: object) -> Any:
+def _unexpected_move(_: object) -> Any:
     raise AssertionError("growing moves nothing")
 
 
-def _show(loud: Tenant, quiet: Tenant) -> None:
+def _print_table(loud: Tenant, quiet: Tenant) -> None:
     print(f"{'':<14}" + "".join(f"{one:>18}" for one in HEADINGS))
     for phase in loud.sent:
         columns = []
         for tenant in (loud, quiet):
-            sent, away = tenant.sent[phase], tenant.throttled[phase]
-            columns += [f"{sent:,}", f"{away:,} ({away / sent:.2%})", f"{tenant.late[phase]:,}"]
+            sent, throttled = tenant.sent[phase], tenant.throttled[phase]
+            columns += [f"{sent:,}", f"{throttled:,} ({throttled / sent:.2%})", f"{tenant.expired[phase]:,}"]
         print(f"{phase:<14}" + "".join(f"{one:>18}" for one in columns))
 
 
-async def _listed(tenant: Tenant) -> int:
+async def _count_listed_once(tenant: Tenant) -> int:
+    """Returns how many acknowledged activities the list has exactly once."""
     listed, after = Counter[str](), None
     table = await tenant.table()
     table = replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=20)))
@@ -192,7 +204,7 @@ async def _listed(tenant: Tenant) -> int:
         page = await ActivityRepository(table).latest(first=100, after=after)
         listed.update(one.id for one in page.items)
         if not page.has_next:
-            return sum(listed[id] == 1 for id in tenant.kept)
+            return sum(listed[id] == 1 for id in tenant.acknowledged)
         after = page.edges[-1].cursor()
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from keyfence.store.shards import MoveDirection, ShardCounts, ShardMap
-from tests.benchmarks.lists import kept, walked
+from tests.benchmarks.list_page_costs import items_by_shard, mean_page_cost
 from tests.data.bookshop import OPENING, Book, book, books, newest_books
 from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import table
@@ -59,13 +59,13 @@ async def test_while_items_move_every_shard_is_read_for_the_whole_page() -> None
 async def test_over_all_pages_few_shards_are_read_twice_and_few_items_for_nothing(
     shard_count: int, first: int, queries: float, items_read: float
 ) -> None:
-    cost = await walked(kept(2000, shard_count), shard_count, first)
+    cost = await mean_page_cost(items_by_shard(2000, shard_count), shard_count, first)
     assert shard_count <= cost.queries <= queries
     assert cost.rounds <= 2.1
-    assert 1 < cost.read <= items_read
+    assert 1 < cost.items_read <= items_read
 
 
 async def test_a_list_that_has_just_grown_costs_one_query_more_and_reads_no_item_for_nothing() -> None:
-    cost = await walked(kept(2000, 8, before=2000), 8, FIRST)
+    cost = await mean_page_cost(items_by_shard(2000, 8, written_to_one_shard=2000), 8, FIRST)
     assert (cost.queries, cost.rounds) == (9, 2)
-    assert cost.read < 1.1
+    assert cost.items_read < 1.1

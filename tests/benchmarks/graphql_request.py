@@ -1,16 +1,14 @@
-"""Measures the CPU time of a request for a list of twenty users: all of it, and each step.
+"""Measures the CPU time of a request for a list of twenty users: the whole request, and each step of it.
 
-Run: uv run python -m tests.benchmarks.graphql [--requests 500]
+Run: uv run python -m tests.benchmarks.graphql_request [--requests 500]
 """
 
 import argparse
 import asyncio
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,6 +33,8 @@ from keyfence.store.dynamodb.client import Answer
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.tenant_cache import TenantCache, location_of
 from keyfence.usage.ledger import UsageLedger
+from tests.benchmarks.cpu_time import async_cpu_microseconds
+from tests.benchmarks.http_connection import connect, exchange, free_port, graphql_request
 from tests.engines import shared_cache
 from tests.stack import ApiClient, ServiceStack
 
@@ -44,8 +44,8 @@ BODY = {"query": QUERY}
 TABLE = "benchmark"
 
 
-class Canned:
-    """A client that repeats its last response, to measure everything but DynamoDB."""
+class RepeatingClient:
+    """A client that always returns the same response, to measure everything except DynamoDB."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
@@ -54,21 +54,21 @@ class Canned:
         return self.answer
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing, since no connection is open."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--requests", type=int, default=500, help="how many requests each part is measured over")
+    parser.add_argument("--requests", type=int, default=500, help="the number of requests for each measurement")
     parser.add_argument("--serve", metavar="FILE", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.serve:
-        _serve(json.loads(Path(given.serve).read_text()))
+    arguments = parser.parse_args()
+    if arguments.serve:
+        _serve(json.loads(Path(arguments.serve).read_text()))
         return
     with TemporaryDirectory() as directory:
         engine = dynoxide.start(Path(directory), lambda _: None, find_or_fetch(shared_cache(), print))
         try:
-            asyncio.run(_measure(engine.url, Path(directory), given.requests))
+            asyncio.run(_measure(engine.url, Path(directory), arguments.requests))
         finally:
             engine.stop()
 
@@ -81,11 +81,11 @@ async def _measure(url: str, directory: Path, requests: int) -> None:
     for number in range(40):
         await users.create(email=f"{number}@x.example", name=f"User {number}", role=Role.MEMBER)
     rows = [("whole request, over a socket", _over_socket(url, key, session, directory, requests))]
-    rows += [(name, await _cpu(work, requests)) for name, work in (await _parts(stack, session)).items()]
-    _show(rows)
+    rows += [(name, await _cpu_microseconds(work, requests)) for name, work in (await _steps(stack, session)).items()]
+    _print_rows(rows)
 
 
-async def _parts(stack: ServiceStack, session: ApiClient) -> dict[str, Callable[[], Awaitable[object]]]:
+async def _steps(stack: ServiceStack, session: ApiClient) -> dict[str, Callable[[], Awaitable[object]]]:
     verifier = tenant_verifier(stack.settings)
     executor = GraphQLExecutor(load_domains().schema)
     request = GraphQLRequest(query=QUERY)
@@ -93,58 +93,59 @@ async def _parts(stack: ServiceStack, session: ApiClient) -> dict[str, Callable[
     admission = Admission(limits=TenantLimitsCache(), ledger=UsageLedger(), total_capacity=stack.tables.meter)
     caller = TenantRequest(await verifier.verify(session.token), tenant, admission.admit(tenant), location_of(tenant))
     table = stack.table(session.tenant, writes=False)
-    canned = await _canned(stack, session)
+    without_dynamodb = await _stack_without_dynamodb(stack, session)
 
     async def prepare() -> object:
         return executor.prepare(request)
 
     async def execute() -> object:
-        table = canned.tables.for_tenant(
+        table = without_dynamodb.tables.for_tenant(
             caller.location, writes=False, meter=caller.admitted, call_limit=caller.admitted.call_limit
         )
         return await executor.execute(executor.prepare(request), Context(caller, table), request_id="")
 
     return {
-        "  the application, without the socket": lambda: _post(stack.application, session.token),
-        "    HTTP and routing (no DynamoDB)": lambda: _post(canned.application, session.token),
-        "    token, verified before": lambda: verifier.verify(session.token),
-        "    parse and validate, read before": prepare,
-        "    execute, with an answer in hand": execute,
-        "    DynamoDB call, decoded": lambda: UserRepository(table).newest(first=20, after=None),
+        "  the application, without the socket": lambda: post(stack.application, session.token),
+        "    the same without DynamoDB": lambda: post(without_dynamodb.application, session.token),
+        "    verify the token, from the cache": lambda: verifier.verify(session.token),
+        "    parse and validate, from the cache": prepare,
+        "    execute, with a recorded response": execute,
+        "    call DynamoDB and decode the items": lambda: UserRepository(table).newest(first=20, after=None),
     }
 
 
-async def _canned(stack: ServiceStack, session: ApiClient) -> ServiceStack:
+async def _stack_without_dynamodb(stack: ServiceStack, session: ApiClient) -> ServiceStack:
+    """Returns a stack whose client answers each Query with the same recorded response."""
     from dataclasses import replace
 
-    answers: list[Answer] = []
+    responses: list[Answer] = []
 
-    class Tape(Canned):
+    class RecordingClient(RepeatingClient):
         async def call(self, *call: Any) -> Answer:
-            answers.append(await stack.tables.client.call(*call))
-            return answers[-1]
+            responses.append(await stack.tables.client.call(*call))
+            return responses[-1]
 
-    await UserRepository(
-        replace(stack.tables, client=Tape({})).for_tenant(TenantLocation(tenant=session.tenant), writes=False)
-    ).newest(first=20, after=None)
-    tables = replace(stack.tables, client=Canned(answers[0]))
-    return replace(stack, tables=tables, application=_canned_application(stack, answers[0], session))
+    recording = replace(stack.tables, client=RecordingClient({}))
+    table = recording.for_tenant(TenantLocation(tenant=session.tenant), writes=False)
+    await UserRepository(table).newest(first=20, after=None)
+    tables = replace(stack.tables, client=RepeatingClient(responses[0]))
+    return replace(stack, tables=tables, application=_application_without_queries(stack, responses[0]))
 
 
-def _canned_application(stack: ServiceStack, page: Answer, session: ApiClient) -> Any:
-    """Keeps the real response for the tenant's own record, which the service reads every five seconds."""
+def _application_without_queries(stack: ServiceStack, page: Answer) -> Any:
+    """Returns an application that calls DynamoDB only for the tenant's record, which it reads every five seconds."""
     from dataclasses import replace
 
-    class ByOperation(Canned):
+    class QueryRepeatingClient(RepeatingClient):
         async def call(self, operation: str, *rest: Any) -> Answer:
             return page if operation == "Query" else await stack.tables.client.call(operation, *rest)
 
-    return stack.serve(tables=replace(stack.tables, client=ByOperation(page)))
+    return stack.serve(tables=replace(stack.tables, client=QueryRepeatingClient(page)))
 
 
-async def _post(application: Any, token: str, *, refused: bool = False) -> None:
-    """Sends one request to the application."""
-    sent: list[Any] = []
+async def post(application: Any, token: str, *, expect_rejection: bool = False) -> None:
+    """Sends one request to the application, without a socket. Exits unless the response is a success or expected."""
+    messages: list[Any] = []
     body = json.dumps(BODY).encode()
     scope = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
@@ -158,38 +159,32 @@ async def _post(application: Any, token: str, *, refused: bool = False) -> None:
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(message: Any) -> None:
-        sent.append(message)
+        messages.append(message)
 
     await application(scope, receive, send)
-    if not refused and (sent[0]["status"] != 200 or b'"errors"' in sent[1]["body"]):
-        raise SystemExit(sent[1]["body"])
+    if not expect_rejection and (messages[0]["status"] != 200 or b'"errors"' in messages[1]["body"]):
+        raise SystemExit(messages[1]["body"])
 
 
-async def _cpu(work: Callable[[], Awaitable[object]], times: int) -> float:
-    for _ in range(times // 10 + 1):
+async def _cpu_microseconds(work: Callable[[], Awaitable[object]], calls: int) -> float:
+    """Returns the CPU time of a call, after calls that fill the caches."""
+    for _ in range(calls // 10 + 1):
         await work()
-    best = []
-    for _ in range(5):
-        start = time.process_time_ns()
-        for _ in range(times // 5):
-            await work()
-        best.append((time.process_time_ns() - start) / (times // 5) / 1000)
-    return min(best)
+    return await async_cpu_microseconds(work, calls)
 
 
-def _over_socket(url: str, key: ec.EllipticCurvePrivateKey, session: ApiClient, directory: Path, times: int) -> float:
-    """Starts the server in a process of its own, so that the client's CPU time is not counted."""
+def _over_socket(url: str, key: ec.EllipticCurvePrivateKey, session: ApiClient, directory: Path, calls: int) -> float:
+    """Returns the CPU time of a server in a process of its own, so that the client's CPU time is not counted."""
     plan = directory / "plan.json"
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    port = free_port()
     plan.write_text(json.dumps({"url": url, "key": pem, "port": port}))
-    server = subprocess.Popen([sys.executable, "-m", "tests.benchmarks.graphql", "--serve", str(plan)])
+    server = subprocess.Popen([sys.executable, "-m", "tests.benchmarks.graphql_request", "--serve", str(plan)])
     try:
-        _request_many(port, session.token, 50, patience=20.0)
-        before = _cpu_of(server.pid)
-        _request_many(port, session.token, times, patience=1.0)
-        return (_cpu_of(server.pid) - before) / times * 1e6
+        _send_requests(port, session.token, 50, timeout_seconds=20.0)
+        before = _process_cpu_seconds(server.pid)
+        _send_requests(port, session.token, calls, timeout_seconds=1.0)
+        return (_process_cpu_seconds(server.pid) - before) / calls * 1e6
     finally:
         server.terminate()
         server.wait()
@@ -206,42 +201,21 @@ def _serve(plan: dict[str, Any]) -> None:
     uvicorn.run(application, port=plan["port"], loop="uvloop", http="httptools", log_config=None, access_log=False)
 
 
-def _request_many(port: int, token: str, times: int, patience: float) -> None:
-    body = json.dumps(BODY).encode()
-    request = (
-        f"POST /graphql HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n"
-        f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
-    ).encode() + body
-    with _connected(port, patience) as connection:
+def _send_requests(port: int, token: str, count: int, timeout_seconds: float) -> None:
+    request = graphql_request(token, json.dumps(BODY).encode())
+    with connect(port, timeout_seconds) as connection:
         reader = connection.makefile("rb")
-        for _ in range(times):
-            connection.sendall(request)
-            if b" 200 " not in (status := reader.readline()):
-                raise SystemExit(status)
-            length = 0
-            while (line := reader.readline()) != b"\r\n":
-                if line.lower().startswith(b"content-length"):
-                    length = int(line.split(b":")[1])
-            reader.read(length)
+        for _ in range(count):
+            exchange(connection, reader, request)
 
 
-def _connected(port: int, patience: float) -> socket.socket:
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            return socket.create_connection(("127.0.0.1", port))
-        except ConnectionRefusedError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
-
-
-def _cpu_of(pid: int) -> float:
+def _process_cpu_seconds(pid: int) -> float:
+    """Returns the user and system time of a process, from the fields 14 and 15 of /proc/PID/stat."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _show(rows: list[tuple[str, float]]) -> None:
+def _print_rows(rows: list[tuple[str, float]]) -> None:
     print(f"\n{'a list of 20 users':<45}{'CPU µs per request':>20}")
     for name, cost in rows:
         print(f"{name:<45}{cost:>20,.0f}")
