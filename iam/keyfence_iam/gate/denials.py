@@ -13,7 +13,7 @@ from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import Session
 
 MAX_DENIALS = 1000
-"""The number of denials that the log keeps. Older denials are dropped, so that memory stays bounded."""
+"""The number of denials that the log keeps. Older denials are dropped to limit the memory."""
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class DeniedCall:
 
 
 OnDenied = Callable[[DeniedCall], None]
-"""Is called for each denied call."""
+"""A callback for each denied call."""
 
 
 def ignore_denial(_: DeniedCall) -> None:

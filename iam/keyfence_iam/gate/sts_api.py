@@ -28,13 +28,14 @@ STS_VERSION = "2011-06-15"
 """The version of the STS API, which every request names."""
 MAX_TAGS = 50
 MAX_POLICY_ARNS = 10
+"""The limits of AWS for the tags and for the managed policies of a session."""
 MAX_SESSION_POLICY_CHARACTERS = 2048
 """The limit of AWS for the session policy and the ARNs of managed session policies together."""
 MAX_MINIMUM_TOKEN_SIZE = 4096
 """The largest MinimumSessionTokenSize that AWS accepts, in bytes."""
 
 Operation = Callable[[HttpRequest, QueryForm, Session, SessionIssuer], HttpResponse]
-"""Answers a request of the caller, which is the session in the third argument. Raises QueryError."""
+"""Answers a request. The session is the caller. Raises QueryError."""
 
 
 def sts_response(request: HttpRequest, caller: Session, sessions: SessionIssuer) -> HttpResponse:
@@ -59,8 +60,8 @@ def action_of(body: bytes) -> str:
 def parse_assume_role(form: QueryForm) -> AssumeRoleRequest:
     """Returns the parameters of AssumeRole. Raises QueryError if they are invalid.
 
-    The error lists all parameters that violate a constraint. Parameters that contradict each other are checked next,
-    and there the first contradiction is reported.
+    The error lists all parameters that violate a constraint. If there are none, the parameters are compared with each
+    other, and the error reports the first contradiction.
     """
     duration = parameter_validation.parse_integer(form.find("DurationSeconds"))
     token_size = parameter_validation.parse_integer(form.find("MinimumSessionTokenSize"))

@@ -25,7 +25,7 @@ THREADS = 8
 """The number of calls to STS at the same time."""
 
 AssumeRole = Callable[[SessionSpec, int], Credentials]
-"""Requests a session with a lifetime of this many seconds. Raises SessionUnavailable."""
+"""Requests a session from STS. The number is its lifetime in seconds. Raises SessionUnavailable."""
 
 log = structlog.get_logger(__name__)
 
@@ -48,7 +48,7 @@ class CachedSession:
 
 
 class SessionCache:
-    """Gives out the credentials of sessions. It can be used from any event loop.
+    """Gives out the credentials of sessions, in any event loop.
 
     A cached session is given out without waiting. STS is called in threads. All callers that wait for the same session
     share one call.
@@ -75,7 +75,7 @@ class SessionCache:
         self._sessions: OrderedDict[SessionSpec, CachedSession] = OrderedDict()
         self._pending: dict[SessionSpec, Future[Credentials]] = {}
         self._recent_failures: dict[SessionSpec, tuple[float, SessionUnavailable]] = {}
-        """The last failure of a session, and until when callers get it again."""
+        """The time until which callers get the last failure again, and the failure."""
         self._next_replacement_at: dict[SessionSpec, float] = {}
         """When a denied session may be replaced again."""
         self._forgotten_while_pending: set[SessionSpec] = set()
@@ -91,8 +91,8 @@ class SessionCache:
     async def replace(self, spec: SessionSpec, denied: Credentials) -> Credentials | None:
         """Returns a session to use instead of a denied one, which may have been revoked. Returns None if there is none.
 
-        The denied session stays in the cache until there is a new one. It may still be valid, because a call can also
-        be denied for another reason, and during an outage of STS no new session can be had.
+        The denied session stays in the cache until STS has issued a new one. A call can also be denied for another
+        reason than a revoked session, and during an outage of STS a session that may be valid is better than none.
         """
         with suppress(Exception):  # the error is already logged, and the caller reports the denial
             with self._lock:
@@ -197,7 +197,7 @@ class SessionCache:
         """
         requested_at = self._clock()
         try:
-            credentials = self._call_sts(spec, is_late=requested_at > deadline)
+            credentials = self._call_sts(spec, waited_too_long=requested_at > deadline)
         except BaseException as error:
             self._end_request(spec, partial(self._store_failure, spec, error))
             _log_failure(spec, error)
@@ -217,14 +217,14 @@ class SessionCache:
                 del self._pending[spec]
                 self._forgotten_while_pending.discard(spec)
 
-    def _call_sts(self, spec: SessionSpec, *, is_late: bool) -> Credentials:
+    def _call_sts(self, spec: SessionSpec, *, waited_too_long: bool) -> Credentials:
         """Calls STS, a second time if the connection was lost.
 
-        If all waiters have already timed out, the call is not made. Otherwise a long queue of useless calls would have
-        to be worked off after an outage.
+        If all waiters have already timed out, STS is not called. Otherwise a long queue of useless calls would delay
+        new callers after an outage.
         """
-        if is_late:
-            raise SessionUnavailable("too many sessions were waiting for STS")
+        if waited_too_long:
+            raise SessionUnavailable("the request waited too long for a free thread; STS was not called")
         try:
             return self._assume(spec, self._schedule.session_seconds)
         except StsConnectionLost:

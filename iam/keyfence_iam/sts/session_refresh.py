@@ -14,7 +14,7 @@ import structlog
 from keyfence_iam.sts.session_spec import SessionUnavailable
 
 REFRESH_INTERVAL_SECONDS = 5.0
-"""How often the thread looks for sessions that are due. It is short compared to the lifetime of a session."""
+"""How often the thread looks for due sessions. The interval is short compared to the lifetime of a session."""
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ class RefreshSchedule:
     """A session is refreshed at a random time between these two shares of its lifetime."""
     first_retry_seconds: float = 1.0
     longest_retry_seconds: float = 30.0
-    """A failed refresh is tried again after the first time. Each further failure doubles it, up to the longest time."""
+    """The delay before a failed refresh is tried again: the first delay, and the longest. Each failure doubles it."""
     failure_cache_seconds: float = 1.0
     """After a failure, callers get the same error for this long, without another call to STS."""
     replacement_interval_seconds: float = 30.0
@@ -48,12 +48,12 @@ class RefreshSchedule:
     """How long a caller waits for a session, and how long a call to STS waits for a free thread."""
 
     def refresh_delay_seconds(self, random_number: float) -> float:
-        """Returns when a new session is refreshed. `random_number` is from 0 to 1."""
+        """Returns how many seconds after its request a session is refreshed. `random_number` is from 0 to 1."""
         share = self.earliest_refresh + random_number * (self.latest_refresh - self.earliest_refresh)
         return self.session_seconds * share
 
     def retry_delay_seconds(self, failures: int, random_number: float) -> float:
-        """Returns when a failed refresh is tried again. `failures` counts failures in a row, from 1.
+        """Returns the delay before a failed refresh is tried again. `failures` counts failures in a row, from 1.
 
         Half of the delay is random, so that processes that failed at the same time do not retry at the same time.
         """
@@ -98,11 +98,11 @@ async def wait_for_result(future: "Future[T]", timeout_seconds: float) -> T:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 
-    def wake(_: object) -> None:
+    def wake_waiter(_: object) -> None:
         with suppress(RuntimeError):  # the loop was closed, so no waiter is left
             loop.call_soon_threadsafe(_set_done, done)
 
-    future.add_done_callback(wake)
+    future.add_done_callback(wake_waiter)
     try:
         await asyncio.wait_for(done, timeout_seconds)
         return future.result()

@@ -17,7 +17,7 @@ from keyfence_iam.tenant import TenantId
 
 POLICY_NAME = "keyfence-suspended-tenants"
 SIGNING_REGION = "us-east-1"
-"""The region in signatures of requests to another endpoint than those of AWS, for which boto3 knows the region."""
+"""The region in the signatures of requests to a custom endpoint. For the endpoints of AWS, boto3 knows the region."""
 
 
 class SuspensionFailed(Exception):
@@ -62,7 +62,7 @@ class TenantSuspension:
         return cls(client, role_prefix)
 
     def deny(self, tenants: Iterable[TenantId]) -> None:
-        """Denies all sessions of these tenants, also sessions issued before. All other tenants are allowed again."""
+        """Denies all sessions of these tenants, including existing sessions. All other tenants are allowed again."""
         denied_tenants = frozenset(tenants)
         policy = _suspension_policy(denied_tenants)
         for role in self._role_names():
@@ -115,7 +115,7 @@ def _suspension_policy(tenants: frozenset[TenantId]) -> Policy | None:
 def _is_policy_missing(error: ClientError) -> bool:
     """Whether the policy does not exist.
 
-    IAM has the same error code for a missing role. The message names what is missing.
+    IAM has the same error code for a missing role, but another message: only the first contains the policy name.
     """
     details = error.response["Error"]
     return details["Code"] == "NoSuchEntity" and POLICY_NAME in details["Message"]

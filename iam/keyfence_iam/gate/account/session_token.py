@@ -15,10 +15,10 @@ from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 GATE_KEY_BYTES = 32
 MAX_TOKEN_SIZE = 4096
-"""In characters. Claims that need a larger token are rejected, as STS rejects them with PackedPolicyTooLarge."""
+"""The maximum number of characters. Claims that need a larger token are rejected, as STS does."""
 _ACCESS_KEY = re.compile(r"ASIA[A-Z2-7]{16}")
 _TOKEN_FORMAT = b"keyfence-session-1"
-"""Is authenticated with each token, so that a token of another format is invalid."""
+"""The version of the format. The cipher authenticates it with each token, so a token of another version is invalid."""
 _CIPHER_OVERHEAD_BYTES = 16
 """The bytes that AES-SIV adds to the encrypted text."""
 
@@ -37,7 +37,7 @@ class TokenTooLarge(ValueError):
     """The claims do not fit into a session token."""
 
     def __init__(self, size: int) -> None:
-        super().__init__(f"the session token would have {size} bytes; the maximum is {MAX_TOKEN_SIZE}")
+        super().__init__(f"the session token would have {size} characters; the maximum is {MAX_TOKEN_SIZE}")
         self.utilization = token_utilization(size)
 
 
@@ -45,8 +45,8 @@ class TokenTooLarge(ValueError):
 class SessionClaims:
     """The content of a session token.
 
-    The token contains the names of the role and of the managed policies, not their policies. A change of the policies
-    therefore applies to tokens that already exist.
+    The token names the role and the managed policies, but does not contain their policy texts. A changed policy
+    therefore also applies to tokens that already exist.
     """
 
     role: str
@@ -95,7 +95,7 @@ class TokenCipher:
 
 def token_utilization(size: int) -> int:
     """Returns how many percent of the maximal token size are used, rounded up."""
-    return -(-100 * size // MAX_TOKEN_SIZE)
+    return -(-100 * size // MAX_TOKEN_SIZE)  # -(-a // b) is a / b, rounded up
 
 
 def new_gate_key() -> bytes:
@@ -132,7 +132,10 @@ def iso_seconds(time: datetime) -> str:
 
 
 def _padding_bytes(minimum_size: int, packed_size: int) -> int:
-    """Returns how many bytes make the token as long as `minimum_size`. Base64 has four characters for three bytes."""
+    """Returns how many bytes must be appended to reach `minimum_size` characters.
+
+    Base64 has four characters for three bytes.
+    """
     return -(-minimum_size // 4) * 3 - _CIPHER_OVERHEAD_BYTES - packed_size
 
 

@@ -1,4 +1,4 @@
-"""`ItemReader`: reads the items that a call will change, before the engine executes the call."""
+"""`ItemReader`: reads stored items before a call is executed, because their sizes decide what the call costs."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

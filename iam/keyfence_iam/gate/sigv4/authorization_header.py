@@ -22,18 +22,21 @@ _TIME_FORMAT = "%Y%m%dT%H%M%SZ"
 
 @dataclass(frozen=True, slots=True)
 class SignatureErrorCode:
-    """The codes of an error: of DynamoDB, whose status is always 400, and of the query protocol of STS and IAM."""
+    """An error has one code in responses of DynamoDB and another in responses of STS and IAM.
+
+    The HTTP status of errors of DynamoDB is always 400.
+    """
 
     dynamodb: str
-    query: str
-    query_status: int
+    query_protocol: str
+    query_protocol_status: int
 
 
-MISSING = SignatureErrorCode("MissingAuthenticationTokenException", "MissingAuthenticationToken", 403)
-INCOMPLETE = SignatureErrorCode("IncompleteSignatureException", "IncompleteSignature", 400)
+MISSING_TOKEN = SignatureErrorCode("MissingAuthenticationTokenException", "MissingAuthenticationToken", 403)
+INCOMPLETE_SIGNATURE = SignatureErrorCode("IncompleteSignatureException", "IncompleteSignature", 400)
 BAD_SIGNATURE = SignatureErrorCode("InvalidSignatureException", "SignatureDoesNotMatch", 403)
-UNKNOWN = SignatureErrorCode("UnrecognizedClientException", "InvalidClientTokenId", 403)
-EXPIRED = SignatureErrorCode("ExpiredTokenException", "ExpiredToken", 403)
+UNKNOWN_SESSION = SignatureErrorCode("UnrecognizedClientException", "InvalidClientTokenId", 403)
+EXPIRED_SESSION = SignatureErrorCode("ExpiredTokenException", "ExpiredToken", 403)
 
 
 class SignatureError(Exception):
@@ -46,7 +49,9 @@ class SignatureError(Exception):
 
     def response(self, service: str) -> HttpResponse:
         if namespace := XML_NAMESPACES.get(service):
-            return xml_error(self.code.query, self.message, self.code.query_status, namespace=namespace)
+            return xml_error(
+                self.code.query_protocol, self.message, self.code.query_protocol_status, namespace=namespace
+            )
         return dynamodb_error(self.code.dynamodb, self.message)
 
 
@@ -72,12 +77,12 @@ class AuthorizationHeader:
 def parse_authorization(
     header: str | None, date: str | None, *, region: str, service: str, now: datetime
 ) -> AuthorizationHeader:
-    """Parses the Authorization header. Raises SignatureError for each check that needs no secret key.
+    """Parses the Authorization header and makes all checks that need no secret key. Raises SignatureError.
 
     The checks have the order of AWS, so that a request with several errors gets the same error as on AWS.
     """
     if header is None or not header.startswith("AWS4-"):
-        raise SignatureError(MISSING, "Request is missing Authentication Token")
+        raise SignatureError(MISSING_TOKEN, "Request is missing Authentication Token")
     algorithm, _, parameter_list = header.partition(" ")
     parameters = dict(_PARAMETER.findall(parameter_list))
     _check_complete(parameters, date, header)
@@ -101,7 +106,7 @@ def _check_complete(parameters: dict[str, str], date: str | None, header: str) -
     if not date:
         missing.append("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ")
     if missing:
-        raise SignatureError(INCOMPLETE, f"{''.join(missing)}Authorization={header}")
+        raise SignatureError(INCOMPLETE_SIGNATURE, f"{''.join(missing)}Authorization={header}")
 
 
 def _parse_date(date: str) -> tuple[datetime, str]:
@@ -113,7 +118,7 @@ def _parse_date(date: str) -> tuple[datetime, str]:
         return (datetime.fromisoformat(date), date) if _ISO_BASIC_DATE.fullmatch(date) else _parse_http_date(date)
     except (ValueError, TypeError, OverflowError):
         message = f"Date must be in ISO-8601 'basic format'. Got '{date}'. See http://en.wikipedia.org/wiki/ISO_8601"
-        raise SignatureError(INCOMPLETE, message) from None
+        raise SignatureError(INCOMPLETE_SIGNATURE, message) from None
 
 
 def _parse_http_date(date: str) -> tuple[datetime, str]:
@@ -140,14 +145,14 @@ def _check_host_is_signed(signed_headers: tuple[bytes, ...]) -> None:
 def _check_algorithm(algorithm: str) -> None:
     if algorithm != ALGORITHM:
         message = f"Unsupported AWS 'algorithm': '{algorithm}' (only {ALGORITHM} for now). "
-        raise SignatureError(INCOMPLETE, message)
+        raise SignatureError(INCOMPLETE_SIGNATURE, message)
 
 
 def _split_credential(credential: str) -> list[str]:
     parts = credential.split("/")
     if len(parts) != 5:
         message = "Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term,"
-        raise SignatureError(INCOMPLETE, f"{message} got '{credential}'")
+        raise SignatureError(INCOMPLETE_SIGNATURE, f"{message} got '{credential}'")
     return parts
 
 

@@ -11,10 +11,10 @@ from keyfence_iam.gate.http.messages import HttpRequest
 from keyfence_iam.gate.sigv4.authorization_header import (
     ALGORITHM,
     BAD_SIGNATURE,
-    EXPIRED,
-    INCOMPLETE,
+    EXPIRED_SESSION,
+    INCOMPLETE_SIGNATURE,
     TERMINATOR,
-    UNKNOWN,
+    UNKNOWN_SESSION,
     AuthorizationHeader,
     SignatureError,
     parse_authorization,
@@ -58,7 +58,7 @@ class SignatureVerifier:
         _reject_unsigned_headers(headers, authorization)
         session = self._get_session(authorization.access_key, _header_text(headers, b"x-amz-security-token"), service)
         if session.is_expired(now):
-            raise SignatureError(EXPIRED, "The security token included in the request is expired")
+            raise SignatureError(EXPIRED_SESSION, "The security token included in the request is expired")
         signature = self._expected_signature(request, headers, authorization)
         if not hmac.compare_digest(signature, authorization.signature.encode()):
             raise SignatureError(BAD_SIGNATURE, MISMATCH_MESSAGE)
@@ -74,7 +74,7 @@ class SignatureVerifier:
             return self._sessions.get(access_key, token or "")
         except InvalidSessionToken:
             full_stop = "" if token and service != "sts" else "."
-            raise SignatureError(UNKNOWN, f"{message}{full_stop}") from None
+            raise SignatureError(UNKNOWN_SESSION, f"{message}{full_stop}") from None
 
     def _expected_signature(
         self, request: HttpRequest, headers: Mapping[bytes, bytes], authorization: AuthorizationHeader
@@ -121,7 +121,9 @@ def _reject_presigned(query: bytes, headers: Mapping[bytes, bytes]) -> None:
     if b"authorization" in headers:
         message = "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header."
         raise SignatureError(BAD_SIGNATURE, message)
-    raise SignatureError(INCOMPLETE, "The gate does not support presigned requests: sign with an Authorization header.")
+    raise SignatureError(
+        INCOMPLETE_SIGNATURE, "The gate does not support presigned requests: sign with an Authorization header."
+    )
 
 
 def _reject_unsigned_headers(headers: Mapping[bytes, bytes], authorization: AuthorizationHeader) -> None:

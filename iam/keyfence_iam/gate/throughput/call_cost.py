@@ -1,4 +1,4 @@
-"""Computes the capacity units of a call from the response of the engine."""
+"""Computes the capacity units that a call cost, from the response of the engine."""
 
 import zlib
 from collections import defaultdict
@@ -81,8 +81,8 @@ def write_cost(
 ) -> UnitsByPartition:
     """Returns the cost of writes.
 
-    Successful writes cost their estimate. If a condition failed, the cost is that of checking the condition. After any
-    other error, the cost is nothing.
+    Successful writes cost their estimates. If a condition failed, each write costs as much as writing the stored item.
+    After any other error, the writes cost nothing.
     """
     if response.status == 200:
         return tuple(_successful_write_cost(writes, estimates, content))
@@ -99,7 +99,8 @@ def write_cost(
 def read_cost(reads: Sequence[ItemRead], items_before: ItemsBefore, content: Content) -> UnitsByPartition:
     """Returns the cost of reads.
 
-    If the response has whole items, their size decides. Otherwise the stored items or the engine's report decide.
+    If the response has whole items, the cost depends on their size. Otherwise it depends on the size of the stored
+    items, or for a Query on the capacity that the engine reports.
     """
     sizes = _returned_sizes(reads, content)
     return tuple(

@@ -30,7 +30,7 @@ from keyfence_iam.gate.throughput.throttled_responses import (
 )
 
 UNPROCESSED_MEMBERS = {"BatchGetItem": "UnprocessedKeys", "BatchWriteItem": "UnprocessedItems"}
-"""The member of a batch's response that has the requests which the caller must repeat."""
+"""The response of a batch has the requests that were not executed in this member, by operation."""
 
 
 class ThroughputLimiter:
@@ -54,9 +54,9 @@ class ThroughputLimiter:
         if call.operation == "Scan":
             return await self._scan(call, limits, schemas)
         all_tables_exist = tables <= schemas.keys()
-        access = (
-            find_item_access(call.operation, call.parameters, call.leading_keys, schemas) if all_tables_exist else None
-        )
+        if not all_tables_exist:
+            return await forward(call.request, self._engine)
+        access = find_item_access(call.operation, call.parameters, call.leading_keys, schemas)
         if access is None:
             return await forward(call.request, self._engine)
         return await self._forward_within_limits(call, limits, access)
@@ -64,10 +64,10 @@ class ThroughputLimiter:
     async def _forward_within_limits(
         self, call: DynamoDBCall, limits: PartitionLimits, access: ItemAccess
     ) -> HttpResponse:
-        """Raises ResponseError if the call is throttled.
+        """Forwards the call if its partitions have units left. Raises ResponseError if the call is throttled.
 
-        The partitions of the table are checked before the items are read, so that a call that they throttle costs the
-        engine nothing. The partitions of indexes are known only from the items.
+        The limits are checked twice. Before the stored items are read, only the partitions of the table are known: a
+        call that fails this check costs the engine nothing. The items then show the partitions of indexes.
         """
         _raise_if_throttled(limits, access, limits.find_throttled([part.minimum_units for part in access.parts]))
         items_before = await self._reader.read(access.items_to_read)
@@ -83,14 +83,14 @@ class ThroughputLimiter:
         self,
         call: DynamoDBCall,
         limits: PartitionLimits,
-        access: ItemAccess,
+        admitted_access: ItemAccess,
         estimates: Sequence[UnitsByPartition],
         items_before: ItemsBefore,
         throttled: ThrottledParts,
     ) -> HttpResponse:
         """Forwards the admitted parts of a call, and replaces their estimated cost by the real cost.
 
-        `access` has only the admitted parts, `estimates` has all parts. If the call fails, the real cost is nothing.
+        `estimates` also has the throttled parts. If the engine does not respond, the call costs nothing.
         """
         admitted_estimates = [units for position, units in enumerate(estimates) if position not in throttled]
         cost: UnitsByPartition = ()
@@ -98,7 +98,7 @@ class ThroughputLimiter:
             request = _request_without_throttled(call, len(estimates), throttled)
             response = await forward(request, self._engine)
             content = content_of(response)
-            cost = _cost(access, admitted_estimates, items_before, response, content)
+            cost = _real_cost(admitted_access, admitted_estimates, items_before, response, content)
         finally:
             limits.replace_estimates(admitted_estimates, cost)
         return _response_to_caller(call, response, content, throttled)
@@ -113,10 +113,10 @@ class ThroughputLimiter:
 
 
 def _tables_with_limits(call: DynamoDBCall) -> set[str]:
-    """Returns the tables of a call whose schemas are needed.
+    """Returns the tables of a call that have limits.
 
-    Most calls needed the schemas for their authorization, and these tables are returned. A Scan did not need a schema,
-    so its table is always returned.
+    These are the tables whose schemas the authorization of the call needed, and the table of a Scan. A Scan is
+    authorized without a schema.
     """
     tables = {_table_of_arn(request.resource) for request in call.authorizations}
     return tables if call.operation == "Scan" else tables & set(call.schemas)
@@ -143,7 +143,7 @@ def _request_without_throttled(call: DynamoDBCall, part_count: int, throttled: T
     return request_with_parameters(call.request, {**call.parameters, "RequestItems": selected})
 
 
-def _cost(
+def _real_cost(
     access: ItemAccess,
     estimates: Sequence[UnitsByPartition],
     items_before: ItemsBefore,

@@ -79,7 +79,7 @@ def signature_error(verifier: SignatureVerifier, request: HttpRequest, service: 
     try:
         verifier.verify(request, service)
     except SignatureError as error:
-        return (error.code.dynamodb if service == "dynamodb" else error.code.query), error.message
+        return (error.code.dynamodb if service == "dynamodb" else error.code.query_protocol), error.message
     raise AssertionError("the request was accepted")
 
 

@@ -9,19 +9,19 @@ from botocore.session import get_session
 from keyfence_iam.gate.sigv4 import SignatureError
 from keyfence_iam.gate.sigv4.authorization_header import (
     BAD_SIGNATURE,
-    EXPIRED,
-    INCOMPLETE,
-    MISSING,
-    UNKNOWN,
+    EXPIRED_SESSION,
+    INCOMPLETE_SIGNATURE,
+    MISSING_TOKEN,
+    UNKNOWN_SESSION,
     SignatureErrorCode,
 )
 
 CODES = {
-    "missing": (MISSING, 403),
-    "incomplete": (INCOMPLETE, 400),
+    "missing": (MISSING_TOKEN, 403),
+    "incomplete": (INCOMPLETE_SIGNATURE, 400),
     "signature": (BAD_SIGNATURE, 403),
-    "unknown": (UNKNOWN, 403),
-    "expired": (EXPIRED, 403),
+    "unknown": (UNKNOWN_SESSION, 403),
+    "expired": (EXPIRED_SESSION, 403),
 }
 
 
@@ -35,7 +35,7 @@ def test_sts_errors_are_xml(code: SignatureErrorCode, status: int) -> None:
         {"body": answer.body, "headers": headers, "status_code": answer.status}, shape
     )
     assert answer.status == status
-    assert parsed["Error"] == {"Type": "Sender", "Code": code.query, "Message": "text <&> \ufffd"}
+    assert parsed["Error"] == {"Type": "Sender", "Code": code.query_protocol, "Message": "text <&> \ufffd"}
 
 
 @pytest.mark.parametrize(("code", "_"), CODES.values(), ids=list(CODES))
