@@ -5,24 +5,24 @@ import pytest
 from keyfence.errors import Conflict, Forbidden, Internal, KeyfenceError, Throttled
 from keyfence.store.dynamodb.error_codes import CANCELLATION_RULES, ERROR_RULES, DynamoDbError
 
-CANCELED = "TransactionCanceledException"
+CANCELED_CODE = "TransactionCanceledException"
 
 
 def canceled(*reasons: str) -> DynamoDbError:
-    return DynamoDbError(CANCELED, "cancelled", reasons)
+    return DynamoDbError(CANCELED_CODE, "cancelled", reasons)
 
 
 @pytest.mark.parametrize("code", ERROR_RULES)
 def test_every_code_becomes_a_keyfence_error(code: str) -> None:
-    raised = DynamoDbError(code, "arn:aws:dynamodb:secret")
-    assert raised.rule is ERROR_RULES[code]
-    error = raised.as_keyfence_error()
+    dynamodb_error = DynamoDbError(code, "arn:aws:dynamodb:secret")
+    assert dynamodb_error.rule is ERROR_RULES[code]
+    error = dynamodb_error.as_keyfence_error()
     assert isinstance(error, KeyfenceError)
     assert isinstance(error, Internal) or "secret" not in error.message, "only an Internal is masked at the edge"
 
 
 @pytest.mark.parametrize(
-    ("code", "error", "retried"),
+    ("code", "error", "is_retried"),
     [
         ("ProvisionedThroughputExceededException", Throttled, True),
         ("ThrottlingException", Throttled, True),
@@ -43,17 +43,17 @@ def test_every_code_becomes_a_keyfence_error(code: str) -> None:
         ("", Internal, False),
     ],
 )
-def test_each_code_has_its_error(code: str, error: type[KeyfenceError], retried: bool) -> None:
-    raised = DynamoDbError(code, "text")
-    assert type(raised.as_keyfence_error()) is error
-    assert raised.rule.is_retryable is retried
+def test_each_code_has_its_error(code: str, error: type[KeyfenceError], is_retried: bool) -> None:
+    dynamodb_error = DynamoDbError(code, "text")
+    assert type(dynamodb_error.as_keyfence_error()) is error
+    assert dynamodb_error.rule.is_retryable is is_retried
 
 
 @pytest.mark.parametrize("code", ["ProvisionedThroughputExceededException", "TransactionConflictException"])
-def test_a_throttled_caller_is_told_when_to_retry(code: str) -> None:
-    after = DynamoDbError(code, "").as_keyfence_error().extensions["retryAfterMs"]
-    assert isinstance(after, int)
-    assert after > 0
+def test_a_throttled_error_says_when_to_retry(code: str) -> None:
+    retry_after_ms = DynamoDbError(code, "").as_keyfence_error().extensions["retryAfterMs"]
+    assert isinstance(retry_after_ms, int)
+    assert retry_after_ms > 0
 
 
 @pytest.mark.parametrize("reason", CANCELLATION_RULES)

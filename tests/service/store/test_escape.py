@@ -15,7 +15,7 @@ SIGNS = st.text("#%&$!'\"09AFaf~\x00\x1f\x7f\x80é\ud7ff\ue000\uffff🙂", max_s
 TEXT = SIGNS | st.text()
 
 
-def places(text: str) -> list[float]:
+def sort_positions(text: str) -> list[float]:
     """Returns the code points of a text, with DEL right after '%', where its escape sorts."""
     return [ord("%") + 0.5 if character == DEL else ord(character) for character in text]
 
@@ -45,7 +45,7 @@ def test_two_texts_never_share_an_escape(one: str, other: str) -> None:
 @examples(300)
 @given(TEXT, TEXT)
 def test_a_value_in_a_key_sorts_as_its_text_does(one: str, other: str) -> None:
-    assert (escape(one) + "#" < escape(other) + "#") == (places(one) < places(other))
+    assert (escape(one) + "#" < escape(other) + "#") == (sort_positions(one) < sort_positions(other))
 
 
 @given(TEXT.filter(lambda text: DEL not in text), TEXT.filter(lambda text: DEL not in text))

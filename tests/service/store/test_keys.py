@@ -15,35 +15,35 @@ from tests.fakes.shard_maps import even_shards
 
 ACME = Fence.for_tenant(TenantId("acme"))
 TENANTS = st.from_regex(TENANT_ID_PATTERN, fullmatch=True).map(TenantId)
-BOUNDARY = len("TENANT#acme#")
+PREFIX_LENGTH = len("TENANT#acme#")
 
 
 @st.composite
-def neighbours(draw: st.DrawFn) -> tuple[TenantId, TenantId]:
+def two_tenants(draw: st.DrawFn) -> tuple[TenantId, TenantId]:
     """Draws the ids of two tenants. Often one id is a prefix of the other."""
     one = draw(TENANTS)
-    longer = st.from_regex("[a-z0-9]{1,4}", fullmatch=True).map(lambda more: TenantId((one + more)[:32]))
-    other = draw(TENANTS | longer)
+    longer_id = st.from_regex("[a-z0-9]{1,4}", fullmatch=True).map(lambda more: TenantId((one + more)[:32]))
+    other = draw(TENANTS | longer_id)
     assume(one != other)
     return one, other
 
 
-def pair(key: TenantKey, **values: object) -> KeyPair:
+def render_key(key: TenantKey, **values: object) -> KeyPair:
     return key.render(ACME, UNSHARDED, values)
 
 
-@given(neighbours(), TEXT, TEXT)
+@given(two_tenants(), TEXT, TEXT)
 @example((TenantId("a1"), TenantId("a10")), "x", "y")
 @example((TenantId("acme"), TenantId("acmecorp")), "corp#", "#")
 def test_no_key_of_one_tenant_begins_with_the_prefix_of_another(
     tenants: tuple[TenantId, TenantId], email: str, id: str
 ) -> None:
     key = TenantKey("EMAIL#{email}", "USER#{id}", sharding=Sharding("users", hashed_field="id"))
-    for own, foreign in (tenants, tenants[::-1]):
-        partition = key.render(Fence.for_tenant(own), UNSHARDED, {"email": email, "id": id}).partition
-        assert Fence.for_tenant(own).contains(partition)
-        assert not partition.startswith(tenant_key_prefix(foreign))
-        assert not Fence.for_tenant(foreign).contains(partition)
+    for own_tenant, other_tenant in (tenants, tenants[::-1]):
+        partition = key.render(Fence.for_tenant(own_tenant), UNSHARDED, {"email": email, "id": id}).partition
+        assert Fence.for_tenant(own_tenant).contains(partition)
+        assert not partition.startswith(tenant_key_prefix(other_tenant))
+        assert not Fence.for_tenant(other_tenant).contains(partition)
         assert not Fence.for_control_plane().contains(partition)
 
 
@@ -114,33 +114,33 @@ def test_a_sharded_item_is_in_one_of_the_partitions_that_are_read(id: str, count
 def test_a_partition_without_shards_is_read_as_it_is_written() -> None:
     key = TenantKey("USER#{id}", "PROFILE")
     assert list(key.partitions(ACME, UNSHARDED, {"id": "u#1"})) == ["TENANT#acme#USER#u%231"]
-    assert pair(key, id="u#1") == ("TENANT#acme#USER#u%231", "PROFILE")
+    assert render_key(key, id="u#1") == ("TENANT#acme#USER#u%231", "PROFILE")
 
 
 @pytest.mark.parametrize(("character", "size"), [("a", 1), ("é", 2), ("🙂", 4), ("#", 3), ("\x00", 3)])
 def test_a_sort_key_may_have_1024_bytes_when_escaped_and_no_more(character: str, size: int) -> None:
     key = TenantKey("CATEGORIES", "{path}")
-    full = character * (1024 // size) + "a" * (1024 % size)
-    assert len(pair(key, path=full).sort.encode()) == 1024
+    longest_text = character * (1024 // size) + "a" * (1024 % size)
+    assert len(render_key(key, path=longest_text).sort.encode()) == 1024
     with pytest.raises(BadInput, match="path"):
-        pair(key, path=full + "a")
+        render_key(key, path=longest_text + "a")
 
 
 @pytest.mark.parametrize(("character", "size"), [("a", 1), ("é", 2), ("🙂", 4), ("#", 3)])
 def test_a_partition_key_with_prefix_and_shard_may_have_2048_bytes_and_no_more(character: str, size: int) -> None:
     key = TenantKey("SKU#{sku}", "{id}", sharding=Sharding("skus", hashed_field="id"))
-    room = 2048 - BOUNDARY - len("SKU#") - len("#00")
-    full = character * (room // size) + "a" * (room % size)
-    assert len(pair(key, sku=full, id="x").partition.encode()) == 2048
+    available_bytes = 2048 - PREFIX_LENGTH - len("SKU#") - len("#00")
+    longest_text = character * (available_bytes // size) + "a" * (available_bytes % size)
+    assert len(render_key(key, sku=longest_text, id="x").partition.encode()) == 2048
     with pytest.raises(BadInput, match="sku"):
-        pair(key, sku=full + "a", id="x")
+        render_key(key, sku=longest_text + "a", id="x")
     with pytest.raises(BadInput, match="sku"):
-        list(key.partitions(ACME, UNSHARDED, {"sku": full + "a"}))
+        list(key.partitions(ACME, UNSHARDED, {"sku": longest_text + "a"}))
 
 
 def test_a_lone_surrogate_in_a_key_is_refused() -> None:
     with pytest.raises(BadInput):
-        pair(TenantKey("EMAIL#{email}", "{id}"), email="\udc00@host", id="x")
+        render_key(TenantKey("EMAIL#{email}", "{id}"), email="\udc00@host", id="x")
 
 
 def test_a_key_prints_as_reviewers_read_it() -> None:

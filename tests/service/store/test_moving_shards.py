@@ -48,7 +48,7 @@ class ItemMovingDynamoDB:
     direction: MoveDirection
     moves_before_reads: list[int]
     partition: str = "GSI2PK"
-    moved: int = field(default=0)
+    move_count: int = field(default=0)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         if operation in {"Query", "BatchGetItem"}:
@@ -59,25 +59,27 @@ class ItemMovingDynamoDB:
     def close(self) -> None: ...
 
     def move(self) -> None:
-        """Returns the first item that is not in its new shard."""
-        for address, item in self.dynamodb.items.items():
-            plain, _, shard = item[self.partition]["S"].rpartition("#")
+        """Moves the first item that is not in its new shard."""
+        for table_key, item in self.dynamodb.items.items():
+            unsharded_partition, _, shard = item[self.partition]["S"].rpartition("#")
             expected = shard_of(item["id"]["S"], self.count)
             if expected != int(shard, 16) and (self.direction is MoveDirection.UP or int(shard, 16) >= self.count):
-                self.moved += 1
-                self.put(address, item, {"S": f"{plain}#{shard_suffix(expected)}"})
+                self.move_count += 1
+                self.put(table_key, item, {"S": f"{unsharded_partition}#{shard_suffix(expected)}"})
                 return
 
-    def put(self, address: KeyPair, item: Item, partition: dict[str, Any]) -> None:
-        del self.dynamodb.items[address]
+    def put(self, table_key: KeyPair, item: Item, partition: dict[str, Any]) -> None:
+        del self.dynamodb.items[table_key]
         changed = {**item, self.partition: partition}
         self.dynamodb.items[KeyPair(changed["PK"]["S"], changed["SK"]["S"])] = changed
 
 
-def store_in_shards(dynamodb: InMemoryDynamoDB, entity: Any, models: list[Any], collection: str, by: list[int]) -> None:
+def store_in_shards(
+    dynamodb: InMemoryDynamoDB, entity: Any, models: list[Any], collection: str, shard_counts: list[int]
+) -> None:
     """Stores each item in its shard for one of the earlier counts."""
     for number, model in enumerate(models):
-        dynamodb.store(entity, model, shards=even_shards({collection: by[number % len(by)]}))
+        dynamodb.store(entity, model, shards=even_shards({collection: shard_counts[number % len(shard_counts)]}))
 
 
 BOOKS = st.lists(st.builds(book, st.sampled_from(IDS), st.integers(0, 3)), unique_by=lambda one: one.id, max_size=30)
@@ -88,13 +90,18 @@ FORMER_COUNTS = st.lists(st.integers(1, 9), min_size=1, max_size=3).map(sorted)
 @examples(150)
 @given(BOOKS, FORMER_COUNTS, st.integers(0, 6), MOVES_BEFORE_READS, st.integers(1, 7), st.booleans())
 def test_no_item_is_missed_or_returned_twice_while_items_move_up(
-    stored: list[Book], former: list[int], more: int, moves_before_reads: list[int], first: int, newest_first: bool
+    stored: list[Book],
+    former_counts: list[int],
+    added_shards: int,
+    moves_before_reads: list[int],
+    first: int,
+    newest_first: bool,
 ) -> None:
-    count = former[-1] + more
+    count = former_counts[-1] + added_shards
     dynamodb = InMemoryDynamoDB(page_items=3)
-    store_in_shards(dynamodb, books, stored, "books", [*former, count])
+    store_in_shards(dynamodb, books, stored, "books", [*former_counts, count])
     moving = ShardCounts(
-        read_shards=count, write_shards=count, former_write_shards=tuple(former), move_direction=MoveDirection.UP
+        read_shards=count, write_shards=count, former_write_shards=tuple(former_counts), move_direction=MoveDirection.UP
     )
     moving_dynamodb = ItemMovingDynamoDB(dynamodb, count, MoveDirection.UP, moves_before_reads)
     handle = table(moving_dynamodb, shards=ShardMap({"books": moving}))
@@ -105,15 +112,20 @@ def test_no_item_is_missed_or_returned_twice_while_items_move_up(
 @examples(150)
 @given(BOOKS, FORMER_COUNTS, st.integers(1, 6), MOVES_BEFORE_READS, st.integers(1, 7), st.booleans())
 def test_no_item_is_missed_or_returned_twice_while_items_move_down(
-    stored: list[Book], former: list[int], fewer: int, moves_before_reads: list[int], first: int, newest_first: bool
+    stored: list[Book],
+    former_counts: list[int],
+    removed_shards: int,
+    moves_before_reads: list[int],
+    first: int,
+    newest_first: bool,
 ) -> None:
-    widest, count = former[-1] + fewer, former[-1]
+    largest_count, count = former_counts[-1] + removed_shards, former_counts[-1]
     dynamodb = InMemoryDynamoDB(page_items=3)
-    store_in_shards(dynamodb, books, stored, "books", [*former, widest, count])
+    store_in_shards(dynamodb, books, stored, "books", [*former_counts, largest_count, count])
     moving = ShardCounts(
-        read_shards=widest,
+        read_shards=largest_count,
         write_shards=count,
-        former_write_shards=tuple(former[:-1]),
+        former_write_shards=tuple(former_counts[:-1]),
         move_direction=MoveDirection.DOWN,
     )
     moving_dynamodb = ItemMovingDynamoDB(dynamodb, count, MoveDirection.DOWN, moves_before_reads)
@@ -148,7 +160,7 @@ async def test_an_item_with_the_shard_in_its_table_key_is_returned_once_while_it
     pattern = visit_entity.query("table")
     page = await handle.page(pattern, first=100, created_at=OPENING)
     assert list(page.items) == stored
-    assert moving_dynamodb.moved
+    assert moving_dynamodb.move_count
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
@@ -209,13 +221,13 @@ def test_with_one_more_shard_an_item_stays_or_moves_into_the_new_one(value: str,
 
 
 @given(st.text(), FORMER_COUNTS, st.integers(0, 40))
-def test_an_item_moves_up_only_into_a_later_read_stage(value: str, former: list[int], more: int) -> None:
-    count = former[-1] + more
+def test_an_item_moves_up_only_into_a_later_read_stage(value: str, former_counts: list[int], added_shards: int) -> None:
+    count = former_counts[-1] + added_shards
     stages = ShardCounts(
-        read_shards=count, write_shards=count, former_write_shards=tuple(former), move_direction=MoveDirection.UP
+        read_shards=count, write_shards=count, former_write_shards=tuple(former_counts), move_direction=MoveDirection.UP
     ).read_stages()
     assert [shard for stage in stages for shard in stage] == list(range(count))
-    for before in (*former, count):
+    for before in (*former_counts, count):
         old, new = shard_of(value, before), shard_of(value, count)
         stage_by_shard = {shard: number for number, stage in enumerate(stages) for shard in stage}
         assert old == new or stage_by_shard[old] < stage_by_shard[new]

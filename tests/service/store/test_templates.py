@@ -11,7 +11,7 @@ from keyfence.store.key_template import BadTemplate, KeyTemplate
 from tests.data.model_strategies import TEXT, cuts
 
 
-def rendered(template: str, **values: Any) -> str:
+def render_key(template: str, **values: Any) -> str:
     return KeyTemplate.parse(template).render(values)
 
 
@@ -63,7 +63,7 @@ def test_a_field_that_is_neither_bucketed_nor_zero_padded_to_a_width_is_refused(
 def test_two_different_pairs_of_values_never_make_one_key(
     template: str, pairs: tuple[tuple[str, str], tuple[str, str]]
 ) -> None:
-    keys = [rendered(template, a=a, b=b) for a, b in pairs]
+    keys = [render_key(template, a=a, b=b) for a, b in pairs]
     assert (keys[0] == keys[1]) == (pairs[0] == pairs[1])
 
 
@@ -72,13 +72,13 @@ def test_pairs_of_values_without_del_sort_by_the_first_and_then_by_the_second(
     one: tuple[str, str], other: tuple[str, str]
 ) -> None:
     pairs = [(a.replace("\x7f", "~"), b.replace("\x7f", "~")) for a, b in (one, other)]
-    keys = [rendered("{a}#{b}#END", a=a, b=b) for a, b in pairs]
+    keys = [render_key("{a}#{b}#END", a=a, b=b) for a, b in pairs]
     assert (keys[0] < keys[1]) == (pairs[0] < pairs[1])
 
 
 def test_an_empty_text_is_refused_by_the_name_of_its_field() -> None:
     with pytest.raises(BadInput) as raised:
-        rendered("SKU#{sku}", sku="")
+        render_key("SKU#{sku}", sku="")
     assert raised.value.extensions == {"field": "sku"}
 
 
@@ -86,4 +86,4 @@ def test_an_empty_text_is_refused_by_the_name_of_its_field() -> None:
 def test_a_value_without_an_order_as_text_cannot_be_in_a_key(value: object) -> None:
     for template in ("A#{a}", "A#{a:03d}"):
         with pytest.raises(TypeError):
-            rendered(template, a=value)
+            render_key(template, a=value)
