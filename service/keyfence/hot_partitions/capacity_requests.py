@@ -60,7 +60,7 @@ def capacity_requests(
     return () if reader is None else [*reader(parameters, units_per_read, projected)]
 
 
-def unprocessed(parameters: Mapping[str, Any], answer: Mapping[str, Any]) -> Sequence[int]:
+def unprocessed_positions(parameters: Mapping[str, Any], answer: Mapping[str, Any]) -> Sequence[int]:
     """Returns the positions of the requests of a batch that the answer names as unprocessed."""
     unprocessed_by_table = answer.get("UnprocessedItems") or answer.get("UnprocessedKeys")
     if not unprocessed_by_table:
@@ -69,7 +69,7 @@ def unprocessed(parameters: Mapping[str, Any], answer: Mapping[str, Any]) -> Seq
     return [position for position, request in enumerate(_requests(parameters["RequestItems"])) if _key(request) in keys]
 
 
-def throttled_items(error: DynamoDbError, count: int) -> Sequence[int]:
+def throttled_positions(error: DynamoDbError, count: int) -> Sequence[int]:
     """Returns the positions of the items that were throttled, of `count` items.
 
     A canceled transaction names the throttled items. Any other error means all items."""

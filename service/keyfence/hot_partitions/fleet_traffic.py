@@ -87,7 +87,7 @@ class FleetTraffic:
 
 def _recent(text: str, oldest_step: int) -> list[PartitionLoad]:
     """Returns the loads of a stored text without old steps, and without loads that have only old steps."""
-    loads = (load.since(oldest_step) for load in from_json(text))
+    loads = (load.without_steps_before(oldest_step) for load in from_json(text))
     return [load for load in loads if load.steps]
 
 

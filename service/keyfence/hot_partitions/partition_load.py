@@ -71,7 +71,7 @@ class PartitionLoad:
         """The share of a partition's limit that calls request: that of reads or of writes, whichever is higher."""
         return partition_share(self.read_units_per_second, self.write_units_per_second)
 
-    def since(self, step: int) -> "PartitionLoad":
+    def without_steps_before(self, step: int) -> "PartitionLoad":
         """Returns the load without the steps before `step`."""
         return replace(self, steps={number: counts for number, counts in self.steps.items() if number >= step})
 

@@ -13,8 +13,8 @@ from keyfence.hot_partitions.capacity_requests import (
     ProjectedAttributes,
     capacity_requests,
     projected_attributes,
-    throttled_items,
-    unprocessed,
+    throttled_positions,
+    unprocessed_positions,
 )
 from keyfence.hot_partitions.partition_load import TenantPartition, new_partition
 from keyfence.store.dynamodb.caller import ObservedCall
@@ -44,10 +44,10 @@ class TrafficObserver:
 
     window: TrafficWindow[TenantPartition] = field(default_factory=TrafficWindow)
     projections: InitVar[Projections] = NO_PROJECTIONS
-    _projected: ProjectedAttributes = field(init=False)
+    _projected_attributes: ProjectedAttributes = field(init=False)
 
     def __post_init__(self, projections: Projections) -> None:
-        self._projected = projected_attributes(projections)
+        self._projected_attributes = projected_attributes(projections)
 
     def on_answer(self, call: ObservedCall, answer: Mapping[str, Any]) -> None:
         try:
@@ -60,8 +60,8 @@ class TrafficObserver:
         if rule not in (THROTTLING, CONTENTION) and error.code not in FAILED_CONDITIONS:
             return
         try:
-            requests = capacity_requests(call.operation, call.parameters, MIN_READ_UNITS, self._projected)
-            throttled = throttled_items(error, len(requests)) if rule is THROTTLING else ()
+            requests = capacity_requests(call.operation, call.parameters, MIN_READ_UNITS, self._projected_attributes)
+            throttled = throttled_positions(error, len(requests)) if rule is THROTTLING else ()
             self._count(call, requests, throttled, has_failed=True)
         except Exception:
             log.exception("partition_observer_failed", operation=call.operation)
@@ -70,31 +70,31 @@ class TrafficObserver:
         """Counts an answered call. The units of a batch are divided evenly between the keys that were read."""
         operation, parameters = call.operation, call.parameters
         if operation in WRITE_OPERATIONS:
-            requests = capacity_requests(operation, parameters, 0.0, self._projected)
-            self._count(call, requests, unprocessed(parameters, answer))
+            requests = capacity_requests(operation, parameters, 0.0, self._projected_attributes)
+            self._count(call, requests, unprocessed_positions(parameters, answer))
             return
         units = consumed_total(answer.get("ConsumedCapacity"))
         if operation in SINGLE_PARTITION_READS:
-            self._count(call, capacity_requests(operation, parameters, units, self._projected), ())
+            self._count(call, capacity_requests(operation, parameters, units, self._projected_attributes), ())
             return
-        unread = unprocessed(parameters, answer)
-        key_count = len(capacity_requests(operation, parameters, 0.0, self._projected))
+        unread = unprocessed_positions(parameters, answer)
+        key_count = len(capacity_requests(operation, parameters, 0.0, self._projected_attributes))
         units_per_key = units / max(1, key_count - len(unread))
-        self._count(call, capacity_requests(operation, parameters, units_per_key, self._projected), unread)
+        self._count(call, capacity_requests(operation, parameters, units_per_key, self._projected_attributes), unread)
 
     def _count(
         self, call: ObservedCall, requests: Sequence[ItemRequest], throttled: Sequence[int], *, has_failed: bool = False
     ) -> None:
         """Counts the requests of a call, but only once if the call is retried.
 
-        `throttled` contains the positions in `requests` of those that were throttled."""
+        `throttled` contains the positions of the throttled requests."""
         tenant = call.tenant or CONTROL_PLANE
         if not call.is_retry:
             for item_request in requests:
                 for request in item_request:
                     self._add(tenant, request, has_failed=has_failed)
         for position in throttled:
-            self._busiest(tenant, requests[position]).throttled += 1
+            self._busiest_entry(tenant, requests[position]).throttled += 1
 
     def _add(self, tenant: TenantId, request: CapacityRequest, *, has_failed: bool) -> None:
         table, index, key, read, write = request
@@ -110,7 +110,7 @@ class TrafficObserver:
         entry = self.window.current_sketch.find(partition)
         return max(MIN_READ_UNITS, entry.read_units / entry.reads) if entry and entry.reads else MIN_READ_UNITS
 
-    def _busiest(self, tenant: TenantId, item_request: ItemRequest) -> SketchEntry:
+    def _busiest_entry(self, tenant: TenantId, item_request: ItemRequest) -> SketchEntry:
         """Returns the entry of the item's busiest partition.
 
         DynamoDB does not say which partition of an item was throttled. Most likely it was the busiest one."""

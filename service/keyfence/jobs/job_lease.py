@@ -1,4 +1,4 @@
-"""The lease of a job: a worker takes it, keeps it while it works, and stops all effects when it is lost.
+"""The lease of a job: a worker takes it, renews it while the job runs, and changes nothing after the lease is lost.
 
 A job has at most one worker at a time. The record of the job says which worker has the lease and when it expires."""
 

@@ -71,7 +71,7 @@ def program_for(
                 suspensions=SuspensionPublisher(migrator.control, migrator.publish_suspensions),
                 table_in=migrator.table_in,
                 drop_silo=migrator.silos.drop,
-                exports=exports.directory,
+                export_directory=exports.directory,
                 signer=exports.signer,
                 settle_time=migrator.settle_time,
                 on_tenant_changed=on_tenant_changed,
@@ -81,7 +81,7 @@ def program_for(
 def rekey_program(migrator: MigratorAccess) -> RekeyJob:
     """Returns the program of a re-key run.
 
-    It acts on cached tenants as a server does, and so for no longer than the settle time counts."""
+    The program uses a cached tenant for as long as a server does, and never longer than the settle time."""
     cache = migrator.tenant_cache()
 
     async def location(tenant: TenantId) -> TenantLocation:

@@ -24,14 +24,14 @@ class PassResult:
     """Numbers of a page, of a segment or of a whole pass. Results can be added in any order."""
 
     scanned: int = 0
-    """Items that were read. The pass counts them itself, and ignores this number in the result of a page."""
+    """The number of items that were read. A `process` function leaves it 0, because the pass itself counts them."""
     changed: int = 0
     wrong: int = 0
-    """Items that a verifying pass found not to be as they should be."""
+    """The number of items that a verifying pass found to be wrong."""
     digest: int = 0
     """Sum of the digests of the items that were changed or compared."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """Other numbers to report."""
+    """Other numbers to report, by their name."""
     units: float = 0.0
     """Capacity units that the calls consumed."""
 
@@ -55,10 +55,10 @@ class ScanCheckpoint:
     """How far one segment of a pass has been processed, and the numbers of its result."""
 
     job_id: JobId
-    scan_pass: str
-    """The name of the pass."""
+    pass_name: str
     segment: int
-    segments: int
+    """The number of this segment, from 0 on."""
+    segment_count: int
     resume_key: str | None = None
     """The LastEvaluatedKey of the last processed page, as JSON."""
     scanned: int = 0
@@ -67,7 +67,7 @@ class ScanCheckpoint:
     digest: str = ""
     """The digest of the result, in hexadecimal."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    done: bool = False
+    is_done: bool = False
     created_at: datetime
     updated_at: datetime
     version: int = 0
@@ -94,31 +94,36 @@ class ScanCheckpoint:
             wrong=total.wrong,
             digest=f"{total.digest:032x}",
             counts=dict(total.counts),
-            done=page.next_key is None,
+            is_done=page.next_key is None,
             updated_at=now,
             version=self.version + 1,
         )
 
 
-checkpoints = entity(ScanCheckpoint, table=ControlKey("JOB#{job_id}", "CHECKPOINT#{scan_pass}#{segment:03d}"))
+checkpoints = entity(ScanCheckpoint, table=ControlKey("JOB#{job_id}", "CHECKPOINT#{pass_name}#{segment:03d}"))
 
 checkpoint_by_segment = checkpoints.get()
 
 
-def new_checkpoints(job_id: JobId, scan_pass: str, segments: int, now: datetime) -> list[ScanCheckpoint]:
+def new_checkpoints(job_id: JobId, pass_name: str, segment_count: int, now: datetime) -> list[ScanCheckpoint]:
     """Returns the checkpoints of a pass that has not started."""
     return [
         ScanCheckpoint(
-            job_id=job_id, scan_pass=scan_pass, segment=number, segments=segments, created_at=now, updated_at=now
+            job_id=job_id,
+            pass_name=pass_name,
+            segment=number,
+            segment_count=segment_count,
+            created_at=now,
+            updated_at=now,
         )
-        for number in range(segments)
+        for number in range(segment_count)
     ]
 
 
-async def load_checkpoints(store: JobStore, job: Job, scan_pass: str, segments: int) -> list[ScanCheckpoint]:
+async def load_checkpoints(store: JobStore, job: Job, pass_name: str, segment_count: int) -> list[ScanCheckpoint]:
     """Returns the checkpoint of every segment of a pass: the stored one, or a new one if none is stored."""
-    fresh = new_checkpoints(job.id, scan_pass, segments, store.now())
-    keys = [{"job_id": job.id, "scan_pass": scan_pass, "segment": number} for number in range(segments)]
+    fresh = new_checkpoints(job.id, pass_name, segment_count, store.now())
+    keys = [{"job_id": job.id, "pass_name": pass_name, "segment": number} for number in range(segment_count)]
     stored = await store.table.find_many(checkpoint_by_segment, keys)
     return [old or new for old, new in zip(stored, fresh, strict=True)]
 

@@ -83,7 +83,7 @@ class PacedScan:
         page = await self.page(
             fence=fence,
             resume_key=checkpoint.resume_key,
-            segment=ScanSegment(checkpoint.segment, checkpoint.segments),
+            segment=ScanSegment(checkpoint.segment, checkpoint.segment_count),
         )
         items = [item for item in page.items if fence is None or fence.contains(item["PK"]["S"])]
         result = await scan_pass.process(items) if items else PassResult()
@@ -104,7 +104,7 @@ async def run_pass_once(paced: PacedScan, scan_pass: ScanPass, on_progress: Call
 
     Calls `on_progress` after each page with the number of items that were scanned."""
     (checkpoint,) = new_checkpoints(JobId(""), scan_pass.name, 1, timestamps.utc_now())
-    while not checkpoint.done:
+    while not checkpoint.is_done:
         before = checkpoint
         checkpoint = await paced.process_page(scan_pass, before)
         on_progress(checkpoint.scanned - before.scanned)
@@ -156,7 +156,7 @@ async def _process_pages(
     If some pages fail, the checkpoints of the others are saved before the first error is raised."""
     run.resources.failpoint(f"before {scan_pass.name}")
     paced, now = paced_scan(run, scan_pass.table), run.resources.store.now
-    open_segments = [segment for segment in segments if not segment.done]
+    open_segments = [segment for segment in segments if not segment.is_done]
     outcomes = await asyncio.gather(
         *(paced.process_page(scan_pass, segment, now) for segment in open_segments), return_exceptions=True
     )
@@ -179,7 +179,7 @@ async def _process_pages(
 
 
 def _all_done(segments: Iterable[ScanCheckpoint]) -> bool:
-    return all(segment.done for segment in segments)
+    return all(segment.is_done for segment in segments)
 
 
 def _table_items_change(

@@ -12,7 +12,9 @@ def new_worker_id() -> str:
 
 
 def is_dead_local_worker(worker: str) -> bool:
-    """Tells whether the worker was a process of this machine that has ended. Nobody has to wait for its lease."""
+    """Tells whether the worker was a process of this machine that has ended.
+
+    Then the next worker need not wait until the lease expires."""
     host, _, process = worker.rpartition(":")[0].rpartition(":")
     if host != socket.gethostname() or not process.isdecimal():
         return False

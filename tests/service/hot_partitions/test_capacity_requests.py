@@ -15,8 +15,8 @@ from keyfence.domains.users.model import User, UserId
 from keyfence.hot_partitions.capacity_requests import (
     capacity_requests,
     projected_attributes,
-    throttled_items,
-    unprocessed,
+    throttled_positions,
+    unprocessed_positions,
 )
 from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.dynamodb.table_definition import table_definition
@@ -107,12 +107,12 @@ def test_unprocessed_requests_of_a_batch_are_found_by_position() -> None:
     requests = [{"PutRequest": {"Item": one}} for one in items[:3]]
     requests.append({"DeleteRequest": {"Key": {name: items[3][name] for name in ("PK", "SK")}}})
     call = {"RequestItems": {NAME: requests}}
-    assert unprocessed(call, {}) == ()
-    assert unprocessed(call, {"UnprocessedItems": {}}) == ()
-    assert unprocessed(call, {"UnprocessedItems": {NAME: [requests[3], requests[1]]}}) == [1, 3]
+    assert unprocessed_positions(call, {}) == ()
+    assert unprocessed_positions(call, {"UnprocessedItems": {}}) == ()
+    assert unprocessed_positions(call, {"UnprocessedItems": {NAME: [requests[3], requests[1]]}}) == [1, 3]
     keys = [{name: one[name] for name in ("PK", "SK")} for one in items]
     reads = {"RequestItems": {NAME: {"Keys": keys}}}
-    assert unprocessed(reads, {"UnprocessedKeys": {NAME: {"Keys": keys[2:3]}}}) == [2]
+    assert unprocessed_positions(reads, {"UnprocessedKeys": {NAME: {"Keys": keys[2:3]}}}) == [2]
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_unprocessed_requests_of_a_batch_are_found_by_position() -> None:
         (("ThrottlingError", "ConditionalCheckFailed", "TransactionConflict"), [0]),
     ],
 )
-def test_a_canceled_transaction_names_its_throttled_items(reasons: tuple[str, ...], numbers: list[int]) -> None:
-    assert [*throttled_items(DynamoDbError("any", "", reasons), 3)] == numbers
+def test_a_canceled_transaction_names_its_throttled_positions(reasons: tuple[str, ...], numbers: list[int]) -> None:
+    assert [*throttled_positions(DynamoDbError("any", "", reasons), 3)] == numbers
 
 
 def test_a_put_is_counted_in_the_table_and_the_indexes_of_its_entity() -> None:

@@ -103,7 +103,7 @@ def test_keys_are_read_from_pem_and_from_base64() -> None:
     for spelled in (pem, base64.urlsafe_b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode().rstrip("=")):
         assert parse_signer(spelled).verifier.kid == SIGNER.verifier.kid
     public = SIGNER.verifier.public_key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
-    for spelled in (public, SIGNER.verifier.text):
+    for spelled in (public, SIGNER.verifier.public_key_text):
         assert parse_verifier(spelled).kid == SIGNER.verifier.kid
 
 

@@ -124,7 +124,7 @@ def test_verify_fails_for_a_damaged_or_missing_export_and_for_another_key(
     result = json.loads(run("offboard", tenant, "--confirm", tenant, "--json")[1])
     export, other_key = (
         Path(certificate_path(result).replace(".certificate.json", ".jsonl.gz")),
-        parse_signer("o" * 43).verifier.text,
+        parse_signer("o" * 43).verifier.public_key_text,
     )
     code, _, error = run("verify", certificate_path(result), "--key", other_key)
     assert (code, "was not signed with the key" in error) == (1, True)

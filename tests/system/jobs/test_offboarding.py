@@ -5,6 +5,7 @@ import gzip
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from keyfence.admin.context import AdminContextFactory
 from keyfence.admin.onboarding import OnboardingRequest
 from keyfence.errors import BadInput, Conflict, Forbidden, NotFound
+from keyfence.jobs.job_runner import WAIT_STEP_SECONDS
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.offboard.certificate import certificate_path, compare_export, verify_certificate
 from keyfence.jobs.offboard.export_file import ExportDamaged
@@ -23,6 +25,7 @@ from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.job_writes import delete_items
 from keyfence.store.keys import Fence
+from keyfence.store.timestamps import timestamp_text
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.issuer_registration import new_tenant_issuer
 from keyfence.tenancy.tenant_events import TenantEventKind
@@ -373,7 +376,8 @@ async def test_the_certificate_is_signed_and_fits_the_export(
     claims = verify_certificate(beside.read_bytes(), KEY.verifier)
     assert (claims["tenant"], claims["exported"], claims["purged"]) == (tenant, 20, 20)
     assert (claims["operator"], claims["table"]) == (OPERATOR, stack.settings.table)
-    assert (claims["startedAt"], claims["finishedAt"]) == ("2026-11-16T08:00:00.000000Z", "2026-11-16T08:00:19.000000Z")
+    assert claims["startedAt"] == "2026-11-16T08:00:00.000000Z"
+    assert claims["finishedAt"] == timestamp_text(START + migrator.settle_time)
     compare_export(claims, tmp_path / job.export)
 
 
@@ -425,8 +429,9 @@ async def test_a_worker_that_is_asked_to_stop_releases_its_lease(
     worker = offboarder(migrator, tmp_path, time, page_size=3)
     await begin(worker, tenant)
     seen: list[OffboardingState] = []
+    wait_steps = ceil(migrator.settle_time.total_seconds() / WAIT_STEP_SECONDS)
     while not seen or seen[-1].phase is not OffboardingPhase.FINISHED:
-        checks = iter([False] * 5)  # enough for the wait, which starts again in every run
+        checks = iter([False] * (1 + wait_steps))  # enough for the wait, which starts again in every run
         seen.append(await worker.run(tenant, should_stop=partial(next, checks, True)))
     assert len(seen) > 3
     assert (seen[-1].exported, seen[-1].purged) == (10, 10)

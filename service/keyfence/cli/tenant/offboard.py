@@ -78,7 +78,7 @@ def _print_result(job: "Job", target: "ExportTarget", seconds: float, *, as_json
             "itemsPurged": state.purged,
             "rounds": job.round,
             "certificate": json_module.loads(state.certificate) if state.certificate else None,
-            "key": verifier.text,
+            "key": verifier.public_key_text,
             "seconds": round(seconds, 3),
         }
         typer.echo(json_module.dumps(document))

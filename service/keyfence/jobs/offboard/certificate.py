@@ -43,7 +43,7 @@ class CertificateVerifier:
         return self.key_prefix + hashlib.sha256(self.public_key.public_bytes_raw()).hexdigest()[:24]
 
     @property
-    def text(self) -> str:
+    def public_key_text(self) -> str:
         """The public key in URL-safe base64, which `parse_verifier` accepts."""
         return base64.urlsafe_b64encode(self.public_key.public_bytes_raw()).decode().rstrip("=")
 

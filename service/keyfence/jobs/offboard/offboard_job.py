@@ -52,14 +52,13 @@ class OffboardJob:
     """Makes a handle of the shared table or of the tenant's own table, with credentials for this tenant only."""
     drop_silo: Callable[[TenantId], Awaitable[None]]
     """Deletes the tenant's own table. Does nothing if there is none."""
-    exports: Path
-    """The directory of the export files."""
+    export_directory: Path
     signer: CertificateSigner
     settle_time: timedelta
     on_tenant_changed: Callable[[Tenant], None] = lambda _: None
 
     async def __call__(self, run: JobRun) -> None:
-        file = ExportFile(self.exports / state_of(run.job).export)
+        file = ExportFile(self.export_directory / state_of(run.job).export)
         file.open()
         try:
             await _OffboardRun(self, run, file).run_steps()
@@ -134,7 +133,8 @@ class _OffboardRun:
     def _restart_export(self, state: OffboardingState, damage: ExportDamaged) -> OffboardingState:
         """Returns the state in which the damaged export is written again.
 
-        Raises the damage if items are already purged, or the second time in a run: then the disk cannot be trusted."""
+        Raises `damage` if items are already purged. Raises it also at the second damage in one run, because then the
+        disk cannot be trusted."""
         if self.has_restarted_export or not can_restart_export(state):
             raise damage
         self.has_restarted_export = True
@@ -178,7 +178,7 @@ class _OffboardRun:
 
     async def _erase_events(self, state: OffboardingState) -> OffboardingState:
         self.run.lease.check()
-        path = certificate_path(self.program.exports, state.export)
+        path = certificate_path(self.program.export_directory, state.export)
         await asyncio.to_thread(_write_atomically, path, state.certificate or "")
         self.run.resources.failpoint("certificate written")
         await TenantErasure(self.tenants).erase_event_details(state.tenant)

@@ -32,7 +32,7 @@ def differing_index_keys(entity: Entity[Any], item: Item, fence: Fence, shards: 
     if pair is None or _keep_shard(entity.keys["table"], pair, item, "table", shards) != _primary_key(item):
         raise UnreadableItem("its primary key is not that of its type")
     right_keys = [_right_keys(entity, index, pairs.get(index), item, shards) for index in INDEXES]
-    return {name: value for keys in right_keys for name, value in keys.items() if _text(item, name) != value}
+    return {name: value for keys in right_keys for name, value in keys.items() if _string_value(item, name) != value}
 
 
 def _right_keys(entity: Entity[Any], index: Index, pair: KeyPair | None, item: Item, shards: ShardMap) -> IndexKeys:
@@ -44,10 +44,10 @@ def _right_keys(entity: Entity[Any], index: Index, pair: KeyPair | None, item: I
 
 
 def _keep_shard(key: Key, pair: KeyPair, item: Item, index: Index, shards: ShardMap) -> KeyPair:
-    """Returns the stored partition key if only its shard differs from `pair`, and if servers read that shard.
+    """Returns `pair`, but in the shard that the item is in, if it is the same list and servers read that shard.
 
     Only a reshard moves items to other shards."""
-    stored = _text(item, key_names(index).partition)
+    stored = _string_value(item, key_names(index).partition)
     if key.sharding is None or stored is None:
         return pair
     partition, _, suffix = stored.rpartition("#")
@@ -61,5 +61,5 @@ def _primary_key(item: Item) -> KeyPair:
     return KeyPair(item["PK"]["S"], item["SK"]["S"])
 
 
-def _text(item: Item, name: str) -> str | None:
+def _string_value(item: Item, name: str) -> str | None:
     return item[name]["S"] if name in item else None

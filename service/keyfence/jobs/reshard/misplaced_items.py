@@ -53,24 +53,25 @@ def _find_other_partition(item: Item, index: Index, key: Key, counts: ShardCount
         return None
     partition, _, suffix = stored["S"].rpartition("#")
     try:
-        current = int(suffix, 16)
+        current_shard = int(suffix, 16)
         hashed_value = item[attribute_name(key.sharding.hashed_field)]["S"]
-        right = shard_of(hashed_value, counts.write_shards)
+        right_shard = shard_of(hashed_value, counts.write_shards)
     except (KeyError, ValueError) as error:
         raise Conflict(
             f"the shard of item {item['PK']['S']} / {item['SK']['S']} of {key.sharding.collection} cannot be computed; "
             "correct the item, then resume the job"
         ) from error
-    return f"{partition}#{shard_suffix(right)}" if _must_move(current, right, key.sharding, counts) else None
+    must_move = _must_move(current_shard, right_shard, key.sharding, counts)
+    return f"{partition}#{shard_suffix(right_shard)}" if must_move else None
 
 
-def _must_move(current: int, right: int, sharding: Sharding, counts: ShardCounts) -> bool:
+def _must_move(current_shard: int, right_shard: int, sharding: Sharding, counts: ShardCounts) -> bool:
     """Tells whether an item must leave its shard.
 
     A shrinking collection empties only the shards that it gives up. A part of a sum may be in any remaining shard."""
     if counts.move_direction is MoveDirection.DOWN or sharding.summed_field:
-        return current >= counts.write_shards
-    return current != right
+        return current_shard >= counts.write_shards
+    return current_shard != right_shard
 
 
 async def move_to_shard(table: Table, misplaced: MisplacedItem, counts: ShardCounts) -> bool:
