@@ -34,30 +34,30 @@ class Call:
 
 def calls() -> Iterator[Call]:
     """Yields the reads of every access pattern and the writes of every entity in the catalogue."""
-    for named in load_domains().patterns:
-        yield from _reads(named)
+    for pattern in load_domains().patterns:
+        yield from _reads(pattern)
     for entity in load_domains().entities:
         yield from _writes(entity)
 
 
 def one_call_of_each_kind() -> Iterator[Call]:
     """Yields one call for each operation, index and realm. The calls that are left out differ only in the entity."""
-    seen = set()
+    yielded_kinds = set()
     for call in calls():
         index = call.parameters("t", Fence("tenant", "X#")).get("IndexName")
         kind = (call.name.partition(": ")[2], index, call.realm)
-        if kind not in seen:
-            seen.add(kind)
+        if kind not in yielded_kinds:
+            yielded_kinds.add(kind)
             yield call
 
 
-def _reads(named: NamedPattern) -> Iterator[Call]:
-    entity = named.read.entity
-    if isinstance(named.read, Query):
-        yield _call(entity, f"{named}: Query", "Query", _query(named.read))
+def _reads(named_pattern: NamedPattern) -> Iterator[Call]:
+    entity = named_pattern.read.entity
+    if isinstance(named_pattern.read, Query):
+        yield _call(entity, f"{named_pattern}: Query", "Query", _query(named_pattern.read))
         return
     for operation, parameters in _GET_OPERATIONS.items():
-        yield _call(entity, f"{named}: {operation}", operation, _with_key_inside(entity, parameters))
+        yield _call(entity, f"{named_pattern}: {operation}", operation, _with_key_inside(entity, parameters))
 
 
 def _writes(entity: Entity[Any]) -> Iterator[Call]:

@@ -28,7 +28,11 @@ def _change_conditions(change: Callable[[Condition], Condition | None]) -> Mutat
 
 
 def _change_key_condition(change: Callable[[Condition], Condition]) -> Mutation:
-    return _change_conditions(lambda one: change(one) if one.key == LEADING_KEYS and one.operator != "Null" else one)
+    return _change_conditions(
+        lambda condition: (
+            change(condition) if condition.key == LEADING_KEYS and condition.operator != "Null" else condition
+        )
+    )
 
 
 def _replace_silo_suffix(new_suffix: str) -> Mutation:
@@ -41,7 +45,9 @@ def _replace_silo_suffix(new_suffix: str) -> Mutation:
 
 
 def _remove_condition(operator: str, key: str) -> Mutation:
-    return _change_conditions(lambda one: None if (one.operator, one.key) == (operator, key) else one)
+    return _change_conditions(
+        lambda condition: None if (condition.operator, condition.key) == (operator, key) else condition
+    )
 
 
 def _remove_deny_statements(policy: Policy) -> Policy:
@@ -66,7 +72,7 @@ def remove_denied_action(action: str) -> Mutation:
 
 
 def _add_allowed_actions(*actions: str) -> Mutation:
-    return _change_allow_statements(lambda one: replace(one, actions=(*one.actions, *actions)))
+    return _change_allow_statements(lambda statement: replace(statement, actions=(*statement.actions, *actions)))
 
 
 def _combine(*mutations: Mutation) -> Mutation:

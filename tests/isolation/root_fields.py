@@ -83,22 +83,22 @@ def node_types() -> Sequence[GraphQLObjectType]:
 
 def selection(type_: Any, depth: int) -> str:
     """Returns a selection of all fields without required arguments, down to this depth."""
-    named = get_named_type(type_)
-    if is_leaf_type(named):
+    named_type = get_named_type(type_)
+    if is_leaf_type(named_type):
         return ""
-    if isinstance(named, GraphQLObjectType):
-        return f"{{ {_fields(named, depth)} }}"
-    assert isinstance(named, GraphQLInterfaceType)
-    return f"{{ __typename {_fragments_of(_tenant_schema.get_possible_types(named))} }}"
+    if isinstance(named_type, GraphQLObjectType):
+        return f"{{ {_fields(named_type, depth)} }}"
+    assert isinstance(named_type, GraphQLInterfaceType)
+    return f"{{ __typename {_fragments_of(_tenant_schema.get_possible_types(named_type))} }}"
 
 
 def _fields(type_: GraphQLObjectType, depth: int) -> str:
-    chosen = [
+    selections = [
         f"{name} {selection(field.type, depth - 1)}"
         for name, field in type_.fields.items()
         if (depth > 0 or is_leaf_type(get_named_type(field.type))) and not _has_required_argument(field)
     ]
-    return " ".join(["__typename", *chosen])
+    return " ".join(["__typename", *selections])
 
 
 def _has_required_argument(field: GraphQLField) -> bool:
@@ -126,11 +126,11 @@ def _scalar_fields(type_: GraphQLObjectType, unambiguous_names: set[str]) -> str
 
 def _id_and_text_arguments(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, argument in arguments.items():
-        named = get_named_type(argument.type)
-        if isinstance(named, GraphQLInputObjectType):
-            yield from _id_and_text_arguments(named.fields)
-        elif named.name in {"ID", "String"}:
-            yield name, named.name
+        named_type = get_named_type(argument.type)
+        if isinstance(named_type, GraphQLInputObjectType):
+            yield from _id_and_text_arguments(named_type.fields)
+        elif named_type.name in {"ID", "String"}:
+            yield name, named_type.name
 
 
 def _value(name: str, type_: Any, value_by_name: Mapping[str, str]) -> Any:

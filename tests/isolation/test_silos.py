@@ -82,15 +82,17 @@ async def test_a_neighbour_whose_id_continues_ours_reaches_its_own_silo_and_not_
 
 async def test_a_move_writes_both_tables_in_one_transaction_and_reads_them_in_one(silos: Silos) -> None:
     item = {**key(TENANT, "both"), "note": {"S": "kept twice"}}
-    both = (silos.pool, silos.table_of(TENANT))
+    tables = (silos.pool, silos.table_of(TENANT))
     client = await silos.client(TableAccess.BOTH)
     assert_allowed(
-        client, "TransactWriteItems", {"TransactItems": [{"Put": {"TableName": one, "Item": item}} for one in both]}
+        client,
+        "TransactWriteItems",
+        {"TransactItems": [{"Put": {"TableName": table, "Item": item}} for table in tables]},
     )
-    reads: Any = {"TransactItems": [{"Get": {"TableName": one, "Key": key(TENANT, "both")}} for one in both]}
-    assert [one["Item"] for one in client.transact_get_items(**reads)["Responses"]] == [item, item]
-    batch: Any = {"RequestItems": {one: {"Keys": [key(TENANT, "both")]} for one in both}}
-    assert client.batch_get_item(**batch)["Responses"] == {one: [item] for one in both}
+    reads: Any = {"TransactItems": [{"Get": {"TableName": table, "Key": key(TENANT, "both")}} for table in tables]}
+    assert [table["Item"] for table in client.transact_get_items(**reads)["Responses"]] == [item, item]
+    batch: Any = {"RequestItems": {table: {"Keys": [key(TENANT, "both")]} for table in tables}}
+    assert client.batch_get_item(**batch)["Responses"] == {table: [item] for table in tables}
 
 
 MakeMember = Callable[[str, Mapping[str, Any]], tuple[str, Mapping[str, Any]]]
@@ -106,16 +108,16 @@ TRANSACTION_MEMBERS: Mapping[str, MakeMember] = {
 
 @pytest.mark.parametrize("member_kind", TRANSACTION_MEMBERS)
 @pytest.mark.parametrize(
-    "place", ["another's silo", "another's partition of the pool", "another's partition of its own silo"]
+    "foreign_place", ["another's silo", "another's partition of the pool", "another's partition of its own silo"]
 )
 async def test_one_foreign_item_denies_a_whole_transaction_over_two_tables(
-    silos: Silos, member_kind: str, place: str
+    silos: Silos, member_kind: str, foreign_place: str
 ) -> None:
     foreign = {
         "another's silo": (silos.table_of(HYPHENATED_NEIGHBOUR), key(TENANT)),
         "another's partition of the pool": (silos.pool, key(LONGER_NEIGHBOUR)),
         "another's partition of its own silo": (silos.table_of(TENANT), key(HYPHENATED_NEIGHBOUR)),
-    }[place]
+    }[foreign_place]
     name, member = TRANSACTION_MEMBERS[member_kind](*foreign)
     own = [
         {"Put": {"TableName": table, "Item": key(TENANT, "never")}} for table in (silos.pool, silos.table_of(TENANT))
@@ -128,9 +130,9 @@ async def test_one_foreign_item_denies_a_whole_transaction_over_two_tables(
 
 @pytest.mark.parametrize("table_access", [TableAccess.POOL, TableAccess.SILO])
 async def test_a_session_for_one_table_cannot_use_two_in_one_call(silos: Silos, table_access: TableAccess) -> None:
-    both, client, before = (silos.pool, silos.table_of(TENANT)), await silos.client(table_access), silos.items()
+    both_tables, client, before = (silos.pool, silos.table_of(TENANT)), await silos.client(table_access), silos.items()
     item = key(TENANT, "never")
-    for tables in (both, both[::-1]):
+    for tables in (both_tables, both_tables[::-1]):
         puts = [{"Put": {"TableName": table, "Item": item}} for table in tables]
         assert_denied(client, "TransactWriteItems", {"TransactItems": puts})
         gets = [{"Get": {"TableName": table, "Key": item}} for table in tables]
@@ -145,8 +147,8 @@ async def test_a_session_for_one_table_cannot_use_two_in_one_call(silos: Silos, 
 async def test_calls_without_a_partition_key_are_denied_in_a_silo_too(silos: Silos, writes: bool) -> None:
     client = await silos.client(TableAccess.SILO, writes=writes)
     for table in silos.tables:
-        for place in ({}, {"IndexName": "GSI1"}, {"Segment": 0, "TotalSegments": 2}):
-            assert assert_denied(client, "Scan", {"TableName": table, **place})["explicit"]
+        for scan_options in ({}, {"IndexName": "GSI1"}, {"Segment": 0, "TotalSegments": 2}):
+            assert assert_denied(client, "Scan", {"TableName": table, **scan_options})["explicit"]
         assert assert_denied(client, "ExecuteStatement", {"Statement": f'SELECT * FROM "{table}"'})["explicit"]
 
 

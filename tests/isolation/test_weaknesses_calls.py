@@ -49,7 +49,7 @@ def allowed(policy: Policy, action: str, resource: str, **context: str) -> bool:
 
 
 def our_roles_allowing(action: str, resource: str) -> list[str]:
-    return [role for role, found in ROLES.items() if allowed(found.identity(DEPLOYMENT), action, resource)]
+    return [role for role, definition in ROLES.items() if allowed(definition.identity(DEPLOYMENT), action, resource)]
 
 
 @pytest.mark.parametrize("call", [condition_check(A10), batch_get(A10)], ids=["ConditionCheck", "BatchGetItem"])
@@ -64,13 +64,13 @@ def test_H14_an_action_in_a_second_statement_without_the_condition_reaches_neigh
 
 def test_H15_an_attribute_list_does_not_limit_what_a_write_returns() -> None:
     weak_policy = allowing(["dynamodb:UpdateItem"], TENANT_CONDITION | ATTRIBUTE_LIST)
-    whole = update(A1, ReturnValues="ALL_NEW")
+    update_that_returns_all = update(A1, ReturnValues="ALL_NEW")
     good = allowing(
         ["dynamodb:UpdateItem"],
         TENANT_CONDITION | ATTRIBUTE_LIST | {"StringEquals": {"dynamodb:ReturnValues": ["NONE", "UPDATED_NEW"]}},
     )
-    assert allows(weak_policy, whole)
-    assert not allows(good, whole)
+    assert allows(weak_policy, update_that_returns_all)
+    assert not allows(good, update_that_returns_all)
     assert allows(good, update(A1))
     assert "return-values-open" in finding_names(weak_policy) - finding_names(good)
 
@@ -95,8 +95,10 @@ def test_H17_an_attribute_list_does_not_stop_a_put_from_removing_other_attribute
 
 @pytest.mark.parametrize("role", ROLES)
 def test_H15_H16_H17_no_policy_of_ours_relies_on_attribute_lists(role: str) -> None:
-    conditions = [one for statement in ROLES[role].identity(DEPLOYMENT).statements for one in statement.conditions]
-    assert not [one for one in conditions if one.key.lower() == "dynamodb:attributes"]
+    conditions = [
+        condition for statement in ROLES[role].identity(DEPLOYMENT).statements for condition in statement.conditions
+    ]
+    assert not [condition for condition in conditions if condition.key.lower() == "dynamodb:attributes"]
 
 
 def test_H18_iam_does_not_check_a_start_key_and_an_encrypted_cursor_is_valid_for_its_own_list_only() -> None:

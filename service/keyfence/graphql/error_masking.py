@@ -72,7 +72,7 @@ def _caller_error(error: GraphQLError, message: str) -> RenderedError:
 def _location(error: GraphQLError) -> RenderedError:
     location: RenderedError = {}
     if error.locations:
-        location["locations"] = [{"line": place.line, "column": place.column} for place in error.locations]
+        location["locations"] = [{"line": position.line, "column": position.column} for position in error.locations]
     if error.path is not None:
         location["path"] = error.path
     return location

@@ -41,9 +41,9 @@ def sent_fields(input: Any, *, clearable: frozenset[str] = frozenset()) -> dict[
     """Returns the values of the input fields that the caller sent, by name.
 
     Null clears a field that is in `clearable`. Raises BadInput if any other field is null."""
-    values = {field.name: getattr(input, field.name) for field in fields(input)}
-    sent = {name: value for name, value in values.items() if value is not strawberry.UNSET}
-    for name, value in sent.items():
+    all_values = {field.name: getattr(input, field.name) for field in fields(input)}
+    sent_values = {name: value for name, value in all_values.items() if value is not strawberry.UNSET}
+    for name, value in sent_values.items():
         if value is None and name not in clearable:
             raise BadInput(f"{name} cannot be null; leave it out to keep its value", field=name)
-    return sent
+    return sent_values

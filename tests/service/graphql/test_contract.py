@@ -60,19 +60,19 @@ def enum_values(document: DocumentNode) -> dict[str, set[str]]:
 
 @pytest.mark.parametrize("name", CONTRACTS)
 def test_a_field_of_the_contract_has_the_contracts_type(name: str) -> None:
-    contract, ours = map(types_by_path, CONTRACTS[name])
-    shared = ours.keys() & contract.keys()
-    assert {path: ours[path] for path in shared} == {path: contract[path] for path in shared}
+    contract, schema = map(types_by_path, CONTRACTS[name])
+    shared = schema.keys() & contract.keys()
+    assert {path: schema[path] for path in shared} == {path: contract[path] for path in shared}
 
 
 @pytest.mark.parametrize("name", CONTRACTS)
 def test_the_schema_has_every_field_of_the_contract(name: str) -> None:
-    contract, ours = CONTRACTS[name]
-    assert types_by_path(contract).keys() - types_by_path(ours).keys() == set()
+    contract, schema = CONTRACTS[name]
+    assert types_by_path(contract).keys() - types_by_path(schema).keys() == set()
 
 
 @pytest.mark.parametrize("name", CONTRACTS)
 def test_an_enum_has_the_values_of_the_contract(name: str) -> None:
-    contract, ours = map(enum_values, CONTRACTS[name])
-    shared = ours.keys() & contract.keys()
-    assert {enum: ours[enum] for enum in shared} == {enum: contract[enum] for enum in shared}
+    contract, schema = map(enum_values, CONTRACTS[name])
+    shared = schema.keys() & contract.keys()
+    assert {enum: schema[enum] for enum in shared} == {enum: contract[enum] for enum in shared}

@@ -38,11 +38,11 @@ class Example:
 
     @strawberry.field
     def failing(self) -> str:
-        raise NotFound("it is failing")
+        raise NotFound("the field fails")
 
     @strawberry.field
     def nullable_failing(self) -> str | None:
-        raise NotFound("it may be failing")
+        raise NotFound("the nullable field fails")
 
     @strawberry.field
     def repeated(self, times: int = 2) -> str:

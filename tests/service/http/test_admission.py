@@ -86,13 +86,13 @@ async def test_the_body_of_a_request_that_is_refused_is_not_read() -> None:
     async def refuse(_: str | None) -> str:
         raise Throttled("too fast", retryAfterMs=1)
 
-    app, sent = endpoint(authenticate=refuse), []
+    app, messages = endpoint(authenticate=refuse), []
 
     async def receive() -> Message:
         raise AssertionError("the body must not be read")
 
     async def send(message: Message) -> None:
-        sent.append(message)
+        messages.append(message)
 
     scope: Scope = {
         "type": "http",
@@ -103,7 +103,7 @@ async def test_the_body_of_a_request_that_is_refused_is_not_read() -> None:
     }
     receive_body: Receive = receive
     await app(scope, receive_body, send)
-    assert sent[0]["status"] == 429
+    assert messages[0]["status"] == 429
 
 
 async def test_throttled_requests_are_counted_but_not_logged_one_by_one() -> None:

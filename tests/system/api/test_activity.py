@@ -28,8 +28,8 @@ RENAME = "mutation($id: ID!, $n: String!) { updateUser(id: $id, input: {name: $n
 
 
 async def entries(client: ApiClient, **arguments: Any) -> list[dict[str, Any]]:
-    shown = await client.data(ACTIVITY, **arguments)
-    return [edge["node"] for edge in shown["activity"]["edges"]]
+    data = await client.data(ACTIVITY, **arguments)
+    return [edge["node"] for edge in data["activity"]["edges"]]
 
 
 @pytest.mark.parametrize("field_call", MUTATIONS, ids=str)
@@ -38,16 +38,16 @@ async def test_every_mutation_that_changes_something_leaves_an_entry(
 ) -> None:
     neighbour = await create_neighbour(stack)
     client = stack.api_client(neighbour.client.tenant, Role.OWNER, user="actor")
-    before = await client.data(READ_EVERYTHING)
-    for given in neighbour.assignments(field_call):
+    data_before = await client.data(READ_EVERYTHING)
+    for assignment in neighbour.assignments(field_call):
         stack.take_calls()
-        await client.execute(field_call.document, **field_call.variables(given))
+        await client.execute(field_call.document, **field_call.variables(assignment))
         if {call.operation for call in stack.take_calls()} <= READS:
             continue
-        done = [one for one in await entries(client, first=50) if one["by"] == "actor"]
-        changed = await client.data(READ_EVERYTHING) != before
-        assert bool(done) == changed
-        if changed:
+        new_entries = [entry for entry in await entries(client, first=50) if entry["by"] == "actor"]
+        has_changed = await client.data(READ_EVERYTHING) != data_before
+        assert bool(new_entries) == has_changed
+        if has_changed:
             return
     pytest.fail("it never changed anything")
 
@@ -73,28 +73,26 @@ async def test_a_refused_change_leaves_no_entry(stack: ServiceStack, owner: ApiC
 async def test_the_activity_log_is_paged_newest_first_and_by_time(stack: ServiceStack, owner: ApiClient) -> None:
     for number in range(5):
         await owner.data(CREATE, e=f"{number}@x.example", n=f"N{number}")
-    whole = await entries(owner)
-    assert [one["detail"]["after"]["name"] for one in whole] == [f"N{number}" for number in (4, 3, 2, 1, 0)]
-    found, after = [], None
+    all_entries = await entries(owner)
+    assert [entry["detail"]["after"]["name"] for entry in all_entries] == [f"N{number}" for number in (4, 3, 2, 1, 0)]
+    paged_entries, after = [], None
     while True:
         page = (await owner.data(ACTIVITY, first=2, after=after))["activity"]
-        found += [edge["node"] for edge in page["edges"]]
+        paged_entries += [edge["node"] for edge in page["edges"]]
         if not page["pageInfo"]["hasNextPage"]:
             break
         after = page["pageInfo"]["endCursor"]
-    assert found == whole
-    middle = await entries(owner, **{"from": whole[3]["at"], "to": whole[1]["at"]})
-    assert middle == whole[1:4]
-    assert await entries(owner, **{"from": whole[1]["at"], "to": whole[3]["at"]}) == []
+    assert paged_entries == all_entries
+    middle = await entries(owner, **{"from": all_entries[3]["at"], "to": all_entries[1]["at"]})
+    assert middle == all_entries[1:4]
+    assert await entries(owner, **{"from": all_entries[1]["at"], "to": all_entries[3]["at"]}) == []
 
 
 async def test_the_activity_of_a_user_has_the_changes_of_that_user(stack: ServiceStack, owner: ApiClient) -> None:
     ann = (await owner.data(CREATE, e="ann@x.example", n="Ann"))["createUser"]["id"]
     await stack.api_client(owner.tenant, Role.ADMIN, user=ann).data(CREATE, e="bob@x.example", n="Bob")
-    shown = await owner.data(
-        "query($id: ID!) { user(id: $id) { activity { edges { node { kind detail } } } } }", id=ann
-    )
-    (edge,) = shown["user"]["activity"]["edges"]
+    data = await owner.data("query($id: ID!) { user(id: $id) { activity { edges { node { kind detail } } } } }", id=ann)
+    (edge,) = data["user"]["activity"]["edges"]
     assert edge["node"]["detail"]["after"]["email"] == "bob@x.example"
 
 
@@ -107,7 +105,7 @@ async def test_a_tenant_without_activity_costs_one_query_for_each_month(stack: S
     await owner.data(CREATE, e="ann@x.example", n="Ann")
     stack.take_calls()
     await entries(owner, first=50)
-    assert len([made for made in stack.take_calls() if made.operation == "Query"]) in {3, 4}
+    assert len([call for call in stack.take_calls() if call.operation == "Query"]) in {3, 4}
 
 
 def activity_at(at: datetime, by: str = "somebody") -> Activity:
@@ -118,12 +116,12 @@ def activity_at(at: datetime, by: str = "somebody") -> Activity:
 
 async def test_the_end_of_a_period_may_have_any_time_zone(stack: ServiceStack, owner: ApiClient) -> None:
     last = datetime.now(UTC) - timedelta(seconds=2)
-    kept = [activity_at(last - timedelta(days=9 * days)) for days in range(7)]
-    await stack.table(owner.tenant).write(*(put(activities, one) for one in kept))
-    to = datetime.now(UTC) - timedelta(seconds=1)
+    stored_entries = [activity_at(last - timedelta(days=9 * days)) for days in range(7)]
+    await stack.table(owner.tenant).write(*(put(activities, entry) for entry in stored_entries))
+    now = datetime.now(UTC) - timedelta(seconds=1)
     for hours in (-14, -5, 0, 9, 14):
-        there = to.astimezone(timezone(timedelta(hours=hours))).isoformat()
-        assert [one["id"] for one in await entries(owner, to=there)] == [one.id for one in kept]
+        end = now.astimezone(timezone(timedelta(hours=hours))).isoformat()
+        assert [entry["id"] for entry in await entries(owner, now=end)] == [entry.id for entry in stored_entries]
 
 
 async def test_entries_older_than_ninety_days_are_not_returned_though_still_stored(
@@ -133,9 +131,9 @@ async def test_entries_older_than_ninety_days_are_not_returned_though_still_stor
     now = datetime.now(UTC)
     ages = (timedelta(hours=-1), timedelta(minutes=1), timedelta(days=1))
     old, *older = [activity_at(now - ACTIVITY_RETENTION - age, ann) for age in ages]
-    await stack.table(owner.tenant).write(*(put(activities, one) for one in (old, *older)))
-    assert [one["id"] for one in await entries(owner) if one["by"] == ann] == [old.id]
+    await stack.table(owner.tenant).write(*(put(activities, entry) for entry in (old, *older)))
+    assert [entry["id"] for entry in await entries(owner) if entry["by"] == ann] == [old.id]
     since = (now - ACTIVITY_RETENTION - timedelta(days=200)).isoformat()
-    assert [one["id"] for one in await entries(owner, **{"from": since}) if one["by"] == ann] == [old.id]
-    shown = await owner.data("query($id: ID!) { user(id: $id) { activity { edges { node { id } } } } }", id=ann)
-    assert [edge["node"]["id"] for edge in shown["user"]["activity"]["edges"]] == [old.id]
+    assert [entry["id"] for entry in await entries(owner, **{"from": since}) if entry["by"] == ann] == [old.id]
+    data = await owner.data("query($id: ID!) { user(id: $id) { activity { edges { node { id } } } } }", id=ann)
+    assert [edge["node"]["id"] for edge in data["user"]["activity"]["edges"]] == [old.id]

@@ -38,8 +38,8 @@ async def test_a_subtree_does_not_contain_siblings_with_the_same_prefix(owner: A
 @pytest.mark.parametrize("name", ["a#b", "100%", "%23", "🦊🦊", "🦊" * 200, "#" * 200, "x" * 200, "a/b", "ä b"])
 async def test_any_printable_name_can_be_a_category(owner: ApiClient, name: str) -> None:
     await create_categories(owner, [name], [name[:-1] or "y"])
-    made = (await owner.data(CREATE, path=[name, "below"]))["createCategory"]
-    assert made == {"path": [name, "below"], "name": "below", "depth": 2}
+    category = (await owner.data(CREATE, path=[name, "below"]))["createCategory"]
+    assert category == {"path": [name, "below"], "name": "below", "depth": 2}
     assert await category_paths(owner, [name]) == [[name], [name, "below"]]
 
 
@@ -88,8 +88,8 @@ async def test_a_move_completes_though_every_second_write_fails(
     finally:
         stack.gate.faults = ()
     assert await category_paths(owner) == [["z"], ["z", "a"], ["z", "a", "b"]]
-    found = await owner.data('{ a: productBySku(sku: "P1") { category } b: productBySku(sku: "P2") { category } }')
-    assert found == {"a": {"category": ["z", "a"]}, "b": {"category": ["z", "a", "b"]}}
+    paths = await owner.data('{ a: productBySku(sku: "P1") { category } b: productBySku(sku: "P2") { category } }')
+    assert paths == {"a": {"category": ["z", "a"]}, "b": {"category": ["z", "a", "b"]}}
 
 
 async def test_a_move_is_in_the_activity_log_once(owner: ApiClient) -> None:

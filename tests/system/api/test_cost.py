@@ -21,8 +21,8 @@ async def cost(client: ApiClient, query: str, extensions: Any) -> Any:
 
 async def cost_and_calls(stack: ServiceStack, client: ApiClient, query: str) -> tuple[Any, int]:
     stack.take_calls()
-    told = await cost(client, query, {"cost": True})
-    return told, len(
+    cost_extension = await cost(client, query, {"cost": True})
+    return cost_extension, len(
         [call for call in stack.take_calls() if call.parameters.get("TableName") or "TransactItems" in call.parameters]
     )
 
@@ -31,22 +31,22 @@ async def test_a_request_with_the_cost_extension_gets_calls_units_and_dollars(
     stack: ServiceStack, owner: ApiClient
 ) -> None:
     await owner.data(USERS)
-    told, calls = await cost_and_calls(stack, owner, USERS)
-    assert told["calls"] == calls == 2
-    assert told["readUnits"] == 1.5, "half a unit for an empty list, and one for the look at the token"
-    assert told["writeUnits"] == 0
-    assert told["usd"] == pytest.approx(1.5 * 0.125 / 1e6)
+    cost_extension, calls = await cost_and_calls(stack, owner, USERS)
+    assert cost_extension["calls"] == calls == 2
+    assert cost_extension["readUnits"] == 1.5, "half a unit for an empty list, and one for the look at the token"
+    assert cost_extension["writeUnits"] == 0
+    assert cost_extension["usd"] == pytest.approx(1.5 * 0.125 / 1e6)
 
 
 @pytest.mark.one_engine
 async def test_the_cost_counts_writes_and_failed_calls(stack: ServiceStack, owner: ApiClient) -> None:
     await owner.data(USERS)
-    told, calls = await cost_and_calls(stack, owner, CREATE)
-    assert (told["calls"], told["readUnits"]) == (calls, 1)
-    assert told["writeUnits"] > 6
-    again = (await owner.post({"query": CREATE, "extensions": {"cost": True}})).json()
-    assert again["errors"][0]["extensions"]["code"] == "CONFLICT"
-    assert again["extensions"]["cost"]["calls"] == 2
+    cost_extension, calls = await cost_and_calls(stack, owner, CREATE)
+    assert (cost_extension["calls"], cost_extension["readUnits"]) == (calls, 1)
+    assert cost_extension["writeUnits"] > 6
+    second_cost = (await owner.post({"query": CREATE, "extensions": {"cost": True}})).json()
+    assert second_cost["errors"][0]["extensions"]["code"] == "CONFLICT"
+    assert second_cost["extensions"]["cost"]["calls"] == 2
 
 
 @pytest.mark.parametrize("extensions", [None, {}, {"cost": False}, {"cost": "true"}, {"cost": 1}, {"other": True}])

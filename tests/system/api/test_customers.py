@@ -16,15 +16,16 @@ ORDERS = """query($id: ID!, $status: OrderStatus, $first: Int, $after: String) {
 
 
 async def test_a_customer_is_created_found_and_changed(owner: ApiClient) -> None:
-    made = (await owner.data(CUSTOMER, n="Ann", e="ann@x.example"))["createCustomer"]
-    changed = await owner.data(UPDATE, id=made["id"], input={"email": None}, v=1)
+    customer = (await owner.data(CUSTOMER, n="Ann", e="ann@x.example"))["createCustomer"]
+    changed = await owner.data(UPDATE, id=customer["id"], input={"email": None}, v=1)
     assert changed["updateCustomer"] == {"name": "Ann", "email": None, "version": 2}
-    assert await owner.error_code(UPDATE, id=made["id"], input={"name": "B"}, v=1) == "CONFLICT"
-    shown = await owner.data(
-        "query($id: ID!) { customer(id: $id) { name email version } node(id: $id) { id __typename } }", id=made["id"]
+    assert await owner.error_code(UPDATE, id=customer["id"], input={"name": "B"}, v=1) == "CONFLICT"
+    data = await owner.data(
+        "query($id: ID!) { customer(id: $id) { name email version } node(id: $id) { id __typename } }",
+        id=customer["id"],
     )
-    assert shown["customer"] == {"name": "Ann", "email": None, "version": 2}
-    assert shown["node"] == {"id": made["id"], "__typename": "Customer"}
+    assert data["customer"] == {"name": "Ann", "email": None, "version": 2}
+    assert data["node"] == {"id": customer["id"], "__typename": "Customer"}
 
 
 @pytest.mark.parametrize("input", [{"n": ""}, {"n": "x" * 201}, {"n": "a\nb"}, {"e": "nobody"}, {"e": "a\ud800@b"}])
@@ -43,54 +44,54 @@ async def test_an_unknown_customer_is_null_in_a_query_and_not_found_in_a_mutatio
 
 
 async def test_customers_are_listed_newest_first_in_pages(owner: ApiClient) -> None:
-    made = [await new_customer(owner, f"C{n}") for n in range(5)]
+    created_ids = [await new_customer(owner, f"C{n}") for n in range(5)]
     query = """query($after: String) { customers(first: 2, after: $after) {
       edges { node { id } } pageInfo { endCursor hasNextPage } } }"""
-    found, after, more = [], None, True
-    while more:
+    listed_ids, after, has_more = [], None, True
+    while has_more:
         page = (await owner.data(query, after=after))["customers"]
-        found += [edge["node"]["id"] for edge in page["edges"]]
-        after, more = page["pageInfo"]["endCursor"], page["pageInfo"]["hasNextPage"]
-    assert found == made[::-1]
+        listed_ids += [edge["node"]["id"] for edge in page["edges"]]
+        after, has_more = page["pageInfo"]["endCursor"], page["pageInfo"]["hasNextPage"]
+    assert listed_ids == created_ids[::-1]
 
 
 async def customer_with_orders(owner: ApiClient, count: int) -> tuple[str, list[str]]:
     customer, product = await new_customer(owner), await new_product(owner)
-    made = [(await place_order(owner, order_input(customer, (product, 1))))["id"] for _ in range(count)]
-    return customer, made[::-1]
+    order_ids = [(await place_order(owner, order_input(customer, (product, 1))))["id"] for _ in range(count)]
+    return customer, order_ids[::-1]
 
 
 @pytest.mark.parametrize("first", [1, 2, 3, 4, 100])
 async def test_a_customer_and_the_newest_orders_cost_one_query(
     stack: ServiceStack, owner: ApiClient, first: int
 ) -> None:
-    customer, made = await customer_with_orders(owner, 3)
+    customer, order_ids = await customer_with_orders(owner, 3)
     stack.take_calls()
-    shown = (await owner.data(ORDERS, id=customer, first=first))["customer"]
+    data = (await owner.data(ORDERS, id=customer, first=first))["customer"]
     assert [call.operation for call in stack.take_calls() if call.operation != "GetItem"] == ["Query"]
-    assert [edge["node"]["id"] for edge in shown["orders"]["edges"]] == made[:first]
-    assert {edge["node"]["customer"]["id"] for edge in shown["orders"]["edges"]} == {customer}
-    assert shown["orders"]["pageInfo"]["hasNextPage"] == (first < 3)
+    assert [edge["node"]["id"] for edge in data["orders"]["edges"]] == order_ids[:first]
+    assert {edge["node"]["customer"]["id"] for edge in data["orders"]["edges"]} == {customer}
+    assert data["orders"]["pageInfo"]["hasNextPage"] == (first < 3)
 
 
 async def test_the_second_page_of_a_customers_orders_continues_the_embedded_first_one(owner: ApiClient) -> None:
-    customer, made = await customer_with_orders(owner, 5)
-    found, after, more = [], None, True
-    while more:
+    customer, order_ids = await customer_with_orders(owner, 5)
+    listed_ids, after, has_more = [], None, True
+    while has_more:
         page = (await owner.data(ORDERS, id=customer, first=2, after=after))["customer"]["orders"]
-        found += [edge["node"]["id"] for edge in page["edges"]]
-        after, more = page["pageInfo"]["endCursor"], page["pageInfo"]["hasNextPage"]
-    assert found == made
+        listed_ids += [edge["node"]["id"] for edge in page["edges"]]
+        after, has_more = page["pageInfo"]["endCursor"], page["pageInfo"]["hasNextPage"]
+    assert listed_ids == order_ids
 
 
 async def test_orders_can_be_listed_by_status(stack: ServiceStack, owner: ApiClient) -> None:
     customer, (newest, middle, oldest) = await customer_with_orders(owner, 3)
     await owner.data(TRANSITION, id=middle, to="CONFIRMED")
-    shown = {}
+    ids_by_status = {}
     for status in ("PENDING", "CONFIRMED", "SHIPPED"):
         page = (await owner.data(ORDERS, id=customer, status=status))["customer"]["orders"]
-        shown[status] = [edge["node"]["id"] for edge in page["edges"]]
-    assert shown == {"PENDING": [newest, oldest], "CONFIRMED": [middle], "SHIPPED": []}
+        ids_by_status[status] = [edge["node"]["id"] for edge in page["edges"]]
+    assert ids_by_status == {"PENDING": [newest, oldest], "CONFIRMED": [middle], "SHIPPED": []}
     cursor = (await owner.data(ORDERS, id=customer, status="PENDING"))["customer"]["orders"]["edges"][0]["cursor"]
     assert await owner.error_code(ORDERS, id=customer, after=cursor) == "BAD_USER_INPUT"
 
@@ -105,10 +106,10 @@ fragment shown on Customer {
 
 
 async def test_several_lists_of_orders_in_one_query_are_each_correct(owner: ApiClient) -> None:
-    customer, made = await customer_with_orders(owner, 3)
-    shown = (await owner.data(MANY, id=customer))["customer"]
-    ids = {name: [edge["node"]["id"] for edge in page["edges"]] for name, page in shown.items()}
-    assert ids == {"two": made[:2], "one": made[:1], "all": made, "none": []}
+    customer, order_ids = await customer_with_orders(owner, 3)
+    lists = (await owner.data(MANY, id=customer))["customer"]
+    ids = {name: [edge["node"]["id"] for edge in page["edges"]] for name, page in lists.items()}
+    assert ids == {"two": order_ids[:2], "one": order_ids[:1], "all": order_ids, "none": []}
 
 
 @pytest.mark.parametrize("first", [0, -1, 101])
@@ -119,5 +120,5 @@ async def test_the_page_size_of_orders_is_limited(owner: ApiClient, first: int) 
 
 async def test_a_member_creates_customers_and_a_viewer_only_reads_them(stack: ServiceStack, owner: ApiClient) -> None:
     customer = await new_customer(stack.api_client(owner.tenant, Role.MEMBER))
-    shown = await stack.api_client(owner.tenant, Role.VIEWER).data(ORDERS, id=customer)
-    assert shown["customer"]["orders"]["edges"] == []
+    data = await stack.api_client(owner.tenant, Role.VIEWER).data(ORDERS, id=customer)
+    assert data["customer"]["orders"]["edges"] == []

@@ -19,12 +19,12 @@ async def test_a_foreign_item_is_dropped_and_counted_and_does_not_shorten_the_pa
 ) -> None:
     victim, attacker = await stack.new_tenant(), await stack.new_tenant()
     own = [await _create_user(stack, victim, f"{n}@victim.example") for n in range(2)]
-    theirs = await _create_user(stack, attacker, "trap@attacker.example")
-    await _poison(stack, theirs, attacker, victim)
+    foreign_user = await _create_user(stack, attacker, "trap@attacker.example")
+    await _poison(stack, foreign_user, attacker, victim)
     before = await _foreign_item_count(stack)
     data = await stack.api_client(victim).data(f"{{ users(first: {first}) {{ edges {{ node {{ email }} }} }} }}")
-    shown = [edge["node"]["email"] for edge in data["users"]["edges"]]
-    assert shown == [user.email for user in reversed(own)][:first]
+    emails = [edge["node"]["email"] for edge in data["users"]["edges"]]
+    assert emails == [user.email for user in reversed(own)][:first]
     assert await _foreign_item_count(stack) == before + 1
 
 

@@ -8,14 +8,14 @@ ADD = """mutation($g: ID!, $u: ID!, $r: GroupRole) {
 
 async def user(client: ApiClient, email: str) -> str:
     query = 'mutation($e: String!) { createUser(input: {email: $e, name: "N"}) { id } }'
-    made: str = (await client.data(query, e=email))["createUser"]["id"]
-    return made
+    user_id: str = (await client.data(query, e=email))["createUser"]["id"]
+    return user_id
 
 
 async def group(client: ApiClient, name: str) -> str:
     query = 'mutation($n: String!) { createGroup(input: {name: $n, description: "d"}) { id } }'
-    made: str = (await client.data(query, n=name))["createGroup"]["id"]
-    return made
+    group_id: str = (await client.data(query, n=name))["createGroup"]["id"]
+    return group_id
 
 
 async def test_groups_are_listed_by_name_with_any_characters(owner: ApiClient) -> None:

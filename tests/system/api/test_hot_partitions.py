@@ -48,8 +48,10 @@ async def fleet(stack: ServiceStack) -> AsyncIterator[FleetTraffic]:
 
 
 async def hot_partitions(stack: ServiceStack, **variables: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await stack.operator_client().data(HOT_PARTITIONS, **variables))["hotPartitions"]
-    return found
+    partitions: list[dict[str, Any]] = (await stack.operator_client().data(HOT_PARTITIONS, **variables))[
+        "hotPartitions"
+    ]
+    return partitions
 
 
 async def test_the_hottest_partitions_come_first_then_those_with_more_throttled_calls(
@@ -140,7 +142,9 @@ async def test_a_server_publishes_its_traffic_while_it_runs_and_deletes_it_when_
     fleet = FleetTraffic(stack.tables.for_control_plane(writes=False))
 
     async def published_partitions() -> set[str]:
-        return {one.partition.key for one in (await fleet.report()).partitions if one.partition.tenant == owner.tenant}
+        return {
+            load.partition.key for load in (await fleet.report()).partitions if load.partition.tenant == owner.tenant
+        }
 
     async with server.router.lifespan_context(server):
         await replace(owner, application=server).data(CREATE)

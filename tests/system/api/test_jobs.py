@@ -56,13 +56,15 @@ LIST = """query($tenant: ID, $after: String) { jobs(tenant: $tenant, first: 2, a
 async def test_jobs_are_listed_newest_first_for_one_tenant_and_for_all_tenants(
     stack: ServiceStack, tenant: TenantId
 ) -> None:
-    other, store = await stack.new_tenant(), JobStore(stack.tables.for_control_plane(writes=True))
+    other_tenant, store = await stack.new_tenant(), JobStore(stack.tables.for_control_plane(writes=True))
     assert (await stack.operator_client().data(LIST, tenant=tenant))["jobs"]["edges"] == []
     jobs = []
     for number, kind in enumerate(JobKind):
-        at = CREATED_AT + timedelta(minutes=number)
-        jobs.append(await store.add(new_job(kind, tenant, created_by="ann", created_at=at)))
-    newest = await store.add(new_job(JobKind.MOVE, other, created_by="ann", created_at=CREATED_AT + timedelta(hours=1)))
+        created_at = CREATED_AT + timedelta(minutes=number)
+        jobs.append(await store.add(new_job(kind, tenant, created_by="ann", created_at=created_at)))
+    newest = await store.add(
+        new_job(JobKind.MOVE, other_tenant, created_by="ann", created_at=CREATED_AT + timedelta(hours=1))
+    )
     kinds, after = list[str](), None
     while True:
         page = (await stack.operator_client().data(LIST, tenant=tenant, after=after))["jobs"]

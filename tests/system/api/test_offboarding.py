@@ -46,16 +46,16 @@ async def test_only_an_operator_can_offboard_a_tenant(stack: ServiceStack, tenan
 
 
 async def test_a_wrong_confirmation_offboards_nothing(stack: ServiceStack, tenant: TenantId) -> None:
-    other = await stack.new_tenant()
+    other_tenant = await stack.new_tenant()
     for id, confirm, code in (
-        (tenant, other, "BAD_USER_INPUT"),
+        (tenant, other_tenant, "BAD_USER_INPUT"),
         (tenant, "", "BAD_USER_INPUT"),
         ("nobody-here", "nobody-here", "NOT_FOUND"),
         ("NO ID", "NO ID", "BAD_USER_INPUT"),
     ):
         assert await stack.operator_client().error_code(OFFBOARD, id=id, confirm=confirm) == code
-    for one in (tenant, other):
-        await stack.api_client(one).data(USERS)
+    for active_tenant in (tenant, other_tenant):
+        await stack.api_client(active_tenant).data(USERS)
 
 
 async def test_without_a_migrator_the_offboarding_is_only_started(stack: ServiceStack, tenant: TenantId) -> None:
@@ -95,6 +95,6 @@ async def test_a_server_with_a_migrator_completes_it_in_the_background(
     assert answer["exportUri"] == (tmp_path / claims["export"]).as_uri()
     assert claims["operator"] == "an-operator"
     assert items_of(all_items(stack), tenant) == []
-    assert await offboard(stack, tenant) == answer, "any server answers with it, also one that cannot scan"
-    gone = replace(stack.api_client(tenant), application=application_with_migrator)
-    assert await gone.error_code(USERS) == "UNAUTHENTICATED"
+    assert await offboard(stack, tenant) == answer, "every server gives this answer, also a server without a migrator"
+    client = replace(stack.api_client(tenant), application=application_with_migrator)
+    assert await client.error_code(USERS) == "UNAUTHENTICATED"

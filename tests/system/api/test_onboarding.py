@@ -25,15 +25,15 @@ async def test_a_tenant_can_log_in_as_soon_as_the_mutation_answers(stack: Servic
         "createdAt": "",
         "version": 0,
     }
-    seen = await newcomer.session(stack, user=onboarded["owner"]["id"]).data(VIEWER)
-    assert seen["viewer"]["tenant"] == {"id": newcomer.id, "name": newcomer.id.title(), "tier": "PREMIUM"}
-    assert seen["viewer"]["user"] == {"email": f"owner@{newcomer.id}.example", "role": "OWNER"}
+    viewer = await newcomer.session(stack, user=onboarded["owner"]["id"]).data(VIEWER)
+    assert viewer["viewer"]["tenant"] == {"id": newcomer.id, "name": newcomer.id.title(), "tier": "PREMIUM"}
+    assert viewer["viewer"]["user"] == {"email": f"owner@{newcomer.id}.example", "role": "OWNER"}
 
 
 async def test_the_same_request_again_answers_with_the_same_tenant(stack: ServiceStack) -> None:
     newcomer = TenantApplicant.named()
-    first, again = await newcomer.onboard(stack), await newcomer.onboard(stack)
-    assert again == {**first, "created": False}
+    first, second_answer = await newcomer.onboard(stack), await newcomer.onboard(stack)
+    assert second_answer == {**first, "created": False}
     assert await event_kinds(stack, newcomer.id) == ["tenant.registered", "tenant.onboarded"]
 
 
@@ -67,8 +67,8 @@ async def test_another_request_for_a_taken_id_is_a_conflict(stack: ServiceStack,
 async def test_a_taken_issuer_is_a_conflict_and_the_id_stays_free(stack: ServiceStack) -> None:
     first, second = TenantApplicant.named(), TenantApplicant.named()
     await first.onboard(stack)
-    stolen = second.application(issuer=first.provider.issuer)
-    (error,) = (await stack.operator_client().execute(ONBOARD, input=stolen))["errors"]
+    applicant_with_taken_issuer = second.application(issuer=first.provider.issuer)
+    (error,) = (await stack.operator_client().execute(ONBOARD, input=applicant_with_taken_issuer))["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("CONFLICT", "issuer")
     assert (await stack.operator_client().data(TENANT, id=second.id))["tenant"] is None
     assert (await second.onboard(stack))["created"] is True

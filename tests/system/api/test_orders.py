@@ -49,9 +49,9 @@ async def test_an_invalid_order_is_refused_with_its_field(stack: ServiceStack, o
         await new_product(owner, "YEN", "1", "JPY"),
     )
     neighbour = stack.api_client(await stack.new_tenant())
-    theirs, foreign = await new_customer(neighbour), await new_product(neighbour)
+    foreign_product, foreign = await new_customer(neighbour), await new_product(neighbour)
     bad = {
-        "customerId": [order_input(theirs, (pen, 1)), order_input(pen, (pen, 1)), order_input("x", (pen, 1))],
+        "customerId": [order_input(foreign_product, (pen, 1)), order_input(pen, (pen, 1)), order_input("x", (pen, 1))],
         "productId": [order_input(customer, (pen, 1), (foreign, 1)), order_input(customer, (customer, 1))],
         "quantity": [order_input(customer, (pen, quantity)) for quantity in (0, -1, 10_001)],
         "items": [
@@ -128,8 +128,8 @@ async def test_sales_count_from_the_confirmation_to_the_cancellation(owner: ApiC
     month = order["createdAt"][:7]
 
     async def sold() -> list[int]:
-        shown = await owner.data("query($m: String!) { topProducts(month: $m) { quantity } }", m=month)
-        return [one["quantity"] for one in shown["topProducts"]]
+        data = await owner.data("query($m: String!) { topProducts(month: $m) { quantity } }", m=month)
+        return [row["quantity"] for row in data["topProducts"]]
 
     assert await sold() == []
     for to, quantity in {"CONFIRMED": [5], "PROCESSING": [5], "CANCELLED": []}.items():
@@ -147,14 +147,14 @@ async def test_orders_are_listed_by_region_and_days(owner: ApiClient) -> None:
     query = """query($r: String!, $from: Date, $to: Date) {
       ordersByRegion(region: $r, from: $from, to: $to) { edges { node { id } } } }"""
     days: dict[str, Any] = {"from": day, "to": day}
-    for region, given, count in (
+    for region, variables, count in (
         ("South # 1%", {}, 1),
         ("South # 1%", days, 1),
         ("South # 1%", {"from": "2999-01-01"}, 0),
         ("South # 1%", {"to": "1999-01-01"}, 0),
         ("South", {}, 0),
     ):
-        page = (await owner.data(query, r=region, **given))["ordersByRegion"]
+        page = (await owner.data(query, r=region, **variables))["ordersByRegion"]
         assert len(page["edges"]) == count
 
 
@@ -179,8 +179,8 @@ async def test_each_query_of_orders_costs_a_fixed_number_of_calls(stack: Service
     orders = [await place_order(owner, order_input(customer, *[(pen, 1)] * 3)) for _ in range(4)]
     for field, expected in COSTS.items():
         stack.take_calls()
-        given = {"id": orders[0]["id"]} if "$id" in field else {}
-        await owner.data(f"query{'($id: ID!)' if given else ''} {{ {field} }}", **given)
+        variables = {"id": orders[0]["id"]} if "$id" in field else {}
+        await owner.data(f"query{'($id: ID!)' if variables else ''} {{ {field} }}", **variables)
         operations = [call.operation for call in stack.take_calls() if call.operation != "GetItem"]
         assert operations == expected, field
 

@@ -38,8 +38,8 @@ async def test_the_service_assumes_each_tenants_role_with_its_own_credentials(
 ) -> None:
     caller = session(stack, production, tenant)
     await caller.data(CREATE)
-    found = await caller.data(USERS)
-    assert [edge["node"]["email"] for edge in found["users"]["edges"]] == ["new@x.example"]
+    sessions = await caller.data(USERS)
+    assert [edge["node"]["email"] for edge in sessions["users"]["edges"]] == ["new@x.example"]
 
 
 async def test_the_role_of_the_service_itself_reads_nothing(stack: ServiceStack) -> None:

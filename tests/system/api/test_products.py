@@ -27,8 +27,8 @@ async def shop(owner: ApiClient) -> ApiClient:
 
 
 async def create_product(client: ApiClient, sku: str, **values: Any) -> dict[str, Any]:
-    made: dict[str, Any] = (await client.data(CREATE, sku=sku, **values))["createProduct"]
-    return made
+    product: dict[str, Any] = (await client.data(CREATE, sku=sku, **values))["createProduct"]
+    return product
 
 
 async def error_code_and_field(client: ApiClient, query: str, **variables: Any) -> tuple[str, str | None]:
@@ -37,21 +37,21 @@ async def error_code_and_field(client: ApiClient, query: str, **variables: Any) 
 
 
 async def test_a_product_is_found_by_id_by_sku_and_as_a_node(shop: ApiClient) -> None:
-    made = await create_product(shop, "A#1", price="149.90")
-    assert (made["price"], made["currency"], made["revision"], made["views"]) == ("149.90", "EUR", 1, 0)
+    product = await create_product(shop, "A#1", price="149.90")
+    assert (product["price"], product["currency"], product["revision"], product["views"]) == ("149.90", "EUR", 1, 0)
     query = """query($id: ID!) {
         product(id: $id) { ...All } productBySku(sku: "A#1") { ...All } node(id: $id) { ...All } }
       fragment All on Product { id sku name price currency category revision version views createdAt updatedAt }"""
-    data = await shop.data(query, id=made["id"])
-    assert data == {"product": made, "productBySku": made, "node": made}
+    data = await shop.data(query, id=product["id"])
+    assert data == {"product": product, "productBySku": product, "node": product}
 
 
 async def test_an_unknown_product_is_null(shop: ApiClient) -> None:
-    nobody = "prd_" + "0" * 26
-    data = await shop.data('query($id: ID!) { product(id: $id) { id } productBySku(sku: "x") { id } }', id=nobody)
+    unknown_id = "prd_" + "0" * 26
+    data = await shop.data('query($id: ID!) { product(id: $id) { id } productBySku(sku: "x") { id } }', id=unknown_id)
     assert data == {"product": None, "productBySku": None}
-    assert await shop.error_code(VIEW, id=nobody) == "NOT_FOUND"
-    assert await shop.error_code(REVISE, id=nobody, input={"name": "X"}) == "NOT_FOUND"
+    assert await shop.error_code(VIEW, id=unknown_id) == "NOT_FOUND"
+    assert await shop.error_code(REVISE, id=unknown_id, input={"name": "X"}) == "NOT_FOUND"
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ async def test_an_invalid_product_is_refused_with_its_field(
 
 
 async def test_a_revision_keeps_the_old_values_and_the_author(stack: ServiceStack, shop: ApiClient) -> None:
-    made = await create_product(shop, "A-1")
+    product = await create_product(shop, "A-1")
     admin = stack.api_client(shop.tenant, Role.ADMIN, user="usr_ada")
-    revised = await admin.data(REVISE, id=made["id"], input={"price": "2"}, v=1)
+    revised = await admin.data(REVISE, id=product["id"], input={"price": "2"}, v=1)
     assert revised["reviseProduct"] == {
         "name": "Pen",
         "price": "2.00",
@@ -87,38 +87,38 @@ async def test_a_revision_keeps_the_old_values_and_the_author(stack: ServiceStac
         "revision": 2,
         "version": 2,
     }
-    assert await admin.error_code(REVISE, id=made["id"], input={"price": "3"}, v=1) == "CONFLICT"
-    assert await error_code_and_field(admin, REVISE, id=made["id"], input={"price": None}) == (
+    assert await admin.error_code(REVISE, id=product["id"], input={"price": "3"}, v=1) == "CONFLICT"
+    assert await error_code_and_field(admin, REVISE, id=product["id"], input={"price": None}) == (
         "BAD_USER_INPUT",
         "price",
     )
-    unchanged = await admin.data(REVISE, id=made["id"], input={"price": "2.00", "name": "Pen"})
+    unchanged = await admin.data(REVISE, id=product["id"], input={"price": "2.00", "name": "Pen"})
     assert unchanged["reviseProduct"]["version"] == 2
     query = "query($id: ID!) { product(id: $id) { revisions { edges { node { revision name price by at } } } } }"
-    edges = (await shop.data(query, id=made["id"]))["product"]["revisions"]["edges"]
+    edges = (await shop.data(query, id=product["id"]))["product"]["revisions"]["edges"]
     assert [edge["node"] | {"at": ""} for edge in edges] == [
         {"revision": 2, "name": "Pen", "price": "2.00", "by": "usr_ada", "at": ""},
         {"revision": 1, "name": "Pen", "price": "1.10", "by": "somebody", "at": ""},
     ]
-    assert edges[1]["node"]["at"] == made["createdAt"] < edges[0]["node"]["at"]
+    assert edges[1]["node"]["at"] == product["createdAt"] < edges[0]["node"]["at"]
 
 
 async def test_the_activity_log_has_prices_as_the_product_has_them(shop: ApiClient) -> None:
-    made = await create_product(shop, "A-1", price="10.00")
-    await shop.data(REVISE, id=made["id"], input={"price": "12.5"})
+    product = await create_product(shop, "A-1", price="10.00")
+    await shop.data(REVISE, id=product["id"], input={"price": "12.5"})
     edges = (await shop.data("{ activity(first: 2) { edges { node { detail } } } }"))["activity"]["edges"]
     revised, created = (edge["node"]["detail"] for edge in edges)
-    assert created["after"]["price"] == made["price"] == "10.00"
+    assert created["after"]["price"] == product["price"] == "10.00"
     assert revised == {"before": {"price": "10.00"}, "after": {"price": "12.50"}}
 
 
 async def test_products_of_a_category_are_listed_by_price(shop: ApiClient) -> None:
     for price in ("10", "9.99", "100", "0"):
         await create_product(shop, f"P{price}", price=price)
-    whole = (await shop.data(PRODUCTS))["productsInCategory"]["edges"]
-    assert [edge["node"]["price"] for edge in whole] == ["0.00", "9.99", "10.00", "100.00"]
-    some = (await shop.data(PRODUCTS, min="9.99", max="10"))["productsInCategory"]["edges"]
-    assert [edge["node"]["price"] for edge in some] == ["9.99", "10.00"]
+    all_products = (await shop.data(PRODUCTS))["productsInCategory"]["edges"]
+    assert [edge["node"]["price"] for edge in all_products] == ["0.00", "9.99", "10.00", "100.00"]
+    cheap_products = (await shop.data(PRODUCTS, min="9.99", max="10"))["productsInCategory"]["edges"]
+    assert [edge["node"]["price"] for edge in cheap_products] == ["9.99", "10.00"]
     page = (await shop.data(PRODUCTS, max="99", first=2))["productsInCategory"]
     assert page["pageInfo"]["hasNextPage"] is True
     rest = (await shop.data(PRODUCTS, max="99", first=2, after=page["pageInfo"]["endCursor"]))["productsInCategory"]

@@ -65,7 +65,7 @@ async def test_exactly_the_quota_of_concurrent_requests_passes(server: QuotaServ
 async def test_servers_share_a_quota(stack: ServiceStack, server: QuotaServer) -> None:
     fleet = [QuotaServer(stack=stack, clock=server.clock, servers=4) for _ in range(4)]
     client = await server.new_tenant_client(requests_per_second=8)
-    results = [await status_and_error(one.client(client)) for one in fleet for _ in range(6)]
+    results = [await status_and_error(server_of_fleet.client(client)) for server_of_fleet in fleet for _ in range(6)]
     assert [status for status, _ in results].count(200) == 16
 
 
@@ -78,9 +78,9 @@ async def test_consumed_read_units_delay_the_next_request(stack: ServiceStack, s
     assert (status, error["code"], error["quota"]) == (429, "THROTTLED", "readUnitsPerSecond")
     assert stack.take_calls() == []
     (usage_hour,) = [
-        one.usage_hour() for one in server.admission.ledger.unwritten_entries() if one.tenant == client.tenant
+        entry.usage_hour() for entry in server.admission.ledger.unwritten_entries() if entry.tenant == client.tenant
     ]
-    assert 2 < sum(one.read_units for one in usage_hour.operations.values()) < 5
+    assert 2 < sum(entry.read_units for entry in usage_hour.operations.values()) < 5
     server.clock.now += error["retryAfterMs"] / 1000
     assert await status_and_error(client) == (200, {})
 

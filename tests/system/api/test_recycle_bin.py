@@ -52,8 +52,8 @@ async def test_an_order_in_the_bin_cannot_be_changed(owner: ApiClient) -> None:
     order = await new_order(owner)
     first = await owner.data(DELETE, id=order["id"])
     assert await owner.data(DELETE, id=order["id"]) == first
-    for refused in (TRANSITION, FLAG):
-        assert await owner.error_code(refused, id=order["id"], to="CONFIRMED") == "CONFLICT"
+    for mutation in (TRANSITION, FLAG):
+        assert await owner.error_code(mutation, id=order["id"], to="CONFIRMED") == "CONFLICT"
     assert [edge["node"]["history"] for edge in (await owner.data(DELETED_ORDERS))["deletedOrders"]["edges"]] == [
         [{"kind": "placed"}, {"kind": "deleted"}]
     ]
@@ -63,8 +63,8 @@ async def test_an_order_that_is_not_in_the_bin_cannot_be_restored(stack: Service
     order = await new_order(owner)
     assert await owner.error_code(RESTORE, id=order["id"]) == "CONFLICT"
     neighbour = stack.api_client(await stack.new_tenant())
-    for refused in (RESTORE, DELETE):
-        assert await neighbour.error_code(refused, id=order["id"]) == "NOT_FOUND"
+    for order_id in (RESTORE, DELETE):
+        assert await neighbour.error_code(order_id, id=order["id"]) == "NOT_FOUND"
 
 
 async def test_the_bin_needs_the_role_admin(stack: ServiceStack, owner: ApiClient) -> None:

@@ -39,8 +39,8 @@ async def operator(stack: ServiceStack, with_migrator: bool) -> AsyncIterator[Ap
 
 async def shards_of(operator: ApiClient, tenant: TenantId, collection: str = "users") -> dict[str, Any]:
     answer = await operator.execute(SHARDS, id=tenant)
-    (items,) = [one for one in answer["data"]["tenant"]["shards"] if one["collection"] == collection]
-    return dict(items)
+    (shard_counts,) = [counts for counts in answer["data"]["tenant"]["shards"] if counts["collection"] == collection]
+    return dict(shard_counts)
 
 
 async def create_user(client: ApiClient, email: str) -> None:
@@ -55,8 +55,8 @@ async def create_user(client: ApiClient, email: str) -> None:
 
 async def wait_for_end(operator: ApiClient, tenant: TenantId) -> dict[str, Any]:
     for _ in range(400):
-        if (items := await shards_of(operator, tenant))["job"] is None:
-            return items
+        if (shard_counts := await shards_of(operator, tenant))["job"] is None:
+            return shard_counts
         await asyncio.sleep(0.02)
     raise AssertionError("the reshard did not end in time")
 
@@ -65,18 +65,20 @@ async def wait_for_end(operator: ApiClient, tenant: TenantId) -> dict[str, Any]:
 async def test_a_server_grows_a_collection_by_itself_and_writes_events(
     stack: ServiceStack, operator: ApiClient, tenant: TenantId
 ) -> None:
-    begun = (await operator.execute(RESHARD, tenant=tenant, collection="users", shards=4))["data"]["reshard"]
-    assert (begun["readShards"], begun["writeShards"]) == (4, 1)
-    assert begun["job"].startswith("job_")
-    again = (await operator.execute(RESHARD, tenant=tenant, collection="users", shards=4))["data"]["reshard"]
-    assert again["job"] in (begun["job"], None)
-    items = await wait_for_end(operator, tenant)
-    assert (items["readShards"], items["writeShards"], items["generation"]) == (4, 4, 2)
+    started = (await operator.execute(RESHARD, tenant=tenant, collection="users", shards=4))["data"]["reshard"]
+    assert (started["readShards"], started["writeShards"]) == (4, 1)
+    assert started["job"].startswith("job_")
+    repeated = (await operator.execute(RESHARD, tenant=tenant, collection="users", shards=4))["data"]["reshard"]
+    assert repeated["job"] in (started["job"], None)
+    shard_counts = await wait_for_end(operator, tenant)
+    assert (shard_counts["readShards"], shard_counts["writeShards"], shard_counts["generation"]) == (4, 4, 2)
     events = (await operator.execute(SHARDS, id=tenant))["data"]["tenant"]["events"]["edges"]
-    assert [one["node"]["kind"] for one in events[:2]] == ["shards.grown", "shards.growing"]
-    assert {one["node"]["by"] for one in events[:2]} == {"an-operator"}
-    met = (await operator.execute(RESHARD, tenant=tenant, collection="users", shards=4))["data"]["reshard"]
-    assert met == items
+    assert [edge["node"]["kind"] for edge in events[:2]] == ["shards.grown", "shards.growing"]
+    assert {edge["node"]["by"] for edge in events[:2]} == {"an-operator"}
+    repeated_after_end = (await operator.execute(RESHARD, tenant=tenant, collection="users", shards=4))["data"][
+        "reshard"
+    ]
+    assert repeated_after_end == shard_counts
 
 
 @pytest.mark.parametrize("with_migrator", [True])
@@ -88,15 +90,15 @@ async def test_users_are_listed_once_after_the_shards_are_reduced_again(
     client = replace(stack.api_client(tenant), application=operator.application)
     for number in range(20):
         await create_user(client, f"{number}@x.example")
-    slots = {item["GSI2PK"]["S"][-2:] for item in _users(stack, tenant)}
-    assert len(slots) > 2
+    used_shards = {item["GSI2PK"]["S"][-2:] for item in _users(stack, tenant)}
+    assert len(used_shards) > 2
     await operator.execute(RESHARD, tenant=tenant, collection="users", shards=2)
-    items = await wait_for_end(operator, tenant)
-    assert (items["readShards"], items["writeShards"]) == (2, 2)
+    shard_counts = await wait_for_end(operator, tenant)
+    assert (shard_counts["readShards"], shard_counts["writeShards"]) == (2, 2)
     assert {item["GSI2PK"]["S"][-2:] for item in _users(stack, tenant)} == {"00", "01"}
     answer = await client.execute("{ users(first: 50) { edges { node { email } } } }")
-    listed = [one["node"]["email"] for one in answer["data"]["users"]["edges"]]
-    assert sorted(listed) == sorted(f"{number}@x.example" for number in range(20))
+    emails = [edge["node"]["email"] for edge in answer["data"]["users"]["edges"]]
+    assert sorted(emails) == sorted(f"{number}@x.example" for number in range(20))
 
 
 @pytest.mark.parametrize("with_migrator", [False])
@@ -105,15 +107,15 @@ async def test_a_reshard_that_moves_items_waits_for_the_migrator_and_blocks_othe
 ) -> None:
     await operator.execute(RESHARD, tenant=tenant, collection="users", shards=4)
     await wait_for_end(operator, tenant)
-    begun = (await operator.execute(RESHARD, tenant=tenant, collection="users", shards=2))["data"]["reshard"]
+    started = (await operator.execute(RESHARD, tenant=tenant, collection="users", shards=2))["data"]["reshard"]
     await asyncio.sleep(0.2)
-    assert await shards_of(operator, tenant) == begun
-    refused = await operator.execute(RESHARD, tenant=tenant, collection="users", shards=8)
-    (error,) = refused["errors"]
+    assert await shards_of(operator, tenant) == started
+    conflict = await operator.execute(RESHARD, tenant=tenant, collection="users", shards=8)
+    (error,) = conflict["errors"]
     assert error["extensions"]["code"] == "CONFLICT"
-    assert error["extensions"]["job"] == begun["job"]
-    other = await operator.execute(RESHARD, tenant=tenant, collection="customers", shards=2)
-    assert "errors" not in other, "another collection is another matter"
+    assert error["extensions"]["job"] == started["job"]
+    other_collection = await operator.execute(RESHARD, tenant=tenant, collection="customers", shards=2)
+    assert "errors" not in other_collection, "another collection is another matter"
 
 
 @pytest.mark.parametrize("with_migrator", [False])

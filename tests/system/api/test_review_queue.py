@@ -11,16 +11,16 @@ QUEUE = "{ reviewQueue { edges { node { id flagged } } } }"
 
 async def flagged(owner: ApiClient, count: int) -> list[str]:
     customer, pen = await new_customer(owner), await new_product(owner)
-    made = [(await place_order(owner, order_input(customer, (pen, 1))))["id"] for _ in range(count)]
-    for order in made:
+    order_ids = [(await place_order(owner, order_input(customer, (pen, 1))))["id"] for _ in range(count)]
+    for order in order_ids:
         await owner.data(FLAG, id=order)
-    return made
+    return order_ids
 
 
 async def test_a_flagged_order_waits_in_the_queue_until_it_is_claimed(owner: ApiClient) -> None:
     first, second = await flagged(owner, 2)
-    shown = (await owner.data(QUEUE))["reviewQueue"]["edges"]
-    assert [edge["node"] for edge in shown] == [{"id": first, "flagged": True}, {"id": second, "flagged": True}]
+    data = (await owner.data(QUEUE))["reviewQueue"]["edges"]
+    assert [edge["node"] for edge in data] == [{"id": first, "flagged": True}, {"id": second, "flagged": True}]
     claimed = (await owner.data(CLAIM))["claimReview"]
     assert (claimed["id"], claimed["flagged"]) == (first, False)
     assert claimed["history"][-1] == {"kind": "claimed", "by": "somebody"}
@@ -30,11 +30,11 @@ async def test_a_flagged_order_waits_in_the_queue_until_it_is_claimed(owner: Api
 
 
 async def test_concurrent_claims_get_different_orders(stack: ServiceStack, owner: ApiClient) -> None:
-    made = await flagged(owner, 4)
+    order_ids = await flagged(owner, 4)
     claimants = [stack.api_client(owner.tenant, Role.MEMBER, user=f"u{n}") for n in range(8)]
     answers = await asyncio.gather(*(claimant.data(CLAIM) for claimant in claimants))
-    got = [answer["claimReview"]["id"] for answer in answers if answer["claimReview"]]
-    assert sorted(got) == sorted(made)
+    claimed_ids = [answer["claimReview"]["id"] for answer in answers if answer["claimReview"]]
+    assert sorted(claimed_ids) == sorted(order_ids)
 
 
 async def test_an_order_is_flagged_once_and_with_a_reason(owner: ApiClient) -> None:

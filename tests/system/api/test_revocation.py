@@ -30,24 +30,26 @@ async def status(session: ApiClient, query: str = USERS) -> tuple[int, str | Non
 async def test_a_revoked_token_is_refused_on_every_server_and_other_tokens_of_the_user_are_not(
     stack: ServiceStack, owner: ApiClient
 ) -> None:
-    stolen, kept = (stack.api_client(owner.tenant, user="ann") for _ in range(2))
+    revoked_client, other_client = (stack.api_client(owner.tenant, user="ann") for _ in range(2))
     other_server = stack.serve()
-    elsewhere = replace(stolen, application=other_server)
-    assert [await status(one) for one in (stolen, elsewhere)] == [(200, None)] * 2
-    assert (await owner.data(REVOKE, jti=jti(stolen))) == {"revokeSession": True}
-    assert [await status(one) for one in (stolen, elsewhere)] == [(401, "UNAUTHENTICATED")] * 2
-    assert await status(kept) == (200, None)
+    revoked_on_other_server = replace(revoked_client, application=other_server)
+    assert [await status(client) for client in (revoked_client, revoked_on_other_server)] == [(200, None)] * 2
+    assert (await owner.data(REVOKE, jti=jti(revoked_client))) == {"revokeSession": True}
+    assert [await status(client) for client in (revoked_client, revoked_on_other_server)] == [
+        (401, "UNAUTHENTICATED")
+    ] * 2
+    assert await status(other_client) == (200, None)
 
 
 async def test_a_revoked_token_can_neither_read_nor_write(stack: ServiceStack, owner: ApiClient) -> None:
-    stolen = stack.api_client(owner.tenant)
-    await owner.data(REVOKE, jti=jti(stolen))
-    answer = await stolen.post({"query": CREATE})
+    revoked_client = stack.api_client(owner.tenant)
+    await owner.data(REVOKE, jti=jti(revoked_client))
+    answer = await revoked_client.post({"query": CREATE})
     assert (answer.status_code, "data" in answer.json()) == (401, False)
     assert answer.headers["www-authenticate"].startswith("Bearer")
     assert (await UserRepository(stack.table(owner.tenant)).newest(first=5, after=None)).items == ()
     for malformed in ("{", "{ nothing }", "{ node(id: 7) { id } }"):
-        assert (await status(stolen, malformed))[0] == 401
+        assert (await status(revoked_client, malformed))[0] == 401
 
 
 async def test_users_revoke_their_own_session_and_admins_any_session(stack: ServiceStack, owner: ApiClient) -> None:
@@ -91,17 +93,17 @@ async def test_every_request_checks_once_consistently_with_a_read_session(
     for query in (USERS, CREATE, "{ viewer { subject } }", "{ nothing }"):
         stack.take_calls()
         await owner.execute(query)
-        (asked,) = [call for call in stack.take_calls() if call.operation == "GetItem"]
-        assert asked.parameters["Key"]["PK"]["S"] == f"TENANT#{owner.tenant}#SESSION#{jti(owner)}"
-        assert asked.parameters["ConsistentRead"] is True
-        found = stack.gate.sessions.get(asked.credentials.access_key, asked.credentials.token or "")
-        assert found.role.name == "keyfence-tenant-read"
+        (check,) = [call for call in stack.take_calls() if call.operation == "GetItem"]
+        assert check.parameters["Key"]["PK"]["S"] == f"TENANT#{owner.tenant}#SESSION#{jti(owner)}"
+        assert check.parameters["ConsistentRead"] is True
+        session = stack.gate.sessions.get(check.credentials.access_key, check.credentials.token or "")
+        assert session.role.name == "keyfence-tenant-read"
 
 
 async def test_with_a_cache_time_the_check_is_made_once_in_that_time(stack: ServiceStack, owner: ApiClient) -> None:
     settings = stack.settings.model_copy(update={"revocation_seconds": 60.0})
-    patient = replace(owner, application=stack.serve(settings=settings))
-    await patient.data(USERS)
+    client = replace(owner, application=stack.serve(settings=settings))
+    await client.data(USERS)
     stack.take_calls()
-    await patient.data(USERS)
+    await client.data(USERS)
     assert [call.operation for call in stack.take_calls()] == ["Query"]

@@ -47,7 +47,7 @@ async def test_a_viewer_can_call_no_mutation(stack: ServiceStack, owner: ApiClie
     stack.take_calls()
     codes = {name: await viewer.error_code(example_call(name, field)) for name, field in MUTATIONS.items()}
     assert codes == dict.fromkeys(MUTATIONS, "FORBIDDEN")
-    assert not [made for made in stack.take_calls() if made.operation != "GetItem"]
+    assert not [calls for calls in stack.take_calls() if calls.operation != "GetItem"]
 
 
 async def test_a_member_can_call_no_mutation_for_admins(stack: ServiceStack, owner: ApiClient) -> None:
@@ -76,10 +76,10 @@ async def test_only_an_owner_can_create_change_or_delete_an_owner(stack: Service
 
 async def test_a_member_changes_own_settings_and_an_admin_any_settings(stack: ServiceStack, owner: ApiClient) -> None:
     mine = (await owner.data(CREATE % "m@x.example", r="MEMBER"))["createUser"]["id"]
-    other = (await owner.data(CREATE % "n@x.example", r="MEMBER"))["createUser"]["id"]
+    other_user = (await owner.data(CREATE % "n@x.example", r="MEMBER"))["createUser"]["id"]
     put = 'mutation($id: ID!) { putSetting(userId: $id, name: "theme", value: {dark: true}) { value } }'
     member = stack.api_client(owner.tenant, Role.MEMBER, user=mine)
     assert (await member.data(put, id=mine))["putSetting"]["value"] == {"dark": True}
-    assert await member.error_code(put, id=other) == "FORBIDDEN"
+    assert await member.error_code(put, id=other_user) == "FORBIDDEN"
     admin = stack.api_client(owner.tenant, Role.ADMIN)
-    assert (await admin.data(put, id=other))["putSetting"]["value"] == {"dark": True}
+    assert (await admin.data(put, id=other_user))["putSetting"]["value"] == {"dark": True}

@@ -16,8 +16,8 @@ def this_month() -> str:
 
 
 async def top_products(client: ApiClient, first: int | None = None) -> list[tuple[str, int]]:
-    found = (await client.data(TOP_PRODUCTS, m=this_month(), n=first))["topProducts"]
-    return [(one["product"]["sku"], one["quantity"]) for one in found]
+    rows = (await client.data(TOP_PRODUCTS, m=this_month(), n=first))["topProducts"]
+    return [(row["product"]["sku"], row["quantity"]) for row in rows]
 
 
 async def place_order_of(client: ApiClient, customer: str, *lines: tuple[str, int]) -> str:
@@ -73,8 +73,8 @@ async def test_confirmations_with_the_right_version_do_not_conflict_over_a_share
 async def test_of_two_confirmations_with_the_same_version_one_conflicts(owner: ApiClient) -> None:
     order = await place_order_of(owner, await new_customer(owner), (await new_product(owner, "PEN"), 1))
     answers = await asyncio.gather(*(owner.execute(TRANSITION, id=order, to="CONFIRMED", v=1) for _ in range(2)))
-    (refused,) = [answer["errors"][0]["extensions"] for answer in answers if "errors" in answer]
-    assert (refused["code"], refused["version"]) == ("CONFLICT", 2)
+    (conflict,) = [answer["errors"][0]["extensions"] for answer in answers if "errors" in answer]
+    assert (conflict["code"], conflict["version"]) == ("CONFLICT", 2)
     assert await top_products(owner) == [("PEN", 1)]
 
 

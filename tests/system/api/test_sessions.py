@@ -85,14 +85,16 @@ async def test_tenants_are_read_with_a_narrowed_session_of_the_control_plane(
 
 
 async def test_two_tenants_never_share_a_session(stack: ServiceStack) -> None:
-    one, other = await stack.new_tenant(), await stack.new_tenant()
+    first_client, second_client = await stack.new_tenant(), await stack.new_tenant()
     stack.take_calls()
     for _ in range(2):
-        for tenant in (one, other):
+        for tenant in (first_client, second_client):
             await stack.api_client(tenant).data(USERS)
-    found = {(session.tags["tenant"], session.access_key) for session in sessions_of_calls(stack) if session.tags}
-    assert sorted(tenant for tenant, _ in found) == sorted((one, other))
-    assert len({key for _, key in found}) == 2
+    tenants_and_keys = {
+        (session.tags["tenant"], session.access_key) for session in sessions_of_calls(stack) if session.tags
+    }
+    assert sorted(tenant for tenant, _ in tenants_and_keys) == sorted((first_client, second_client))
+    assert len({key for _, key in tenants_and_keys}) == 2
 
 
 @pytest.mark.usefixtures("account")
@@ -112,12 +114,12 @@ async def test_a_tenant_that_iam_denies_is_refused_and_counted_and_others_are_se
 
 
 async def test_the_service_cannot_reach_another_tenant_even_with_wrong_keys(stack: ServiceStack) -> None:
-    one, other = await stack.new_tenant(), await stack.new_tenant()
-    victim = await UserRepository(stack.table(other)).create(email="v@x.example", name="V", role=Role.MEMBER)
-    confused = replace(stack.table(one), fence=stack.table(other).fence)
-    with pytest.raises(Exception, match="do not allow") as refused:
+    tenant, other_tenant = await stack.new_tenant(), await stack.new_tenant()
+    victim = await UserRepository(stack.table(other_tenant)).create(email="v@x.example", name="V", role=Role.MEMBER)
+    confused = replace(stack.table(tenant), fence=stack.table(other_tenant).fence)
+    with pytest.raises(Exception, match="do not allow") as denial:
         await UserRepository(confused).get(victim.id)
-    assert type(refused.value).__name__ == "Forbidden"
+    assert type(denial.value).__name__ == "Forbidden"
 
 
 async def test_beyond_the_rate_of_sts_calls_a_new_tenant_is_throttled_with_a_retry_time(stack: ServiceStack) -> None:

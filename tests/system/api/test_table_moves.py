@@ -150,7 +150,7 @@ async def test_a_difference_is_counted_and_the_answer_is_that_of_the_table_that_
     ((partition, sort),) = [key for key in moving.items(moving.silo) if key[0].endswith(f"#USER#{user_id}")]
     engine = moving.stack.engine_client()
     engine.delete_item(TableName=moving.silo, Key={"PK": {"S": partition}, "SK": {"S": sort}})
-    found = await server.data("query($id: ID!) { user(id: $id) { email } }", id=user_id)
-    assert found == {"user": {"email": "u@x.example"}}
+    data = await server.data("query($id: ID!) { user(id: $id) { email } }", id=user_id)
+    assert data == {"user": {"email": "u@x.example"}}
     (line,) = await differences(server)
     assert line.endswith(" 1")

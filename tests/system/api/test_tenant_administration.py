@@ -57,22 +57,23 @@ async def test_iam_denies_a_session_that_was_issued_before_the_suspension(stack:
 async def test_iam_denies_a_server_that_does_not_know_of_the_suspension_yet(stack: ServiceStack) -> None:
     newcomer = await onboarded_applicant(stack)
     unaware = stack.serve()
-    elsewhere = replace(newcomer.session(stack), application=unaware)
+    other_server = replace(newcomer.session(stack), application=unaware)
     users = "{ users { edges { node { id } } } }"
-    await elsewhere.data(users)
+    await other_server.data(users)
     await stack.operator_client().data(SUSPEND, id=newcomer.id)
-    assert await elsewhere.error_code(users) == "FORBIDDEN"
+    assert await other_server.error_code(users) == "FORBIDDEN"
 
 
 async def test_concurrent_suspensions_all_take_effect(stack: ServiceStack) -> None:
     """Two concurrent publications must not undo each other."""
     crowd = [await onboarded_applicant(stack) for _ in range(6)]
-    await asyncio.gather(*(stack.operator_client().data(SUSPEND, id=one.id) for one in crowd))
-    for one in crowd:
-        client = stack.boto_client(parse_tenant_id(one.id))
+    await asyncio.gather(*(stack.operator_client().data(SUSPEND, id=applicant.id) for applicant in crowd))
+    for applicant in crowd:
+        client = stack.boto_client(parse_tenant_id(applicant.id))
         with pytest.raises(client.exceptions.ClientError, match="AccessDeniedException"):
             client.get_item(
-                TableName=stack.settings.table, Key={"PK": {"S": f"TENANT#{one.id}#USER#x"}, "SK": {"S": "PROFILE"}}
+                TableName=stack.settings.table,
+                Key={"PK": {"S": f"TENANT#{applicant.id}#USER#x"}, "SK": {"S": "PROFILE"}},
             )
 
 
@@ -126,12 +127,12 @@ async def test_a_quota_below_the_minimum_is_refused(stack: ServiceStack, quotas:
 
 async def test_every_change_is_an_event_with_the_operators_name(stack: ServiceStack) -> None:
     newcomer = await onboarded_applicant(stack)
-    somebody = stack.operator_client("op-7")
-    await somebody.data(RENAME, id=newcomer.id, name="Neu")
-    await somebody.data(TIER, id=newcomer.id, tier="FREE")
-    await somebody.data(QUOTAS, id=newcomer.id, r=5)
-    await somebody.data(SUSPEND, id=newcomer.id)
-    await somebody.data(RESUME, id=newcomer.id)
+    applicant = stack.operator_client("op-7")
+    await applicant.data(RENAME, id=newcomer.id, name="Neu")
+    await applicant.data(TIER, id=newcomer.id, tier="FREE")
+    await applicant.data(QUOTAS, id=newcomer.id, r=5)
+    await applicant.data(SUSPEND, id=newcomer.id)
+    await applicant.data(RESUME, id=newcomer.id)
     assert (await event_kinds(stack, newcomer.id))[2:] == [
         "tenant.renamed",
         "tenant.tier_changed",
@@ -139,9 +140,9 @@ async def test_every_change_is_an_event_with_the_operators_name(stack: ServiceSt
         "tenant.suspended",
         "tenant.resumed",
     ]
-    found = (await somebody.data(EVENTS, id=newcomer.id))["tenant"]["events"]["edges"]
-    assert {edge["node"]["by"] for edge in found[:5]} == {"op-7"}
-    assert found[2]["node"]["detail"] == {"requestsPerSecond": 5}
+    events = (await applicant.data(EVENTS, id=newcomer.id))["tenant"]["events"]["edges"]
+    assert {edge["node"]["by"] for edge in events[:5]} == {"op-7"}
+    assert events[2]["node"]["detail"] == {"requestsPerSecond": 5}
 
 
 async def test_a_change_without_effect_leaves_no_event(stack: ServiceStack) -> None:
@@ -169,5 +170,5 @@ async def test_a_change_of_an_unknown_tenant_is_not_found(stack: ServiceStack, n
 async def test_a_repeated_onboarding_of_a_suspended_tenant_changes_nothing(stack: ServiceStack) -> None:
     newcomer, operator = await onboarded_applicant(stack), stack.operator_client()
     await operator.data(SUSPEND, id=newcomer.id)
-    again = (await operator.data(ONBOARD, input=newcomer.application()))["onboardTenant"]
-    assert (again["created"], again["tenant"]["status"]) == (False, "SUSPENDED")
+    second_answer = (await operator.data(ONBOARD, input=newcomer.application()))["onboardTenant"]
+    assert (second_answer["created"], second_answer["tenant"]["status"]) == (False, "SUSPENDED")

@@ -73,8 +73,8 @@ async def test_issuers_of_the_settings_are_accepted_unless_they_belong_to_anothe
     tenant = applicant.session(stack).tenant
     assert await is_accepted(stack.api_client(tenant))
     bound = DevelopmentIssuer(key=stack.issuer.key, issuer="https://bound.example")
-    other = IssuerSettings(issuer=bound.issuer, jwks=bound.jwks(), tenant="somebody-else")
-    server = other_server(stack, issuers=(*stack.settings.issuers, other))
+    other_tenant = IssuerSettings(issuer=bound.issuer, jwks=bound.jwks(), tenant="somebody-else")
+    server = other_server(stack, issuers=(*stack.settings.issuers, other_tenant))
     assert not await is_accepted(replace(server, issuer=bound).api_client(tenant))
 
 
@@ -138,7 +138,7 @@ async def test_setting_keys_leaves_an_event_and_the_issuer_as_it_is(stack: Servi
 
 
 @pytest.mark.parametrize(
-    ("given", "field"),
+    ("keys_input", "field"),
     [
         ({}, "jwks"),
         ({"jwks": {"keys": []}, "jwksUri": "https://id.example/jwks"}, "jwksUri"),
@@ -149,11 +149,11 @@ async def test_setting_keys_leaves_an_event_and_the_issuer_as_it_is(stack: Servi
     ],
 )
 async def test_unusable_keys_are_refused_with_their_field(
-    stack: ServiceStack, given: dict[str, Any], field: str
+    stack: ServiceStack, keys_input: dict[str, Any], field: str
 ) -> None:
     applicant = TenantApplicant.named()
     await applicant.onboard(stack)
-    (error,) = (await stack.operator_client().execute(SET, id=applicant.id, **given))["errors"]
+    (error,) = (await stack.operator_client().execute(SET, id=applicant.id, **keys_input))["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
     assert await is_accepted(applicant.session(stack))
 
@@ -174,16 +174,16 @@ async def test_unknown_issuers_are_throttled_before_a_lookup_and_tenants_are_not
     applicant = TenantApplicant.named()
     await applicant.onboard(stack)
     server = other_server(stack, issuer_lookups_per_second=0.001, tenant_cache_seconds=60.0)
-    known = applicant.session(server)
-    assert await is_accepted(known)
+    client = applicant.session(server)
+    assert await is_accepted(client)
     stack.take_calls()
     for number in range(10):
         stranger = client_with_token_of(
-            server, applicant, TenantIdentityProvider(issuer=f"https://application-up.example/{number}")
+            server, applicant, TenantIdentityProvider(issuer=f"https://made-up.example/{number}")
         )
         assert await stranger.error_code(VIEWER) == "THROTTLED"
     assert stack.take_calls() == []
-    assert await is_accepted(known)
+    assert await is_accepted(client)
     assert await is_accepted(applicant.session(server))
 
 

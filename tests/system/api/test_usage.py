@@ -128,9 +128,9 @@ async def test_refused_requests_are_counted_separately(server: QuotaServer) -> N
     for _ in range(5):
         await client.execute(USERS)
     await server.flusher.flush()
-    found = await server.usages.sum_hours(client.tenant, SPRING, SUMMER)
-    assert (found.total.requests, found.total.refused) == (2, 3)
-    assert found.operations["unknown"].refused == 3
+    usage = await server.usages.sum_hours(client.tenant, SPRING, SUMMER)
+    assert (usage.total.requests, usage.total.refused) == (2, 3)
+    assert usage.operations["unknown"].refused == 3
 
 
 async def test_whole_hours_are_added_up_over_days_months_and_processes(
@@ -138,15 +138,15 @@ async def test_whole_hours_are_added_up_over_days_months_and_processes(
 ) -> None:
     client = await server.new_tenant_client("hours")
     neighbour = await server.new_tenant_client("hours-1")
-    other = QuotaServer(stack=stack, hour=server.hour)
+    other_server = QuotaServer(stack=stack, hour=server.hour)
     night = datetime.fromtimestamp(server.hour.now, UTC)
     for hours in (0, 1, 1, 25):
         server.hour.now = (night + timedelta(hours=hours)).timestamp()
         await client.data(USERS)
-        await other.client(client).data(USERS)
+        await other_server.client(client).data(USERS)
         await neighbour.data(USERS)
     await server.flusher.flush()
-    await other.flusher.flush()
+    await other_server.flusher.flush()
 
     async def requests(start: datetime, end: datetime) -> int:
         return (await server.usages.sum_hours(client.tenant, start, end)).total.requests
@@ -159,10 +159,10 @@ async def test_whole_hours_are_added_up_over_days_months_and_processes(
     assert await requests(midnight + timedelta(hours=1), midnight + timedelta(hours=23)) == 0
     assert await requests(midnight + timedelta(hours=23), midnight + timedelta(hours=24)) == 0
     assert await requests(midnight + timedelta(hours=1), midnight + timedelta(hours=25)) == 2
-    told = await server.usages.sum_hours(
+    answer = await server.usages.sum_hours(
         client.tenant, midnight - timedelta(minutes=1), midnight + timedelta(minutes=1)
     )
-    assert (told.start, told.end) == (midnight - timedelta(hours=1), midnight + timedelta(hours=1))
+    assert (answer.start, answer.end) == (midnight - timedelta(hours=1), midnight + timedelta(hours=1))
 
 
 @pytest.mark.parametrize(
@@ -184,11 +184,11 @@ async def test_a_crash_loses_only_unwritten_usage_and_written_usage_counts_once(
     await server.flusher.flush()
     for _ in range(2):
         await client.data(USERS)
-    again = QuotaServer(stack=stack)
+    restarted_server = QuotaServer(stack=stack)
     for _ in range(4):
-        await again.client(client).data(USERS)
-    await again.flusher.flush()
-    await again.flusher.flush()
+        await restarted_server.client(client).data(USERS)
+    await restarted_server.flusher.flush()
+    await restarted_server.flusher.flush()
     assert (await total_usage(server, client.tenant)).requests == 7
 
 
@@ -199,14 +199,14 @@ async def test_operators_can_read_usage_and_cost_and_tenants_cannot(stack: Servi
     await server.flusher.flush()
     span = {"from": SPRING.isoformat(), "to": SUMMER.isoformat()}
     operator = stack.operator_client()
-    told = (await operator.data(USAGE, tenant=client.tenant, **span))["usage"]
+    answer = (await operator.data(USAGE, tenant=client.tenant, **span))["usage"]
     counts = await total_usage(server, client.tenant)
     reads, writes = counts.read_units, counts.write_units
-    assert (told["readUnits"], told["writeUnits"]) == (float(reads), float(writes))
-    assert told["costUsd"] == pytest.approx(float((reads * Decimal("0.125") + writes * Decimal("0.625")) / 10**6))
-    assert told["costUsd"] > 0
-    assert (told["requests"], told["throttled"]) == (2, 0)
-    assert {one["operation"] for one in told["operations"]} == {"createUser", "users"}
+    assert (answer["readUnits"], answer["writeUnits"]) == (float(reads), float(writes))
+    assert answer["costUsd"] == pytest.approx(float((reads * Decimal("0.125") + writes * Decimal("0.625")) / 10**6))
+    assert answer["costUsd"] > 0
+    assert (answer["requests"], answer["throttled"]) == (2, 0)
+    assert {operation["operation"] for operation in answer["operations"]} == {"createUser", "users"}
     assert (await operator.data(USAGE, tenant="-", **span))["usage"]["readUnits"] > 0
     assert await operator.error_code(USAGE, tenant="nobody-here", **span) == "NOT_FOUND"
     assert await operator.error_code(USAGE, tenant="TENANT#", **span) == "BAD_USER_INPUT"
@@ -220,12 +220,12 @@ async def test_usage_expires_after_400_days(stack: ServiceStack, server: QuotaSe
     await client.data(USERS)
     await server.flusher.flush()
     partition = f"CONTROL#USAGE#{client.tenant}#2026-05"
-    found = stack.engine_client().query(
+    answer = stack.engine_client().query(
         TableName=stack.settings.table,
         KeyConditionExpression="PK = :p",
         ExpressionAttributeValues={":p": {"S": partition}},
     )
-    (item,) = found["Items"]
+    (item,) = answer["Items"]
     hour = datetime(2026, 5, 31, 23, tzinfo=UTC)
     assert item["SK"]["S"].startswith("2026-05-31T23:00:00.000000Z#")
     assert int(item["ttl"]["N"]) == int((hour + timedelta(days=400)).timestamp())
@@ -248,8 +248,8 @@ async def serve_one_request(
 async def current_requests(stack: ServiceStack, client: ApiClient) -> int:
     usages = UsageRepository(stack.tables.for_control_plane(writes=False))
     now = datetime.now(UTC)
-    found = await usages.sum_hours(client.tenant, now - timedelta(hours=2), now + timedelta(hours=1))
-    return found.total.requests
+    usage = await usages.sum_hours(client.tenant, now - timedelta(hours=2), now + timedelta(hours=1))
+    return usage.total.requests
 
 
 async def test_a_server_writes_its_usage_when_it_stops(stack: ServiceStack, owner: ApiClient) -> None:
@@ -277,9 +277,9 @@ async def test_a_commands_usage_is_written_for_its_tenant_when_it_ends(stack: Se
         await tables.for_tenant(TenantLocation(tenant=tenant), writes=False).find(user_by_id, id="usr_nobody")
     now = datetime.now(UTC)
     usages = UsageRepository(stack.tables.for_control_plane(writes=False))
-    found = await usages.sum_hours(tenant, now - timedelta(hours=2), now + timedelta(hours=1))
-    (usage_outside_requests,) = found.operations.values()
-    assert list(found.operations) == ["outside"]
+    usage = await usages.sum_hours(tenant, now - timedelta(hours=2), now + timedelta(hours=1))
+    (usage_outside_requests,) = usage.operations.values()
+    assert list(usage.operations) == ["outside"]
     assert (usage_outside_requests.requests, usage_outside_requests.read_units > 0) == (0, True)
 
 

@@ -14,8 +14,8 @@ UPDATE = """mutation($id: ID!, $input: UpdateUserInput!, $v: Int) {
 
 
 async def create(client: ApiClient, email: str) -> str:
-    made: str = (await client.data(CREATE, e=email))["createUser"]["id"]
-    return made
+    user_id: str = (await client.data(CREATE, e=email))["createUser"]["id"]
+    return user_id
 
 
 async def test_a_user_is_created_changed_and_deleted(owner: ApiClient) -> None:
@@ -23,11 +23,11 @@ async def test_a_user_is_created_changed_and_deleted(owner: ApiClient) -> None:
     data = await owner.data(UPDATE, id=user, input={"name": "Neu"}, v=1)
     assert data["updateUser"]["version"] == 2
     assert data["updateUser"]["updatedAt"] > data["updateUser"]["createdAt"]
-    found = await owner.data('{ userByEmail(email: "a@x.example") { id name role } }')
-    assert found["userByEmail"] == {"id": user, "name": "Neu", "role": "MEMBER"}
+    data = await owner.data('{ userByEmail(email: "a@x.example") { id name role } }')
+    assert data["userByEmail"] == {"id": user, "name": "Neu", "role": "MEMBER"}
     assert (await owner.data("mutation($id: ID!) { deleteUser(id: $id) }", id=user))["deleteUser"] == user
-    gone = await owner.data("query($id: ID!) { user(id: $id) { id } node(id: $id) { id } }", id=user)
-    assert gone == {"user": None, "node": None}
+    deleted = await owner.data("query($id: ID!) { user(id: $id) { id } node(id: $id) { id } }", id=user)
+    assert deleted == {"user": None, "node": None}
     assert await owner.error_code("mutation($id: ID!) { deleteUser(id: $id) }", id=user) == "NOT_FOUND"
 
 
@@ -98,12 +98,12 @@ PAGE = """query($f: Int, $a: String) {
 
 
 async def test_pages_have_no_gap_and_no_repeat_and_say_where_they_end(owner: ApiClient) -> None:
-    made = [await create(owner, f"{n}@x.example") for n in range(5)]
+    created_ids = [await create(owner, f"{n}@x.example") for n in range(5)]
     first = (await owner.data(PAGE, f=3))["users"]
     assert (first["pageInfo"]["hasNextPage"], first["pageInfo"]["hasPreviousPage"]) == (True, False)
     rest = (await owner.data(PAGE, f=2, a=first["pageInfo"]["endCursor"]))["users"]
     assert (rest["pageInfo"]["hasNextPage"], rest["pageInfo"]["hasPreviousPage"]) == (False, True)
-    assert [edge["node"]["id"] for edge in first["edges"] + rest["edges"]] == made[::-1]
+    assert [edge["node"]["id"] for edge in first["edges"] + rest["edges"]] == created_ids[::-1]
 
 
 async def test_a_cursor_of_another_tenant_or_list_is_refused(stack: ServiceStack, owner: ApiClient) -> None:
@@ -122,8 +122,8 @@ async def test_a_cursor_of_another_group_is_refused(stack: ServiceStack, owner: 
     users = [await create(owner, f"{n}@x.example") for n in range(2)]
     groups = []
     for name in ("A", "B"):
-        made = await owner.data("mutation($n: String!) { createGroup(input: {name: $n}) { id } }", n=name)
-        groups.append(made["createGroup"]["id"])
+        group_ids = await owner.data("mutation($n: String!) { createGroup(input: {name: $n}) { id } }", n=name)
+        groups.append(group_ids["createGroup"]["id"])
         for user in users:
             await owner.data(
                 "mutation($g: ID!, $u: ID!) { addMember(groupId: $g, userId: $u) { role } }", g=groups[-1], u=user
