@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,8 +26,12 @@ AWS_TABLE_VARIABLE = "KEYFENCE_TEST_TABLE"
 
 _table_numbers = itertools.count(1)
 
-# structlog's default formatter prints every traceback with all its variables, which takes seconds.
-structlog.configure(processors=[structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)])
+# structlog's default formatter prints every traceback with all its variables, which takes seconds. Log lines go to
+# stderr, as those of commands do: on stdout they would get between the JSON lines that a test reads.
+structlog.configure(
+    processors=[structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)],
+    logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
