@@ -25,7 +25,7 @@ class Deployment:
     partition: str = "aws"
     indexes: tuple[str, ...] = ("GSI1", "GSI2", "GSI3")
     """The global secondary indexes of each table."""
-    compute: tuple[str, ...] = ("ecs-tasks.amazonaws.com",)
+    compute_services: tuple[str, ...] = ("ecs-tasks.amazonaws.com",)
     """The AWS services that may run processes with one of the service roles."""
 
     @property

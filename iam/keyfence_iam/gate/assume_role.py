@@ -34,7 +34,7 @@ class AssumeRoleRequest:
     external_id: str | None = None
     source_identity: str | None = None
     minimum_token_size: int = 0
-    """In characters."""
+    """The smallest size of the session token, in characters. The token is padded to this size."""
 
 
 def assume_role(

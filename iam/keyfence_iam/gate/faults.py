@@ -1,4 +1,4 @@
-"""`Fault`: describes a fault to inject. `parse_faults_json`: reads a JSON file of faults strictly."""
+"""`Fault`: describes a fault to inject. `parse_faults_json`: parses faults, and rejects unknown members."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -21,7 +21,8 @@ class InvalidFault(ValueError):
 class Fault:
     """An error or delay that the gate injects into calls.
 
-    At most one of `nth`, `every` and `probability` is set, and selects calls. Without them, all calls get the fault.
+    At most one of `nth`, `every` and `probability` is set. It selects the calls that get the fault. Without any of
+    them, all calls get the fault.
     """
 
     kind: FaultKind

@@ -13,12 +13,12 @@ from keyfence_iam.gate.fault_injection import IAM_ERRORS, ConnectionDropped, inj
 from keyfence_iam.gate.http import parameter_validation
 from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
 from keyfence_iam.gate.http.query_protocol import (
-    DELETE,
+    DELETE_ROLE_POLICY,
     FAULT_NAMESPACE,
-    GET,
+    GET_ROLE_POLICY,
     IAM_NAMESPACE,
     IAM_OPERATIONS,
-    PUT,
+    PUT_ROLE_POLICY,
     InvalidForm,
     QueryError,
     QueryForm,
@@ -76,13 +76,13 @@ class RolePolicyApi:
         role = self._settings.sessions.account.roles.get(request.role)
         if role is None:
             raise _no_such_entity("role", request.role)
-        if request.operation == PUT:
+        if request.operation == PUT_ROLE_POLICY:
             self._replace_role(_with_inline_policy(role, request))
         elif request.policy_name not in role.inline_policies:
             raise _no_such_entity("role policy", request.policy_name)
-        elif request.operation == DELETE:
+        elif request.operation == DELETE_ROLE_POLICY:
             self._replace_role(role.without_inline_policy(request.policy_name))
-        result = _inline_policy_result(request, role) if request.operation == GET else None
+        result = _inline_policy_result(request, role) if request.operation == GET_ROLE_POLICY else None
         return xml_response(request.operation, result, namespace=IAM_NAMESPACE)
 
     def _replace_role(self, role: Role) -> None:
@@ -129,17 +129,17 @@ class RolePolicyApi:
 
 
 def parse_request(form: QueryForm) -> RolePolicyRequest:
-    """Raises QueryError with all invalid parameters."""
+    """Returns the parameters of a request. Raises QueryError with all invalid parameters."""
     operation = _requested_operation(form)
     role, policy_name = form.find("RoleName"), form.find("PolicyName")
-    document = form.find("PolicyDocument") if operation == PUT else ""
-    parameter_validation.raise_violations(
-        [
-            *parameter_validation.ROLE_NAME.violations(role, "roleName"),
-            *parameter_validation.POLICY_NAME.violations(policy_name, "policyName"),
-            *(parameter_validation.INLINE_POLICY.violations(document, "policyDocument") if operation == PUT else ()),
-        ]
-    )
+    document = form.find("PolicyDocument") if operation == PUT_ROLE_POLICY else ""
+    violations = [
+        *parameter_validation.ROLE_NAME.violations(role, "roleName"),
+        *parameter_validation.POLICY_NAME.violations(policy_name, "policyName"),
+    ]
+    if operation == PUT_ROLE_POLICY:
+        violations += parameter_validation.INLINE_POLICY.violations(document, "policyDocument")
+    parameter_validation.raise_violations(violations)
     return RolePolicyRequest(
         operation=operation, role=role or "", policy_name=policy_name or "", document=document or ""
     )
@@ -158,7 +158,7 @@ def _role_context(request: RolePolicyRequest, role: Role | None) -> Mapping[str,
     if role is None:
         return {}
     tags = {f"aws:ResourceTag/{key}": value for key, value in role.tags.items()}
-    if role.boundary_arn is None or request.operation == GET:
+    if role.boundary_arn is None or request.operation == GET_ROLE_POLICY:
         return tags
     return {**tags, "iam:PermissionsBoundary": role.boundary_arn}
 

@@ -14,7 +14,9 @@ SHUTDOWN_SECONDS = 3
 KEEP_ALIVE_SECONDS = 75
 """How long an idle connection stays open. SDKs reuse idle connections for about a minute."""
 LIMITS = ConnectionLimits(body_bytes=MAX_BODY_BYTES + 1024 * 1024, body_seconds=60.0, connections_per_peer=10_000)
-"""A megabyte more than the application accepts, so that the application rejects a large body with AWS's error."""
+"""The limit on bodies is a megabyte higher than that of the application. The application can then reject a large body
+with the error of AWS.
+"""
 
 
 class GateProtocol(BoundedProtocol):

@@ -65,8 +65,8 @@ def parse_assume_role(form: QueryForm) -> AssumeRoleRequest:
     """
     duration = parameter_validation.parse_integer(form.find("DurationSeconds"))
     token_size = parameter_validation.parse_integer(form.find("MinimumSessionTokenSize"))
-    tags, transitive_tag_keys = form.members("Tags"), form.texts("TransitiveTagKeys")
-    policy_arns = tuple(member.get("arn", "") for member in form.members("PolicyArns"))
+    tags, transitive_tag_keys = form.structure_list("Tags"), form.string_list("TransitiveTagKeys")
+    policy_arns = tuple(member.get("arn", "") for member in form.structure_list("PolicyArns"))
     parameter_validation.raise_violations(
         [
             *_text_violations(form),

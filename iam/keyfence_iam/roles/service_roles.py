@@ -20,13 +20,13 @@ from keyfence_iam.roles.shared_statements import (
     deny,
     index_arns,
     trust_account,
-    trust_compute,
+    trust_compute_services,
     trust_untagged,
 )
 from keyfence_iam.tenant import CONTROL_PLANE_PREFIX
 
 SUSPENDABLE_ROLES = (names.TENANT_READ, names.TENANT_WRITE)
-"""The roles that are denied to suspended tenants. Jobs use tenant-migration, and still move and delete items."""
+"""The roles that are denied to suspended tenants. Jobs use tenant-migration, which is never denied to a tenant."""
 JOB_KEY_PREFIX = f"{CONTROL_PLANE_PREFIX}JOB#"
 """The beginning of the partition keys of jobs."""
 ANY_TENANT = "*"
@@ -43,7 +43,7 @@ def service_base_identity(deployment: Deployment) -> Policy:
     )
 
 
-SERVICE_BASE = RoleDefinition(identity=service_base_identity, trust=trust_compute)
+SERVICE_BASE = RoleDefinition(identity=service_base_identity, trust=trust_compute_services)
 
 
 def control_plane_identity(deployment: Deployment) -> Policy:
@@ -78,7 +78,7 @@ def stream_worker_identity(deployment: Deployment) -> Policy:
     )
 
 
-STREAM_WORKER = RoleDefinition(identity=stream_worker_identity, trust=trust_compute)
+STREAM_WORKER = RoleDefinition(identity=stream_worker_identity, trust=trust_compute_services)
 
 
 def provisioner_identity(deployment: Deployment) -> Policy:
@@ -127,7 +127,7 @@ def _deny_pool_administration(deployment: Deployment) -> Statement:
     )
 
 
-MIGRATOR = RoleDefinition(identity=migrator_identity, trust=trust_compute)
+MIGRATOR = RoleDefinition(identity=migrator_identity, trust=trust_compute_services)
 
 
 def suspender_identity(deployment: Deployment) -> Policy:

@@ -24,6 +24,7 @@ ALL_RESOURCES = ("*",)
 
 
 def deny(actions: Iterable[str], sid: str) -> Statement:
+    """Returns a statement that denies the actions on all resources."""
     return Statement(effect="Deny", sid=sid, actions=tuple(actions), resources=ALL_RESOURCES)
 
 
@@ -34,7 +35,9 @@ DENY_WITHOUT_LEADING_KEYS = Statement(
     resources=ALL_RESOURCES,
     conditions=(Condition("Null", LEADING_KEYS, ("true",)),),
 )
+"""Denies calls to items without leading keys, which are calls that name no partition key."""
 DENY_TABLE_WIDE = deny((*PARTIQL, VECTOR_SEARCH, *STREAM_READS, *TABLE_COPY_ACTIONS), "DenyTableWideAccess")
+"""Denies the actions that leading keys cannot limit: PartiQL, vector search, streams, and copies of whole tables."""
 DENY_SCAN = deny((SCAN,), "DenyScan")
 DENY_ITEMS = deny(ITEM_ACTIONS, "DenyItems")
 
@@ -76,6 +79,7 @@ def allow_with_leading_keys(
 
 
 def index_arns(deployment: Deployment, *table_arns: str) -> tuple[str, ...]:
+    """Returns the ARNs of all indexes of the tables."""
     return tuple(arns.index_arn(table_arn, index) for table_arn in table_arns for index in deployment.indexes)
 
 
@@ -133,9 +137,9 @@ def trust_untagged(deployment: Deployment, *roles: str) -> Policy:
     return _trust_policy("TrustWithoutTenant", _role_principals(deployment, *roles), (ASSUME_ROLE,), WITHOUT_TAGS)
 
 
-def trust_compute(deployment: Deployment) -> Policy:
+def trust_compute_services(deployment: Deployment) -> Policy:
     """Returns a trust policy: the compute services of the deployment may run processes as this role."""
-    return _trust_policy("TrustCompute", {"Service": deployment.compute}, (ASSUME_ROLE,))
+    return _trust_policy("TrustCompute", {"Service": deployment.compute_services}, (ASSUME_ROLE,))
 
 
 def trust_account(deployment: Deployment) -> Policy:

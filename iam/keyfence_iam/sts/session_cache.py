@@ -97,8 +97,8 @@ class SessionCache:
         with suppress(Exception):  # the error is already logged, and the caller reports the denial
             with self._lock:
                 found = self._find_or_request_other(spec, denied)
-            other = found if found is None or isinstance(found, Credentials) else await self._wait(found)
-            return None if other == denied else other
+            replacement = found if found is None or isinstance(found, Credentials) else await self._wait(found)
+            return None if replacement == denied else replacement
         return None
 
     def forget(self, tenant: TenantId) -> None:
@@ -145,7 +145,10 @@ class SessionCache:
     def _find_or_request_other(
         self, spec: SessionSpec, denied: Credentials
     ) -> "Credentials | Future[Credentials] | None":
-        """Returns None if the denied session was replaced a short time ago, or if the budget is used up."""
+        """Returns credentials other than the denied ones, or the future of a call to STS.
+
+        Returns None if the denied session was replaced a short time ago, or if the budget is used up.
+        """
         now = self._clock()
         session = self._sessions.get(spec)
         if session is None or session.credentials != denied:

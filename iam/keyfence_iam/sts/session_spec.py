@@ -8,7 +8,7 @@ from keyfence_iam.tenant import TenantId, parse_tenant_id
 
 
 class SessionScope(StrEnum):
-    """The permissions of its role that a session has. A session policy takes the others away."""
+    """The permissions of a session: FULL are all permissions of its role. A session policy limits the other scopes."""
 
     FULL = "full"
     READ_ONLY = "read-only"

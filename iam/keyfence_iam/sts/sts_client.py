@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 ALL_DYNAMODB_ACTIONS = ("dynamodb:*",)
 """The role already limits the actions. A short session policy keeps the session token small."""
 ANY_REGION = "*"
-"""The role already limits the region, and the ARN of a role does not name it."""
+"""Session policies allow any region, because the policies of the role already limit the region."""
 MAX_SESSION_NAME_LENGTH = 64
 """The limit of AWS for RoleSessionName, in characters."""
 THROTTLED_RETRY_SECONDS = 1.0
-"""When a caller may try again after STS has throttled a call. STS does not say when."""
+"""The delay after which a caller may try again if STS throttles a call. STS itself reports no delay."""
 _THROTTLING_CODES = {"Throttling", "ThrottlingException", "RequestLimitExceeded"}
 
 
@@ -105,7 +105,7 @@ class StsClient:
 def session_policies(role_arn_prefix: str, table: str) -> Mapping[SessionScope, str | None]:
     """Returns the session policy of each scope as JSON text, or None for a scope without a session policy.
 
-    The table and its silos are in the account that the ARN of the roles names.
+    `role_arn_prefix` names the account of the table and its silos.
     """
     partition, account = arns.partition_and_account(role_arn_prefix)
     deployment = Deployment(account=account, region=ANY_REGION, table=table, partition=partition)

@@ -9,7 +9,7 @@ from keyfence_iam.roles.shared_statements import ALL_RESOURCES
 from keyfence_iam.tenant import SESSION_TAG, TenantId, parse_tenant_id
 
 MAX_SUSPENSION_SIZE = MAX_INLINE_SIZE - 4_480
-"""The size of a suspension policy, in characters.
+"""The maximum size of a suspension policy, in characters.
 
 IAM limits the size of all inline policies of a role. 4,480 characters are left for the identity policy of the role and
 for a policy that denies older sessions.
@@ -44,7 +44,7 @@ def deny_sessions_before(time: datetime) -> Policy:
     in the same second are denied.
     """
     if time.tzinfo is None:
-        raise InvalidSuspension("the time has no time zone; pass one with a time zone")
+        raise InvalidSuspension("the time has no time zone; pass a time with a time zone")
     rounded_up = (time + timedelta(microseconds=999_999)).astimezone(UTC)
     return _deny_all(
         "RevokedSessions", Condition("DateLessThan", "aws:TokenIssueTime", (f"{rounded_up:%Y-%m-%dT%H:%M:%SZ}",))

@@ -19,7 +19,7 @@ LONGEST = Deployment(
     table="t" * 255,
     role_prefix="p" * 48,
     partition="aws-us-gov",
-    compute=("ecs-tasks.amazonaws.com", "lambda.amazonaws.com", "ec2.amazonaws.com"),
+    compute_services=("ecs-tasks.amazonaws.com", "lambda.amazonaws.com", "ec2.amazonaws.com"),
 )
 IDENTITY_POLICIES = {name: role.identity for name, role in ROLES.items()}
 

@@ -43,7 +43,7 @@ class Role:
     id: str
     trust: Policy
     policies: tuple[Policy, ...] = ()
-    """The identity policies that the role was deployed with. They have no name that PutRolePolicy could replace."""
+    """The identity policies that the role was deployed with. PutRolePolicy cannot replace them."""
     inline_policies: Mapping[str, InlinePolicy] = field(default_factory=dict)
     """The policies that PutRolePolicy added, by name."""
     boundary: tuple[Policy, ...] | None = None

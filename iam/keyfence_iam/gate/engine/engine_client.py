@@ -10,7 +10,7 @@ import httptools
 
 from keyfence_iam.gate.http.messages import Headers, HttpRequest, HttpResponse
 
-HOP_BY_HOP = frozenset(
+HOP_BY_HOP_HEADERS = frozenset(
     {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"trailer", b"upgrade"}
 )
 """Response headers that are only valid for one connection. The gate does not pass them to its caller."""
@@ -85,16 +85,16 @@ class EngineConnection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
-            self._fail(f"its response is not HTTP: {error}")
+            self._fail(f"the response is not HTTP: {error}")
         except httptools.HttpParserUpgrade:
-            self._fail("it wants to switch to another protocol")
+            self._fail("the engine asked to switch to another protocol")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._fail("it closed the connection before its response was complete" if exc is None else str(exc))
+        self._fail("the engine closed the connection before the response was complete" if exc is None else str(exc))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
-        if name not in HOP_BY_HOP:
+        if name not in HOP_BY_HOP_HEADERS:
             self._headers.append((name, value))
 
     def on_body(self, body: bytes) -> None:

@@ -14,8 +14,8 @@ STS_NAMESPACE = "https://sts.amazonaws.com/doc/2011-06-15/"
 IAM_NAMESPACE = "https://iam.amazonaws.com/doc/2010-05-08/"
 FAULT_NAMESPACE = "http://webservices.amazon.com/AWSFault/2005-15-09"
 """The XML namespace of the error for an unknown operation, which belongs to no service."""
-PUT, GET, DELETE = "PutRolePolicy", "GetRolePolicy", "DeleteRolePolicy"
-IAM_OPERATIONS = frozenset({PUT, GET, DELETE})
+PUT_ROLE_POLICY, GET_ROLE_POLICY, DELETE_ROLE_POLICY = "PutRolePolicy", "GetRolePolicy", "DeleteRolePolicy"
+IAM_OPERATIONS = frozenset({PUT_ROLE_POLICY, GET_ROLE_POLICY, DELETE_ROLE_POLICY})
 STS_OPERATIONS = frozenset({"AssumeRole", "GetCallerIdentity", "GetSessionToken", "GetFederationToken"})
 """The operations that the gate answers."""
 
@@ -50,11 +50,11 @@ class QueryForm:
     def find(self, name: str) -> str | None:
         return self._fields.get(name)
 
-    def texts(self, name: str) -> tuple[str, ...]:
+    def string_list(self, name: str) -> tuple[str, ...]:
         """Returns the values of a list of strings: the fields `<name>.member.<number>`."""
-        return tuple(member.get("", "") for member in self.members(name))
+        return tuple(member.get("", "") for member in self.structure_list(name))
 
-    def members(self, name: str) -> tuple[Mapping[str, str], ...]:
+    def structure_list(self, name: str) -> tuple[Mapping[str, str], ...]:
         """Returns the elements of a list of structures: the fields `<name>.member.<number>.<field>`.
 
         The elements are in the order of their numbers. Each element maps the names of its fields to their values.
