@@ -9,17 +9,12 @@ from typing import Any
 from keyfence.admin.context import AdminContextFactory
 from keyfence.admin.onboarding import Onboarding, OnboardingRequest
 from keyfence.app.aws_connections import Connections
-from keyfence.app.local_development import aws_access
-from keyfence.settings import Settings
 from keyfence.store.table_handles import Tables
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tier_quotas import Tier
-from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.account.session import SessionIssuer
-from keyfence_iam.roles import ROLES
 from keyfence_iam.tenant import parse_tenant_id
 from tests.failures.crashing_client import CrashingClient, kill_process
+from tests.failures.gate_connection import gate_access
 
 
 def onboarding_request(id: str, jwks: dict[str, Any]) -> OnboardingRequest:
@@ -42,17 +37,7 @@ def new_onboarding(tables: Tables, connections: Connections) -> Onboarding:
 
 
 def main(arguments: dict[str, Any]) -> None:
-    settings = Settings(
-        table=arguments["table"],
-        region=Deployment().region,
-        endpoint_url=arguments["gate"],
-        sts_endpoint_url=arguments["gate"],
-        cursor_keys=("dev-" + "A" * 43,),
-    )
-    sessions = SessionIssuer(
-        Account.from_definitions(ROLES, Deployment(table=arguments["table"])), bytes.fromhex(arguments["key"])
-    )
-    connections = aws_access(settings, sessions).connect()
+    connections = gate_access(arguments).connect()
     tables = connections.tables
     crashing_tables = replace(
         tables, client=CrashingClient(tables.client, arguments["call_number"], arguments["moment"], kill_process)

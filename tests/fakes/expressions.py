@@ -84,10 +84,10 @@ def _find_value(item: Item, path: Path) -> AttributeValue | None:
 
 
 def _parent(item: Item, path: Path) -> Item:
-    found = _find_value(item, path[:-1])
-    if found is None or "M" not in found:
+    container = _find_value(item, path[:-1])
+    if container is None or "M" not in container:
         raise BadExpression(f"the document path {path} is invalid for update")
-    parent: Item = found["M"]
+    parent: Item = container["M"]
     return parent
 
 

@@ -60,8 +60,8 @@ async def test_a_fresh_set_is_fetched_once_for_any_number_of_requests(
 
 
 async def test_a_thousand_concurrent_requests_cause_one_fetch(keys: FetchedKeys, source: ScriptedJwksSource) -> None:
-    found = await asyncio.gather(*(keys.find("old") for _ in range(1000)))
-    assert len({id(key) for key in found}) == 1
+    found_keys = await asyncio.gather(*(keys.find("old") for _ in range(1000)))
+    assert len({id(key) for key in found_keys}) == 1
     assert source.fetches == 1
 
 

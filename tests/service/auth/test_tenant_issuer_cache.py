@@ -248,8 +248,8 @@ async def test_requests_with_unknown_kids_share_an_early_lookup(
     issuer = await get_issuer(issuer_cache)
     assert await issuer.keys.find("random") is None
     stored_issuers.store(A1, "a1", {"keys": [NEW]})
-    found = await asyncio.gather(*(issuer.keys.find("new") for _ in range(100)))
-    assert all(found)
+    found_keys = await asyncio.gather(*(issuer.keys.find("new") for _ in range(100)))
+    assert all(found_keys)
     assert len(stored_issuers.lookups) == 3
 
 
@@ -302,13 +302,13 @@ async def test_a_request_with_a_known_kid_does_not_wait_for_the_lookup_of_an_unk
 async def test_an_absent_issuer_is_not_looked_up_again_immediately(
     issuer_cache: TenantIssuerCache, stored_issuers: InMemoryIssuers, clock: ManualClock
 ) -> None:
-    unregistered = "https://id.example/nobody"
+    unregistered = "https://id.example/unregistered"
     for _ in range(5):
         assert await issuer_cache.find(unregistered) is None
     assert stored_issuers.lookups == [unregistered]
-    stored_issuers.store(unregistered, "nobody", {"keys": [NEW]})
+    stored_issuers.store(unregistered, "newcomer", {"keys": [NEW]})
     clock.advance(NEGATIVE_CACHE_SECONDS)
-    assert (await get_issuer(issuer_cache, unregistered)).tenant == "nobody"
+    assert (await get_issuer(issuer_cache, unregistered)).tenant == "newcomer"
 
 
 @pytest.mark.parametrize(
@@ -394,7 +394,7 @@ async def test_the_cache_is_bounded_for_registered_and_for_unregistered_issuers(
     for number in range(100):
         stored_issuers.store(f"https://id.example/t{number}", f"t{number}", {"keys": [OLD]})
         await get_issuer(issuer_cache, f"https://id.example/t{number}")
-        assert await issuer_cache.find(f"https://id.example/nobody-{number}") is None
+        assert await issuer_cache.find(f"https://id.example/unregistered-{number}") is None
     assert len(issuer_cache._cached) == len(issuer_cache._absence_seen_at) == 8
     assert not issuer_cache._lookups
 

@@ -172,16 +172,16 @@ async def test_a_cached_token_is_refused_within_max_age_after_its_key_is_removed
 async def test_a_key_rotation_with_overlap_refuses_no_token(
     verifier: TokenVerifier[Principal], stored_issuers: InMemoryIssuers, a1: IdentityProvider, clock: ManualClock
 ) -> None:
-    new = with_new_key(a1)
-    old_token, new_token = a1.token(tenant="a1"), new.token(tenant="a1")
+    new_provider = with_new_key(a1)
+    old_token, new_token = a1.token(tenant="a1"), new_provider.token(tenant="a1")
     await verifier.verify(old_token)
-    stored_issuers.store(A1, "a1", jwks_of(a1, new))
+    stored_issuers.store(A1, "a1", jwks_of(a1, new_provider))
     for _ in range(20):
         clock.advance(0.5)
         await verifier.verify(old_token)
         await verifier.verify(new_token)
-        await verifier.verify(new.token(tenant="a1", jti=str(clock.now)))
-    stored_issuers.store(A1, "a1", jwks_of(new))
+        await verifier.verify(new_provider.token(tenant="a1", jti=str(clock.now)))
+    stored_issuers.store(A1, "a1", jwks_of(new_provider))
     for _ in range(20):
         clock.advance(0.5)
         await verifier.verify(new_token)
@@ -197,9 +197,9 @@ async def test_a_token_of_a_new_key_is_accepted_immediately(
     for number in range(5):
         with pytest.raises(Unauthenticated):
             await verifier.verify(a1.sign(a1.claims(tenant="a1"), kid=f"random-{number}"))
-        new = IdentityProvider(a1.clock, url=A1, kid=f"new-{number}", key_name=f"new-{number}")
-        stored_issuers.store(A1, "a1", jwks_of(a1, new))
-        assert (await verifier.verify(new.token(tenant="a1"))).tenant == "a1"
+        new_provider = IdentityProvider(a1.clock, url=A1, kid=f"new-{number}", key_name=f"new-{number}")
+        stored_issuers.store(A1, "a1", jwks_of(a1, new_provider))
+        assert (await verifier.verify(new_provider.token(tenant="a1"))).tenant == "a1"
 
 
 async def test_a_cached_token_is_refused_within_max_age_after_its_issuer_moves_to_another_tenant(
@@ -252,9 +252,9 @@ async def test_a_cached_token_is_verified_again_after_a_while_and_expires(
     token = a1.token(tenant="a1", exp=int(clock.now) + 2 * RECHECK_SECONDS)
     caller = await verifier.verify(token)
     clock.advance(RECHECK_SECONDS)
-    again = await verifier.verify(token)
-    assert again is not caller
-    assert again == caller
+    caller_again = await verifier.verify(token)
+    assert caller_again is not caller
+    assert caller_again == caller
     clock.advance(RECHECK_SECONDS + 10)
     with pytest.raises(Unauthenticated, match="expired"):
         await verifier.verify(token)

@@ -266,8 +266,8 @@ async def test_a_slow_provider_delays_only_its_own_tenant(
             server.publish(provider.jwks())
         fetcher = JwksFetcher(egress=egress, threads=2)
         waiting = asyncio.create_task(_fetch_key(fetcher, slow))
-        found = await asyncio.gather(*(_fetch_key(fetcher, server) for server in quick))
-        assert all(found)
+        found_keys = await asyncio.gather(*(_fetch_key(fetcher, server) for server in quick))
+        assert all(found_keys)
         assert not waiting.done()
         slow.may_answer.set()
         assert await waiting

@@ -142,8 +142,8 @@ async def test_a_full_cache_drops_the_least_recently_used_token(
     caching_verifier: TokenVerifier[Principal], provider: IdentityProvider
 ) -> None:
     first, second, third = (provider.token(jti=name) for name in ("t1", "t2", "t3"))
-    kept, evicted = await caching_verifier.verify(first), await caching_verifier.verify(second)
-    assert await caching_verifier.verify(first) is kept
+    cached, evicted = await caching_verifier.verify(first), await caching_verifier.verify(second)
+    assert await caching_verifier.verify(first) is cached
     await caching_verifier.verify(third)
-    assert await caching_verifier.verify(first) is kept
+    assert await caching_verifier.verify(first) is cached
     assert await caching_verifier.verify(second) is not evicted

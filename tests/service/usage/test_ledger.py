@@ -36,7 +36,7 @@ class FakeUsageRepository:
         failure = self.outcomes.pop(0) if self.outcomes else None
         if failure is None or self.lost_answers:
             self.puts += len(hours)
-            self.stored |= {(one.tenant, one.hour.isoformat(), one.writer_id): one for one in hours}
+            self.stored |= {(hour.tenant, hour.hour.isoformat(), hour.writer_id): hour for hour in hours}
             self.was_written.set()
         if failure:
             raise failure
@@ -76,7 +76,7 @@ async def test_counts_are_stored_by_tenant_hour_and_operation() -> None:
     account.add(ConsumedCapacity("GetItem", 8.0))
     await fixture.new_flusher().flush()
     stored: Mapping[str, Mapping[str, UsageCounts]] = {
-        one.tenant: one.operations for one in fixture.repository.stored.values()
+        hour.tenant: hour.operations for hour in fixture.repository.stored.values()
     }
     half = Decimal("0.5")
     assert stored == {
@@ -142,7 +142,7 @@ async def test_a_past_hour_leaves_memory_when_it_is_written() -> None:
     fixture.serve_requests(times=1)
     assert len(fixture.ledger) == 2
     await fixture.new_flusher().flush()
-    assert sorted(one.operations["users"].requests for one in fixture.repository.stored.values()) == [1, 4]
+    assert sorted(hour.operations["users"].requests for hour in fixture.repository.stored.values()) == [1, 4]
     assert len(fixture.ledger) == 1
     fixture.clock.now += HOUR_SECONDS
     fixture.serve_requests(ACMECORP)

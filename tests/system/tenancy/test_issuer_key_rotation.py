@@ -103,11 +103,11 @@ async def test_an_issuer_is_read_with_one_call(stack: ServiceStack) -> None:
 
 async def test_new_keys_replace_the_old_keys_and_are_stored_with_an_event(stack: ServiceStack) -> None:
     id, provider = await add_tenant(stack)
-    before, new = await get_issuer(stack, provider.issuer), TenantIdentityProvider(issuer=provider.issuer)
+    before, new_provider = await get_issuer(stack, provider.issuer), TenantIdentityProvider(issuer=provider.issuer)
     notified: list[Tenant] = []
-    tenant = await IssuerKeyRotation(repository(stack), notified.append)(id, new.jwks(), None)
+    tenant = await IssuerKeyRotation(repository(stack), notified.append)(id, new_provider.jwks(), None)
     after = await get_issuer(stack, provider.issuer)
-    assert json.loads(after.jwks or "") == new.jwks()
+    assert json.loads(after.jwks or "") == new_provider.jwks()
     assert (after.version, after.tenant, after.created_at) == (2, id, before.created_at)
     assert notified == [tenant]
     kid = json.loads(after.jwks or "")["keys"][0]["kid"]
@@ -135,11 +135,13 @@ async def test_the_same_keys_again_change_nothing(stack: ServiceStack) -> None:
 
 async def test_concurrent_rotations_all_take_effect_one_after_the_other(stack: ServiceStack) -> None:
     id, provider = await add_tenant(stack)
-    new = [TenantIdentityProvider(issuer=provider.issuer) for _ in range(5)]
-    await asyncio.gather(*(IssuerKeyRotation(repository(stack))(id, one.jwks(), None) for one in new))
+    new_providers = [TenantIdentityProvider(issuer=provider.issuer) for _ in range(5)]
+    await asyncio.gather(
+        *(IssuerKeyRotation(repository(stack))(id, provider.jwks(), None) for provider in new_providers)
+    )
     last = await get_issuer(stack, provider.issuer)
     assert last.version == 6
-    assert json.loads(last.jwks or "") in [one.jwks() for one in new]
+    assert json.loads(last.jwks or "") in [provider.jwks() for provider in new_providers]
     assert [kind for kind, _, _ in await events(stack, id)].count("tenant.issuer_keys_changed") == 5
 
 
@@ -157,7 +159,7 @@ async def test_a_tenant_without_an_issuer_of_its_own_gets_no_keys(stack: Service
 
 async def test_keys_of_an_unknown_tenant_cannot_be_set(stack: ServiceStack) -> None:
     with pytest.raises(NotFound):
-        await IssuerKeyRotation(repository(stack))(parse_tenant_id("nobody-here"), None, "https://id.example/jwks")
+        await IssuerKeyRotation(repository(stack))(parse_tenant_id("unregistered"), None, "https://id.example/jwks")
 
 
 async def test_a_tenant_cannot_change_the_keys_of_an_issuer_that_it_no_longer_owns(stack: ServiceStack) -> None:

@@ -63,7 +63,7 @@ async def list_tenants(operator: ApiClient, first: int, **arguments: Any) -> lis
 
 @pytest.mark.one_engine
 async def test_many_tenants_are_onboarded_listed_and_can_log_in(unlimited_stack: ServiceStack) -> None:
-    applicants = [TenantApplicant.named(f"crowd-{number}") for number in range(TENANT_COUNT)]
+    applicants = [TenantApplicant.named(f"many-{number}") for number in range(TENANT_COUNT)]
     owners: dict[str, str] = {}
 
     async def onboard(applicant: TenantApplicant) -> None:
@@ -74,10 +74,14 @@ async def test_many_tenants_are_onboarded_listed_and_can_log_in(unlimited_stack:
         assert seen == {"tenant": {"id": applicant.id}, "user": {"email": f"owner@{applicant.id}.example"}}
 
     await run_for_all(onboard, applicants)
-    ours = {applicant.id for applicant in applicants}
-    found = [one for one in await list_tenants(unlimited_stack.operator_client(), 100) if one["id"] in ours]
-    assert sorted(one["id"] for one in found) == sorted(applicant.id for applicant in applicants)
-    assert [one["createdAt"] for one in found] == sorted((one["createdAt"] for one in found), reverse=True)
+    our_ids = {applicant.id for applicant in applicants}
+    listed = [
+        tenant for tenant in await list_tenants(unlimited_stack.operator_client(), 100) if tenant["id"] in our_ids
+    ]
+    assert sorted(tenant["id"] for tenant in listed) == sorted(applicant.id for applicant in applicants)
+    assert [tenant["createdAt"] for tenant in listed] == sorted(
+        (tenant["createdAt"] for tenant in listed), reverse=True
+    )
     await run_for_all(log_in, applicants)
 
 
@@ -102,12 +106,14 @@ async def test_a_list_continues_over_months_with_and_without_tenants(stack: Serv
     for tenant in added:
         if await tenants.find(tenant.id) is None:
             await tenants.add(tenant)
-    newest_first = [tenant.id for tenant in sorted(added, key=lambda one: one.created_at, reverse=True)]
-    ours = set(newest_first)
-    listed = [one["id"] for one in await list_tenants(stack.operator_client(), size) if one["id"] in ours]
+    newest_first = [tenant.id for tenant in sorted(added, key=lambda tenant: tenant.created_at, reverse=True)]
+    our_ids = set(newest_first)
+    listed = [tenant["id"] for tenant in await list_tenants(stack.operator_client(), size) if tenant["id"] in our_ids]
     assert listed == newest_first
     suspended = {tenant.id for tenant in added if tenant.status is TenantStatus.SUSPENDED}
-    found = [
-        one["id"] for one in await list_tenants(stack.operator_client(), size, status="SUSPENDED") if one["id"] in ours
+    listed_suspended = [
+        tenant["id"]
+        for tenant in await list_tenants(stack.operator_client(), size, status="SUSPENDED")
+        if tenant["id"] in our_ids
     ]
-    assert found == [id for id in newest_first if id in suspended]
+    assert listed_suspended == [id for id in newest_first if id in suspended]

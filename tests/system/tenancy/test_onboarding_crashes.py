@@ -55,8 +55,8 @@ async def test_an_onboarding_that_crashes_at_a_call_is_finished_by_the_same_requ
     id = f"crashed-{call_number}-{moment}"
     with pytest.raises(Crash):
         await onboard(stack, replace(stack.tables, client=CrashingClient(stack.tables.client, call_number, moment)), id)
-    again = await onboard(stack, stack.tables, id)
-    assert again.created is ((call_number, moment) in NOTHING_STORED)
+    result = await onboard(stack, stack.tables, id)
+    assert result.created is ((call_number, moment) in NOTHING_STORED)
     assert stored_items(stack, id) == stored_items(stack, f"complete-{call_number}-{moment}")
 
 
