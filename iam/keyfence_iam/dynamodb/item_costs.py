@@ -49,7 +49,7 @@ class ItemRead:
     partition: Partition
     consistent: bool
     returns_whole_items: bool
-    """Whether the response has all data that was read. Then the size of the response is the size that counts."""
+    """Whether the response has all data that was read. If so, the units are computed from the size of the response."""
     unit_factor: int = 1
     """TRANSACTION_FACTOR in a transaction."""
     target: ItemKey | None = None

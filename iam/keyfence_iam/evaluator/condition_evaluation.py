@@ -50,7 +50,7 @@ class Comparison:
             return True
         if self.operator.quantifier == "ForAnyValue":
             return self.operator.if_exists and ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS
-        return self.operator.if_exists or self.operator.negated
+        return self.operator.if_exists or self.operator.is_negated
 
     def _holds_for(self, value: ContextValue, matchers: list[Matcher]) -> bool:
         """Returns whether the request's value satisfies the condition.
@@ -65,7 +65,7 @@ class Comparison:
 
     def _matches(self, value: str, matchers: list[Matcher]) -> bool:
         """Returns whether one of the policy's values matches or, for a negated operator, whether none does."""
-        return any(matches(value) for matches in matchers) != self.operator.negated
+        return any(matches(value) for matches in matchers) != self.operator.is_negated
 
     def _matchers(self, context: ConditionValues) -> list[Matcher]:
         """Returns the matchers of the policy's values. A value with a variable that has no value is left out."""

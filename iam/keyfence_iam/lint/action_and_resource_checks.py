@@ -26,20 +26,26 @@ NOT_ACTION_IN_ALLOW = LintRule("H1", "not-action-in-allow", "List the allowed ac
 SCAN_GRANTED = LintRule("H1", "scan-granted", "Remove Scan: it returns the items of every tenant.")
 PARTIQL_GRANTED = LintRule("H1", "partiql-granted", "Remove PartiQL, or require leading keys with a Null guard.")
 UNFENCED_DATA_CALL = LintRule(
-    "H14", "unfenced-data-call", "Grant it only with ForAllValues and Null conditions on dynamodb:LeadingKeys."
+    "H14",
+    "unfenced-data-call",
+    "Allow these actions only with ForAllValues and Null conditions on dynamodb:LeadingKeys.",
 )
-TABLE_WIDE_CALL = LintRule("H19", "table-wide-call", "Grant it only to a system role of its own.")
+TABLE_WIDE_CALL = LintRule(
+    "H19", "table-wide-call", "Allow these actions only in a system role that does nothing else."
+)
 TABLE_ADMINISTRATION = LintRule(
-    "H19", "table-administration", "Grant it only to a role that reads and writes no items, and never DeleteTable."
+    "H19", "table-administration", "Allow these actions only in a role without item actions. Never allow DeleteTable."
 )
 DAX_GRANTED = LintRule(
-    "H31", "dax-granted", "Do not use DAX_GRANTED: it calls DynamoDB with its own role, and fences no caller."
+    "H31", "dax-granted", "Do not use DAX: it calls DynamoDB with its own role, and does not separate its callers."
 )
 VECTOR_SEARCH_GRANTED = LintRule(
-    "H32", "vector-search-granted", "Never grant it: it has no condition key that could fence it."
+    "H32",
+    "vector-search-granted",
+    "Never allow SearchVectors: it has no condition key that could limit it to a tenant.",
 )
 
-TABLE_WILDCARD = LintRule("H29", "table-wildcard", "Write table/NAME and table/NAME/index/INDEX, each on its own.")
+TABLE_WILDCARD = LintRule("H29", "table-wildcard", "Write table/NAME and table/NAME/index/INDEX as separate resources.")
 ROLE_WILDCARD = LintRule("H29", "role-wildcard", "List the roles that may be assumed.")
 NOT_RESOURCE_IN_ALLOW = LintRule("H29", "not-resource-in-allow", "List the allowed resources with Resource.")
 
@@ -49,7 +55,9 @@ RETURN_VALUES_OPEN = LintRule(
 PROJECTION_NOT_REQUIRED = LintRule(
     "H16", "projection-not-required", "Add StringEquals dynamodb:Select SPECIFIC_ATTRIBUTES."
 )
-WHOLE_ITEM_REPLACED = LintRule("H17", "whole-item-replaced", "Grant only UpdateItem where attributes are listed.")
+WHOLE_ITEM_REPLACED = LintRule(
+    "H17", "whole-item-replaced", "Allow only UpdateItem in a statement that lists attributes."
+)
 
 _DELETE_TABLE = "dynamodb:DeleteTable"
 _OTHER_TABLE_WIDE_ACTIONS = ("dynamodb:PutResourcePolicy", "dynamodb:CreateGlobalTable", "dynamodb:CreateTableReplica")
@@ -92,13 +100,13 @@ def check_resources(statement: LintedStatement) -> Iterator[Finding]:
 
 
 def check_attributes(statement: LintedStatement) -> Iterator[Finding]:
+    """Yields the findings of a statement that limits callers to listed attributes."""
     if not any(one.lowercase_key == ATTRIBUTES and not one.is_null_check for one in statement.conditions):
         return
     whole_items = {"ALL_OLD", "ALL_NEW"}
-    if statement.allowed_actions(_ACTIONS_THAT_RETURN_OLD_ITEMS) and not _excludes(
-        statement, "dynamodb:returnvalues", whole_items
-    ):
-        yield statement.finding(RETURN_VALUES_OPEN, "ReturnValues can ask for the whole item")
+    returns_items = statement.allowed_actions(_ACTIONS_THAT_RETURN_OLD_ITEMS)
+    if returns_items and not _excludes(statement, "dynamodb:returnvalues", whole_items):
+        yield statement.finding(RETURN_VALUES_OPEN, "a caller can request the whole item with ReturnValues")
     all_attributes = {"ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"}
     if statement.allowed_actions((*READS, SCAN)) and not _excludes(statement, "dynamodb:select", all_attributes):
         yield statement.finding(PROJECTION_NOT_REQUIRED, "a read without a projection returns every attribute")
@@ -109,7 +117,7 @@ def check_attributes(statement: LintedStatement) -> Iterator[Finding]:
 def _check_wildcards(statement: LintedStatement) -> Iterator[Finding]:
     for action in statement.statement.actions:
         if "*" in action or "?" in action:
-            yield statement.finding(WILDCARD_ACTION, f"{action} grants more than it names")
+            yield statement.finding(WILDCARD_ACTION, f"{action} also matches actions that are not named here")
     if statement.statement.not_actions:
         yield statement.finding(NOT_ACTION_IN_ALLOW, "every action of every service is granted, except the listed ones")
 
@@ -122,30 +130,32 @@ def _check_item_actions(statement: LintedStatement) -> Iterator[Finding]:
         yield statement.finding(PARTIQL_GRANTED, problem)
     has_leading_keys = any(one.is_leading_keys and not one.is_null_check for one in statement.conditions)
     if not has_leading_keys and (allowed := statement.allowed_actions((*KEYED_ITEM_ACTIONS, *PARTIQL))):
-        yield statement.finding(UNFENCED_DATA_CALL, f"{_list_names(allowed)} on every partition")
+        yield statement.finding(UNFENCED_DATA_CALL, f"{_list_names(allowed)}: allowed on every partition")
 
 
 def _check_table_actions(statement: LintedStatement) -> Iterator[Finding]:
     yield from _check_administration(statement)
     allowed = statement.allowed_actions((*STREAM_READS, *TABLE_COPY_ACTIONS, *_OTHER_TABLE_WIDE_ACTIONS))
     if allowed and not statement.is_exempt_from(TABLE_WIDE_CALL):
-        problem = f"{_list_names(allowed)}: reaches the items of all tenants, whatever the conditions on keys"
+        problem = f"{_list_names(allowed)}: reaches the items of all tenants, since conditions on keys do not limit it"
         yield statement.finding(TABLE_WIDE_CALL, problem)
     if statement.allowed_actions((VECTOR_SEARCH,)):
         yield statement.finding(VECTOR_SEARCH_GRANTED, "SearchVectors returns items of all tenants")
     if any(action.lower().startswith("dax:") for action in statement.statement.actions):
-        yield statement.finding(DAX_GRANTED, "DAX_GRANTED answers from its own cache, with its own role")
+        yield statement.finding(DAX_GRANTED, "DAX responds from its own cache, with its own role")
 
 
 def _check_administration(statement: LintedStatement) -> Iterator[Finding]:
-    """A statement that requires leading keys never grants these actions, since their requests have none."""
+    """Yields a finding for DeleteTable, and for any other administration in a policy that also allows item actions.
+
+    A statement that requires leading keys never allows these actions, since their requests have no leading keys.
+    """
     if _requires_leading_keys(statement) or statement.is_exempt_from(TABLE_ADMINISTRATION):
         return
-    """Yields a finding for DeleteTable, and for any other administration in a policy that also allows item actions."""
     dangerous_actions = TABLE_ADMIN_ACTIONS if statement.policy_allows_any(ITEM_ACTIONS) else (_DELETE_TABLE,)
     if allowed := statement.allowed_actions(dangerous_actions):
         yield statement.finding(
-            TABLE_ADMINISTRATION, f"{_list_names(allowed)}: changes or deletes the table of all tenants"
+            TABLE_ADMINISTRATION, f"{_list_names(allowed)}: can change or delete the table of all tenants"
         )
 
 
@@ -190,5 +200,5 @@ def _matches_other_tables(resource: str) -> bool:
 
 def _excludes(statement: LintedStatement, key: str, values: set[str]) -> bool:
     """Returns whether a condition on this key rejects all of the values."""
-    conditions = [one for one in statement.conditions if one.lowercase_key == key and not one.operator.negated]
+    conditions = [one for one in statement.conditions if one.lowercase_key == key and not one.operator.is_negated]
     return any(not values & set(one.values) and "*" not in "".join(one.values) for one in conditions)

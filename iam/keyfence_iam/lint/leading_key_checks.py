@@ -12,7 +12,7 @@ NO_CLOSING_DELIMITER = LintRule(
     "H4", "no-closing-delimiter", "Write the delimiter between the tenant and the wildcard: <keys>."
 )
 EMPTY_TAG_OPENS_ALL = LintRule(
-    "H9", "empty-tag-opens-all", "Write the delimiter after the tenant: an empty tag then opens no keys."
+    "H9", "empty-tag-opens-all", "Write the delimiter after the tenant: then an empty tag matches no keys."
 )
 INVALID_TENANT_ID = LintRule("H5", "invalid-tenant-id", "Write the id of one tenant, or better <variable>.")
 LITERAL_WILDCARD = LintRule(
@@ -36,7 +36,7 @@ _WILDCARD = re.compile(r"(?<!\{)[*?]")
 def check(statement: LintedStatement) -> Iterator[Finding]:
     for condition in statement.conditions:
         operator = condition.operator
-        names_keys = condition.is_leading_keys and operator.type in _STRING_TYPES and not operator.negated
+        names_keys = condition.is_leading_keys and operator.type in _STRING_TYPES and not operator.is_negated
         if statement.is_allow and names_keys:
             for value in condition.values:
                 yield from _check_value(statement, condition, value)

@@ -55,7 +55,7 @@ class LintedCondition:
         if self.is_null_check:
             return self._has_only("false")
         operator = self.operator
-        return operator.quantifier != "ForAllValues" and not operator.if_exists and not operator.negated
+        return operator.quantifier != "ForAllValues" and not operator.if_exists and not operator.is_negated
 
     def forbids_key(self, key: str) -> bool:
         """Returns whether a request with this key fails the condition."""

@@ -21,9 +21,11 @@ OTHER_TAGS_ACCEPTED = LintRule(
 EMPTY_TAG_ACCEPTED = LintRule("H9", "empty-tag-accepted", 'Write "StringLike": {"<request tag>": "?*"}.')
 TRANSITIVE_TAGS = LintRule("H10", "transitive-tags", 'Add "Null": {"sts:TransitiveTagKeys": "true"}.')
 ANY_PRINCIPAL_TRUSTED = LintRule("H22", "any-principal-trusted", "Name the roles that get access.")
-NOT_PRINCIPAL_IN_ALLOW = LintRule("H22", "not-principal-in-allow", "Name with Principal who gets access.")
+NOT_PRINCIPAL_IN_ALLOW = LintRule("H22", "not-principal-in-allow", "List with Principal the roles that get access.")
 SESSION_NAMED = LintRule(
-    "H22", "session-named", "Name the role: a grant to a session is not limited by its session policy."
+    "H22",
+    "session-named",
+    "Name the role: the session policy of a session does not limit what is granted to this session.",
 )
 CONDITIONAL_ALLOW = LintRule(
     "H23", "conditional-allow", "Use a Deny: an Allow in a resource policy does not limit what identity policies allow."
@@ -31,7 +33,7 @@ CONDITIONAL_ALLOW = LintRule(
 
 
 def check(statement: LintedStatement) -> Iterator[Finding]:
-    """Yields the findings of an Allow, also in an identity policy that allows to assume roles."""
+    """Yields the findings of an Allow in any kind of policy: an identity policy can allow sts:AssumeRole too."""
     if statement.is_allow:
         yield from _check_principals(statement)
         yield from _check_tags(statement)
@@ -52,7 +54,7 @@ def _check_principals(statement: LintedStatement) -> Iterator[Finding]:
             yield statement.finding(SESSION_NAMED, problem)
     if statement.policy_kind == "resource" and statement.conditions:
         yield statement.finding(
-            CONDITIONAL_ALLOW, "an Allow with conditions limits nobody whom an identity policy allows"
+            CONDITIONAL_ALLOW, "the conditions of this Allow do not limit callers that an identity policy allows"
         )
 
 
@@ -85,7 +87,7 @@ def _check_other_tags(statement: LintedStatement) -> Iterator[Finding]:
 def _accepts_only(condition: LintedCondition, tag: str) -> bool:
     """Returns whether the condition rejects a request with a tag of another name."""
     operator = condition.operator
-    compares_text = operator.type in {"string", "string_like"} and not operator.negated
+    compares_text = operator.type in {"string", "string_like"} and not operator.is_negated
     covers_all_tags = condition.lowercase_key == TAG_KEYS and operator.quantifier == "ForAllValues"
     return covers_all_tags and compares_text and set(condition.values) <= {tag}
 
@@ -100,5 +102,5 @@ def _check_tag_value(statement: LintedStatement) -> Iterator[Finding]:
 def _accepts_empty_value(condition: LintedCondition) -> bool:
     """Returns whether a request with an empty value of the key can satisfy the condition."""
     operator = condition.operator
-    ignores_values = condition.is_null_check or operator.negated or operator.if_exists
+    ignores_values = condition.is_null_check or operator.is_negated or operator.if_exists
     return ignores_values or any(not value.strip("*") for value in condition.values)

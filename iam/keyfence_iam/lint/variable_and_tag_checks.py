@@ -9,17 +9,19 @@ from keyfence_iam.lint.linted_statement import LintedCondition, LintedStatement
 from keyfence_iam.policy.pattern import find_variables
 
 NEGATED_OPERATOR_IN_ALLOW = LintRule(
-    "H8", "negated-operator-in-allow", "Allow with a positive operator, or deny the rest."
+    "H8", "negated-operator-in-allow", "Use an operator without Not, or use a Deny for the other values."
 )
 VARIABLE_WITH_DEFAULT = LintRule(
     "H8", "variable-with-default", "Remove the default: a session without the tag must get nothing."
 )
 DENY_SKIPPED_WITHOUT_TAG = LintRule(
-    "H8", "deny-skipped-without-tag", "Compare the tag by its key, and deny its absence with Null."
+    "H8",
+    "deny-skipped-without-tag",
+    "Compare the condition key of the tag, not a variable, and deny requests without the tag by Null.",
 )
 UNKNOWN_VARIABLE = LintRule("H2", "unknown-variable", "Use a key that has one value in every request.")
 ROLE_TAGGING_GRANTED = LintRule(
-    "H10", "role-tagging-granted", "Tag no role: sessions without own tags inherit a role's tags."
+    "H10", "role-tagging-granted", "Do not tag roles: a session without tags of its own has the tags of its role."
 )
 TAG_KEY_SPELLING = LintRule("H11", "tag-key-spelling", "Write `<tag>` everywhere.")
 CASE_IGNORED = LintRule("H11", "case-ignored", "Compare keys exactly: tenant ids and keys are case-sensitive.")
@@ -46,7 +48,7 @@ def _check_variables(statement: LintedStatement, variables: Iterable[re.Match[st
 
 
 def _check_negation(statement: LintedStatement, condition: LintedCondition) -> Iterator[Finding]:
-    variables, is_negated = condition.variables, condition.operator.negated
+    variables, is_negated = condition.variables, condition.operator.is_negated
     concerns_tenant = (
         condition.is_leading_keys or bool(variables) or condition.lowercase_key.startswith("aws:principaltag/")
     )
@@ -61,7 +63,7 @@ def _check_negation(statement: LintedStatement, condition: LintedCondition) -> I
 
 def _check_case(statement: LintedStatement, condition: LintedCondition) -> Iterator[Finding]:
     if condition.is_leading_keys and condition.operator.type == "string_ignore_case":
-        yield statement.finding(CASE_IGNORED, f"{condition.operator_name} on {condition.key}")
+        yield statement.finding(CASE_IGNORED, f"{condition.operator_name} ignores the case of {condition.key}")
     tags = _tag_names(condition.key, *(variable["key"] for variable in condition.variables))
     if condition.lowercase_key == TAG_KEYS and not condition.is_null_check:
         tags += condition.values

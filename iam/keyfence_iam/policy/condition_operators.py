@@ -29,7 +29,7 @@ class ConditionOperator:
     """A parsed operator, such as `ForAllValues:StringNotLikeIfExists`."""
 
     type: OperatorType
-    negated: bool = False
+    is_negated: bool = False
     """Whether the name has `Not`."""
     relation: Relation = "=="
     quantifier: Quantifier = ""
@@ -45,25 +45,25 @@ class _BaseOperator:
     """An operator without quantifier and IfExists."""
 
     type: OperatorType
-    negated: bool = False
+    is_negated: bool = False
     relation: Relation = "=="
 
 
 OPERATORS = {
     "StringEquals": _BaseOperator("string"),
-    "StringNotEquals": _BaseOperator("string", negated=True),
+    "StringNotEquals": _BaseOperator("string", is_negated=True),
     "StringEqualsIgnoreCase": _BaseOperator("string_ignore_case"),
-    "StringNotEqualsIgnoreCase": _BaseOperator("string_ignore_case", negated=True),
+    "StringNotEqualsIgnoreCase": _BaseOperator("string_ignore_case", is_negated=True),
     "StringLike": _BaseOperator("string_like"),
-    "StringNotLike": _BaseOperator("string_like", negated=True),
+    "StringNotLike": _BaseOperator("string_like", is_negated=True),
     "NumericEquals": _BaseOperator("numeric"),
-    "NumericNotEquals": _BaseOperator("numeric", negated=True),
+    "NumericNotEquals": _BaseOperator("numeric", is_negated=True),
     "NumericLessThan": _BaseOperator("numeric", relation="<"),
     "NumericLessThanEquals": _BaseOperator("numeric", relation="<="),
     "NumericGreaterThan": _BaseOperator("numeric", relation=">"),
     "NumericGreaterThanEquals": _BaseOperator("numeric", relation=">="),
     "DateEquals": _BaseOperator("date"),
-    "DateNotEquals": _BaseOperator("date", negated=True),
+    "DateNotEquals": _BaseOperator("date", is_negated=True),
     "DateLessThan": _BaseOperator("date", relation="<"),
     "DateLessThanEquals": _BaseOperator("date", relation="<="),
     "DateGreaterThan": _BaseOperator("date", relation=">"),
@@ -71,11 +71,11 @@ OPERATORS = {
     "Bool": _BaseOperator("bool"),
     "BinaryEquals": _BaseOperator("binary"),
     "IpAddress": _BaseOperator("ip_address"),
-    "NotIpAddress": _BaseOperator("ip_address", negated=True),
+    "NotIpAddress": _BaseOperator("ip_address", is_negated=True),
     "ArnEquals": _BaseOperator("arn"),
     "ArnLike": _BaseOperator("arn"),
-    "ArnNotEquals": _BaseOperator("arn", negated=True),
-    "ArnNotLike": _BaseOperator("arn", negated=True),
+    "ArnNotEquals": _BaseOperator("arn", is_negated=True),
+    "ArnNotLike": _BaseOperator("arn", is_negated=True),
     "Null": _BaseOperator("null"),
 }
 
@@ -89,7 +89,7 @@ def parse_operator(name: str) -> ConditionOperator | None:
         return None
     return ConditionOperator(
         type=base.type,
-        negated=base.negated,
+        is_negated=base.is_negated,
         relation=base.relation,
         quantifier=quantifier,
         if_exists=if_exists,
