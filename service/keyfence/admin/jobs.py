@@ -140,8 +140,8 @@ class Offboarding:
             job=Job.of(progress.job),
             phase=state.phase,
             export_uri=state.export_uri,
-            items_exported=state.exported,
-            items_purged=state.purged,
+            items_exported=state.exported_count,
+            items_purged=state.purged_count,
             certificate=JSON(orjson.loads(certificate)) if certificate else None,
         )
 

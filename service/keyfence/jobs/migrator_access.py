@@ -25,7 +25,7 @@ from keyfence_iam.tenant import TenantId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigratorAccess:
-    """Makes the table handles and scans that jobs use, and knows how long jobs have to wait."""
+    """Makes the table handles and scans that jobs use, and contains the times that jobs wait for."""
 
     tables: Tables
     """Makes table handles of tenants. The credentials of each handle are a session of the migrator for one tenant."""
@@ -37,16 +37,16 @@ class MigratorAccess:
     settle_time: timedelta
     """How long after a change of a tenant a server may still act on the tenant as it was before."""
     tenant_cache_seconds: float
-    """How old a cached tenant may be when an item is processed. The settle time counts these seconds."""
+    """How old a cached tenant may be when a job starts to process an item."""
     tenant_use_seconds: float
-    """How long a cached tenant may be used after that. The settle time counts these seconds too."""
+    """How long the job may use the cached tenant after that. The settle time includes both numbers."""
 
     def close(self) -> None:
         self.tables.client.close()
         self.sessions.close()
 
     def with_accounts(self, accounts: AccountLookup) -> "MigratorAccess":
-        """Returns the same access with calls that are counted as usage of the tenants."""
+        """Returns an access whose calls are counted as usage of the tenants."""
         return replace(self, tables=replace(self.tables, accounts=accounts))
 
     def job_resources(self, *, units_per_second: float) -> JobResources:
@@ -68,7 +68,7 @@ class MigratorAccess:
         return replace(scan, caller=replace(scan.caller, table=self.table_name(tenant, Placement.SILO)))
 
     def tenant_cache(self) -> TenantCache:
-        """Returns a new cache of tenants that forgets a tenant as soon as a server does."""
+        """Returns a new cache of tenants that uses a tenant for as long as a server does."""
         return TenantCache(
             self.control,
             max_age_seconds=self.tenant_cache_seconds,
@@ -90,8 +90,8 @@ class MigratorAccess:
     def table_for_both(self, tenant: TenantId) -> Table:
         """Returns a handle that calls one table at a time, with credentials that reach both tables."""
         table = self.table_in_pool(tenant)
-        both = self.tables.credentials.for_tenant(tenant, writes=True, table_access=TableAccess.BOTH)
-        return replace(table, caller=replace(table.caller, credentials=both))
+        credentials = self.tables.credentials.for_tenant(tenant, writes=True, table_access=TableAccess.BOTH)
+        return replace(table, caller=replace(table.caller, credentials=credentials))
 
     def table_name(self, tenant: TenantId, placement: Placement) -> str:
         return self.tables.table_name_of(tenant, TableAccess[placement])

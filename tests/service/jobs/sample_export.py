@@ -41,7 +41,11 @@ def job() -> Job:
 
 def state(**changes: Any) -> OffboardingState:
     made = OffboardingState(
-        tenant=TenantId("acme"), export=EXPORT, phase=OffboardingPhase.CERTIFYING, exported=10, purged=10
+        tenant=TenantId("acme"),
+        export_name=EXPORT,
+        phase=OffboardingPhase.CERTIFYING,
+        exported_count=10,
+        purged_count=10,
     )
     return replace(made, **changes)
 

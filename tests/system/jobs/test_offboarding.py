@@ -69,7 +69,7 @@ def time() -> ManualClock:
 
 
 def lines(exports: Path, job: OffboardingState) -> list[Any]:
-    with gzip.open(exports / job.export) as content:
+    with gzip.open(exports / job.export_name) as content:
         return [orjson.loads(line)["item"] for line in content]
 
 
@@ -84,7 +84,13 @@ async def test_every_item_of_the_tenant_is_exported_and_deleted_from_the_table(
     worker = items_of(all_items(stack), tenant)
     job = await offboard(offboarder(migrator, tmp_path, time, page_size=25), tenant)
     assert sorted_items(lines(tmp_path, job)) == orjson.loads(orjson.dumps(worker, default=_base64))
-    assert (job.phase, job.exported, job.purged, job.strays, job.round) == (OffboardingPhase.FINISHED, 60, 60, 0, 2)
+    assert (job.phase, job.exported_count, job.purged_count, job.stray_count, job.round) == (
+        OffboardingPhase.FINISHED,
+        60,
+        60,
+        0,
+        2,
+    )
     for index in (None, "GSI1", "GSI2", "GSI3"):
         assert items_of(all_items(stack, index), tenant) == []
 
@@ -95,7 +101,7 @@ async def test_empty_pages_do_not_end_the_scan(
     fill(stack, await stack.new_tenant(), 10, indexed=0)
     fill(stack, tenant, 3, indexed=0)
     job = await offboard(offboarder(migrator, tmp_path, time, page_size=2), tenant)
-    assert (job.exported, items_of(all_items(stack), tenant)) == (3, [])
+    assert (job.exported_count, items_of(all_items(stack), tenant)) == (3, [])
 
 
 def _base64(value: object) -> str:
@@ -191,13 +197,17 @@ async def test_items_that_are_written_meanwhile_are_exported_and_purged_too(
     fill(stack, tenant, 5)
 
     def late(job: OffboardingState) -> None:
-        if job.phase is OffboardingPhase.PURGING and job.purged + job.found == job.exported and job.round < 3:
+        if (
+            job.phase is OffboardingPhase.PURGING
+            and job.purged_count + job.found_count == job.exported_count
+            and job.round < 3
+        ):
             put_items(stack, [{"PK": {"S": f"TENANT#{tenant}#LATE#{job.round}"}, "SK": {"S": "A"}}])
 
     job = await offboard(offboarder(migrator, tmp_path, time, on_state=late), tenant)
     exported = lines(tmp_path, job)
     assert [item["PK"]["S"] for item in exported[5:]] == [f"TENANT#{tenant}#LATE#{at}" for at in (1, 2)]
-    assert (job.exported, job.purged, job.round) == (7, 7, 4)
+    assert (job.exported_count, job.purged_count, job.round) == (7, 7, 4)
     assert items_of(all_items(stack), tenant) == []
 
 
@@ -214,7 +224,7 @@ async def test_no_certificate_is_signed_while_new_items_keep_appearing(
         await offboard(watched(worker, stubborn), tenant)
     assert (await worker.tenants.get(tenant)).status is TenantStatus.OFFBOARDING
     job = await worker.run(tenant)
-    assert (job.phase, job.exported) == (OffboardingPhase.FINISHED, job.purged)
+    assert (job.phase, job.exported_count) == (OffboardingPhase.FINISHED, job.purged_count)
 
 
 async def test_no_certificate_is_signed_while_another_tenants_item_has_an_index_key_of_this_tenant(
@@ -261,7 +271,7 @@ async def test_a_round_is_repeated_while_an_index_still_shows_an_item(
     fill(stack, tenant, 2)
     lagging = Lagging(migrator.tables.client, index, {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 2)
     job = await offboard(offboarder(with_client(migrator, lagging), tmp_path, time), tenant)
-    assert (job.phase, job.exported, job.round) == (OffboardingPhase.FINISHED, 2, 4)
+    assert (job.phase, job.exported_count, job.round) == (OffboardingPhase.FINISHED, 2, 4)
     assert time.slept[-2:] == [INDEX_LAG_SECONDS, INDEX_LAG_SECONDS]
 
 
@@ -281,8 +291,8 @@ async def test_no_certificate_is_signed_if_exported_and_purged_counts_differ(
     fill(stack, tenant, 5)
     worker = offboarder(migrator, tmp_path, time)
     job = await stopped_at(worker, tenant, OffboardingPhase.CERTIFYING)
-    assert job.purged == 5
-    await worker.set_state(tenant, purged=4)
+    assert job.purged_count == 5
+    await worker.set_state(tenant, purged_count=4)
     with pytest.raises(Conflict, match="5 items were exported and 4 purged"):
         await worker.run(tenant)
     assert (await worker.tenants.get(tenant)).status is TenantStatus.OFFBOARDING
@@ -371,22 +381,22 @@ async def test_the_certificate_is_signed_and_fits_the_export(
 ) -> None:
     fill(stack, tenant, 20)
     job = await offboard(offboarder(migrator, tmp_path, time, page_size=7), tenant)
-    beside = certificate_path(tmp_path, job.export)
+    beside = certificate_path(tmp_path, job.export_name)
     assert beside.read_text() == job.certificate
     claims = verify_certificate(beside.read_bytes(), KEY.verifier)
     assert (claims["tenant"], claims["exported"], claims["purged"]) == (tenant, 20, 20)
     assert (claims["operator"], claims["table"]) == (OPERATOR, stack.settings.table)
     assert claims["startedAt"] == "2026-11-16T08:00:00.000000Z"
     assert claims["finishedAt"] == timestamp_text(START + migrator.settle_time)
-    compare_export(claims, tmp_path / job.export)
+    compare_export(claims, tmp_path / job.export_name)
 
 
 async def test_a_tenant_without_items_gets_an_empty_export(
     stack: ServiceStack, migrator: MigratorAccess, time: ManualClock, tmp_path: Path, tenant: TenantId
 ) -> None:
     job = await offboard(offboarder(migrator, tmp_path, time), tenant)
-    assert (job.exported, (tmp_path / job.export).read_bytes()) == (0, b"")
-    compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
+    assert (job.exported_count, (tmp_path / job.export_name).read_bytes()) == (0, b"")
+    compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export_name)
 
 
 async def test_a_second_worker_gets_a_conflict_with_the_end_of_the_lease(
@@ -434,7 +444,7 @@ async def test_a_worker_that_is_asked_to_stop_releases_its_lease(
         checks = iter([False] * (1 + wait_steps))  # enough for the wait, which starts again in every run
         seen.append(await worker.run(tenant, should_stop=partial(next, checks, True)))
     assert len(seen) > 3
-    assert (seen[-1].exported, seen[-1].purged) == (10, 10)
+    assert (seen[-1].exported_count, seen[-1].purged_count) == (10, 10)
 
 
 async def stopped_at(worker: Offboarder, tenant: TenantId, phase: OffboardingPhase) -> OffboardingState:
@@ -446,7 +456,7 @@ async def stopped_at(worker: Offboarder, tenant: TenantId, phase: OffboardingPha
         return (
             bool(at)
             and at[-1].phase is phase
-            and (at[-1].purged if phase is OffboardingPhase.PURGING else at[-1].export_size) > 0
+            and (at[-1].purged_count if phase is OffboardingPhase.PURGING else at[-1].export_size) > 0
         )
 
     job = await watched(worker, at.append).run(tenant, should_stop=reached)
@@ -468,10 +478,10 @@ async def test_an_export_that_is_damaged_before_the_first_purge_is_written_again
     fill(stack, tenant, 40)
     worker = offboarder(migrator, tmp_path, time, page_size=30)
     job = await stopped_at(worker, tenant, phase)
-    damage(tmp_path / job.export)
+    damage(tmp_path / job.export_name)
     done = await worker.run(tenant)
-    assert (done.exported, done.purged, len(lines(tmp_path, done))) == (40, 40, 40)
-    compare_export(verify_certificate(done.certificate or "", KEY.verifier), tmp_path / done.export)
+    assert (done.exported_count, done.purged_count, len(lines(tmp_path, done))) == (40, 40, 40)
+    compare_export(verify_certificate(done.certificate or "", KEY.verifier), tmp_path / done.export_name)
 
 
 async def test_a_second_damage_in_one_run_stops_the_job(
@@ -498,16 +508,16 @@ async def test_an_export_that_is_damaged_after_a_purge_stops_the_job_until_the_f
     fill(stack, tenant, 40)
     worker = offboarder(migrator, tmp_path, time, page_size=30)
     job = await stopped_at(worker, tenant, OffboardingPhase.PURGING)
-    path = tmp_path / job.export
+    path = tmp_path / job.export_name
     whole = path.read_bytes()
     for bad in (b"", whole[:-9], whole[:60] + bytes([whole[60] ^ 1]) + whole[61:]):
         path.write_bytes(bad)
         with pytest.raises(ExportDamaged):
             await worker.run(tenant)
-        assert len(items_of(all_items(stack), tenant)) == 40 - job.purged, "nothing more is purged"
+        assert len(items_of(all_items(stack), tenant)) == 40 - job.purged_count, "nothing more is purged"
     path.write_bytes(whole)
     done = await worker.run(tenant)
-    assert (done.exported, done.purged, done.round) == (40, 40, 2)
+    assert (done.exported_count, done.purged_count, done.round) == (40, 40, 2)
 
 
 async def test_a_worker_without_the_export_file_starts_again_or_stops_and_loses_no_item(
@@ -523,4 +533,4 @@ async def test_a_worker_without_the_export_file_starts_again_or_stops_and_loses_
     assert str(job.export_uri).startswith((tmp_path / "there").as_uri())
     with pytest.raises(ExportDamaged):
         await here.run(tenant)
-    assert (await there.run(tenant)).exported == 40
+    assert (await there.run(tenant)).exported_count == 40

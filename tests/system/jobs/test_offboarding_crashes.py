@@ -66,7 +66,7 @@ async def state(worker: Offboarder, tenant: TenantId) -> tuple[object, ...]:
     job, reached = await worker.job(tenant), await worker.state(tenant)
     found = await worker.tenants.get(tenant)
     happened = [one.kind async for one in worker.tenants.table.iterate_shards(events_of_tenant, tenant=tenant)]
-    counted = (reached.phase, reached.exported, reached.purged, reached.round)
+    counted = (reached.phase, reached.exported_count, reached.purged_count, reached.round)
     return found.status, found.name == tenant, *counted, job.worker, happened
 
 
@@ -83,10 +83,10 @@ async def ended(stack: ServiceStack, worker: Offboarder, tenant: TenantId, expor
         ["tenant.offboarded", "tenant.offboarding", "tenant.added"],
     )
     job = await worker.state(tenant)
-    assert (exports / job.export).read_bytes() == content
-    certificate = certificate_path(exports, job.export)
+    assert (exports / job.export_name).read_bytes() == content
+    certificate = certificate_path(exports, job.export_name)
     assert certificate.read_text() == job.certificate
-    compare_export(verify_certificate(certificate.read_bytes(), KEY.verifier), exports / job.export)
+    compare_export(verify_certificate(certificate.read_bytes(), KEY.verifier), exports / job.export_name)
 
 
 @pytest.mark.parametrize("part", tier.cases(range(PARTS), default=[0], reason="a crash at every call"))

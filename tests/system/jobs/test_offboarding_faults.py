@@ -53,9 +53,9 @@ async def test_an_offboarding_is_completed_although_every_third_call_fails(
     await begin(worker, tenant)
     job = await worker.run(tenant)
     stack.gate.faults = ()
-    assert (job.phase, job.exported, job.purged, job.round) == (OffboardingPhase.FINISHED, 40, 40, 2)
+    assert (job.phase, job.exported_count, job.purged_count, job.round) == (OffboardingPhase.FINISHED, 40, 40, 2)
     assert items_of(all_items(stack), tenant) == []
-    compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
+    compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export_name)
     happened = [one.kind async for one in worker.tenants.table.iterate_shards(events_of_tenant, tenant=tenant)]
     assert happened == ["tenant.offboarded", "tenant.offboarding", "tenant.added"]
 
@@ -80,4 +80,4 @@ async def test_no_item_is_deleted_if_access_cannot_be_denied_in_iam(
     assert len(items_of(all_items(stack), tenant)) == 4
     assert (await worker.tenants.get(tenant)).status is TenantStatus.OFFBOARDING
     await begin(worker, tenant)
-    assert (await worker.run(tenant)).exported == 4
+    assert (await worker.run(tenant)).exported_count == 4

@@ -42,8 +42,8 @@ async def test_a_tenant_with_many_items_is_offboarded(
     recorder = RecordingClient(migrator.tables.client)
     worker = offboarder(with_client(migrator, recorder), tmp_path, ManualClock.at(START), page_size=COUNT // 10)
     job = await offboard(worker, tenant)
-    assert (job.exported, job.purged, job.round) == (COUNT, COUNT, 2)
-    compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
+    assert (job.exported_count, job.purged_count, job.round) == (COUNT, COUNT, 2)
+    compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export_name)
     scanned = all_items(stack)
     assert items_of(scanned, tenant) == []
     assert items_of(scanned, neighbour) == before

@@ -84,7 +84,7 @@ async def test_the_lease_is_kept_during_a_verification_that_takes_longer_than_th
     monkeypatch.setattr(export_pass, "verify_export", slow)
     done = await worker.run(tenant, with_short_lease(migrator), failpoint=failpoint)
     await asyncio.gather(*second)
-    assert (done.phase, done.exported, done.purged) == (OffboardingPhase.FINISHED, COUNT, COUNT)
+    assert (done.phase, done.exported_count, done.purged_count) == (OffboardingPhase.FINISHED, COUNT, COUNT)
     assert len(refused) == 1
 
 
@@ -132,5 +132,5 @@ async def test_a_worker_that_lost_its_lease_publishes_purges_and_drops_nothing(
         assert silo == []
     await asyncio.sleep(LEASE.total_seconds())
     done = await worker.run(tenant, with_short_lease(migrator))
-    assert (done.phase, done.exported, done.purged) == (OffboardingPhase.FINISHED, COUNT, COUNT)
+    assert (done.phase, done.exported_count, done.purged_count) == (OffboardingPhase.FINISHED, COUNT, COUNT)
     assert (items_in_silo(stack, tenant), items_of(all_items(stack), tenant)) == (None, [])

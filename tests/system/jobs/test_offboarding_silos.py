@@ -86,7 +86,7 @@ async def tenant_in_silo(
 
 
 def exported(exports: Path, job: OffboardingState) -> list[str]:
-    with gzip.open(exports / job.export) as content:
+    with gzip.open(exports / job.export_name) as content:
         return [orjson.loads(line)["item"]["PK"]["S"] for line in content]
 
 
@@ -108,7 +108,7 @@ async def test_the_tenants_own_table_is_deleted_and_tables_of_other_tenants_stay
     job = await offboard(worker, tenant)
     assert before
     assert sorted(exported(tmp_path, job)) == sorted(item["PK"]["S"] for item in before)
-    assert (job.phase, job.exported, job.purged, job.placement) == (
+    assert (job.phase, job.exported_count, job.purged_count, job.placement) == (
         OffboardingPhase.FINISHED,
         COUNT,
         COUNT,
@@ -118,7 +118,7 @@ async def test_the_tenants_own_table_is_deleted_and_tables_of_other_tenants_stay
     assert (items_in_silo(stack, beside), items_of(all_items(stack), pooled)) == (theirs, others)
     claims = verify_certificate(job.certificate or "", KEY.verifier)
     assert (claims["table"], claims["silo"], claims["purged"]) == (stack.settings.table, silo(stack, tenant), COUNT)
-    compare_export(claims, tmp_path / job.export)
+    compare_export(claims, tmp_path / job.export_name)
     found = await worker.tenants.get(tenant)
     assert (found.status, found.placement) == (TenantStatus.OFFBOARDED, Placement.POOL)
 
@@ -132,7 +132,7 @@ async def test_items_that_the_tenant_has_in_the_shared_table_are_exported_and_pu
     put_items(stack, [stray])
     job = await offboard(worker, tenant)
     assert exported(tmp_path, job)[-1] == f"TENANT#{tenant}#LEFT"
-    assert (job.exported, job.purged, items_of(all_items(stack), tenant)) == (COUNT + 1, COUNT + 1, [])
+    assert (job.exported_count, job.purged_count, items_of(all_items(stack), tenant)) == (COUNT + 1, COUNT + 1, [])
 
 
 async def test_items_are_purged_with_credentials_of_the_tenant_before_its_table_is_deleted(
@@ -173,7 +173,7 @@ async def test_a_table_is_not_deleted_before_all_its_items_are_purged(
     worker = watched(worker, at.append)
     job = await worker.run(tenant, should_stop=lambda: bool(at) and at[-1].phase is OffboardingPhase.DROPPING_TABLE)
     assert job.phase is OffboardingPhase.DROPPING_TABLE
-    await worker.set_state(tenant, purged=COUNT - 1)
+    await worker.set_state(tenant, purged_count=COUNT - 1)
     with pytest.raises(Conflict, match="the table is not deleted"):
         await worker.run(tenant)
     assert items_in_silo(stack, tenant) == []
@@ -219,7 +219,7 @@ async def run_and_crash(
         await time.sleep(61)
         await healthy.run(tenant)
     job = await healthy.state(tenant)
-    assert (job.phase, job.exported, job.purged, job.round) == (OffboardingPhase.FINISHED, COUNT, COUNT, 3)
+    assert (job.phase, job.exported_count, job.purged_count, job.round) == (OffboardingPhase.FINISHED, COUNT, COUNT, 3)
     assert (items_in_silo(stack, tenant), items_of(all_items(stack), tenant)) == (None, [])
-    compare_export(verify_certificate(job.certificate or "", KEY.verifier), exports / job.export)
+    compare_export(verify_certificate(job.certificate or "", KEY.verifier), exports / job.export_name)
     return process.places[-1]

@@ -74,8 +74,8 @@ def _print_result(job: "Job", target: "ExportTarget", seconds: float, *, as_json
             "job": job.id,
             "phase": job.phase,
             "exportUri": state.export_uri,
-            "itemsExported": state.exported,
-            "itemsPurged": state.purged,
+            "itemsExported": state.exported_count,
+            "itemsPurged": state.purged_count,
             "rounds": job.round,
             "certificate": json_module.loads(state.certificate) if state.certificate else None,
             "key": verifier.public_key_text,
@@ -83,7 +83,7 @@ def _print_result(job: "Job", target: "ExportTarget", seconds: float, *, as_json
         }
         typer.echo(json_module.dumps(document))
         return
-    certificate: Path = certificate_path(target.directory, state.export)
-    typer.echo(f"{job.tenant} is offboarded: {state.exported:,} items exported and purged in {seconds:.1f} s.")
+    certificate: Path = certificate_path(target.directory, state.export_name)
+    typer.echo(f"{job.tenant} is offboarded: {state.exported_count:,} items exported and purged in {seconds:.1f} s.")
     typer.echo(f"Export       {state.export_uri}")
     typer.echo(f"Certificate  {certificate}, signed with the key {verifier.kid}")

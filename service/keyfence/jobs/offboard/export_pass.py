@@ -67,14 +67,14 @@ class ExportPass:
         written = replace(
             state,
             resume_key=encode_key(page.next_key),
-            scanned=state.scanned + page.scanned_count,
-            found=state.found + len(items),
-            strays=state.strays + _log_strays(strays),
-            exported=state.exported + len(items),
+            scanned_count=state.scanned_count + page.scanned_count,
+            found_count=state.found_count + len(items),
+            stray_count=state.stray_count + _log_strays(strays),
+            exported_count=state.exported_count + len(items),
             export_size=size,
             chain_hash=chain_hash,
         )
-        return written if page.next_key else after_export_scan(replace(written, table_items=written.scanned))
+        return written if page.next_key else after_export_scan(replace(written, table_items=written.scanned_count))
 
     async def verify(self, state: OffboardingState) -> OffboardingState:
         """Reads the file back. An item is purged only if its line can be read from the disk."""
@@ -85,11 +85,11 @@ class ExportPass:
 def verify_export(state: OffboardingState, file: ExportFile) -> ExportDigest:
     """Reads the whole file, and returns its digest. Raises ExportDamaged if the digest differs from the state."""
     file.append(state.export_size, b"")
-    digest = digest_export(file.path, state.export)
-    if (digest.lines, digest.chain_hash, digest.size) != (state.exported, state.chain_hash, state.export_size):
+    digest = digest_export(file.path, state.export_name)
+    if (digest.lines, digest.chain_hash, digest.size) != (state.exported_count, state.chain_hash, state.export_size):
         raise ExportDamaged(
             f"{file.path} is not the export that was written: it has {digest.lines:,} correct lines, and "
-            f"{state.exported:,} were written",
+            f"{state.exported_count:,} were written",
             line=None,
         )
     return digest
@@ -117,21 +117,21 @@ class PurgePass:
     async def purge_batch(self, state: OffboardingState) -> OffboardingState:
         keys = await asyncio.to_thread(self._next_keys, state)
         if not keys:
-            raise Internal(f"the export {state.export} ends before its last line, {state.exported:,}")
+            raise Internal(f"the export {state.export_name} ends before its last line, {state.exported_count:,}")
         await self.run.pacer.wait(await delete_items(self.table_for(state), keys))
-        after = replace(state, purged=state.purged + len(keys))
-        return after if after.purged < after.exported else next_round(after)
+        after = replace(state, purged_count=state.purged_count + len(keys))
+        return after if after.purged_count < after.exported_count else next_round(after)
 
     def _next_keys(self, state: OffboardingState) -> list[Item]:
         """Returns the keys of the next batch. The file stays open between batches.
 
         A worker that starts in the middle of the file verifies the whole file first."""
-        if self._lines is None or self._position != state.purged:
+        if self._lines is None or self._position != state.purged_count:
             verify_export(state, self.file)
-            self._lines = islice(read_lines(self.file.path, state.export), state.purged, None)
-        count = min(self.run.page_size, MAX_PURGE_BATCH, state.exported - state.purged)
+            self._lines = islice(read_lines(self.file.path, state.export_name), state.purged_count, None)
+        count = min(self.run.page_size, MAX_PURGE_BATCH, state.exported_count - state.purged_count)
         keys = [key_of(text) for _, text in islice(self._lines, count)]
-        self._position = state.purged + len(keys)
+        self._position = state.purged_count + len(keys)
         return keys
 
 
@@ -149,11 +149,11 @@ class IndexCheck:
         scanned = replace(
             state,
             resume_key=encode_key(page.next_key),
-            scanned=state.scanned + page.scanned_count,
-            found=state.found + len(page.items),
+            scanned_count=state.scanned_count + page.scanned_count,
+            found_count=state.found_count + len(page.items),
         )
         if page.next_key:
             return scanned
-        if scanned.found:
+        if scanned.found_count:
             await self.run.resources.sleep(INDEX_LAG_SECONDS)
         return after_index_scan(scanned, index)

@@ -58,7 +58,7 @@ class OffboardJob:
     on_tenant_changed: Callable[[Tenant], None] = lambda _: None
 
     async def __call__(self, run: JobRun) -> None:
-        file = ExportFile(self.export_directory / state_of(run.job).export)
+        file = ExportFile(self.export_directory / state_of(run.job).export_name)
         file.open()
         try:
             await _OffboardRun(self, run, file).run_steps()
@@ -138,7 +138,7 @@ class _OffboardRun:
         if self.has_restarted_export or not can_restart_export(state):
             raise damage
         self.has_restarted_export = True
-        log.warning("export_restarted", export=state.export, reason=damage.message)
+        log.warning("export_restarted", export=state.export_name, reason=damage.message)
         return replace(restart_export(state), export_uri=self._export_uri())
 
     def _export_uri(self) -> str:
@@ -153,7 +153,7 @@ class _OffboardRun:
         placement = (await self.tenants.get(state.tenant)).placement
         located = replace(state, placement=placement, phase=OffboardingPhase.SETTLING, export_uri=self._export_uri())
         silo = self._table(located).caller.table if placement is Placement.SILO else None
-        return replace(located, silo=silo)
+        return replace(located, silo_table=silo)
 
     async def _settle(self, state: OffboardingState) -> OffboardingState:
         """Waits for the whole settle time, until no server acts on the tenant as it was before."""
@@ -178,7 +178,7 @@ class _OffboardRun:
 
     async def _erase_events(self, state: OffboardingState) -> OffboardingState:
         self.run.lease.check()
-        path = certificate_path(self.program.export_directory, state.export)
+        path = certificate_path(self.program.export_directory, state.export_name)
         await asyncio.to_thread(_write_atomically, path, state.certificate or "")
         self.run.resources.failpoint("certificate written")
         await TenantErasure(self.tenants).erase_event_details(state.tenant)
@@ -187,15 +187,15 @@ class _OffboardRun:
     async def _finish(self, state: OffboardingState) -> None:
         failpoint = self.run.resources.failpoint
         failpoint(f"before {state.phase}")
-        detail = {"job": self.run.job.id, "exported": state.exported, "purged": state.purged}
+        detail = {"job": self.run.job.id, "exported": state.exported_count, "purged": state.purged_count}
         self.program.on_tenant_changed(await TenantErasure(self.tenants).finish(state.tenant, detail))
         failpoint(f"after {state.phase}")
 
 
 def _require_all_purged(state: OffboardingState, consequence: str) -> None:
     """Raises Conflict, with the consequence, if not every exported item is purged."""
-    if state.exported != state.purged:
-        raise Conflict(f"{state.exported:,} items were exported and {state.purged:,} purged: {consequence}")
+    if state.exported_count != state.purged_count:
+        raise Conflict(f"{state.exported_count:,} items were exported and {state.purged_count:,} purged: {consequence}")
 
 
 def _write_atomically(path: Path, text: str) -> None:

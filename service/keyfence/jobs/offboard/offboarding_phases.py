@@ -15,7 +15,7 @@ from keyfence_iam.tenant import TenantId
 
 
 class OffboardingPhase(StrEnum):
-    """What the next step of the job does. The phases are in their order.
+    """The phases of an offboarding, in their order. The phase of a state says what the next step does.
 
     After PURGING the job returns to EXPORTING, until a round finds no items. After DROPPING_TABLE it returns to
     EXPORTING once more, to search the shared table. Only a tenant with a table of its own has DROPPING_TABLE."""
@@ -35,38 +35,38 @@ class OffboardingPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffboardingState:
-    """The progress of an offboarding. Each step takes a state and returns the next one, which is stored in the job."""
+    """The progress of an offboarding. Each step takes a state and returns the next state, which the job stores."""
 
     tenant: TenantId
     phase: OffboardingPhase = OffboardingPhase.SUSPENDING
     round: int = 1
-    export: str
-    """The name of the export file."""
+    export_name: str
+    """The name of the export file, without its directory."""
     export_uri: str | None = None
-    exported: int = 0
+    exported_count: int = 0
     """How many lines of the export file are on disk."""
     export_size: int = 0
     """How many bytes the exported lines take in the file."""
     chain_hash: str = ""
     """The hash of the last exported line. It covers all lines before that line."""
-    purged: int = 0
+    purged_count: int = 0
     """How many items were deleted."""
     placement: Placement = Placement.POOL
     """Which table is being emptied: first the tenant's own table, if it has one, then the shared table."""
-    silo: str | None = None
+    silo_table: str | None = None
     """The name of the tenant's own table. None if the tenant had none."""
     index: str = "table"
     """What is being scanned: the table or one of its indexes."""
     resume_key: str | None = None
     """The LastEvaluatedKey of the last page, as JSON."""
-    scanned: int = 0
+    scanned_count: int = 0
     """How many items the current scan has read, of all tenants."""
     table_items: int | None = None
     """How many items the last complete scan of this table has read. None before the first complete scan."""
-    found: int = 0
+    found_count: int = 0
     """How many items of the tenant this round has found."""
-    strays: int = 0
-    """How many items of other tenants this round has found under the tenant's key prefix in an index."""
+    stray_count: int = 0
+    """How many items of other tenants this round has found that have an index key of this tenant."""
     certificate: str | None = None
     """The text of the certificate, once it is signed."""
 
@@ -74,7 +74,13 @@ class OffboardingState:
 def start_round(state: OffboardingState) -> OffboardingState:
     """Returns the state at the beginning of a scan of the table."""
     return replace(
-        state, phase=OffboardingPhase.EXPORTING, index="table", resume_key=None, scanned=0, found=0, strays=0
+        state,
+        phase=OffboardingPhase.EXPORTING,
+        index="table",
+        resume_key=None,
+        scanned_count=0,
+        found_count=0,
+        stray_count=0,
     )
 
 
@@ -89,31 +95,31 @@ def can_restart_export(state: OffboardingState) -> bool:
 
 def restart_export(state: OffboardingState) -> OffboardingState:
     """Returns the state in which the export file is written again from its first line on."""
-    return replace(start_round(state), exported=0, export_size=0, chain_hash=initial_hash(state.export))
+    return replace(start_round(state), exported_count=0, export_size=0, chain_hash=initial_hash(state.export_name))
 
 
 def after_export_scan(state: OffboardingState) -> OffboardingState:
-    """Returns the state after a complete scan of the table. If it found items, they are purged next.
+    """Returns the state after a complete scan of the table. If the scan found items, they are purged next.
 
     Raises OffboardingHalted if the scan found only items of other tenants."""
-    if state.found:
+    if state.found_count:
         return replace(state, phase=OffboardingPhase.VERIFYING_EXPORT)
-    if state.strays:
+    if state.stray_count:
         raise OffboardingHalted(
             next_round(state),
             Conflict(
-                f"{state.strays:,} items of other tenants are among this tenant's in an index; correct the items "
+                f"{state.stray_count:,} items of other tenants have an index key of this tenant; correct the items "
                 "that the log names as stray_in_index, then resume the job"
             ),
         )
-    return replace(state, phase=OffboardingPhase.VERIFYING_INDEXES, index=INDEXES[0], scanned=0)
+    return replace(state, phase=OffboardingPhase.VERIFYING_INDEXES, index=INDEXES[0], scanned_count=0)
 
 
 def after_index_scan(state: OffboardingState, index: Index) -> OffboardingState:
     """Returns the state after a complete scan of an index.
 
-    If it found items, the next round scans the table again, which can be read consistently."""
-    if state.found:
+    If the scan found items, the next round scans the table again, which can be read consistently."""
+    if state.found_count:
         return next_round(state)
     if index != INDEXES[-1]:
         return replace(state, index=INDEXES[INDEXES.index(index) + 1])
@@ -154,9 +160,9 @@ def job_changes(state: OffboardingState) -> dict[str, Any]:
         "phase": state.phase,
         "round": state.round,
         "state": state_text(state),
-        "items_scanned": state.purged if is_purging else state.scanned,
-        "items_expected": state.exported if is_purging else state.table_items if state.index == "table" else None,
-        "items_changed": state.purged,
-        "items_total": state.exported or None,
-        "counts": {"exported": state.exported, "purged": state.purged},
+        "items_scanned": state.purged_count if is_purging else state.scanned_count,
+        "items_expected": state.exported_count if is_purging else state.table_items if state.index == "table" else None,
+        "items_changed": state.purged_count,
+        "items_total": state.exported_count or None,
+        "counts": {"exported": state.exported_count, "purged": state.purged_count},
     }

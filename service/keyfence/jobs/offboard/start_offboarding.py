@@ -22,6 +22,7 @@ from keyfence.tenancy.tenant_status import TenantStatus, check_transition
 from keyfence_iam.tenant import TenantId
 
 _LEAVING = frozenset({TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED})
+"""The states of a tenant whose offboarding has started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +77,7 @@ class StartOffboarding:
 
     def _new_job(self, id: TenantId) -> Job:
         export = f"{id}-{ULID()}{SUFFIX}"
-        state = OffboardingState(tenant=id, export=export, chain_hash=initial_hash(export))
+        state = OffboardingState(tenant=id, export_name=export, chain_hash=initial_hash(export))
         return new_job(
             JobKind.OFFBOARD,
             id,
@@ -89,7 +90,7 @@ class StartOffboarding:
 
 
 def mark_offboarding(tenant: Tenant, job_id: JobId) -> Tenant:
-    """Returns the tenant with the status OFFBOARDING, or unchanged if it is already leaving.
+    """Returns the tenant with the status OFFBOARDING. Does not change a tenant whose offboarding has started.
 
     Raises Conflict while another job changes the tenant's items, since that job would go on writing items."""
     if tenant.status in _LEAVING:

@@ -16,7 +16,7 @@ from keyfence.tenancy.tier_quotas import NO_OVERRIDES
 from keyfence_iam.tenant import TenantId
 
 KEPT_EVENTS = frozenset({TenantEventKind.OFFBOARDING, TenantEventKind.OFFBOARDED})
-"""Events that keep their detail, since it is about the offboarding itself."""
+"""Events that keep their detail, because the detail is about the offboarding itself."""
 
 _NO_DETAIL = "{}"
 
