@@ -71,7 +71,7 @@ and writes 1 KB. Queries are eventually consistent. In a transaction, one unit r
 
 
 def as_rows(domains: Domains) -> list[dict[str, str]]:
-    return [_pattern_row(named) for named in domains.patterns]
+    return [_pattern_row(named_pattern) for named_pattern in domains.patterns]
 
 
 def as_markdown(domains: Domains) -> str:
@@ -92,40 +92,40 @@ def as_markdown(domains: Domains) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _pattern_row(named: NamedPattern) -> dict[str, str]:
-    users = [field_cost for field_cost in load_field_costs() if named.name in field_cost.reads]
-    cost = users[0].reads[named.name] if users else None
+def _pattern_row(named_pattern: NamedPattern) -> dict[str, str]:
+    users = [field_cost for field_cost in load_field_costs() if named_pattern.name in field_cost.reads]
+    cost = users[0].reads[named_pattern.name] if users else None
     return {
-        **_key_cells(named),
-        "GraphQL field": ", ".join(field_cost.field for field_cost in users) or _other_use(named),
+        **_key_cells(named_pattern),
+        "GraphQL field": ", ".join(field_cost.field for field_cost in users) or _other_use(named_pattern),
         "calls": str(cost.calls) if cost else "",
         "read units": f"{cost.units:g}" if cost else "",
     }
 
 
-def _key_cells(named: NamedPattern) -> dict[str, str]:
-    query = named.read if isinstance(named.read, Query) else None
-    partition, sort = str(named.read.entity.keys[named.index]).split(" / ")
+def _key_cells(named_pattern: NamedPattern) -> dict[str, str]:
+    query = named_pattern.read if isinstance(named_pattern.read, Query) else None
+    partition, sort = str(named_pattern.read.entity.keys[named_pattern.index]).split(" / ")
     return {
-        "pattern": named.name.replace("_", " "),
+        "pattern": named_pattern.name.replace("_", " "),
         "operation": "Query" if query else "GetItem",
-        "index": named.index.upper() if named.index != "table" else "table",
+        "index": named_pattern.index.upper() if named_pattern.index != "table" else "table",
         "partition": partition,
-        "sort": _sort_key_prefix(named, query) if query and query.begins_with else sort,
+        "sort": _sort_key_prefix(named_pattern, query) if query and query.begins_with else sort,
         "direction": ("newest first" if query.newest_first else "ascending") if query else "",
-        "entity": " and ".join(entity.type for entity in named.entities),
+        "entity": " and ".join(entity.type for entity in named_pattern.entities),
     }
 
 
-def _sort_key_prefix(named: NamedPattern, query: Query[Any]) -> str:
-    if isinstance(named.pattern, ItemCollection):
-        return f"{named.pattern.parent_sort.text} to {query.begins_with}"
+def _sort_key_prefix(named_pattern: NamedPattern, query: Query[Any]) -> str:
+    if isinstance(named_pattern.pattern, ItemCollection):
+        return f"{named_pattern.pattern.parent_sort.text} to {query.begins_with}"
     return f"begins with {query.begins_with}"
 
 
-def _other_use(named: NamedPattern) -> str:
+def _other_use(named_pattern: NamedPattern) -> str:
     """Says what uses an access pattern that no GraphQL field uses on its own."""
-    return "used by operators and the service" if named.is_control_plane else "read with its parent"
+    return "used by operators and the service" if named_pattern.is_control_plane else "read with its parent"
 
 
 def _field_row(cost: FieldCost) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from keyfence.store.table import Table
 GROUP_SIZE = 100
 """Lines that are imported together. One BatchGetItem reads at most 100 items."""
 MAX_CONCURRENT_WRITES = 16
+"""Lines of a group that are written at the same time."""
 MAX_ERRORS = 20
 """The check of a file stops after this many errors."""
 
@@ -132,7 +133,7 @@ class Importer:
 
     async def run(self, file: BinaryIO) -> ImportCounts:
         """Imports all lines. Raises BadLines after the first group with a line that cannot be imported."""
-        for group in _groups(parse_lines(file, self.kinds)):
+        for group in _group_by_kind(parse_lines(file, self.kinds)):
             if errors := await self._import_group(group):
                 raise BadLines(errors)
         return self.counts
@@ -177,6 +178,7 @@ class Importer:
         return True
 
     async def _load(self, line: ParsedLine) -> Any:
+        """Returns the stored record. Raises AlreadyExists if the table has only parts of it."""
         (stored,) = await line.kind.load(self.writer.table, [line.kind.key(line.record)])
         if stored is None:
             raise AlreadyExists()
@@ -197,7 +199,7 @@ def _parse_line(number: int, content: bytes, kinds: RecordKinds) -> ParsedLine |
         return LineError.from_error(number, error)
 
 
-def _groups(lines: Iterable[ParsedLine | LineError]) -> Iterator[list[ParsedLine]]:
+def _group_by_kind(lines: Iterable[ParsedLine | LineError]) -> Iterator[list[ParsedLine]]:
     """Yields groups of consecutive lines of one kind. Raises BadLines at a line that cannot be parsed."""
     group: list[ParsedLine] = []
     for line in lines:

@@ -47,7 +47,7 @@ def test_missing_fields_get_the_same_defaults_every_time(kind: str) -> None:
     assert parsed_record(complete_line) == line.record
 
 
-def test_a_product_without_revisions_gets_one_by_the_import() -> None:
+def test_a_product_without_revisions_gets_one_made_by_the_import() -> None:
     record = parsed_record(LINES["product"])
     (revision,) = record.revisions
     assert (revision.revision, revision.name, revision.price) == (1, "Pen", record.product.price)

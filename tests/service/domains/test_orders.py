@@ -26,8 +26,8 @@ from keyfence.domains.orders.model import (
     checked_note,
     checked_reason,
     checked_region,
+    has_expired,
     is_open,
-    is_purged,
     new_order_event,
     order_row,
     with_changes,
@@ -211,9 +211,9 @@ def _bodies(writes: list[Write[Any]]) -> Iterator[dict[str, Any]]:
 def test_a_deleted_order_can_be_restored_for_thirty_days() -> None:
     deleted = as_deleted(order(), OPENING)
     assert deleted.ttl == (OPENING + BIN_RETENTION).timestamp()
-    assert not is_purged(deleted, OPENING + BIN_RETENTION - timedelta(microseconds=1))
-    assert is_purged(deleted, OPENING + BIN_RETENTION)
-    assert not is_purged(order(), OPENING + 2 * BIN_RETENTION)
+    assert not has_expired(deleted, OPENING + BIN_RETENTION - timedelta(microseconds=1))
+    assert has_expired(deleted, OPENING + BIN_RETENTION)
+    assert not has_expired(order(), OPENING + 2 * BIN_RETENTION)
 
 
 def test_deleting_and_restoring_an_order_keeps_its_update_time() -> None:

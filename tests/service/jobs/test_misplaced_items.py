@@ -61,7 +61,7 @@ def test_a_part_of_a_sum_is_misplaced_only_in_a_shard_that_is_given_up() -> None
     part = {
         "PK": {"S": "TENANT#acme#COUNTER#door#00"},
         "SK": {"S": "METADATA"},
-        "type": {"S": "Counter"},
+        "type": {"S": "CounterPart"},
         "part": {"S": "some"},
     }
     assert wanted(part, UP, "counters") == []

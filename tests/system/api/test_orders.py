@@ -83,7 +83,7 @@ async def test_an_idempotency_key_of_a_deleted_order_is_a_conflict_that_names_th
     order = await place_order(owner, request, key="k")
     await owner.data(DELETE, id=order["id"])
     (error,) = (await owner.execute(PLACE, input=request, key="k"))["errors"]
-    assert "was deleted and can be restored" in error["message"]
+    assert "was deleted; restore it" in error["message"]
     assert error["extensions"] == {"code": "CONFLICT", "field": "idempotencyKey", "orderId": order["id"]}
 
 

@@ -10,7 +10,7 @@ from keyfence.auth.principal import Role
 from keyfence.domains.activity.activity_log import ActivityId, activities, new_activity
 from keyfence.domains.categories.access_patterns import categories
 from keyfence.domains.categories.model import Category
-from keyfence.domains.counters.sharded_counter import Counter, counters
+from keyfence.domains.counters.sharded_counter import CounterPart, counters
 from keyfence.domains.customers.access_patterns import customers
 from keyfence.domains.customers.model import Customer, CustomerId
 from keyfence.domains.groups.access_patterns import groups, memberships
@@ -116,7 +116,7 @@ class LargeTenant:
             yield monthly_sales, MonthlySales(id=product.id, total=number + 1, **_times(start_of_month(self.now)))
         yield (
             counters,
-            Counter(name=view_counter(self.products[0].id), part="x", total=3, version=1, **_times(self.now)),
+            CounterPart(name=view_counter(self.products[0].id), part="x", total=3, version=1, **_times(self.now)),
         )
 
     def _products_in(self, path: KeyPath) -> list[Product]:

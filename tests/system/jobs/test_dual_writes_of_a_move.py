@@ -83,10 +83,10 @@ async def test_servers_in_consecutive_phases_lose_no_write(moving: MovingTenant,
 
 async def test_status_changes_of_orders_are_made_in_both_tables(moving: MovingTenant) -> None:
     shop = await Shop.opened(await moving.table(*POOL))
-    early = await shop.place(key="early")
+    early = await shop.place(idempotency_key="early")
     before = moving.items(moving.pool)
     shop = replace(shop, table=replace(await moving.table(*DUAL), activity_log=shop.table.activity_log))
-    late = await shop.place(key="late")
+    late = await shop.place(idempotency_key="late")
     for order in (early, late):
         await shop.orders.transition(order.id, OrderStatus.CONFIRMED)
         await shop.bin.delete(order.id)
@@ -118,11 +118,11 @@ async def test_an_order_of_44_items_is_placed_in_both_tables_and_a_larger_one_is
     moving: MovingTenant,
 ) -> None:
     shop = await Shop.opened(await moving.table(*DUAL))
-    await shop.place(*[RequestedLine(PEN, 1)] * 44, key="fits")
+    await shop.place(*[RequestedLine(PEN, 1)] * 44, idempotency_key="fits")
     before = moving.both()
     assert before[0] == before[1]
     with pytest.raises(Throttled, match="retry after the move"):
-        await shop.place(*[RequestedLine(PEN, 1)] * 45, key="large")
+        await shop.place(*[RequestedLine(PEN, 1)] * 45, idempotency_key="large")
     assert moving.both() == before
 
 

@@ -13,8 +13,7 @@ import pytest
 
 from keyfence.app.domain_loading import load_domains
 from keyfence.domains.activity.activity_log import activities
-from keyfence.domains.counters.sharded_counter import Counter as Part
-from keyfence.domains.counters.sharded_counter import counters
+from keyfence.domains.counters.sharded_counter import CounterPart, counters
 from keyfence.domains.customers.access_patterns import customers
 from keyfence.errors import Conflict
 from keyfence.jobs.job_record import Job
@@ -73,7 +72,7 @@ def filled(stack: ServiceStack, tenant: TenantId, collection: str, shards: int) 
     models: list[Any] = [model for entity, model in MODELS if entity is own]
     if own is None:
         models = [
-            Part(name="door", part=f"p{at}", total=at + 1, version=1, created_at=START, updated_at=START)
+            CounterPart(name="door", part=f"p{at}", total=at + 1, version=1, created_at=START, updated_at=START)
             for at in range(SIZE)
         ]
     fence, shard_map = Fence.for_tenant(tenant), even_shards({collection: shards})

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from keyfence.domains.counters.sharded_counter import Counter, CounterRepository, counter_by_name
+from keyfence.domains.counters.sharded_counter import CounterPart, CounterRepository, counter_by_name
 from keyfence.store.writes import ActivityNote
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.tenant import TenantId
@@ -12,7 +12,7 @@ from tests.stack import ServiceStack
 SEEN = ActivityNote("thing.seen")
 
 
-async def nonzero_parts(counters: CounterRepository, name: str) -> list[Counter]:
+async def nonzero_parts(counters: CounterRepository, name: str) -> list[CounterPart]:
     """Returns the parts of a counter in all shards, without parts that are 0."""
     (parts,) = await counters.table.find_in_all_shards(counter_by_name, [{"name": name}])
     return [part for part in parts if part.total]

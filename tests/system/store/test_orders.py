@@ -49,7 +49,7 @@ async def test_an_order_is_placed_in_one_transaction_and_comes_back_in_one_query
 
 
 async def test_the_largest_order_with_an_idempotency_key_fits_into_one_transaction(shop: Shop) -> None:
-    order = await shop.place(*[RequestedLine(PEN, 1)] * MAX_LINES, key="large")
+    order = await shop.place(*[RequestedLine(PEN, 1)] * MAX_LINES, idempotency_key="large")
     ((*items,),) = await shop.parts.items_of([order])
     assert [item.position for item in items] == list(range(1, MAX_LINES + 1))
     found = await shop.orders.find_with_items(order.id)
@@ -67,8 +67,8 @@ BAD_ORDERS: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown customer": ({"customer_id": CustomerId(new_id("cus"))}, "customerId"),
     "a blank region": ({"region": " "}, "region"),
     "a region too long": ({"region": "n" * 65}, "region"),
-    "a blank key": ({"key": ""}, "idempotencyKey"),
-    "a key too long": ({"key": "k" * 201}, "idempotencyKey"),
+    "a blank key": ({"idempotency_key": ""}, "idempotencyKey"),
+    "a key too long": ({"idempotency_key": "k" * 201}, "idempotencyKey"),
 }
 
 
@@ -82,46 +82,46 @@ async def test_a_bad_order_is_refused_by_the_name_of_its_field_and_leaves_nothin
 
 
 async def test_an_idempotency_key_returns_the_same_order_for_the_same_request_only(shop: Shop) -> None:
-    order = await shop.place(key="k")
-    assert await shop.place(key="k") == order
-    assert (await shop.place(key="K")).id != order.id
+    order = await shop.place(idempotency_key="k")
+    assert await shop.place(idempotency_key="k") == order
+    assert (await shop.place(idempotency_key="K")).id != order.id
     for other in (
         {"lines": [RequestedLine(PEN, 2)]},
         {"region": "south"},
         {"lines": [RequestedLine(PEN, 1), RequestedLine(INK, 1)]},
     ):
         with pytest.raises(Conflict) as raised:
-            await shop.place(key="k", **other)
+            await shop.place(idempotency_key="k", **other)
         assert raised.value.extensions == {"field": "idempotencyKey"}
     confirmed = await shop.orders.transition(order.id, OrderStatus.CONFIRMED)
-    assert await shop.place(key="k") == confirmed
+    assert await shop.place(idempotency_key="k") == confirmed
 
 
 async def test_an_idempotency_key_is_free_after_a_week_even_if_its_item_still_exists(shop: Shop) -> None:
-    order = await shop.place(key="k")
+    order = await shop.place(idempotency_key="k")
     week = order.created_at + RETENTION
-    assert (await replace(shop, now=lambda: week - timedelta(seconds=1)).place(key="k")).id == order.id
+    assert (await replace(shop, now=lambda: week - timedelta(seconds=1)).place(idempotency_key="k")).id == order.id
     later = replace(shop, now=lambda: week + timedelta(seconds=1))
-    later_orders = await asyncio.gather(*(later.place(key="k") for _ in range(5)))
+    later_orders = await asyncio.gather(*(later.place(idempotency_key="k") for _ in range(5)))
     assert len({one.id for one in later_orders}) == 1
     assert later_orders[0].id != order.id
 
 
 async def test_the_idempotency_key_of_a_deleted_order_is_refused_until_the_order_is_restored(shop: Shop) -> None:
-    order = await shop.place(key="k")
+    order = await shop.place(idempotency_key="k")
     await shop.bin.delete(order.id)
-    with pytest.raises(Conflict, match="was deleted and can be restored") as raised:
-        await shop.place(key="k")
+    with pytest.raises(Conflict, match="was deleted; restore it") as raised:
+        await shop.place(idempotency_key="k")
     assert raised.value.extensions == {"field": "idempotencyKey", "orderId": order.id}
     with pytest.raises(Conflict, match="another order"):
-        await shop.place(RequestedLine(PEN, 2), key="k")
-    assert await shop.place(key="k2") != order
+        await shop.place(RequestedLine(PEN, 2), idempotency_key="k")
+    assert await shop.place(idempotency_key="k2") != order
     restored = await shop.bin.restore(order.id)
-    assert await shop.place(key="k") == restored
+    assert await shop.place(idempotency_key="k") == restored
 
 
 async def test_fifty_requests_with_one_idempotency_key_place_one_order(shop: Shop) -> None:
-    placed = await asyncio.gather(*(shop.place(RequestedLine(INK, 7), key="once") for _ in range(50)))
+    placed = await asyncio.gather(*(shop.place(RequestedLine(INK, 7), idempotency_key="once") for _ in range(50)))
     assert len({order.id for order in placed}) == 1
     assert {name: len(ids) for name, ids in (await shop.lists()).items()} == {
         "customer": 1, "open": 1, "region": 1, "review": 0, "bin": 0,
@@ -273,10 +273,10 @@ async def test_an_unknown_order_is_not_found(shop: Shop) -> None:
 
 async def test_orders_of_another_tenant_are_not_found(stack: ServiceStack) -> None:
     other_shop = await Shop.opened(stack.table(await stack.new_tenant("shopcorp")))
-    order = await other_shop.place(key="k")
+    order = await other_shop.place(idempotency_key="k")
     table = stack.table(await stack.new_tenant("shop"))
     shop = replace(other_shop, table=table)
     assert await shop.orders.find(order.id) is None
     assert not any((await shop.lists()).values())
     with pytest.raises(BadInput):
-        await shop.place(key="k")
+        await shop.place(idempotency_key="k")

@@ -21,8 +21,8 @@ class Activity:
     """An entry of the activity log."""
 
     id: strawberry.ID
-    at: datetime
-    by: str
+    created_at: datetime = strawberry.field(name="at")
+    actor: str = strawberry.field(name="by")
     kind: str
     target: strawberry.ID | None
     source: strawberry.Private[activity_log.Activity]
@@ -31,8 +31,8 @@ class Activity:
     def of(cls, activity: activity_log.Activity) -> "Activity":
         return cls(
             id=strawberry.ID(activity.id),
-            at=activity.created_at,
-            by=activity.actor,
+            created_at=activity.created_at,
+            actor=activity.actor,
             kind=activity.kind,
             target=None if activity.target is None else strawberry.ID(activity.target),
             source=activity,

@@ -17,7 +17,7 @@ MAX_SHARDS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counter:
+class CounterPart:
     """One part of a counter. `part` is random text, from which the shard is computed."""
 
     name: str
@@ -28,13 +28,13 @@ class Counter:
     version: int = 0
 
 
-def random_part(name: str, now: datetime) -> Counter:
+def random_part(name: str, now: datetime) -> CounterPart:
     """Returns an empty part in a random shard, so that concurrent writers rarely write to the same item."""
-    return Counter(name=name, part=secrets.token_hex(4), created_at=now, updated_at=now)
+    return CounterPart(name=name, part=secrets.token_hex(4), created_at=now, updated_at=now)
 
 
 counters = entity(
-    Counter,
+    CounterPart,
     table=TenantKey(
         "COUNTER#{name}",
         "METADATA",

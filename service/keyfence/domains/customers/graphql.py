@@ -144,7 +144,7 @@ def _orders_to_prefetch(info: Info) -> int | None:
     first_pages = [
         arguments
         for arguments in requested_subfields(info, "orders")
-        if arguments.get("status") is arguments.get("after") is None
+        if arguments.get("status") is None and arguments.get("after") is None
     ]
     sizes = [int(arguments.get("first") or DEFAULT_PAGE_SIZE) for arguments in first_pages]
     return next((size for size in sizes if 1 <= size <= MAX_PAGE_SIZE), None)

@@ -17,7 +17,7 @@ from keyfence.domains.orders.access_patterns import (
     orders_of_customer,
 )
 from keyfence.domains.orders.bulk_record import OrderRecord, from_fields, to_line
-from keyfence.domains.orders.model import OrderId, is_alive, is_purged, order_row
+from keyfence.domains.orders.model import OrderId, has_expired, is_alive, order_row
 from keyfence.domains.orders.order_placement import CUSTOMER_NOT_FOUND, created_note
 from keyfence.domains.orders.repository import OrderDetails
 from keyfence.domains.products.access_patterns import product_by_id
@@ -122,5 +122,5 @@ RECORD_KIND = RecordKind(
     lock_keys=_lock_keys,
     references=_references,
     depends_on=("customer", "product"),
-    is_expired=lambda record, now: is_purged(record.order, now),
+    is_expired=lambda record, now: has_expired(record.order, now),
 )

@@ -3,13 +3,13 @@
 from keyfence.domain import Domain
 from keyfence.domains.orders import access_patterns
 from keyfence.domains.orders.bulk import RECORD_KIND
-from keyfence.domains.orders.graphql import Order, OrderQueries, ReviewQueries, load_order
+from keyfence.domains.orders.graphql import Order, OrderQueries, load_order
 from keyfence.domains.orders.mutations import OrderMutations
 
 DOMAIN = Domain(
     name="orders",
     access_patterns=(access_patterns,),
-    queries=(OrderQueries, ReviewQueries),
+    queries=(OrderQueries,),
     mutations=(OrderMutations,),
     types=(Order,),
     nodes={"ord": load_order},

@@ -91,9 +91,9 @@ class OrderEvent:
     """An entry of the history of an order."""
 
     id: strawberry.ID
-    at: datetime
+    created_at: datetime = strawberry.field(name="at")
     kind: str
-    by: str
+    actor: str = strawberry.field(name="by")
     from_status: OrderStatus | None = strawberry.field(name="from")
     to_status: OrderStatus | None = strawberry.field(name="to")
     note: str | None
@@ -102,9 +102,9 @@ class OrderEvent:
     def of(cls, event: model.OrderEvent) -> "OrderEvent":
         return cls(
             id=strawberry.ID(event.id),
-            at=event.created_at,
+            created_at=event.created_at,
             kind=event.kind,
-            by=event.actor,
+            actor=event.actor,
             from_status=event.from_status,
             to_status=event.to_status,
             note=event.note,
@@ -161,7 +161,7 @@ class Order(Node):
 
 @strawberry.type
 class OrderQueries:
-    """Queries of orders."""
+    """Queries of orders, of the review queue and of the recycle bin."""
 
     @strawberry.field
     async def order(self, info: Info, id: strawberry.ID) -> Order | None:
@@ -197,11 +197,6 @@ class OrderQueries:
             region, since=since, until=until, first=page_size(first), after=after
         )
         return connection(page, Order.of)
-
-
-@strawberry.type
-class ReviewQueries:
-    """Queries of the review queue and the recycle bin."""
 
     @strawberry.field(description="Orders that are flagged and not claimed yet, oldest flag first.")
     async def review_queue(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Order]:

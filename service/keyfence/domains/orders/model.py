@@ -121,7 +121,7 @@ def with_changes(order: Order, now: datetime, **changes: Any) -> Order:
 
 
 def as_deleted(order: Order, now: datetime) -> Order:
-    """Returns the order as it is in the recycle bin. `updated_at` stays the same, because the order itself does."""
+    """Returns the order as it is in the recycle bin. Keeps `updated_at`: the order itself has not changed."""
     return replace(order, deleted_at=now, ttl=int((now + BIN_RETENTION).timestamp()), version=order.version + 1)
 
 
@@ -129,7 +129,7 @@ def as_restored(order: Order) -> Order:
     return replace(order, deleted_at=None, ttl=None, restore_lock=None, version=order.version + 1)
 
 
-def is_purged(order: Order, now: datetime) -> bool:
+def has_expired(order: Order, now: datetime) -> bool:
     """Whether the order can no longer be restored. DynamoDB may delete its item days later."""
     return order.deleted_at is not None and now >= order.deleted_at + BIN_RETENTION
 

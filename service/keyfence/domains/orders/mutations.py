@@ -72,7 +72,7 @@ class OrderMutations:
             customer_id=CustomerId(checked_customer_id(input.customer_id, "customerId")),
             region=input.region,
             lines=[line.requested_line(position) for position, line in enumerate(input.items, start=1)],
-            key=idempotency_key,
+            idempotency_key=idempotency_key,
         )
         return Order.of(placed)
 

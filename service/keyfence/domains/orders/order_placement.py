@@ -48,9 +48,13 @@ from keyfence.store.table import Table
 from keyfence.store.writes import ActivityNote, Write, check, put, retry_if_stale
 
 CUSTOMER_NOT_FOUND = partial(BadInput, "no such customer", field="customerId")
-KEY_REUSED = partial(Conflict, "another order was placed with this idempotencyKey", field="idempotencyKey")
+KEY_REUSED = partial(
+    Conflict, "another order was placed with this idempotencyKey; use a new key", field="idempotencyKey"
+)
 ORDER_IN_BIN = partial(
-    Conflict, "the order placed with this idempotencyKey was deleted and can be restored", field="idempotencyKey"
+    Conflict,
+    "the order placed with this idempotencyKey was deleted; restore it, or use a new key",
+    field="idempotencyKey",
 )
 
 
@@ -61,7 +65,7 @@ class OrderRequest:
     customer_id: CustomerId
     region: str
     lines: tuple[RequestedLine, ...]
-    key: str | None
+    idempotency_key: str | None
 
     @property
     def fingerprint(self) -> str:
@@ -78,16 +82,22 @@ class OrderPlacement:
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def place(
-        self, *, customer_id: CustomerId, region: str, lines: Sequence[RequestedLine], key: str | None = None
+        self,
+        *,
+        customer_id: CustomerId,
+        region: str,
+        lines: Sequence[RequestedLine],
+        idempotency_key: str | None = None,
     ) -> Order:
         """Places an order. Returns the existing order if an equal request with the same key has placed one before.
 
         Raises Conflict if that order was deleted, or if the request with the same key was different."""
-        request = OrderRequest(customer_id, checked_region(region), checked_lines(lines), checked_key(key))
+        request = OrderRequest(customer_id, checked_region(region), checked_lines(lines), checked_key(idempotency_key))
         return await retry_if_stale(lambda: self._place(request))
 
     async def _place(self, request: OrderRequest) -> Order:
-        stored_key = await self.table.find(order_by_idempotency_key, key=request.key) if request.key else None
+        key = request.idempotency_key
+        stored_key = await self.table.find(order_by_idempotency_key, key=key) if key else None
         if stored_key and not is_expired(stored_key, self.now()):
             return await self._get_existing_order(stored_key, request)
         products = checked_products(await self.find_products([line.product_id for line in request.lines]))
@@ -130,15 +140,17 @@ class OrderPlacement:
 
         This write must be the first of the transaction. Then the second of two concurrent requests with the same key
         fails with StaleWrite and is retried, and the retry finds the order of the first request."""
-        if request.key is None:
+        if request.idempotency_key is None:
             return []
-        new_key = new_idempotency_key(request.key, order.id, request.fingerprint, order.created_at, expired_key)
+        new_key = new_idempotency_key(
+            request.idempotency_key, order.id, request.fingerprint, order.created_at, expired_key
+        )
         condition = equals("version", expired_key.version) if expired_key else absent()
         return [put(idempotency_keys, new_key, when=condition)]
 
 
 def created_note(verb: str, order: Order) -> ActivityNote:
-    """Returns the activity note for a new order."""
+    """Returns the activity note for a new order. `verb` is `placed` or `imported`."""
     after = {
         "customerId": order.customer_id,
         "status": order.status,

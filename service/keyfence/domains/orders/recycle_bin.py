@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from keyfence.domains.orders.access_patterns import deleted_orders, order_events, order_items, orders
-from keyfence.domains.orders.model import Order, OrderId, as_deleted, as_restored, is_alive, is_purged
+from keyfence.domains.orders.model import Order, OrderId, as_deleted, as_restored, has_expired, is_alive
 from keyfence.domains.orders.repository import ORDER_NOT_FOUND, OrderRepository
 from keyfence.errors import Conflict
 from keyfence.store.dynamodb.batches import chunks
@@ -38,7 +38,7 @@ class RecycleBin:
         """Returns deleted orders, latest deletion first. Expired orders are the last of the list and are left out."""
         page = await self.orders.table.page(deleted_orders, first=first, after=after)
         now = self.orders.now()
-        edges = tuple(edge for edge in page.edges if not is_purged(edge.node, now))
+        edges = tuple(edge for edge in page.edges if not has_expired(edge.node, now))
         return replace(page, edges=edges, has_next=page.has_next and len(edges) == len(page.edges))
 
     async def delete(self, id: OrderId) -> Order:

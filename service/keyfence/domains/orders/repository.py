@@ -30,8 +30,8 @@ from keyfence.domains.orders.model import (
     OrderStatus,
     checked_note,
     checked_region,
+    has_expired,
     is_alive,
-    is_purged,
     new_order_event,
     order_row,
     with_status,
@@ -120,7 +120,7 @@ class OrderRepository:
     async def get_including_deleted(self, id: OrderId) -> Order:
         """Returns an order that may be in the recycle bin. Raises NotFound if it has expired or does not exist."""
         order = await self.table.find(order_by_id, id=id)
-        if order is None or is_purged(order, self.now()):
+        if order is None or has_expired(order, self.now()):
             raise ORDER_NOT_FOUND()
         return order
 

@@ -4,7 +4,6 @@ import asyncio
 import random
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
 
 from keyfence.domains.orders.access_patterns import review_queue
 from keyfence.domains.orders.model import Order, OrderId, checked_reason, with_changes
@@ -56,14 +55,15 @@ class ReviewQueue:
 
         If another request changed an order at the same time, the order is read again, because it may still be flagged.
         From the second failure on, the candidates are shuffled, so that concurrent callers try different orders."""
-        failures = count()
+        failures = 0
         while candidates:
             try:
                 claimed = await self._claim(candidates[0])
             except StaleWrite:
-                if failed := next(failures):
+                failures += 1
+                if failures > 1:
                     random.shuffle(candidates)
-                    await asyncio.sleep(STALE_WRITE_RETRIES.backoff_seconds(failed))
+                    await asyncio.sleep(STALE_WRITE_RETRIES.backoff_seconds(failures - 1))
                 continue
             if claimed:
                 return claimed

@@ -45,8 +45,8 @@ class ProductRevision:
     revision: int
     name: str
     price: Decimal
-    at: datetime
-    by: str
+    created_at: datetime = strawberry.field(name="at")
+    actor: str = strawberry.field(name="by")
 
     @classmethod
     def of(cls, revision: model.ProductRevision) -> "ProductRevision":
@@ -54,8 +54,8 @@ class ProductRevision:
             revision=revision.revision,
             name=revision.name,
             price=revision.price,
-            at=revision.created_at,
-            by=revision.actor,
+            created_at=revision.created_at,
+            actor=revision.actor,
         )
 
 

@@ -49,7 +49,7 @@ _CHECKS_BY_FIELD: dict[str, Callable[[Any], Any]] = {
 
 
 def created_note(verb: str, product: Product) -> ActivityNote:
-    """Returns the activity note for a new product."""
+    """Returns the activity note for a new product. `verb` is `created` or `imported`."""
     logged_fields = ("sku", "name", "price", "currency", "category")
     return ActivityNote(
         f"product.{verb}", product.id, {"after": {name: getattr(product, name) for name in logged_fields}}

@@ -50,7 +50,7 @@ async def load_user(context: Context, id: str) -> Node | None:
     return User.of(user) if user else None
 
 
-def require_owner_for_owner(context: Context, role: Role) -> None:
+def require_owner_to_change_owner(context: Context, role: Role) -> None:
     """Raises Forbidden if `role` is OWNER and the caller is not an OWNER, who alone may change an OWNER."""
     if role is Role.OWNER and context.principal.role is not Role.OWNER:
         raise Forbidden("only an OWNER may create, change or delete an OWNER")
@@ -158,7 +158,7 @@ class UserMutations:
     @mutation(needs=Role.ADMIN, description="Create a user. No other user of the tenant may have the same email.")
     async def create_user(self, info: Info, input: CreateUserInput) -> User:
         role = input.role or Role.MEMBER
-        require_owner_for_owner(info.context, role)
+        require_owner_to_change_owner(info.context, role)
         return User.of(await info.context.get(user_repository).create(email=input.email, name=input.name, role=role))
 
     @mutation(needs=Role.ADMIN, description="Update a user.")
@@ -166,12 +166,12 @@ class UserMutations:
         self, info: Info, id: strawberry.ID, input: UpdateUserInput, expected_version: int | None = None
     ) -> User:
         changes = sent_fields(input)
-        require_owner_for_owner(info.context, changes.get("role", Role.VIEWER))
+        require_owner_to_change_owner(info.context, changes.get("role", Role.VIEWER))
         return User.of(
             await info.context.get(user_repository).update(
                 checked_user_id(id),
                 expected_version=expected_version,
-                authorize=lambda user: require_owner_for_owner(info.context, user.role),
+                authorize=lambda user: require_owner_to_change_owner(info.context, user.role),
                 **changes,
             )
         )
@@ -183,7 +183,7 @@ class UserMutations:
         user = checked_user_id(id)
         context = info.context
         await context.get(user_repository).begin_delete(
-            user, authorize=lambda found: require_owner_for_owner(context, found.role)
+            user, authorize=lambda found: require_owner_to_change_owner(context, found.role)
         )
         await context.get(membership_repository).remove_user(MemberId(user))
         await context.get(user_repository).finish_delete(user)
