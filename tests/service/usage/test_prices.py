@@ -34,8 +34,3 @@ def test_invalid_prices_are_refused_with_the_name_of_the_setting(monkeypatch: py
     monkeypatch.setenv("KEYFENCE_PRICES", invalid)
     with pytest.raises(settings.BadSettings, match="KEYFENCE_PRICES"):
         settings.load_settings()
-
-
-def test_the_server_count_is_the_setting_or_the_number_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert settings.Settings(workers=3).server_count == 3
-    assert settings.Settings(workers=3, servers=12).server_count == 12

@@ -17,3 +17,8 @@ from keyfence.store.dynamodb.capacity import CapacityMeter
 def test_limits_are_divided_by_the_number_of_processes_in_the_settings(options: dict[str, int], servers: int) -> None:
     admission = Admission.from_settings(Settings(**cast("Any", options)), CapacityMeter())
     assert admission.limits.servers == servers
+
+
+def test_the_server_count_is_the_setting_or_the_number_of_workers() -> None:
+    assert Settings(workers=3).server_count == 3
+    assert Settings(workers=3, servers=12).server_count == 12
