@@ -9,7 +9,7 @@ MAX_HEADER_LENGTH = 1_000
 """How many characters of a header are read. Longer headers would fill the memory of the cache."""
 
 
-NAMED = 2
+NAMED_PRECISION = 2
 """The precision of a range that names the media type. `*/*` has 0, and `application/*` has 1."""
 
 
@@ -58,14 +58,14 @@ def _rank(accept: str, media: MediaType) -> tuple[float, int, bool]:
 
     Of two equal media types, GRAPHQL is better if both are named, and JSON if both match the same wildcard."""
     quality, precision = _quality(accept, media)
-    is_named = precision == NAMED
+    is_named = precision == NAMED_PRECISION
     return quality, precision, (media is MediaType.GRAPHQL) is is_named
 
 
 def _quality(accept: str, media: str) -> tuple[float, int]:
     """Returns the quality of a media type, and the precision of the range in the header that gives the quality."""
     main_type = media.partition("/")[0]
-    precision_by_range = {"*/*": 0, f"{main_type}/*": 1, media: NAMED}
+    precision_by_range = {"*/*": 0, f"{main_type}/*": 1, media: NAMED_PRECISION}
     matching = [(precision_by_range[name], quality) for name, quality in _ranges(accept) if name in precision_by_range]
     precision, quality = max(matching, default=(0, 0.0))
     return quality, precision

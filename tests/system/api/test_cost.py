@@ -1,4 +1,4 @@
-"""The `cost` extension returns what a request has cost, to callers that request it."""
+"""A request with the extension `cost` gets its own cost: calls, units and dollars."""
 
 from dataclasses import replace
 from typing import Any
@@ -33,7 +33,7 @@ async def test_a_request_with_the_cost_extension_gets_calls_units_and_dollars(
     await owner.data(USERS)
     cost_extension, calls = await cost_and_calls(stack, owner, USERS)
     assert cost_extension["calls"] == calls == 2
-    assert cost_extension["readUnits"] == 1.5, "half a unit for an empty list, and one for the look at the token"
+    assert cost_extension["readUnits"] == 1.5, "half a unit for the empty list, and one unit for the check of the token"
     assert cost_extension["writeUnits"] == 0
     assert cost_extension["usd"] == pytest.approx(1.5 * 0.125 / 1e6)
 
@@ -44,9 +44,9 @@ async def test_the_cost_counts_writes_and_failed_calls(stack: ServiceStack, owne
     cost_extension, calls = await cost_and_calls(stack, owner, CREATE)
     assert (cost_extension["calls"], cost_extension["readUnits"]) == (calls, 1)
     assert cost_extension["writeUnits"] > 6
-    second_cost = (await owner.post({"query": CREATE, "extensions": {"cost": True}})).json()
-    assert second_cost["errors"][0]["extensions"]["code"] == "CONFLICT"
-    assert second_cost["extensions"]["cost"]["calls"] == 2
+    conflict_answer = (await owner.post({"query": CREATE, "extensions": {"cost": True}})).json()
+    assert conflict_answer["errors"][0]["extensions"]["code"] == "CONFLICT"
+    assert conflict_answer["extensions"]["cost"]["calls"] == 2
 
 
 @pytest.mark.parametrize("extensions", [None, {}, {"cost": False}, {"cost": "true"}, {"cost": 1}, {"other": True}])
@@ -63,15 +63,15 @@ async def test_the_cost_has_no_calls_of_another_tenant(stack: ServiceStack) -> N
 
 
 async def test_the_cost_uses_the_prices_of_the_settings(stack: ServiceStack, owner: ApiClient) -> None:
-    dear = PriceSettings.model_validate({"region": "x", "as_of": "2026-01-01", "read": 1_000_000, "write": 0})
-    settings = stack.settings.model_copy(update={"prices": dear})
+    high_prices = PriceSettings.model_validate({"region": "x", "as_of": "2026-01-01", "read": 1_000_000, "write": 0})
+    settings = stack.settings.model_copy(update={"prices": high_prices})
     client = replace(owner, application=stack.serve(settings=settings))
     assert (await cost(client, USERS, {"cost": True}))["usd"] == 1.5
 
 
 async def test_metrics_count_units_and_refusals_by_quota_and_name_no_tenant(stack: ServiceStack) -> None:
     server = QuotaServer(stack=stack)
-    client = await server.new_tenant_client("metrics-of-nobody", requests_per_second=1)
+    client = await server.new_tenant_client("unnamed-tenant", requests_per_second=1)
     for _ in range(5):
         await client.execute(USERS)
     await server.flusher.flush()
@@ -79,4 +79,4 @@ async def test_metrics_count_units_and_refusals_by_quota_and_name_no_tenant(stac
     assert 'keyfence_requests_over_quota_total{quota="requestsPerSecond"} 3' in text
     assert 'keyfence_usage_entries_total{outcome="written"} 2' in text
     assert f"keyfence_dynamodb_read_units_total {stack.tables.meter.read_units}" in text
-    assert "metrics-of-nobody" not in text
+    assert "unnamed-tenant" not in text

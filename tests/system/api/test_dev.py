@@ -36,19 +36,21 @@ def _link_dynoxide(directory: Path) -> None:
 
 
 def _table_of_another_version(directory: Path) -> None:
-    older = table_definition("keyfence", load_domains().entities.projections)
-    first, second, _ = older["GlobalSecondaryIndexes"]
+    definition = table_definition("keyfence", load_domains().entities.projections)
+    first, second, _ = definition["GlobalSecondaryIndexes"]
     first["Projection"]["NonKeyAttributes"].remove("totals")
     for key, kind in zip(second["KeySchema"], ("RANGE", "HASH"), strict=True):
         key["KeyType"] = kind
     second["KeySchema"].reverse()
     engine = dynoxide.start(directory, lambda _: None)
     try:
-        wire, anybody = (
+        options, credentials = (
             ConnectionOptions(region="us-east-1", endpoint_url=engine.url),
             Credentials("AKIALOCAL00000000000", "local"),
         )
-        TableAdmin.connect(wire, "keyfence", load_domains().entities.projections, anybody).client.create_table(**older)
+        TableAdmin.connect(options, "keyfence", load_domains().entities.projections, credentials).client.create_table(
+            **definition
+        )
     finally:
         engine.stop()
 
@@ -71,9 +73,8 @@ def running_dev(engine: str, data: Path) -> Iterator[dict[str, list[str]]]:
 def _printed_commands(process: "subprocess.Popen[str]") -> dict[str, list[str]]:
     assert process.stdout
     lines: list[str] = []
-    watchdog = Timer(
-        START_SECONDS, process.kill
-    )  # Without the timer, the test would wait forever for a line that never comes.
+    # Without the timer, the test would wait forever for a line that never comes.
+    watchdog = Timer(START_SECONDS, process.kill)
     watchdog.start()
     while "Press Ctrl-C to stop.\n" not in lines:
         lines.append(process.stdout.readline())

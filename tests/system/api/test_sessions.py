@@ -43,8 +43,8 @@ async def client_of_new_server(stack: ServiceStack, tenant: TenantId) -> ApiClie
     return replace(stack.api_client(tenant), application=application)
 
 
-async def metric_value(session: ApiClient, metric: str) -> int:
-    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(session.application), base_url="http://x") as http:
+async def metric_value(client: ApiClient, metric: str) -> int:
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(client.application), base_url="http://x") as http:
         text = (await http.get("/metrics")).text
     return sum(int(line.split()[-1]) for line in text.splitlines() if line.startswith(metric))
 
@@ -52,8 +52,8 @@ async def metric_value(session: ApiClient, metric: str) -> int:
 async def test_a_query_is_signed_with_a_session_that_cannot_write(stack: ServiceStack, owner: ApiClient) -> None:
     stack.take_calls()
     await owner.data(USERS)
-    reading = [session for session in sessions_of_calls(stack) if session.tags]
-    assert {(session.role.name, session.tags["tenant"]) for session in reading} == {
+    query_sessions = [session for session in sessions_of_calls(stack) if session.tags]
+    assert {(session.role.name, session.tags["tenant"]) for session in query_sessions} == {
         ("keyfence-tenant-read", owner.tenant)
     }
 
@@ -65,9 +65,12 @@ async def test_a_mutation_is_signed_with_the_tenants_write_session(
     await owner.data(USERS)
     stack.take_calls()
     await owner.data(mutation)
-    standing, *writing = sessions_of_calls(stack)
-    assert (standing.role.name, standing.tags["tenant"]) == ("keyfence-tenant-read", owner.tenant)
-    assert {(session.role.name, session.tags["tenant"]) for session in writing} == {
+    revocation_check_session, *mutation_sessions = sessions_of_calls(stack)
+    assert (revocation_check_session.role.name, revocation_check_session.tags["tenant"]) == (
+        "keyfence-tenant-read",
+        owner.tenant,
+    )
+    assert {(session.role.name, session.tags["tenant"]) for session in mutation_sessions} == {
         ("keyfence-tenant-write", owner.tenant)
     }
 
@@ -78,37 +81,37 @@ async def test_tenants_are_read_with_a_narrowed_session_of_the_control_plane(
     caller = await client_of_new_server(stack, tenant)
     stack.take_calls()
     await caller.data("{ viewer { tenant { name } } }")
-    session, standing = sessions_of_calls(stack)
+    session, revocation_check_session = sessions_of_calls(stack)
     assert (session.role.name, session.tags) == ("keyfence-control-plane", {})
-    assert standing.tags == {"tenant": tenant}
+    assert revocation_check_session.tags == {"tenant": tenant}
     assert session.policies is not None
 
 
 async def test_two_tenants_never_share_a_session(stack: ServiceStack) -> None:
-    first_client, second_client = await stack.new_tenant(), await stack.new_tenant()
+    first_tenant, second_tenant = await stack.new_tenant(), await stack.new_tenant()
     stack.take_calls()
     for _ in range(2):
-        for tenant in (first_client, second_client):
+        for tenant in (first_tenant, second_tenant):
             await stack.api_client(tenant).data(USERS)
     tenants_and_keys = {
         (session.tags["tenant"], session.access_key) for session in sessions_of_calls(stack) if session.tags
     }
-    assert sorted(tenant for tenant, _ in tenants_and_keys) == sorted((first_client, second_client))
+    assert sorted(tenant for tenant, _ in tenants_and_keys) == sorted((first_tenant, second_tenant))
     assert len({key for _, key in tenants_and_keys}) == 2
 
 
 @pytest.mark.usefixtures("account")
 async def test_a_tenant_that_iam_denies_is_refused_and_counted_and_others_are_served(stack: ServiceStack) -> None:
     victim, neighbour = await stack.new_tenant(), await stack.new_tenant()
-    session = await client_of_new_server(stack, victim)
-    await session.data(USERS)
+    client = await client_of_new_server(stack, victim)
+    await client.data(USERS)
     stack.gate.account = stack.gate.account.with_policy("tenant-read", deny_tenants_policy([victim]))
-    answer = await session.execute(USERS)
+    answer = await client.execute(USERS)
     (error,) = answer["errors"]
     assert error["extensions"]["code"] == "FORBIDDEN"
     assert "arn:" not in str(answer)
-    assert await metric_value(session, "keyfence_dynamodb_denied_calls_total") == 2, (
-        "the list, and whether the token stands"
+    assert await metric_value(client, "keyfence_dynamodb_denied_calls_total") == 2, (
+        "the list and the check for a revocation are denied"
     )
     await stack.api_client(neighbour).data(USERS)
 
@@ -116,9 +119,9 @@ async def test_a_tenant_that_iam_denies_is_refused_and_counted_and_others_are_se
 async def test_the_service_cannot_reach_another_tenant_even_with_wrong_keys(stack: ServiceStack) -> None:
     tenant, other_tenant = await stack.new_tenant(), await stack.new_tenant()
     victim = await UserRepository(stack.table(other_tenant)).create(email="v@x.example", name="V", role=Role.MEMBER)
-    confused = replace(stack.table(tenant), fence=stack.table(other_tenant).fence)
+    table_with_wrong_fence = replace(stack.table(tenant), fence=stack.table(other_tenant).fence)
     with pytest.raises(Exception, match="do not allow") as denial:
-        await UserRepository(confused).get(victim.id)
+        await UserRepository(table_with_wrong_fence).get(victim.id)
     assert type(denial.value).__name__ == "Forbidden"
 
 
