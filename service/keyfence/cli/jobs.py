@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.job_progress import ExportsOption, UnitRateOption, print_job, run_job_command
+from keyfence.cli.job_command import ExportsOption, UnitRateOption, run_job_command
+from keyfence.cli.job_progress import print_job
 from keyfence.cli.operator_session import OperatorOption, OperatorSession, TenantArgument, operator_name
 from keyfence.cli.table_connection import DataOption, EndpointUrlOption, JsonOption, parse_tenant_option
 from keyfence.local.data_directory import DEFAULT_DIRECTORY

@@ -89,15 +89,15 @@ def table(
     result = Table(
         box=None, pad_edge=False, padding=(0, COLUMN_GAP, 0, 0), show_header=any(headings), header_style="bold"
     )
-    remaining = width
+    remaining_width = width
     for position, heading in enumerate(headings):
         min_width = min_widths[position] if position < len(min_widths) else 0
-        needed = max([min_width, len(heading), *(_cell_width(row[position]) for row in cell_rows)])
+        needed_width = max([min_width, len(heading), *(_cell_width(row[position]) for row in cell_rows)])
         is_last = position == len(headings) - 1
-        column_width = min(needed, max(len(heading), remaining)) if is_last else needed
+        column_width = min(needed_width, max(len(heading), remaining_width)) if is_last else needed_width
         justify: Literal["left", "right"] = "right" if heading in numbers else "left"
         result.add_column(heading, justify=justify, width=column_width, no_wrap=True, overflow="ellipsis")
-        remaining -= needed + COLUMN_GAP
+        remaining_width -= needed_width + COLUMN_GAP
     for row in cell_rows:
         result.add_row(*row)
     return result

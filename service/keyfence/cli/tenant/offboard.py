@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.job_progress import ExportsOption, UnitRateOption, export_target, run_job_command
+from keyfence.cli.job_command import ExportsOption, UnitRateOption, export_target, run_job_command
 from keyfence.cli.operator_session import OperatorOption, operator_name
 from keyfence.cli.table_connection import DataOption, EndpointUrlOption, JsonOption, aws_access, parse_tenant_option
 from keyfence.errors import Internal

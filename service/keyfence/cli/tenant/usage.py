@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keyfence.cli.job_progress import UnitRateOption, migrator_access
+from keyfence.cli.job_command import UnitRateOption, migrator_access
 from keyfence.cli.operator_session import OperatorSession, tenant_not_found
 from keyfence.cli.table_connection import DataOption, EndpointUrlOption, JsonOption, parse_tenant_option
 from keyfence.local.data_directory import DEFAULT_DIRECTORY
@@ -26,7 +26,7 @@ UsageOfArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="TENANT",
-        help="A tenant, whose usage is shown by operation; - is the service itself. Default: one line for each tenant.",
+        help="Show this tenant by operation, or the service itself if it is -. Default: one line for each tenant.",
     ),
 ]
 FromOption = Annotated[
@@ -51,8 +51,8 @@ def usage(
 ) -> None:
     """Show the requests, DynamoDB capacity units and cost of tenants, in whole hours.
 
-    Servers save their counts every few seconds. Usage that belongs to no tenant is listed as the tenant
-    `-`, so the total is what all calls of the servers cost. The output names the prices.
+    Servers save their counts every few seconds. Usage that belongs to no tenant is listed as the tenant `-`, so
+    the total is what all calls of the servers cost. The output names the prices.
 
     [bold]Example:[/bold] keyfence tenant usage
 
@@ -130,15 +130,17 @@ def _print_table(usages: "Sequence[Usage]", prices: "PriceTable", *, by_operatio
     from keyfence.cli.terminal_output import console, format_minute, print_table
     from keyfence.usage.hourly_usage import UsageCounts
 
-    out, first = console(), usages[0]
+    out, first_usage = console(), usages[0]
     if by_operation:
-        named_counts = list(first.operations.items())
+        named_counts = list(first_usage.operations.items())
     else:
         named_counts = [(str(usage.tenant), usage.total) for usage in usages]
     total = sum((counts for _, counts in named_counts), UsageCounts())
     rows = [_row(name, counts, prices) for name, counts in (*named_counts, ("TOTAL", total))]
     print_table(out, ("OPERATION" if by_operation else "TENANT", *HEADINGS), rows, numbers=HEADINGS)
-    out.print(f"\nFrom {format_minute(first.start)} to {format_minute(first.end)} UTC. {_prices_text(prices)}")
+    out.print(
+        f"\nFrom {format_minute(first_usage.start)} to {format_minute(first_usage.end)} UTC. {_prices_text(prices)}"
+    )
 
 
 def _row(name: str, counts: "UsageCounts", prices: "PriceTable") -> tuple[str, ...]:

@@ -91,22 +91,22 @@ class DemoOrders:
 
     def activities(self) -> list[Activity]:
         entries = (activity for order in self._orders() for activity in order.activities)
-        retained = (activity for activity in entries if activity.created_at > self.now - ACTIVITY_RETENTION)
-        return sorted(retained, key=lambda activity: activity.created_at)[-MAX_ACTIVITIES:]
+        recent_entries = (activity for activity in entries if activity.created_at > self.now - ACTIVITY_RETENTION)
+        return sorted(recent_entries, key=lambda activity: activity.created_at)[-MAX_ACTIVITIES:]
 
     def _orders(self) -> Iterator[DemoOrder]:
         return (self._order(number) for number in range(self.tenant.shop.orders))
 
     def _order(self, number: int) -> DemoOrder:
         random = Random(f"{self.tenant.domain}/{number}")  # noqa: S311 - the same seed on every machine
-        placed, items = self._place(number, random)
-        order = DemoOrder(self.tenant, placed, items)
-        order.advance(placed, "placed", self._user(0), placed.created_at)
+        new_order, items = self._new_order(number, random)
+        order = DemoOrder(self.tenant, new_order, items)
+        order.advance(new_order, "placed", self._user(0), new_order.created_at)
         self._advance_status(order, random)
         self._review(order, number)
         return order
 
-    def _place(self, number: int, random: Random) -> tuple[Order, list[LineItem]]:
+    def _new_order(self, number: int, random: Random) -> tuple[Order, list[LineItem]]:
         """Returns a new order and its lines.
 
         The exponents make the data uneven: more orders in later months, frequent customers and popular products.
@@ -138,16 +138,16 @@ class DemoOrders:
 
     def _advance_status(self, order: DemoOrder, random: Random) -> None:
         """Advances the order until it is delivered or cancelled, or until the end of the shop's time."""
-        end = FIRST_ORDER_AT + timedelta(days=self.tenant.shop.days)
+        end_at = FIRST_ORDER_AT + timedelta(days=self.tenant.shop.days)
         changed_at = order.order.created_at
-        for status, pause in self._steps(random):
+        for status, pause in self._status_changes(random):
             changed_at += pause
-            if changed_at > end:
+            if changed_at > end_at:
                 return
-            changed = with_status(order.order, status, changed_at)
-            order.advance(changed, "transitioned", self._user(len(order.events)), changed_at)
+            changed_order = with_status(order.order, status, changed_at)
+            order.advance(changed_order, "transitioned", self._user(len(order.events)), changed_at)
 
-    def _steps(self, random: Random) -> Iterator[tuple[OrderStatus, timedelta]]:
+    def _status_changes(self, random: Random) -> Iterator[tuple[OrderStatus, timedelta]]:
         """Yields each next status, and how long the order waits before it."""
         is_cancelled = random.random() < CANCELLED_SHARE
         statuses = (*STATUS_PATH[: random.randrange(3)], OrderStatus.CANCELLED) if is_cancelled else STATUS_PATH
@@ -159,11 +159,11 @@ class DemoOrders:
         flagged_at = order.order.updated_at + timedelta(hours=2)
         is_claimed = number % CLAIMED_EVERY == 7
         if number % FLAGGED_EVERY == 5 or is_claimed:
-            flagged = with_changes(order.order, flagged_at, flagged_at=flagged_at, flag_reason=FLAG_REASON)
-            order.advance(flagged, "flagged", self._user(1), flagged_at, FLAG_REASON)
+            flagged_order = with_changes(order.order, flagged_at, flagged_at=flagged_at, flag_reason=FLAG_REASON)
+            order.advance(flagged_order, "flagged", self._user(1), flagged_at, FLAG_REASON)
         if is_claimed:
             claimed_at, user = flagged_at + timedelta(hours=3), self._user(0)
-            claimed = with_changes(
+            claimed_order = with_changes(
                 order.order,
                 claimed_at,
                 flagged_at=None,
@@ -171,7 +171,7 @@ class DemoOrders:
                 claimed_at=claimed_at,
                 claimed_by=self.tenant.user_id(user),
             )
-            order.advance(claimed, "claimed", user, claimed_at)
+            order.advance(claimed_order, "claimed", user, claimed_at)
         if number % DELETED_EVERY == 11:
             deleted_at = self.now - timedelta(hours=number)
             order.advance(as_deleted(order.order, deleted_at), "deleted", self._user(0), deleted_at)
