@@ -45,16 +45,16 @@ def test_the_longest_possible_keys_are_decoded(character: str) -> None:
 
 
 @given(st.integers(0, len(CURSOR) - 1), st.characters())
-def test_a_cursor_with_one_character_changed_is_refused(place: int, character: str) -> None:
-    changed = CURSOR[:place] + character + CURSOR[place + 1 :]
+def test_a_cursor_with_one_character_changed_is_refused(index: int, character: str) -> None:
+    changed = CURSOR[:index] + character + CURSOR[index + 1 :]
     assert is_refused(changed) == (changed != CURSOR)
 
 
 @given(st.integers(0, len(CURSOR) * 6 - 1))
 def test_a_cursor_with_one_bit_flipped_is_refused(bit: int) -> None:
-    raw = bytearray(urlsafe_b64decode(CURSOR + "=="))
-    raw[bit // 8 % len(raw)] ^= 1 << bit % 8
-    assert is_refused(urlsafe_b64encode(raw).rstrip(b"=").decode())
+    decoded = bytearray(urlsafe_b64decode(CURSOR + "=="))
+    decoded[bit // 8 % len(decoded)] ^= 1 << bit % 8
+    assert is_refused(urlsafe_b64encode(decoded).rstrip(b"=").decode())
 
 
 def test_the_error_names_the_argument() -> None:
@@ -68,17 +68,17 @@ def test_every_shortened_cursor_is_refused() -> None:
 
 
 @given(st.text(st.characters(), min_size=1, max_size=5) | st.sampled_from(["=", "==", "\n", " ", "AAAA"]))
-def test_an_extended_cursor_is_refused(more: str) -> None:
-    assert is_refused(CURSOR + more)
-    assert is_refused(more + CURSOR)
+def test_an_extended_cursor_is_refused(extra_text: str) -> None:
+    assert is_refused(CURSOR + extra_text)
+    assert is_refused(extra_text + CURSOR)
 
 
 @pytest.mark.parametrize("position", [CursorPosition(*["x" * size] * 3) for size in range(3)])
 def test_the_unused_bits_of_base64_give_no_second_valid_text(position: CursorPosition) -> None:
     cursor = CODEC.encode(position, SCOPE)
-    raw = urlsafe_b64decode(cursor + "==")
+    decoded = urlsafe_b64decode(cursor + "==")
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/"
-    variants = [cursor[:-1] + letter for letter in letters if urlsafe_b64decode(cursor[:-1] + letter + "==") == raw]
+    variants = [cursor[:-1] + letter for letter in letters if urlsafe_b64decode(cursor[:-1] + letter + "==") == decoded]
     assert [variant for variant in variants if not is_refused(variant)] == [cursor]
 
 
@@ -88,19 +88,19 @@ def test_the_unused_bits_of_base64_give_no_second_valid_text(position: CursorPos
 @example("null")
 @example("\ud800")
 @example("\u0661\u0662")
-def test_no_text_is_a_cursor(text: str) -> None:
+def test_any_other_text_is_refused_as_a_cursor(text: str) -> None:
     assert is_refused(text)
 
 
 @pytest.mark.parametrize("size", [6_143, 6_144, 6_145, 20_000, 1_000_000])
 @pytest.mark.parametrize("character", ["A", "é", "🙂", "\ud800", "="])
-def test_no_text_of_any_length_is_a_cursor(character: str, size: int) -> None:
+def test_a_text_of_any_length_is_refused_as_a_cursor(character: str, size: int) -> None:
     assert is_refused(character * size)
 
 
 @given(st.binary(max_size=80))
-def test_no_bytes_are_a_cursor(raw: bytes) -> None:
-    assert is_refused(urlsafe_b64encode(raw).rstrip(b"=").decode())
+def test_random_bytes_are_refused_as_a_cursor(decoded: bytes) -> None:
+    assert is_refused(urlsafe_b64encode(decoded).rstrip(b"=").decode())
 
 
 @given(SCOPES, SCOPES)

@@ -36,7 +36,7 @@ async def test_the_list_of_children_continues_after_the_item_collection() -> Non
     assert ([one.number for one in next_page.items], next_page.has_next) == ([1], False)
 
 
-async def test_children_without_a_parent_are_shown_without_one() -> None:
+async def test_children_are_returned_even_if_their_parent_does_not_exist() -> None:
     dynamodb = InMemoryDynamoDB()
     dynamodb.store(chapters, chapter(1), chapter(2))
     parent, page = await table(dynamodb).item_collection(book_with_chapters, first=5, book_id="b1")

@@ -143,7 +143,7 @@ def test_a_lone_surrogate_in_a_key_is_refused() -> None:
         render_key(TenantKey("EMAIL#{email}", "{id}"), email="\udc00@host", id="x")
 
 
-def test_a_key_prints_as_reviewers_read_it() -> None:
+def test_a_key_prints_its_templates_with_its_prefix_and_shard() -> None:
     assert (
         str(TenantKey("USERS", "{id}", sharding=Sharding("users", hashed_field="id")))
         == "TENANT#<tenant>#USERS#<shard> / {id}"

@@ -114,7 +114,7 @@ async def test_a_query_is_repeated_until_the_page_is_full_and_no_longer() -> Non
     assert [call.parameters["Limit"] for call in dynamodb.calls] == [7, 5, 3, 1]
 
 
-async def test_only_items_that_begin_as_the_pattern_says_are_read() -> None:
+async def test_only_items_with_the_prefix_of_the_pattern_are_read() -> None:
     dynamodb = InMemoryDynamoDB()
     dynamodb.store(books, book("b1"))
     dynamodb.store(chapters, chapter(1))

@@ -20,10 +20,17 @@ def section(*path: str) -> Section:
 
 async def test_a_subtree_is_one_query_without_the_siblings_that_share_its_letters() -> None:
     dynamodb = InMemoryDynamoDB()
-    inside = [section("audio"), section("audio", "a#b"), section("audio", "books"), section("audio", "books", "100 %")]
-    dynamodb.store(sections, *inside, section("audiobooks"), section("audio!"), section("audi"), section("audio$"))
+    subtree_sections = [
+        section("audio"),
+        section("audio", "a#b"),
+        section("audio", "books"),
+        section("audio", "books", "100 %"),
+    ]
+    dynamodb.store(
+        sections, *subtree_sections, section("audiobooks"), section("audio!"), section("audi"), section("audio$")
+    )
     page = await table(dynamodb).page(subtree, first=50, between=ValueRange(low=("audio",), high=("audio",)))
-    assert {one.path for one in page.items} == {one.path for one in inside}
+    assert {one.path for one in page.items} == {one.path for one in subtree_sections}
     assert [call.operation for call in dynamodb.calls] == ["Query"]
 
 
@@ -31,9 +38,9 @@ async def test_a_subtree_is_one_query_without_the_siblings_that_share_its_letter
 def test_a_path_is_in_the_range_of_another_exactly_if_it_begins_with_it(
     path: tuple[str, ...], root: tuple[str, ...]
 ) -> None:
-    stretch = subtree.sort_key_range(ValueRange(low=root, high=root))
+    subtree_range = subtree.sort_key_range(ValueRange(low=root, high=root))
     text = KeyTemplate.parse("PATH#{path:path}").render({"path": path})
-    assert (stretch.low.encode() <= text.encode() <= stretch.high.encode()) == (path[: len(root)] == root)
+    assert (subtree_range.low.encode() <= text.encode() <= subtree_range.high.encode()) == (path[: len(root)] == root)
 
 
 def test_nothing_may_follow_a_path_in_a_template() -> None:

@@ -148,26 +148,26 @@ class RecordingCredentials:
     """Returns credentials, and records the requested tenants."""
 
     def __init__(self) -> None:
-        self.asked: list[Any] = []
+        self.requested_sessions: list[Any] = []
 
     def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: TableAccess) -> CredentialSource:
-        self.asked.append((tenant, writes))
+        self.requested_sessions.append((tenant, writes))
         return credentials
 
     def for_control_plane(self, *, writes: bool) -> CredentialSource:
-        self.asked.append(("control", writes))
+        self.requested_sessions.append(("control", writes))
         return credentials
 
 
 def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
-    credential_provider, foreign, denied = RecordingCredentials(), lambda: None, lambda: None
+    credential_provider, on_foreign_item, on_denied = RecordingCredentials(), lambda: None, lambda: None
     tables = Tables(
         client=InMemoryDynamoDB(),
         name=TABLE_NAME,
         cursors=CursorCodec([CURSOR_KEY]),
         credentials=credential_provider,
-        on_foreign_item=foreign,
-        on_denied=denied,
+        on_foreign_item=on_foreign_item,
+        on_denied=on_denied,
     )
     reading, writing, control = (
         tables.for_tenant(TenantLocation(tenant=TenantId("acme")), writes=False),
@@ -175,13 +175,13 @@ def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
         tables.for_control_plane(writes=False),
     )
     assert [one.fence.prefix for one in (reading, writing, control)] == ["TENANT#acme#", "TENANT#globex#", "CONTROL#"]
-    assert credential_provider.asked == [("acme", False), ("globex", True), ("control", False)]
+    assert credential_provider.requested_sessions == [("acme", False), ("globex", True), ("control", False)]
     assert [one.consistent for one in (reading, writing)] == [False, True], "writes depend on reads"
-    assert reading.on_foreign_item is foreign
-    assert all(one.caller.on_denied is denied for one in (reading, writing, control))
+    assert reading.on_foreign_item is on_foreign_item
+    assert all(one.caller.on_denied is on_denied for one in (reading, writing, control))
 
 
-def test_a_handle_is_charged_to_its_own_tenant_and_to_all_or_to_the_request_that_it_is_for() -> None:
+def test_a_handle_is_charged_to_its_tenant_and_in_total_or_to_the_meter_of_its_request() -> None:
     accounts = {tenant: CapacityMeter() for tenant in (TenantId("acme"), TenantId("acmecorp"), None)}
     tables = Tables(
         client=InMemoryDynamoDB(),
@@ -190,7 +190,7 @@ def test_a_handle_is_charged_to_its_own_tenant_and_to_all_or_to_the_request_that
         credentials=RecordingCredentials(),
         accounts=lambda tenant: (accounts[tenant],),
     )
-    request, limit = CapacityMeter(), nullcontext()
+    request_meter, limit = CapacityMeter(), nullcontext()
     tables.for_tenant(TenantLocation(tenant=TenantId("acme")), writes=False).caller.meter.add(
         ConsumedCapacity("Query", 1.0)
     )
@@ -198,9 +198,9 @@ def test_a_handle_is_charged_to_its_own_tenant_and_to_all_or_to_the_request_that
         ConsumedCapacity("PutItem", 0.0, 2.0)
     )
     tables.for_control_plane(writes=False).caller.meter.add(ConsumedCapacity("GetItem", 4.0))
-    requested = tables.for_tenant(
-        TenantLocation(tenant=TenantId("acme")), writes=False, meter=request, call_limit=limit
+    request_caller = tables.for_tenant(
+        TenantLocation(tenant=TenantId("acme")), writes=False, meter=request_meter, call_limit=limit
     ).caller
     assert [(one.read_units, one.write_units) for one in accounts.values()] == [(1.0, 0.0), (0.0, 2.0), (4.0, 0.0)]
     assert (tables.meter.read_units, tables.meter.write_units) == (5.0, 2.0)
-    assert (requested.meter, requested.call_limit) == (request, limit)
+    assert (request_caller.meter, request_caller.call_limit) == (request_meter, limit)

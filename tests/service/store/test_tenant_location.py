@@ -30,7 +30,7 @@ def handle_at(dynamodb: InMemoryDynamoDB, location: TenantLocation, clock: Manua
     return replace(handle, caller=replace(handle.caller, location=location, clock=clock))
 
 
-async def test_after_it_expires_no_read_and_no_write_is_sent() -> None:
+async def test_after_a_location_expires_no_call_is_sent() -> None:
     dynamodb, clock = InMemoryDynamoDB(), ManualClock(0.0)
     handle = handle_at(dynamodb, TenantLocation(tenant=TenantId("acme"), valid_until=10.0), clock)
     await handle.write(put(books, book("b1")))
