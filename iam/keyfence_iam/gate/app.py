@@ -35,7 +35,7 @@ from keyfence_iam.gate.sigv4 import SignatureError, SignatureVerifier
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 TRAFFIC_PATH = b"/traffic"
-"""The path of the report on the traffic of partitions. It is the gate's own: AWS has no such path."""
+"""The path of the report on the traffic of partitions, which only the gate has. AWS has no such path."""
 ABORT_CONNECTION = "keyfence.abort_connection"
 """The name of the ASGI extension with which the application closes a connection without a response."""
 HEALTHY = HttpResponse(200, [(b"content-type", b"text/plain"), (b"content-length", b"8")], b"healthy\n")
@@ -45,20 +45,17 @@ CLOSE_CONNECTION: Headers = [(b"connection", b"close")]
 
 
 class GateApp:
-    """Answers every HTTP request of the gate.
-
-    The server answers an unexpected exception with status 500. A call that raises one is not forwarded to the engine.
-    """
+    """Answers every HTTP request of the gate. The server answers an unexpected exception with status 500."""
 
     def __init__(self, settings: GateSettings, engine: EngineClient) -> None:
         account = settings.sessions.account
-        arns = ArnScope(
+        arn_scope = ArnScope(
             account=account.id, region=account.region, partition=account.partition, other_regions=ENGINE_REGIONS
         )
         self._settings, self._engine = settings, engine
         self._verifier = SignatureVerifier(settings.sessions, region=account.region)
         self._iam = RolePolicyApi(settings)
-        self._dynamodb = DynamoDBApi(settings, engine, arns)
+        self._dynamodb = DynamoDBApi(settings, engine, arn_scope)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -33,10 +33,10 @@ class DynamoDBApi:
     A step that ends the call raises ResponseError or ConnectionDropped.
     """
 
-    def __init__(self, settings: GateSettings, engine: EngineClient, arns: ArnScope) -> None:
-        self._settings, self._engine, self._arns = settings, engine, arns
-        self._schemas = TableSchemaCache(engine, arns.region)
-        self._limiter = ThroughputLimiter(engine, arns.region, self._schemas)
+    def __init__(self, settings: GateSettings, engine: EngineClient, arn_scope: ArnScope) -> None:
+        self._settings, self._engine, self._arn_scope = settings, engine, arn_scope
+        self._schemas = TableSchemaCache(engine, arn_scope.region)
+        self._limiter = ThroughputLimiter(engine, arn_scope.region, self._schemas)
         self.steps: tuple[Step, ...] = (
             self._parse,
             self._find_authorizations,
@@ -67,7 +67,7 @@ class DynamoDBApi:
         except UnknownTable as unknown:
             call.authorizations, call.missing_tables = unknown.requests, str(unknown)
         except UnsupportedRequest as error:
-            request = AuthorizationRequest(f"dynamodb:{call.operation}", self._arns.table_arn("*"))
+            request = AuthorizationRequest(f"dynamodb:{call.operation}", self._arn_scope.table_arn("*"))
             raise self._log_denial(call, request, str(error)) from error
         except EngineUnreachable as error:
             raise ResponseError(_engine_error(error)) from error
@@ -76,10 +76,10 @@ class DynamoDBApi:
         """Uses the cached table schemas, and asks the engine only for tables that are not in the cache."""
         try:
             call.schemas = self._schemas.cached
-            call.authorizations = authorizations_for(call.operation, call.parameters, self._arns, call.schemas)
+            call.authorizations = authorizations_for(call.operation, call.parameters, self._arn_scope, call.schemas)
         except UnknownTable as unknown:
             call.schemas = {**call.schemas, **await self._schemas.find(unknown.tables)}
-            call.authorizations = authorizations_for(call.operation, call.parameters, self._arns, call.schemas)
+            call.authorizations = authorizations_for(call.operation, call.parameters, self._arn_scope, call.schemas)
 
     async def _authorize(self, call: DynamoDBCall) -> None:
         request, session, issuer = call.request, call.session, self._settings.sessions
@@ -87,7 +87,7 @@ class DynamoDBApi:
             issuer.clock(),
             source_ip=request.source_ip,
             secure_transport=request.uses_tls,
-            region=self._arns.region,
+            region=self._arn_scope.region,
         )
         if denied := first_denied(call.authorizations, context, session, issuer.account):
             authorization, decision = denied

@@ -1,4 +1,4 @@
-"""The policies of suspensions and revocations, and the arguments that they reject."""
+"""Suspensions and revocations deny the intended sessions, and reject invalid arguments."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -17,7 +17,7 @@ class StringConstraint:
     min_length: int
     max_length: int | None
     pattern: str
-    """The regular expression in the message of AWS. Python cannot compile some of them."""
+    """The regular expression in the message of AWS. Not every one of these expressions is valid in Python."""
     matches: Callable[[str], object]
     """Checks a value that is not empty. Returns a false value if the value violates the constraint."""
 
@@ -31,6 +31,7 @@ class StringConstraint:
         ]
 
     def _violated_requirements(self, value: str) -> Iterable[str]:
+        # An empty value matches a pattern that ends with `*`, and violates a pattern that ends with `+`.
         is_invalid = not self.matches(value) if value else self.pattern.endswith("+")
         if is_invalid:
             yield f"Member must satisfy regular expression pattern: {self.pattern}"

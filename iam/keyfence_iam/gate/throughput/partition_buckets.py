@@ -24,7 +24,7 @@ class PartitionRates:
     read: float = PARTITION_READ_UNITS
     write: float = PARTITION_WRITE_UNITS
     burst_seconds: float = 1.0
-    """A partition saves its unused units of this many seconds."""
+    """For how many seconds a partition saves its unused units."""
 
     def units_per_second(self, kind: UnitKind) -> float:
         return self.read if kind == "read" else self.write
@@ -33,7 +33,7 @@ class PartitionRates:
 class PartitionBuckets:
     """Two token buckets for each partition in use: one for reads and one for writes.
 
-    A partition that was not used has no bucket yet, and all its units.
+    An unused partition has no buckets yet. All its units are left.
     """
 
     def __init__(self, rates: PartitionRates, now: Callable[[], float], max_buckets: int = MAX_BUCKETS) -> None:
@@ -46,7 +46,7 @@ class PartitionBuckets:
     def has_units(self, units: PartitionUnits) -> bool:
         """Whether the partition has units left.
 
-        The question counts as a use of the bucket, so that the bucket of a busy partition in debt is not dropped.
+        The check counts as a use of the bucket, so that the bucket of a busy partition in debt is not dropped.
         """
         bucket = self._buckets.get((units.partition, units.kind))
         if bucket is None:
@@ -54,14 +54,15 @@ class PartitionBuckets:
         self._buckets.move_to_end((units.partition, units.kind))
         return bucket.available(self._now()) > 0
 
-    def take(self, used: Iterable[PartitionUnits]) -> None:
-        for units in used:
-            self._bucket(units).take(units.units, self._now())
+    def take(self, cost: Iterable[PartitionUnits]) -> None:
+        """Takes units, even if a partition has fewer units left. The partition is then in debt."""
+        for units in cost:
+            self._bucket_of(units).take(units.units, self._now())
 
-    def give_back(self, unused: Iterable[PartitionUnits]) -> None:
-        self.take(units._replace(units=-units.units) for units in unused)
+    def give_back(self, cost: Iterable[PartitionUnits]) -> None:
+        self.take(units._replace(units=-units.units) for units in cost)
 
-    def _bucket(self, units: PartitionUnits) -> TokenBucket:
+    def _bucket_of(self, units: PartitionUnits) -> TokenBucket:
         key = (units.partition, units.kind)
         if key not in self._buckets:
             rate = self._rates.units_per_second(units.kind)

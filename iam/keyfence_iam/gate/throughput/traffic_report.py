@@ -50,7 +50,7 @@ class Traffic:
 
     @property
     def weight(self) -> float:
-        """The number by which groups are sorted."""
+        """The number by which groups are sorted: units per second, and throttled parts of calls."""
         return self.read + self.write + self.throttles
 
     def load(self, rates: PartitionRates) -> float:

@@ -1,4 +1,4 @@
-"""The gate's IAM API puts, returns and deletes inline policies as AWS does, for callers that are allowed."""
+"""The IAM API of the gate stores, returns and deletes inline policies as AWS does, for callers with permission."""
 
 import json
 from collections.abc import Iterator
@@ -40,9 +40,9 @@ def fresh_gate(running_gate: Gate) -> Gate:
 
 
 def policy_of_size(characters: int) -> str:
-    """Returns a policy of this many characters, plus white space."""
-    bare = json.dumps({**json.loads(DENY_POLICY), "Id": ""}, separators=(",", ":"))
-    text = bare.replace('"Id":""', f'"Id":"{"x" * (characters - len(bare))}"')
+    """Returns a policy of this many characters, and additional white space."""
+    empty_id = json.dumps({**json.loads(DENY_POLICY), "Id": ""}, separators=(",", ":"))
+    text = empty_id.replace('"Id":""', f'"Id":"{"x" * (characters - len(empty_id))}"')
     assert len(text) == characters
     return text.replace(",", " ,\n\t ")
 
@@ -202,7 +202,7 @@ def test_other_iam_operations_are_unknown(fresh_gate: Gate) -> None:
         suspender_client(fresh_gate).list_users()
 
 
-def test_faults_before_the_change_leave_the_policy_and_a_lost_response_does_not(fresh_gate: Gate) -> None:
+def test_only_a_lost_response_leaves_the_change_in_effect(fresh_gate: Gate) -> None:
     iam = suspender_client(fresh_gate)
     faults_before_change: tuple[FaultKind, ...] = ("lost_request", "error", "throttle")
     for kind in (*faults_before_change, "lost_response"):
