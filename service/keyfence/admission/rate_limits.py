@@ -191,6 +191,6 @@ class TenantLimitsCache:
         """Drops the limits of one tenant. The candidates are the tenants that were served longest ago. The first of
         them whose limits are unused is chosen, or the very first if all limits are in use."""
         candidates = list(islice(self._cached.items(), EVICTION_CANDIDATES))
-        unused = (id for id, limits in candidates if limits.is_unused(now))
+        unused_tenants = (id for id, limits in candidates if limits.is_unused(now))
         first_candidate = candidates[0][0]
-        del self._cached[next(unused, first_candidate)]
+        del self._cached[next(unused_tenants, first_candidate)]

@@ -13,7 +13,7 @@ CLOCK_SKEW_SECONDS = 10
 """How much the clock of an issuer and the clock of this machine may differ."""
 
 MAX_TOKEN_LIFETIME_SECONDS = 30 * 86_400
-"""A token that lives longer is refused: a revoked token is remembered for this long, and would be valid again later."""
+"""A token that lives longer is refused. A revocation is stored for this long, so that no revoked token outlives it."""
 
 MAX_CLAIM_LENGTH = 256
 """Characters of the claims `sub` and `jti`, which become parts of keys in the table."""

@@ -109,11 +109,11 @@ class TokenVerifier(Generic[Caller]):
         return verified.has_current_key()
 
     async def _verify_uncached(self, token: str, digest: bytes) -> Caller:
-        unverified = parse_token(token)
-        issuer = await self._get_issuer(unverified)
-        key = await _verify_signature(unverified, issuer)
+        unverified_token = parse_token(token)
+        issuer = await self._get_issuer(unverified_token)
+        key = await _verify_signature(unverified_token, issuer)
         now = self._clock()
-        claims = parse_claims(unverified.claims, audience=self._audience, now=now)
+        claims = parse_claims(unverified_token.claims, audience=self._audience, now=now)
         caller = self._caller_from_claims(claims, issuer)
         valid_until = min(claims.expires_at + CLOCK_SKEW_SECONDS, now + RECHECK_SECONDS)
         self._cache.put(
@@ -121,8 +121,8 @@ class TokenVerifier(Generic[Caller]):
         )
         return caller
 
-    async def _get_issuer(self, unverified: UnverifiedToken) -> Issuer:
-        url = unverified.claims.get("iss")
+    async def _get_issuer(self, unverified_token: UnverifiedToken) -> Issuer:
+        url = unverified_token.claims.get("iss")
         issuer = await self._find_issuer(url) if isinstance(url, str) else None
         if issuer is None:
             raise Unauthenticated("the token's issuer is not accepted")
@@ -172,11 +172,13 @@ def _digest(token: str) -> bytes:
     return sha256(token.encode()).digest()
 
 
-async def _verify_signature(unverified: UnverifiedToken, issuer: Issuer) -> VerificationKey:
+async def _verify_signature(unverified_token: UnverifiedToken, issuer: Issuer) -> VerificationKey:
     """Returns the key that the token is signed with. Raises Unauthenticated if the signature is not valid."""
-    key = await issuer.keys.find(unverified.kid)
+    key = await issuer.keys.find(unverified_token.kid)
     if key is None:
-        raise Unauthenticated("the token's signing key is not one of its issuer's")
-    if not key.verifies(unverified.signed_content, algorithm=unverified.algorithm, signature=unverified.signature):
+        raise Unauthenticated("the token's signing key is not a key of its issuer")
+    if not key.verifies(
+        unverified_token.signed_content, algorithm=unverified_token.algorithm, signature=unverified_token.signature
+    ):
         raise Unauthenticated("the token's signature is not valid")
     return key

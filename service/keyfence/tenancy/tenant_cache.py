@@ -106,7 +106,7 @@ class TenantCache:
     clock: Callable[[], float] = time.monotonic
     max_age_seconds: float = TENANT_CACHE_SECONDS
     max_use_seconds: float = TENANT_USE_SECONDS
-    """How long a running request may still use a tenant after `max_age_seconds`, when new requests read it again."""
+    """How long a running request may use its tenant after `max_age_seconds`. New requests read the tenant again."""
     on_inactive: Callable[[TenantId], None] = lambda _: None
     """Called with the id of a tenant whose request is refused because the tenant is not ACTIVE."""
     _cached: dict[TenantId, tuple[float, Tenant]] = field(default_factory=dict)
@@ -160,7 +160,7 @@ class TenantCache:
         return await self.table.find(tenant_by_id, id=tenant)
 
     async def check_readable(self) -> None:
-        """Raises an error if the table of tenants cannot be read. No tenant with this id has to exist."""
+        """Raises an error if the table of tenants cannot be read. The tenant that it reads need not exist."""
         await self.find(TenantId("readiness"))
 
     def invalidate(self, tenant: Tenant) -> None:

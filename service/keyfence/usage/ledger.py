@@ -26,7 +26,7 @@ from keyfence_iam.tenant import TenantId
 
 HOUR_SECONDS = 3600
 MAX_ENTRIES = 20_000
-"""How many entries stay in memory if they cannot be written. An entry is one tenant in one hour."""
+"""How many entries stay in memory if they cannot be written. An entry is the usage of one tenant in one hour."""
 
 FLUSH_SECONDS = 10.0
 """The time between two flushes. A process that crashes loses the usage of at most this time."""
