@@ -32,13 +32,13 @@ RESET_AFTER = timedelta(seconds=WINDOW_SECONDS)
 """If the high traffic was not seen for this long, SUSTAINED_FOR starts again."""
 
 REPEAT_AFTER = timedelta(minutes=10)
-"""The pause before the same advice is announced again, and before a failed reshard is started again."""
+"""The pause before the same recommendation is announced again, and before a failed reshard is started again."""
 
 STORE_INTERVAL = timedelta(seconds=WINDOW_SECONDS / 3)
-"""How often an unchanged advice is stored, so that RESET_AFTER does not apply to it."""
+"""How often an unchanged recommendation is stored, so that RESET_AFTER does not apply to it."""
 
 TTL = timedelta(days=1)
-"""The age at which DynamoDB deletes an advice that is not stored again."""
+"""The age at which DynamoDB deletes a recommendation that is not stored again."""
 
 AUTHOR = "keyfence"
 """The author of the autopilot's events and jobs."""
@@ -51,8 +51,10 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShardAdvice:
-    """Advice to give a collection more shards. It is stored again at `updated_at` while the traffic stays high."""
+class ShardRecommendation:
+    """A recommendation to give a collection more shards.
+
+    It is stored again, with a new `updated_at`, while the traffic stays high."""
 
     tenant: TenantId
     collection: str
@@ -66,24 +68,24 @@ class ShardAdvice:
     version: int = 1
 
 
-advice = entity(ShardAdvice, table=ControlKey("ADVICE#{tenant}", "COLLECTION#{collection}"))
+recommendations = entity(ShardRecommendation, table=ControlKey("RECOMMENDATION#{tenant}", "COLLECTION#{collection}"))
 
-advice_for_collection = advice.get()
+recommendation_for_collection = recommendations.get()
 
 
 @dataclass(frozen=True, slots=True)
-class AdviceUpdate:
-    """The advice after a review, and what the autopilot has to do with it."""
+class RecommendationUpdate:
+    """The recommendation after a review, and what the autopilot has to do with it."""
 
-    advice: ShardAdvice
+    recommendation: ShardRecommendation
     must_announce: bool
-    """Whether an event of the tenant shows the advice."""
+    """Whether an event of the tenant shows the recommendation."""
     must_grow: bool
     must_store: bool = True
 
 
-def first_advice(tenant: TenantId, collection: str, shards: int, now: datetime) -> AdviceUpdate:
-    advice = ShardAdvice(
+def first_recommendation(tenant: TenantId, collection: str, shards: int, now: datetime) -> RecommendationUpdate:
+    recommendation = ShardRecommendation(
         tenant=tenant,
         collection=collection,
         shards=shards,
@@ -93,11 +95,11 @@ def first_advice(tenant: TenantId, collection: str, shards: int, now: datetime) 
         created_at=now,
         updated_at=now,
     )
-    return AdviceUpdate(advice, must_announce=True, must_grow=False)
+    return RecommendationUpdate(recommendation, must_announce=True, must_grow=False)
 
 
-def repeated_advice(before: ShardAdvice, shards: int, now: datetime) -> AdviceUpdate:
-    """Returns the advice after a review that found high traffic again.
+def repeated_recommendation(before: ShardRecommendation, shards: int, now: datetime) -> RecommendationUpdate:
+    """Returns the recommendation after a review that found high traffic again.
 
     A higher number of shards is announced immediately. Growth starts if any number above the current one has been
     recommended for long enough."""
@@ -118,15 +120,15 @@ def repeated_advice(before: ShardAdvice, shards: int, now: datetime) -> AdviceUp
         version=before.version + 1,
     )
     must_store = must_announce or must_grow or now - before.updated_at >= STORE_INTERVAL
-    return AdviceUpdate(after, must_announce=must_announce, must_grow=must_grow, must_store=must_store)
+    return RecommendationUpdate(after, must_announce=must_announce, must_grow=must_grow, must_store=must_store)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Autopilot:
     """Reviews hot collections. It only adds shards, and never removes any.
 
-    All servers review the same traffic. The server that stores the advice first acts on it. The others get a conflict
-    and do nothing. In a dry run, or if `start_growth` is None, events show what the autopilot would do."""
+    All servers review the same traffic. The server that stores the recommendation first acts on it. The others get a
+    conflict and do nothing. In a dry run, or if `start_growth` is None, events show what the autopilot would do."""
 
     tenants: TenantRepository
     collections: ShardedCollections
@@ -156,11 +158,13 @@ class Autopilot:
         recommended = peak.recommended_shards(current)
         if recommended <= current:
             return
-        before = await self.tenants.table.find(advice_for_collection, tenant=tenant.id, collection=peak.collection)
+        before = await self.tenants.table.find(
+            recommendation_for_collection, tenant=tenant.id, collection=peak.collection
+        )
         update = (
-            first_advice(peak.tenant, peak.collection, recommended, self.now())
+            first_recommendation(peak.tenant, peak.collection, recommended, self.now())
             if before is None
-            else repeated_advice(before, recommended, self.now())
+            else repeated_recommendation(before, recommended, self.now())
         )
         if not update.must_store:
             return
@@ -170,10 +174,14 @@ class Autopilot:
         if is_stored and self._may_grow and update.must_grow and target > current:
             await self._grow(tenant.id, peak.collection, target)
 
-    async def _store(self, before: ShardAdvice | None, update: AdviceUpdate, events: Sequence[Write[Any]]) -> bool:
-        """Stores the advice with its events. Returns False if another server has stored an advice first."""
+    async def _store(
+        self, before: ShardRecommendation | None, update: RecommendationUpdate, events: Sequence[Write[Any]]
+    ) -> bool:
+        """Stores the recommendation with its events. Returns False if another server was faster."""
         write = (
-            put(advice, update.advice, when=absent()) if before is None else update_model(advice, before, update.advice)
+            put(recommendations, update.recommendation, when=absent())
+            if before is None
+            else update_model(recommendations, before, update.recommendation)
         )
         try:
             await self.tenants.table.write(write, *events)
@@ -182,7 +190,13 @@ class Autopilot:
         return True
 
     def _events(
-        self, tenant: Tenant, peak: CollectionPeak, update: AdviceUpdate, current: int, recommended: int, target: int
+        self,
+        tenant: Tenant,
+        peak: CollectionPeak,
+        update: RecommendationUpdate,
+        current: int,
+        recommended: int,
+        target: int,
     ) -> Sequence[Write[Any]]:
         """Returns the events for this update. `target` is `recommended`, or less if the tier does not allow it."""
         events = []

@@ -133,7 +133,7 @@ def _order(load: PartitionLoad) -> tuple[float, int, TenantPartition]:
 def _min_shards(
     load: PartitionLoad, tenants: Mapping[TenantId, Tenant], peaks: Mapping[tuple[TenantId, str], CollectionPeak]
 ) -> int:
-    """Returns the fewest shards for the partition's collection, or the current number if no list of it is hot."""
+    """Returns the fewest shards for the partition's collection. Without a peak it is the current number."""
     tenant, peak = tenants.get(load.partition.tenant), peaks.get((load.partition.tenant, load.collection))
     current = tenant.shards.get(load.collection, ONE_SHARD).read_shards if tenant else 1
     return peak.min_shards(current) if peak else current

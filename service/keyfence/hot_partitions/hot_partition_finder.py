@@ -128,7 +128,9 @@ class HotPartitionFinder:
 
 
 def _reportable(sketch: SpaceSavingSketch[TenantPartition], servers: int) -> Iterator[TenantPartition]:
-    """Yields the partitions to report, on the assumption that every server sees as much of their traffic."""
+    """Yields the partitions to report.
+
+    The traffic of a partition is estimated: all servers together have `servers` times the traffic of this server."""
     share_of_step = MIN_REPORTED_SHARE * STEP_SECONDS / servers
     min_read, min_write = share_of_step * PARTITION_READ_UNITS, share_of_step * PARTITION_WRITE_UNITS
     for partition, entry in sketch:

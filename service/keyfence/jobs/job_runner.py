@@ -107,7 +107,7 @@ class JobRun:
 
     @property
     def page_size(self) -> int:
-        """How many items of each segment to scan at a time: as many as all segments may read in about one second."""
+        """How many items a page of each segment has. All segments together read about one second's worth of units."""
         if self.resources.page_size is not None:
             return self.resources.page_size
         if self.resources.units_per_second is None:

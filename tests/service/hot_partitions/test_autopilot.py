@@ -1,4 +1,4 @@
-"""Advice is announced once. One server acts on it once, if the traffic stays high, within the limit of the tier."""
+"""A recommendation is announced once. If the traffic stays high, one server acts on it, up to the limit of the tier."""
 
 import asyncio
 import json
@@ -105,21 +105,21 @@ def fleet() -> Fleet:
     return Fleet()
 
 
-async def test_a_full_collection_gets_one_advice_immediately(fleet: Fleet) -> None:
+async def test_a_full_collection_gets_one_recommendation_immediately(fleet: Fleet) -> None:
     await fleet.tenant()
     await fleet.review_for(fleet.server("off"), 2_000, WINDOW_SECONDS)
     detail = {"collection": "open_orders", "from": 1, "to": 4, "peak": 2_000.0, "units": "write"}
     assert await fleet.events() == [("shards.recommended", detail)]
 
 
-async def test_a_collection_with_room_gets_no_advice(fleet: Fleet) -> None:
+async def test_a_collection_with_room_gets_no_recommendation(fleet: Fleet) -> None:
     await fleet.tenant(shards={"open_orders": ShardCounts(read_shards=4, write_shards=4)})
     await fleet.review_for(fleet.server(), 2_000, WINDOW_SECONDS * 3)
     await fleet.review_for(fleet.server(), 700, WINDOW_SECONDS * 3)
     assert await fleet.events() == []
 
 
-async def test_a_higher_advice_is_announced_immediately_and_any_other_after_ten_minutes(fleet: Fleet) -> None:
+async def test_a_higher_recommendation_is_announced_immediately_and_any_other_after_ten_minutes(fleet: Fleet) -> None:
     await fleet.tenant()
     server = fleet.server("off")
     for units in (2_000, 1_500, 2_500, 2_000):
@@ -163,7 +163,9 @@ async def test_only_one_of_many_servers_starts_the_growth_and_only_once(fleet: F
 @pytest.mark.parametrize(
     ("tier", "grown"), [(Tier.FREE, []), (Tier.STANDARD, [4]), (Tier.PREMIUM, [10]), (Tier.ENTERPRISE, [10])]
 )
-async def test_growth_is_limited_by_the_tier_and_the_advice_is_not(fleet: Fleet, tier: Tier, grown: list[int]) -> None:
+async def test_growth_is_limited_by_the_tier_and_the_recommendation_is_not(
+    fleet: Fleet, tier: Tier, grown: list[int]
+) -> None:
     await fleet.tenant(tier)
     await fleet.review_for(fleet.server("on"), 5_000, WINDOW_SECONDS * 3)
     assert [shards for _, _, shards in fleet.grown] == grown
@@ -219,7 +221,7 @@ async def test_a_failed_growth_is_tried_again_after_ten_minutes(fleet: Fleet, er
     assert len(fleet.grown) == 2
 
 
-async def test_the_autopilot_only_advises_if_it_is_switched_off(fleet: Fleet) -> None:
+async def test_the_autopilot_only_recommends_if_it_is_switched_off(fleet: Fleet) -> None:
     await fleet.tenant()
     await fleet.review_for(fleet.server("off"), 2_000, WINDOW_SECONDS * 4)
     assert ([kind for kind, _ in await fleet.events()], fleet.grown) == (["shards.recommended"], [])
