@@ -57,14 +57,16 @@ def test_an_expired_session_gets_the_expired_token_error(stack: ServiceStack, mo
 
 
 def test_a_suspended_tenants_live_sessions_are_denied_immediately_and_no_others(stack: ServiceStack) -> None:
-    own, other = (_get_item(stack, stack.boto_client(tenant), tenant) for tenant in (TENANT, NEIGHBOUR))
-    own()
+    get_own_item, get_neighbours_item = (
+        _get_item(stack, stack.boto_client(tenant), tenant) for tenant in (TENANT, NEIGHBOUR)
+    )
+    get_own_item()
     with attached_policy(stack, deny_tenants_policy([TENANT])):
-        code, message = _denial_of(own)
-        other()
+        code, message = _denial_of(get_own_item)
+        get_neighbours_item()
     assert code == "AccessDeniedException"
     assert message.endswith("with an explicit deny in an identity-based policy")
-    own()
+    get_own_item()
 
 
 def test_a_revocation_denies_older_sessions_and_not_newer_ones(

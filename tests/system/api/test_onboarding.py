@@ -67,8 +67,8 @@ async def test_another_request_for_a_taken_id_is_a_conflict(stack: ServiceStack,
 async def test_a_taken_issuer_is_a_conflict_and_the_id_stays_free(stack: ServiceStack) -> None:
     first, second = TenantApplicant.named(), TenantApplicant.named()
     await first.onboard(stack)
-    applicant_with_taken_issuer = second.application(issuer=first.provider.issuer)
-    (error,) = (await stack.operator_client().execute(ONBOARD, input=applicant_with_taken_issuer))["errors"]
+    application = second.application(issuer=first.provider.issuer)
+    (error,) = (await stack.operator_client().execute(ONBOARD, input=application))["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("CONFLICT", "issuer")
     assert (await stack.operator_client().data(TENANT, id=second.id))["tenant"] is None
     assert (await second.onboard(stack))["created"] is True
@@ -100,29 +100,31 @@ async def test_an_invalid_request_names_its_field_and_claims_nothing(stack: Serv
 
 async def test_a_token_of_a_tenants_own_issuer_cannot_name_another_tenant(stack: ServiceStack) -> None:
     """The other tenant's id starts with the same characters."""
-    near, far = TenantApplicant.named("ring"), TenantApplicant.named("ring-1")
-    await near.onboard(stack)
-    await far.onboard(stack)
-    assert await near.session(stack, claiming=far.id).error_code(VIEWER) == "UNAUTHENTICATED"
-    assert await far.session(stack, claiming=near.id).error_code(VIEWER) == "UNAUTHENTICATED"
-    assert (await near.session(stack).data(VIEWER))["viewer"]["tenant"]["id"] == near.id
+    first, second = TenantApplicant.named("ring"), TenantApplicant.named("ring-1")
+    await first.onboard(stack)
+    await second.onboard(stack)
+    assert await first.session(stack, claiming=second.id).error_code(VIEWER) == "UNAUTHENTICATED"
+    assert await second.session(stack, claiming=first.id).error_code(VIEWER) == "UNAUTHENTICATED"
+    assert (await first.session(stack).data(VIEWER))["viewer"]["tenant"]["id"] == first.id
 
 
 async def test_the_owner_is_written_with_the_tenants_own_session(stack: ServiceStack) -> None:
     newcomer = TenantApplicant.named()
     stack.take_calls()
     await newcomer.onboard(stack)
-    boundary = f"'TENANT#{newcomer.id}#"
-    inside = [call.credentials for call in stack.take_calls() if boundary in str(call.parameters)]
-    sessions = [stack.gate.sessions.get(one.access_key, one.token or "") for one in inside]
+    key_prefix = f"'TENANT#{newcomer.id}#"
+    credentials_of_calls = [call.credentials for call in stack.take_calls() if key_prefix in str(call.parameters)]
+    sessions = [
+        stack.gate.sessions.get(credentials.access_key, credentials.token or "") for credentials in credentials_of_calls
+    ]
     assert {session.tags["tenant"] for session in sessions} == {newcomer.id}
 
 
 async def test_a_repeated_request_does_not_return_later_changes_of_the_owner(stack: ServiceStack) -> None:
-    """A deleted owner does not come back either."""
+    """A repeated request does not create a deleted owner again."""
     newcomer = TenantApplicant.named()
     first = await newcomer.onboard(stack)
-    own = newcomer.session(stack)
-    await own.data("mutation($id: ID!) { deleteUser(id: $id) }", id=first["owner"]["id"])
+    client = newcomer.session(stack)
+    await client.data("mutation($id: ID!) { deleteUser(id: $id) }", id=first["owner"]["id"])
     assert (await newcomer.onboard(stack))["created"] is False
-    assert (await own.data("{ users { edges { node { id } } } }"))["users"]["edges"] == []
+    assert (await client.data("{ users { edges { node { id } } } }"))["users"]["edges"] == []

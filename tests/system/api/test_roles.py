@@ -47,7 +47,7 @@ async def test_a_viewer_can_call_no_mutation(stack: ServiceStack, owner: ApiClie
     stack.take_calls()
     codes = {name: await viewer.error_code(example_call(name, field)) for name, field in MUTATIONS.items()}
     assert codes == dict.fromkeys(MUTATIONS, "FORBIDDEN")
-    assert not [calls for calls in stack.take_calls() if calls.operation != "GetItem"]
+    assert not [call for call in stack.take_calls() if call.operation != "GetItem"]
 
 
 async def test_a_member_can_call_no_mutation_for_admins(stack: ServiceStack, owner: ApiClient) -> None:
@@ -65,21 +65,21 @@ CREATE = 'mutation($r: Role!) { createUser(input: {email: "%s", name: "N", role:
 async def test_only_an_owner_can_create_change_or_delete_an_owner(stack: ServiceStack, owner: ApiClient) -> None:
     admin = stack.api_client(owner.tenant, Role.ADMIN)
     assert await admin.error_code(CREATE % "o@x.example", r="OWNER") == "FORBIDDEN"
-    boss = (await owner.data(CREATE % "o@x.example", r="OWNER"))["createUser"]["id"]
-    helper = (await admin.data(CREATE % "h@x.example", r="ADMIN"))["createUser"]["id"]
+    owner_id = (await owner.data(CREATE % "o@x.example", r="OWNER"))["createUser"]["id"]
+    admin_id = (await admin.data(CREATE % "h@x.example", r="ADMIN"))["createUser"]["id"]
     update = "mutation($id: ID!, $r: Role) { updateUser(id: $id, input: {role: $r}) { role } }"
-    assert await admin.error_code(update, id=boss, r="VIEWER") == "FORBIDDEN"
-    assert await admin.error_code(update, id=helper, r="OWNER") == "FORBIDDEN"
-    assert await admin.error_code("mutation($id: ID!) { deleteUser(id: $id) }", id=boss) == "FORBIDDEN"
-    assert (await owner.data(update, id=boss, r="VIEWER"))["updateUser"]["role"] == "VIEWER"
+    assert await admin.error_code(update, id=owner_id, r="VIEWER") == "FORBIDDEN"
+    assert await admin.error_code(update, id=admin_id, r="OWNER") == "FORBIDDEN"
+    assert await admin.error_code("mutation($id: ID!) { deleteUser(id: $id) }", id=owner_id) == "FORBIDDEN"
+    assert (await owner.data(update, id=owner_id, r="VIEWER"))["updateUser"]["role"] == "VIEWER"
 
 
 async def test_a_member_changes_own_settings_and_an_admin_any_settings(stack: ServiceStack, owner: ApiClient) -> None:
-    mine = (await owner.data(CREATE % "m@x.example", r="MEMBER"))["createUser"]["id"]
-    other_user = (await owner.data(CREATE % "n@x.example", r="MEMBER"))["createUser"]["id"]
+    own_id = (await owner.data(CREATE % "m@x.example", r="MEMBER"))["createUser"]["id"]
+    other_id = (await owner.data(CREATE % "n@x.example", r="MEMBER"))["createUser"]["id"]
     put = 'mutation($id: ID!) { putSetting(userId: $id, name: "theme", value: {dark: true}) { value } }'
-    member = stack.api_client(owner.tenant, Role.MEMBER, user=mine)
-    assert (await member.data(put, id=mine))["putSetting"]["value"] == {"dark": True}
-    assert await member.error_code(put, id=other_user) == "FORBIDDEN"
+    member = stack.api_client(owner.tenant, Role.MEMBER, user=own_id)
+    assert (await member.data(put, id=own_id))["putSetting"]["value"] == {"dark": True}
+    assert await member.error_code(put, id=other_id) == "FORBIDDEN"
     admin = stack.api_client(owner.tenant, Role.ADMIN)
-    assert (await admin.data(put, id=other_user))["putSetting"]["value"] == {"dark": True}
+    assert (await admin.data(put, id=other_id))["putSetting"]["value"] == {"dark": True}

@@ -90,15 +90,17 @@ async def test_the_usage_of_all_tenants_and_the_service_is_what_the_engine_repor
             await send_varied_requests(client, f"n{round_}")
     reported_units = (capacity_recorder.total.read_units, capacity_recorder.total.write_units)
     await server.flusher.flush()
-    usage_by_tenant = {who: await total_usage(server, who) for who in (*(one.tenant for one in clients), CONTROL_PLANE)}
+    usage_by_tenant = {
+        tenant: await total_usage(server, tenant) for tenant in (*(client.tenant for client in clients), CONTROL_PLANE)
+    }
     assert (
-        sum(float(one.read_units) for one in usage_by_tenant.values()),
-        sum(float(one.write_units) for one in usage_by_tenant.values()),
+        sum(float(usage.read_units) for usage in usage_by_tenant.values()),
+        sum(float(usage.write_units) for usage in usage_by_tenant.values()),
     ) == reported_units
-    assert [usage_by_tenant[one.tenant].requests for one in clients] == [8, 16, 24]
-    first, second, third = (usage_by_tenant[one.tenant].read_units for one in clients)
+    assert [usage_by_tenant[client.tenant].requests for client in clients] == [8, 16, 24]
+    first, second, third = (usage_by_tenant[client.tenant].read_units for client in clients)
     assert 0 < first < second < third
-    assert usage_by_tenant[CONTROL_PLANE].read_units > 0, "the tenants were read"
+    assert usage_by_tenant[CONTROL_PLANE].read_units > 0, "the service read the records of the tenants"
     assert await total_usage(server, idle_client.tenant) == UsageCounts()
 
 
@@ -139,9 +141,9 @@ async def test_whole_hours_are_added_up_over_days_months_and_processes(
     client = await server.new_tenant_client("hours")
     neighbour = await server.new_tenant_client("hours-1")
     other_server = QuotaServer(stack=stack, hour=server.hour)
-    night = datetime.fromtimestamp(server.hour.now, UTC)
+    start_of_test = datetime.fromtimestamp(server.hour.now, UTC)
     for hours in (0, 1, 1, 25):
-        server.hour.now = (night + timedelta(hours=hours)).timestamp()
+        server.hour.now = (start_of_test + timedelta(hours=hours)).timestamp()
         await client.data(USERS)
         await other_server.client(client).data(USERS)
         await neighbour.data(USERS)
@@ -197,9 +199,9 @@ async def test_operators_can_read_usage_and_cost_and_tenants_cannot(stack: Servi
     await client.data(CREATE, email="a@x.example")
     await client.data(USERS)
     await server.flusher.flush()
-    span = {"from": SPRING.isoformat(), "to": SUMMER.isoformat()}
+    period = {"from": SPRING.isoformat(), "to": SUMMER.isoformat()}
     operator = stack.operator_client()
-    answer = (await operator.data(USAGE, tenant=client.tenant, **span))["usage"]
+    answer = (await operator.data(USAGE, tenant=client.tenant, **period))["usage"]
     counts = await total_usage(server, client.tenant)
     reads, writes = counts.read_units, counts.write_units
     assert (answer["readUnits"], answer["writeUnits"]) == (float(reads), float(writes))
@@ -207,11 +209,12 @@ async def test_operators_can_read_usage_and_cost_and_tenants_cannot(stack: Servi
     assert answer["costUsd"] > 0
     assert (answer["requests"], answer["throttled"]) == (2, 0)
     assert {operation["operation"] for operation in answer["operations"]} == {"createUser", "users"}
-    assert (await operator.data(USAGE, tenant="-", **span))["usage"]["readUnits"] > 0
-    assert await operator.error_code(USAGE, tenant="nobody-here", **span) == "NOT_FOUND"
-    assert await operator.error_code(USAGE, tenant="TENANT#", **span) == "BAD_USER_INPUT"
+    assert (await operator.data(USAGE, tenant="-", **period))["usage"]["readUnits"] > 0
+    assert await operator.error_code(USAGE, tenant="nobody-here", **period) == "NOT_FOUND"
+    assert await operator.error_code(USAGE, tenant="TENANT#", **period) == "BAD_USER_INPUT"
     assert (
-        await replace(operator, token=client.token).error_code(USAGE, tenant=client.tenant, **span) == "UNAUTHENTICATED"
+        await replace(operator, token=client.token).error_code(USAGE, tenant=client.tenant, **period)
+        == "UNAUTHENTICATED"
     )
 
 
