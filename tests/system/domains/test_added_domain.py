@@ -46,10 +46,10 @@ def stack(engine_url: str, issuer: DevelopmentIssuer) -> Iterator[ServiceStack]:
     """The service with invoices and without the domains of the shop, as KEYFENCE_DOMAINS says."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("KEYFENCE_DOMAINS", ",".join(DOMAINS))
-        started = ServiceStack.start(engine_url, "keyfence-invoices", issuer)
-    assert started.settings.domains == DOMAINS
-    yield started
-    started.close()
+        stack = ServiceStack.start(engine_url, "keyfence-invoices", issuer)
+    assert stack.settings.domains == DOMAINS
+    yield stack
+    stack.close()
 
 
 async def create_invoices(owner: ApiClient, count: int, debtor: str = "Ann") -> list[str]:

@@ -64,6 +64,6 @@ async def test_a_move_that_failed_is_finished_by_a_second_request(
 async def test_transient_faults_at_any_write_of_a_move_are_retried(stack: ServiceStack, owner: ApiClient) -> None:
     change = await new_move(stack, owner)
     expected_answer, expected_items, _ = await change.without_faults()
-    async for answer, kept in change.with_retries():
+    async for answer, items in change.with_retries():
         assert answer == expected_answer
-        assert kept.normalized(change.before) == expected_items.normalized(change.before)
+        assert items.normalized(change.before) == expected_items.normalized(change.before)

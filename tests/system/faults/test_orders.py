@@ -56,9 +56,9 @@ async def test_an_order_that_failed_is_placed_once_by_a_second_request(
 async def test_transient_faults_while_an_order_is_placed_are_retried(stack: ServiceStack, owner: ApiClient) -> None:
     change = await new_placement(stack, owner)
     _, expected_items, _ = await change.without_faults()
-    async for answer, kept in change.with_retries():
+    async for answer, items in change.with_retries():
         assert answer["data"]["placeOrder"]["total"] == "3.79"
-        assert kept.normalized(change.before) == expected_items.normalized(change.before)
+        assert items.normalized(change.before) == expected_items.normalized(change.before)
 
 
 @pytest.mark.one_engine
@@ -89,6 +89,6 @@ async def test_transient_faults_during_a_status_change_are_retried(
 ) -> None:
     change = await new_status_change(stack, owner, statuses, version)
     expected_answer, expected_items, _ = await change.without_faults()
-    async for answer, kept in change.with_retries():
+    async for answer, items in change.with_retries():
         assert answer == expected_answer
-        assert kept.normalized(change.before) == expected_items.normalized(change.before)
+        assert items.normalized(change.before) == expected_items.normalized(change.before)

@@ -62,13 +62,15 @@ class LargeTenant:
         member_count = max(size, MIN_MEMBERSHIPS)
         users = [_user(number, now) for number in range(member_count)]
         groups = [_group(number, now) for number in range(member_count)]
-        of_first_user = [_membership(users[0], group, now) for group in groups]
-        of_other_users = [_membership(user, groups[0], now) for user in users[1:]]
-        of_first_group = [of_first_user[0], *of_other_users]
-        users[0] = replace(users[0], embedded_edges=_embedded_edges({one.group_id: one for one in of_first_user}))
+        first_user_memberships = [_membership(users[0], group, now) for group in groups]
+        other_user_memberships = [_membership(user, groups[0], now) for user in users[1:]]
+        first_group_memberships = [first_user_memberships[0], *other_user_memberships]
+        users[0] = replace(
+            users[0], embedded_edges=_embedded_edges({edge.group_id: edge for edge in first_user_memberships})
+        )
         groups[0] = replace(
             groups[0],
-            embedded_edges=_embedded_edges({one.user_id: one for one in of_first_group}),
+            embedded_edges=_embedded_edges({edge.user_id: edge for edge in first_group_memberships}),
             member_count=member_count,
         )
         customers = [_customer(number, now) for number in range(size)]
@@ -82,7 +84,7 @@ class LargeTenant:
             products=products,
             product_in_box=_product(size, BOX, now),
             orders=[order for product in products for order in orders_of_product(customers[0].id, product, now)],
-            memberships=of_first_user + of_other_users,
+            memberships=first_user_memberships + other_user_memberships,
         )
 
     def stored_models(self) -> Iterator[StoredModel]:

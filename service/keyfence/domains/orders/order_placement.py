@@ -74,7 +74,7 @@ class OrderRequest:
 
 @dataclass(frozen=True, slots=True)
 class OrderPlacement:
-    """Places orders at the current prices of the products. `actor` is recorded in the event of each order."""
+    """Places orders at the current prices of the products. The event of an order records the `actor`."""
 
     table: Table
     actor: str

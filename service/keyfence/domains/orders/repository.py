@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from functools import partial
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 from keyfence.domains.orders.access_patterns import (
     event_by_revision,
@@ -61,8 +62,8 @@ def insert_writes(order: Order, event: OrderEvent) -> list[Write[Any]]:
 
 def update_writes(before: Order, after: Order, event: OrderEvent, when: Condition | None = None) -> list[Write[Any]]:
     """Returns the writes of a change. They require that the order still has the status and the version of `before`."""
-    is_unchanged = equals("status", before.status)
-    order_update = update_model(orders, before, after, when=is_unchanged & when if when else is_unchanged)
+    has_same_status = equals("status", before.status)
+    order_update = update_model(orders, before, after, when=has_same_status & when if when else has_same_status)
     return [order_update, *_row_writes(before, after), _event_write(event)]
 
 
@@ -80,12 +81,14 @@ def _event_write(event: OrderEvent) -> Write[Any]:
     return put(order_events, event, when=absent())
 
 
+M = TypeVar("M")
+
 ORDER_NOT_FOUND = partial(NotFound, "no such order")
 ORDER_IS_DELETED = partial(Conflict, "the order is in the recycle bin; restore it first")
 LOGGED_FIELDS = ("status", "flagged_at", "flag_reason", "claimed_by", "deleted_at")
 
 ExtraWrites = Callable[[Order, Order], Awaitable[Sequence[Write[Any]]]]
-"""Returns further writes for the transaction of a status change, from the order before and after it."""
+"""Returns further writes for the transaction of a status change. Receives the order before and after the change."""
 
 
 def checked_order_id(text: str, field: str = "id") -> OrderId:
@@ -98,7 +101,7 @@ async def no_extra_writes(_before: Order, _after: Order) -> Sequence[Write[Any]]
 
 @dataclass(frozen=True, slots=True)
 class OrderRepository:
-    """The orders of the tenant that the table belongs to. `actor` is recorded in the events of its changes."""
+    """The orders of the tenant that the table belongs to. The events of changes record the `actor`."""
 
     table: Table
     actor: str
@@ -210,8 +213,8 @@ class OrderDetails:
             for order in orders
             for position in range(1, order.totals.item_count + 1)
         ]
-        remaining = iter(await self.table.find_many(item_by_position, keys))
-        return [[item for _ in range(order.totals.item_count) if (item := next(remaining))] for order in orders]
+        items = await self.table.find_many(item_by_position, keys)
+        return _split(items, [order.totals.item_count for order in orders])
 
     async def histories_of(self, orders: Sequence[OrderRow]) -> list[list[OrderEvent]]:
         """Returns the events of each order, oldest first. Reads one order by a Query, several in one batch."""
@@ -220,8 +223,14 @@ class OrderDetails:
         keys = [
             {"order_id": order.id, "revision": revision} for order in orders for revision in range(1, order.version + 1)
         ]
-        remaining = iter(await self.table.find_many(event_by_revision, keys))
-        return [[event for _ in range(order.version) if (event := next(remaining))] for order in orders]
+        events = await self.table.find_many(event_by_revision, keys)
+        return _split(events, [order.version for order in orders])
 
     async def history(self, id: OrderId) -> list[OrderEvent]:
         return [event async for event in self.table.iterate_shards(events_of_order, order_id=id)]
+
+
+def _split(models: Sequence[M | None], lengths: Sequence[int]) -> list[list[M]]:
+    """Splits the models into consecutive parts of these lengths, and leaves out None."""
+    remaining = iter(models)
+    return [[model for model in islice(remaining, length) if model is not None] for length in lengths]

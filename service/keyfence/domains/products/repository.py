@@ -62,7 +62,7 @@ def checked_product_id(text: str, field: str = "id", **error_details: object) ->
 
 @dataclass(frozen=True, slots=True)
 class ProductRepository:
-    """The products of the tenant that the table belongs to. `actor` is recorded in the revisions that it makes."""
+    """The products of the tenant that the table belongs to. New revisions record the `actor`."""
 
     table: Table
     actor: str
