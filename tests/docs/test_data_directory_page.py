@@ -18,7 +18,7 @@ def test_every_file_is_named() -> None:
         data_directory.SIGNING_KEY_FILE,
         f"{data_directory.EXPORTS}/",
         f"{TENANT_ISSUERS}/",
-        saved_role_policies.FILE,
+        saved_role_policies.POLICIES_FILE,
         dynoxide.DATABASE_FILE,
         dynoxide.LOG_FILE,
         dynoxide.LOCK_FILE,

@@ -56,9 +56,9 @@ def top(
     """Watch the DynamoDB traffic of tenants and partitions at a running local gate. For AWS see `keyfence hot`.
 
     `keyfence dev` counts traffic, and `keyfence gate` does with --partition-limits. The numbers cover the last
-    ten seconds. READ/S and WRITE/S are average capacity units in a second, PEAK those of the busiest second. LOAD is
-    the used share of a partition's limit. SHARD is the partition's number among the shards of its collection, from 00.
-    The tenant `-` is the service itself.
+    ten seconds. READ/S and WRITE/S are average capacity units in a second. PEAK READ and PEAK WRITE are the units of
+    the busiest second. LOAD is the used share of a partition's limit. SHARD is the partition's number among the shards
+    of its collection, from 00. The tenant `-` is the service itself.
 
     [bold]Example:[/bold] keyfence top
 
@@ -93,10 +93,10 @@ def _reports(gate: "GateClient", interval: float, *, once: bool) -> Iterator[dic
     """Yields a traffic report now and, unless `once`, another one after each interval in seconds."""
     import time
 
-    yield gate.traffic()
+    yield gate.traffic_report()
     while not once:
         time.sleep(interval)
-        yield gate.traffic()
+        yield gate.traffic_report()
 
 
 def _print_reports(gate: "GateClient", interval: float, rows: int, *, once: bool) -> None:

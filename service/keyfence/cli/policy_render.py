@@ -15,15 +15,15 @@ DEFAULTS = Deployment()
 _PANEL = "Deployment"
 
 
-def _option(metavar: str, description: str) -> object:
+def _deployment_option(metavar: str, description: str) -> object:
     return typer.Option(metavar=metavar, help=description, rich_help_panel=_PANEL)
 
 
-AccountOption = Annotated[str, _option("ID", "The AWS account, twelve digits.")]
-RegionOption = Annotated[str, _option("REGION", "The region of the table.")]
-TableNameOption = Annotated[str, _option("NAME", "The shared table.")]
-RolePrefixOption = Annotated[str, _option("PREFIX", "The first characters of the names of all roles.")]
-PartitionOption = Annotated[str, _option("NAME", "aws, aws-cn or aws-us-gov.")]
+AccountOption = Annotated[str, _deployment_option("ID", "The AWS account, twelve digits.")]
+RegionOption = Annotated[str, _deployment_option("REGION", "The region of the table.")]
+TableNameOption = Annotated[str, _deployment_option("NAME", "The shared table.")]
+RolePrefixOption = Annotated[str, _deployment_option("PREFIX", "The first characters of the names of all roles.")]
+PartitionOption = Annotated[str, _deployment_option("NAME", "aws, aws-cn or aws-us-gov.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RoleArgument = Annotated[str | None, typer.Argument(metavar="ROLE", help="The role. Default: all roles.")]
 TrustOption = Annotated[bool, typer.Option("--trust", help="Print trust policies instead of identity policies.")]

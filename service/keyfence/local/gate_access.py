@@ -41,7 +41,8 @@ def tenant_session(
 def role_session(issuer: SessionIssuer, role: str, *, seconds: int = SESSION_SECONDS) -> IssuedSession:
     """Returns a session of a role that belongs to no tenant.
 
-    The control plane and the suspender are roles that the service assumes. The other roles are roles of processes.
+    The service assumes the roles of the control plane and the suspender. AWS gives the other roles
+    directly to processes, for example to the migrator.
     """
     if role in {CONTROL_PLANE, SUSPENDER}:
         return _assume(issuer, role, {}, seconds)

@@ -42,7 +42,7 @@ class GateClient:
             )
         raise BadInput(f"The server at {self.url} is not a gate. Give the address of the gate with --endpoint-url.")
 
-    def traffic(self) -> dict[str, Any]:
+    def traffic_report(self) -> dict[str, Any]:
         """Returns the gate's traffic report. Raises BadInput if the gate counts no traffic or denies the request."""
         response = self._send(AWSRequest("GET", f"{self.url.rstrip('/')}/traffic"), "dynamodb")
         try:

@@ -9,7 +9,7 @@ from keyfence.local.data_directory import atomic_file
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.policy import InvalidPolicy
 
-FILE = "role-policies.json"
+POLICIES_FILE = "role-policies.json"
 
 PolicyTexts = Mapping[str, Mapping[str, str]]
 """Policy documents, by the role's name and then by the policy's name."""
@@ -21,9 +21,11 @@ class PoliciesUnusable(KeyfenceError):
 
 def load(directory: Path, account: Account) -> Account:
     """Returns the account with the inline policies that are saved in the directory. Raises PoliciesUnusable."""
-    path = directory / FILE
+    path = directory / POLICIES_FILE
     try:
-        return account.with_inline_policies(_check(json.loads(path.read_bytes()))) if path.exists() else account
+        return (
+            account.with_inline_policies(_checked_policies(json.loads(path.read_bytes()))) if path.exists() else account
+        )
     except (OSError, ValueError, RecursionError, InvalidPolicy) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise PoliciesUnusable(
@@ -32,11 +34,11 @@ def load(directory: Path, account: Account) -> Account:
 
 
 def save(directory: Path, policies: PolicyTexts) -> None:
-    with atomic_file(directory / FILE) as file:
+    with atomic_file(directory / POLICIES_FILE) as file:
         file.write(json.dumps(policies, indent=2).encode())
 
 
-def _check(content: object) -> PolicyTexts:
+def _checked_policies(content: object) -> PolicyTexts:
     if not isinstance(content, dict) or not all(_is_text_mapping(policies) for policies in content.values()):
         raise ValueError("the file must map role names to policy names to policy texts")
     return content

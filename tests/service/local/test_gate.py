@@ -8,7 +8,7 @@ from keyfence.cli.ports import listen
 from keyfence.local import gate_access
 from keyfence.local.data_directory import GateRecord, find_gate_record
 from keyfence.local.gate import start_gate
-from keyfence.local.saved_role_policies import FILE
+from keyfence.local.saved_role_policies import POLICIES_FILE
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.suspension import TenantSuspension
@@ -43,7 +43,7 @@ def test_a_started_gate_is_recorded_with_its_account_and_server(tmp_path: Path) 
 def test_a_suspension_survives_a_restart_if_the_data_does(tmp_path: Path, persistent: bool) -> None:
     with start_local_gate(tmp_path, saves_policies=persistent) as gate:
         suspender(gate).deny([TenantId("acme")])
-    assert (tmp_path / FILE).exists() == persistent
+    assert (tmp_path / POLICIES_FILE).exists() == persistent
     with start_local_gate(tmp_path, saves_policies=persistent) as gate:
         assert suspender(gate).denied_tenants() == ({"acme"} if persistent else frozenset())
 
@@ -51,8 +51,8 @@ def test_a_suspension_survives_a_restart_if_the_data_does(tmp_path: Path, persis
 def test_an_engine_in_memory_neither_reads_nor_changes_saved_policies(tmp_path: Path) -> None:
     with start_local_gate(tmp_path, saves_policies=True) as gate:
         suspender(gate).deny([TenantId("acme")])
-    saved = (tmp_path / FILE).read_text()
+    saved = (tmp_path / POLICIES_FILE).read_text()
     with start_local_gate(tmp_path, saves_policies=False) as gate:
         assert suspender(gate).denied_tenants() == frozenset()
         suspender(gate).deny([TenantId("globex")])
-    assert (tmp_path / FILE).read_text() == saved
+    assert (tmp_path / POLICIES_FILE).read_text() == saved

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from keyfence.local import gate_access
-from keyfence.local.saved_role_policies import FILE, PoliciesUnusable, load, save
+from keyfence.local.saved_role_policies import POLICIES_FILE, PoliciesUnusable, load, save
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
@@ -52,7 +52,7 @@ def test_only_the_owner_can_read_the_file_and_no_temporary_file_is_left(tmp_path
     save(tmp_path, {})
     save(tmp_path, SAVED)
     (file,) = tmp_path.iterdir()
-    assert (file.name, file.stat().st_mode & 0o777) == (FILE, 0o600)
+    assert (file.name, file.stat().st_mode & 0o777) == (POLICIES_FILE, 0o600)
     assert load(tmp_path, ACCOUNT).inline_policies == SAVED
 
 
@@ -68,7 +68,7 @@ def test_policies_that_cannot_be_saved_are_refused_and_the_old_ones_stay(
         with pytest.raises(SuspensionFailed, match="the disk is full"):
             suspender(gate).deny([TenantId("acme")])
         assert gate.account.inline_policies == SAVED
-    assert [file.name for file in tmp_path.iterdir()] == [FILE]
+    assert [file.name for file in tmp_path.iterdir()] == [POLICIES_FILE]
     assert load(tmp_path, ACCOUNT).inline_policies == SAVED
 
 
@@ -78,12 +78,14 @@ def test_policies_that_cannot_be_saved_are_refused_and_the_old_ones_stay(
     ids=["empty", "half", "a list", "no names", "a number"],
 )
 def test_a_file_with_another_structure_raises(tmp_path: Path, content: str) -> None:
-    (tmp_path / FILE).write_text(content)
-    with pytest.raises(PoliciesUnusable, match=f"The policies in {tmp_path / FILE} cannot be used: "):
+    (tmp_path / POLICIES_FILE).write_text(content)
+    with pytest.raises(PoliciesUnusable, match=f"The policies in {tmp_path / POLICIES_FILE} cannot be used: "):
         load(tmp_path, ACCOUNT)
 
 
 def test_a_policy_that_cannot_be_parsed_raises(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text(json.dumps({"keyfence-tenant-read": {"one": DENY.replace("Deny", "Perhaps")}}))
+    (tmp_path / POLICIES_FILE).write_text(
+        json.dumps({"keyfence-tenant-read": {"one": DENY.replace("Deny", "Perhaps")}})
+    )
     with pytest.raises(PoliciesUnusable, match="neither Allow nor Deny"):
         load(tmp_path, ACCOUNT)

@@ -68,13 +68,13 @@ async def tenant_pages(
     repository: "TenantRepository", status: TenantStatus | None, limit: int | None
 ) -> "AsyncIterator[Sequence[Tenant]]":
     """Yields pages of tenants, the newest first, with at most `limit` tenants in all pages together."""
-    cursor, remaining = None, limit
+    cursor, remaining_count = None, limit
     while True:
-        page_size = min(MAX_PAGE_SIZE, remaining or MAX_PAGE_SIZE)
+        page_size = min(MAX_PAGE_SIZE, remaining_count or MAX_PAGE_SIZE)
         page = await repository.newest(status=status, first=page_size, after=cursor)
         yield page.items
-        remaining = None if remaining is None else remaining - len(page.edges)
-        if remaining == 0 or not page.has_next or not page.edges:
+        remaining_count = None if remaining_count is None else remaining_count - len(page.edges)
+        if remaining_count == 0 or not page.has_next or not page.edges:
             return
         cursor = page.edges[-1].cursor()
 
@@ -160,8 +160,10 @@ def _attribute_rows(tenant: "Tenant") -> Iterator[tuple[str, str]]:
         direction = "cancelled, back to" if tenant.move.is_cancelled else "to"
         yield "Moving", f"{direction} {tenant.move.final_placement}, {tenant.move.phase}, by {tenant.move.job_id}"
     yield "Issuer", escape_markup(tenant.issuer) or "none of its own"
-    stored = f"{tenant.stored_bytes:,} bytes at the last measurement" if tenant.stored_bytes else "not measured yet"
-    yield "Stored", stored
+    stored_text = (
+        f"{tenant.stored_bytes:,} bytes at the last measurement" if tenant.stored_bytes else "not measured yet"
+    )
+    yield "Stored", stored_text
     yield "Created", f"{format_minute(tenant.created_at)} UTC"
     yield "Changed", f"{format_minute(tenant.updated_at)} UTC, version {tenant.version}"
 
@@ -178,11 +180,11 @@ def _shard_rows(shard_counts: "Mapping[str, ShardCounts]") -> Iterator[tuple[str
     """Yields a row for each collection with several shards, and one row for all the others: there are many."""
     from keyfence.store.shards import ONE_SHARD
 
-    sharded = {collection: counts for collection, counts in shard_counts.items() if counts != ONE_SHARD}
-    for collection, counts in sharded.items():
+    sharded_counts = {collection: counts for collection, counts in shard_counts.items() if counts != ONE_SHARD}
+    for collection, counts in sharded_counts.items():
         yield collection, f"{counts.read_shards}", f"{counts.write_shards}", counts.job_id or ""
-    if len(sharded) < len(shard_counts):
-        label = "all others" if sharded else "all collections"
+    if len(sharded_counts) < len(shard_counts):
+        label = "all others" if sharded_counts else "all collections"
         yield label, f"{ONE_SHARD.read_shards}", f"{ONE_SHARD.write_shards}", ""
 
 

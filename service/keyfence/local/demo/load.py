@@ -62,13 +62,13 @@ async def write_shop(table: Table, shop: ShopData) -> None:
     Items with few index keys come first, because engines get slower as their indexes grow. The activity log comes
     last, in one transaction: its entries about deleted orders depend on the time, so a repetition would add others.
     """
-    writes = sorted(_writes(shop), key=lambda write: len(write.entity.keys))
+    writes = sorted(_shop_writes(shop), key=lambda write: len(write.entity.keys))
     for start in range(0, len(writes), MAX_SPLIT_TRANSACTION_WRITES):
         await table.write(*writes[start : start + MAX_SPLIT_TRANSACTION_WRITES])
     await table.write(*(put(activities, activity) for activity in shop.activities()))
 
 
-def _writes(shop: ShopData) -> Iterator[Write[Any]]:
+def _shop_writes(shop: ShopData) -> Iterator[Write[Any]]:
     yield from (put(categories, category) for category in shop.categories())
     yield from (put(customers, customer) for customer in shop.customers())
     yield from (put(stores, store) for store in shop.stores())
@@ -115,7 +115,7 @@ async def _write_users(table: Table, tenant: DemoTenant) -> None:
 
 
 def _membership(tenant: DemoTenant, group: str, user: str) -> Membership:
-    joined_at = max(_founded_at(tenant, group), tenant.joined_at(user))
+    joined_at = max(_group_founded_at(tenant, group), tenant.joined_at(user))
     is_first = tenant.groups[group][0] == user
     return Membership(
         user_id=MemberId(tenant.user_id(user)),
@@ -150,7 +150,7 @@ def _user_count(members: Sequence[User]) -> UserCount:
 
 
 def _group(tenant: DemoTenant, name: str, edges: Sequence[Membership]) -> Group:
-    id, founded_at = _group_id(tenant, name), _founded_at(tenant, name)
+    id, founded_at = _group_id(tenant, name), _group_founded_at(tenant, name)
     entries: dict[str, EdgeAttributes] = {edge.user_id: edge.attributes for edge in edges if edge.group_id == id}
     return Group(
         id=id,
@@ -163,10 +163,10 @@ def _group(tenant: DemoTenant, name: str, edges: Sequence[Membership]) -> Group:
 
 
 def _group_id(tenant: DemoTenant, name: str) -> GroupId:
-    return GroupId(tenant.make_id("grp", name, _founded_at(tenant, name)))
+    return GroupId(tenant.make_id("grp", name, _group_founded_at(tenant, name)))
 
 
-def _founded_at(tenant: DemoTenant, name: str) -> datetime:
+def _group_founded_at(tenant: DemoTenant, name: str) -> datetime:
     return tenant.joined_at(tenant.users[0]) + timedelta(hours=1 + list(tenant.groups).index(name))
 
 

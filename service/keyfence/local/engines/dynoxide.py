@@ -21,7 +21,7 @@ HOST = "127.0.0.1"
 DATABASE_FILE = "keyfence.db"
 LOG_FILE = "dynoxide.log"
 LOCK_FILE = "lock"
-LISTENING = "listening"
+READY_WORD = "listening"
 """The word in the log that says that dynoxide is ready."""
 START_SECONDS = 15
 STOP_SECONDS = 5
@@ -138,15 +138,21 @@ def _spawn(binary: Path, directory: Path, port: int, lock: Lock) -> subprocess.P
 
 
 def _end_with_parent() -> None:
-    """Makes Linux stop the engine when this process is killed. On other systems the engine keeps running and locked."""
+    """Makes Linux stop the engine when this process is killed.
+
+    On other systems the engine keeps running. Its lock then keeps other processes out.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _wait_until_ready(engine: Dynoxide) -> None:
-    """Waits until the log says that dynoxide listens and the port answers. Another program could own the port."""
+    """Waits until the log says that dynoxide listens, and the port answers.
+
+    The port alone is not enough, because another program could have taken it.
+    """
     deadline = time.monotonic() + START_SECONDS
-    while not (LISTENING in engine.log.read_text(errors="replace") and _answers(engine.port)):
+    while not (READY_WORD in engine.log.read_text(errors="replace") and _answers(engine.port)):
         if failure := engine.failure():
             raise EngineFailed(failure)
         if time.monotonic() > deadline:

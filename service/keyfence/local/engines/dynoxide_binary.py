@@ -61,14 +61,14 @@ def npm_pack(program: str, package: str, directory: Path) -> Path:
     except subprocess.TimeoutExpired as error:
         raise EngineMissing(f"{package} cannot be fetched: npm took longer than {NPM_SECONDS} seconds.") from error
     except subprocess.CalledProcessError as error:
-        raise EngineMissing(f"{package} cannot be fetched: npm failed with {_reason(error.stderr)}.") from error
+        raise EngineMissing(f"{package} cannot be fetched: npm failed with {_npm_error(error.stderr)}.") from error
     except (OSError, StopIteration) as error:
         raise EngineMissing(f"{package} cannot be fetched: npm wrote no archive.") from error
 
 
 def _fetch(directory: Path, on_progress: OnProgress) -> Path:
     """Fetches the binary. It gets its name after a test run, so an interrupted fetch leaves no broken binary."""
-    package = _package()
+    package = _package_name()
     program = npm_program(package)
     on_progress(f"fetching {package} with npm, only once")
     with tempfile.TemporaryDirectory(dir=directory, prefix=".fetch-") as temporary:
@@ -91,7 +91,7 @@ def _run_npm(command: list[str], directory: Path) -> None:
     )
 
 
-def _reason(stderr: str) -> str:
+def _npm_error(stderr: str) -> str:
     """Returns the error code that npm printed, or else its last line."""
     code = re.search(r"^npm \S+ code (\S+)", stderr, re.MULTILINE)
     return code[1] if code else (stderr.strip().splitlines() or ["no message"])[-1]
@@ -101,7 +101,7 @@ def _is_program(path: Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)
 
 
-def _package() -> str:
+def _package_name() -> str:
     machine = (sys.platform, platform.machine())
     if machine not in PACKAGES:
         raise EngineMissing(f"dynoxide is not on PATH, and it has no package for {' '.join(machine)}.")

@@ -46,13 +46,13 @@ def start(on_progress: OnProgress) -> Moto:
     os.environ.setdefault("MOTO_ACCOUNT_ID", ACCOUNT)
     for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE"):
         os.environ.pop(name, None)  # moto opens a boto3 session, which fails if the profile does not exist
-    server = _server()
+    server = _new_server()
     thread = Thread(target=server.serve_forever, name="moto", daemon=True)
     thread.start()
     return Moto(server=server, thread=thread)
 
 
-def _server() -> "BaseWSGIServer":
+def _new_server() -> "BaseWSGIServer":
     try:
         from moto.moto_server.werkzeug_app import (
             DomainDispatcherApplication,
