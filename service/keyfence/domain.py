@@ -151,9 +151,9 @@ def _duplicate_names(what: str, names: Iterator[str]) -> Iterator[str]:
 
 def _declarations(modules: Iterator[ModuleType]) -> Iterator[tuple[str, object]]:
     """Yields each entity and access pattern once, with its variable, even if several modules import it."""
-    seen = set[int]()
+    yielded_ids = set[int]()
     for module in modules:
         for name, value in vars(module).items():
-            if isinstance(value, Entity | Get | Query | ItemCollection) and id(value) not in seen:
-                seen.add(id(value))
+            if isinstance(value, Entity | Get | Query | ItemCollection) and id(value) not in yielded_ids:
+                yielded_ids.add(id(value))
                 yield name, value

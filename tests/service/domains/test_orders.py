@@ -48,7 +48,7 @@ MAIN_STATUSES = ["PENDING", "CONFIRMED", "PROCESSING", "SHIPPED", "DELIVERED"]
 statuses = st.sampled_from(OrderStatus)
 
 
-def order(**fields: Any) -> Order:
+def new_order(**fields: Any) -> Order:
     defaults: dict[str, Any] = {
         "id": OrderId("ord_1"),
         "customer_id": CustomerId("cus_1"),
@@ -61,10 +61,10 @@ def order(**fields: Any) -> Order:
     return Order(**defaults | fields)
 
 
-def lists_of(one: Order) -> set[str]:
+def lists_of(order: Order) -> set[str]:
     """Returns the lists that contain an order, each by the first part of its partition key."""
-    key_items = [orders.key_attributes(one, ACME, UNSHARDED)]
-    key_items += [order_rows.key_attributes(order_row(one), ACME, UNSHARDED)] if one.deleted_at is None else []
+    key_items = [orders.key_attributes(order, ACME, UNSHARDED)]
+    key_items += [order_rows.key_attributes(order_row(order), ACME, UNSHARDED)] if order.deleted_at is None else []
     partitions = [
         value["S"].split("#")[2:] for item in key_items for name, value in item.items() if name.endswith("PK")
     ]
@@ -72,30 +72,30 @@ def lists_of(one: Order) -> set[str]:
 
 
 def test_an_order_has_the_transitions_of_the_contract_and_no_others() -> None:
-    assert {(str(one), str(to)) for one, steps in TRANSITIONS.items() for to in steps} == {
+    assert {(str(status), str(to)) for status, next_statuses in TRANSITIONS.items() for to in next_statuses} == {
         *pairwise(MAIN_STATUSES),
-        *((one, "CANCELLED") for one in MAIN_STATUSES[:3]),
+        *((status, "CANCELLED") for status in MAIN_STATUSES[:3]),
     }
     assert set(TRANSITIONS) == set(OrderStatus)
 
 
-@given(one=statuses, to=statuses)
-def test_a_transition_succeeds_or_fails_with_the_list_of_allowed_ones(one: OrderStatus, to: OrderStatus) -> None:
-    before, later = order(status=one, version=4), OPENING + timedelta(hours=1)
-    if to in TRANSITIONS[one]:
+@given(status=statuses, to=statuses)
+def test_a_transition_succeeds_or_fails_with_the_list_of_allowed_ones(status: OrderStatus, to: OrderStatus) -> None:
+    before, later = new_order(status=status, version=4), OPENING + timedelta(hours=1)
+    if to in TRANSITIONS[status]:
         assert with_status(before, to, later) == replace(before, status=to, version=5, updated_at=later)
         return
     with pytest.raises(Conflict) as refusal:
         with_status(before, to, later)
-    assert refusal.value.extensions == {"status": one, "allowed": list(TRANSITIONS[one])}
-    assert all(allowed in refusal.value.message for allowed in TRANSITIONS[one])
+    assert refusal.value.extensions == {"status": status, "allowed": list(TRANSITIONS[status])}
+    assert all(allowed in refusal.value.message for allowed in TRANSITIONS[status])
 
 
 @pytest.mark.parametrize("status", OrderStatus)
 def test_an_order_is_open_until_its_last_status(status: OrderStatus) -> None:
-    one = order(status=status)
-    assert is_open(one) == (status not in FINAL_STATUSES)
-    assert ("OPEN" in lists_of(one)) == (status not in FINAL_STATUSES)
+    order = new_order(status=status)
+    assert is_open(order) == (status not in FINAL_STATUSES)
+    assert ("OPEN" in lists_of(order)) == (status not in FINAL_STATUSES)
 
 
 class OrderMachine(RuleBasedStateMachine):
@@ -103,9 +103,9 @@ class OrderMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.order, self.now = order(), OPENING
+        self.order, self.now = new_order(), OPENING
         self.revisions = [1]
-        self.saved: tuple[Order, set[str]] | None = None
+        self.before_deletion: tuple[Order, set[str]] | None = None
 
     def apply(self, after: Order) -> None:
         event = new_order_event(self.order, after, "x", actor="me", now=self.now, note=None)
@@ -122,7 +122,7 @@ class OrderMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.order.deleted_at is None)
     @rule(to=statuses)
-    def step(self, to: OrderStatus) -> None:
+    def transition(self, to: OrderStatus) -> None:
         try:
             self.apply(with_status(self.order, to, self.next_minute()))
         except Conflict:
@@ -141,15 +141,15 @@ class OrderMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.order.deleted_at is None)
     @rule()
     def delete(self) -> None:
-        self.saved = (self.order, lists_of(self.order))
+        self.before_deletion = (self.order, lists_of(self.order))
         self.apply(as_deleted(self.order, self.next_minute()))
 
     @precondition(lambda self: self.order.deleted_at is not None)
     @rule()
     def restore(self) -> None:
         self.apply(as_restored(self.order))
-        assert self.saved
-        before, lists_before = self.saved
+        assert self.before_deletion
+        before, lists_before = self.before_deletion
         assert self.order == replace(before, version=before.version + 2)
         assert lists_of(self.order) == lists_before
 
@@ -177,28 +177,30 @@ def writes_of_change(before: Order, after: Order) -> list[Write[Any]]:
 
 
 ROW_CHANGES: dict[str, tuple[Callable[[], tuple[Order, Order]], str]] = {
-    "living": (lambda: (order(), with_status(order(), OrderStatus.CONFIRMED, OPENING)), "Update"),
-    "deleted": (lambda: (order(), as_deleted(order(), OPENING)), "Delete"),
-    "restored": (lambda: (as_deleted(order(), OPENING), as_restored(as_deleted(order(), OPENING))), "Put"),
+    "changed": (lambda: (new_order(), with_status(new_order(), OrderStatus.CONFIRMED, OPENING)), "Update"),
+    "deleted": (lambda: (new_order(), as_deleted(new_order(), OPENING)), "Delete"),
+    "restored": (lambda: (as_deleted(new_order(), OPENING), as_restored(as_deleted(new_order(), OPENING))), "Put"),
 }
 
 
 @pytest.mark.parametrize("name", ROW_CHANGES)
 def test_an_order_has_a_row_until_it_is_deleted(name: str) -> None:
     states, verb = ROW_CHANGES[name]
-    order_update, row, event_write = (write.render("t", ACME, UNSHARDED) for write in writes_of_change(*states()))
-    assert (list(order_update), list(row), list(event_write)) == (["Update"], [verb], ["Put"])
+    order_write, row_write, event_write = (write.render("t", ACME, UNSHARDED) for write in writes_of_change(*states()))
+    assert (list(order_write), list(row_write), list(event_write)) == (["Update"], [verb], ["Put"])
 
 
 def test_every_write_of_a_change_requires_the_version_that_was_read() -> None:
     rendered = list(
-        _bodies(writes_of_change(order(version=7), with_status(order(version=7), OrderStatus.CONFIRMED, OPENING)))
+        _bodies(
+            writes_of_change(new_order(version=7), with_status(new_order(version=7), OrderStatus.CONFIRMED, OPENING))
+        )
     )
-    order_update, row, event_write = rendered
-    for body in (order_update, row):
+    order_write, row_write, event_write = rendered
+    for body in (order_write, row_write):
         assert "version" in body["ExpressionAttributeNames"].values()
         assert {"N": "7"} in body["ExpressionAttributeValues"].values()
-    assert {"S": "PENDING"} in order_update["ExpressionAttributeValues"].values()
+    assert {"S": "PENDING"} in order_write["ExpressionAttributeValues"].values()
     assert event_write["ConditionExpression"].startswith("attribute_not_exists")
 
 
@@ -209,30 +211,30 @@ def _bodies(writes: list[Write[Any]]) -> Iterator[dict[str, Any]]:
 
 
 def test_a_deleted_order_can_be_restored_for_thirty_days() -> None:
-    deleted = as_deleted(order(), OPENING)
+    deleted = as_deleted(new_order(), OPENING)
     assert deleted.ttl == (OPENING + BIN_RETENTION).timestamp()
     assert not has_expired(deleted, OPENING + BIN_RETENTION - timedelta(microseconds=1))
     assert has_expired(deleted, OPENING + BIN_RETENTION)
-    assert not has_expired(order(), OPENING + 2 * BIN_RETENTION)
+    assert not has_expired(new_order(), OPENING + 2 * BIN_RETENTION)
 
 
 def test_deleting_and_restoring_an_order_keeps_its_update_time() -> None:
-    deleted = as_deleted(order(), OPENING + timedelta(days=1))
+    deleted = as_deleted(new_order(), OPENING + timedelta(days=1))
     assert deleted.updated_at == as_restored(deleted).updated_at == OPENING
 
 
-@pytest.mark.parametrize(("check", "longest"), [(checked_region, 64), (checked_reason, 500)])
-def test_regions_and_reasons_are_printable_lines(check: Callable[[str], str], longest: int) -> None:
-    assert check("x" * longest) == "x" * longest
-    for text in ("", " ", "a\nb", "x" * (longest + 1)):
+@pytest.mark.parametrize(("check", "max_length"), [(checked_region, 64), (checked_reason, 500)])
+def test_regions_and_reasons_are_printable_lines(check: Callable[[str], str], max_length: int) -> None:
+    assert check("x" * max_length) == "x" * max_length
+    for text in ("", " ", "a\nb", "x" * (max_length + 1)):
         with pytest.raises(BadInput):
             check(text)
 
 
 @pytest.mark.parametrize("character", ["a", "é", "🙂", "#", "%"])
 def test_every_region_that_is_accepted_fits_its_key(character: str) -> None:
-    one = order(region=checked_region(character * 64))
-    assert order_rows.to_item(order_row(one), ACME, UNSHARDED)["GSI3PK"]["S"].startswith("TENANT#acme#REGION#")
+    order = new_order(region=checked_region(character * 64))
+    assert order_rows.to_item(order_row(order), ACME, UNSHARDED)["GSI3PK"]["S"].startswith("TENANT#acme#REGION#")
 
 
 def test_a_note_may_have_lines_and_may_be_left_out() -> None:

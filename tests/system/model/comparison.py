@@ -16,8 +16,8 @@ from tests.system.model.shop_objects import TRANSITIONS, Line, Order, Path, Prod
 class Comparison:
     """Compares one tenant with a shop in memory.
 
-    A method that changes something fails if the service does not refuse or accept the change like the shop in memory,
-    or if the responses differ. Methods that create something return the new id, or None if it was refused."""
+    Each change must have the same outcome in both: the same error code, or an equal response.
+    Methods that create something return the new id, or None if it was refused."""
 
     client: ApiClient
     runner: asyncio.Runner
@@ -129,7 +129,7 @@ class Comparison:
         self.transition(id, "CANCELLED")
 
     def transition(self, id: str, to: str, versions_behind: int | None = None) -> None:
-        """Sends the expected version of the order minus `versions_behind`, or none."""
+        """Changes the status. If `versions_behind` is set, sends an expected version that is so much too low."""
         order = self.shop.orders[id]
         version = None if versions_behind is None else len(order.history) - versions_behind
         refusal = "CONFLICT" if versions_behind else transition_refusal(order, to)

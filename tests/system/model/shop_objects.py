@@ -17,8 +17,8 @@ Path = tuple[str, ...]
 
 
 def price_text(cents: int) -> str:
-    whole, rest = divmod(cents, 100)
-    return f"{whole}.{rest:02d}"
+    euros, cents_left = divmod(cents, 100)
+    return f"{euros}.{cents_left:02d}"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -34,7 +34,8 @@ from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
 from keyfence.store.writes import ActivityNote, StaleWrite, Write, check, delete, put, retry_if_stale, update_attributes
 
 MoveProducts = Callable[[KeyPath, KeyPath, Write[Any]], Awaitable[None]]
-"""Moves the products of one category (first path) to another (second path). Each transaction contains the write."""
+"""Moves the products of the category at the first path to the second path. The third argument is a condition check
+that every transaction must contain."""
 
 MOVE_BATCH = (MAX_SPLIT_TRANSACTION_WRITES - 1) // 2
 """Categories of one transaction: at most two writes each, beside the check that the move has not ended."""
@@ -100,7 +101,8 @@ class MoveRun:
             await self._write_in_batches([[mark_leaving(category)] for category in unmarked])
 
     async def _store_count(self, category_count: int) -> int:
-        """Returns the stored number if an earlier run has stored it: some categories may have moved since."""
+        """Stores and returns the number of categories. If an earlier run has stored it, returns the stored number,
+        because that run may already have deleted some of the categories."""
         if self.move.category_count is not None:
             return self.move.category_count
         store_count = UpdateExpression(sets={("categoryCount",): category_count})

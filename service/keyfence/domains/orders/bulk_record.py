@@ -109,7 +109,7 @@ def to_line(record: OrderRecord) -> Line:
 
 
 def with_ttl(record: OrderRecord) -> OrderRecord:
-    """Sets the time to live of a deleted order, its items and its events, as in the table."""
+    """Returns the record with the time to live that the recycle bin gives to a deleted order and its details."""
     if record.order.deleted_at is None:
         return record
     ttl = int((record.order.deleted_at + BIN_RETENTION).timestamp())

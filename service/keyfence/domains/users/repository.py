@@ -134,6 +134,7 @@ class UserRepository:
         return after if after == before else replace(after, version=before.version + 1, updated_at=self.now())
 
     def _add_to_count(self, number: int) -> Write[Any]:
+        """Returns the write that adds to the number of users. It fails if the quota is used up."""
         initial = UserCount(created_at=self.now(), updated_at=self.now())
         is_below_quota = number_below(self.quota, "total") if number > 0 and self.quota is not None else None
         return increment(user_counts, initial, "total", number, when=is_below_quota, on_failure=self._quota_exceeded)
@@ -183,7 +184,8 @@ class UserRepository:
 
     async def put_setting(self, id: UserId, name: str, value: object) -> Setting:
         checked_line(name, "name", MAX_SETTING_NAME_LENGTH)
-        return await retry_if_stale(lambda: self._put_setting(id, name, _json_text(value)))
+        text = _json_text(value)
+        return await retry_if_stale(lambda: self._put_setting(id, name, text))
 
     async def _put_setting(self, id: UserId, name: str, text: str) -> Setting:
         user, before = await self.get(id), await self.table.find(setting_by_name, user_id=id, name=name)
@@ -196,8 +198,8 @@ class UserRepository:
         else:
             after = replace(before, text=text, updated_at=now, version=before.version + 1)
             write = update_model(settings, before, after)
-        is_alive_user = absent("deletedAt")
-        condition = is_alive_user if before else is_alive_user & size_below(MAX_SETTINGS, "settingNames")
+        is_not_deleted = absent("deletedAt")
+        condition = is_not_deleted if before else is_not_deleted & size_below(MAX_SETTINGS, "settingNames")
         add_name = UpdateExpression(adds={("settingNames",): frozenset({name})})
         note = ActivityNote("setting.put", id, {"after": {"name": name}})
         await self.table.write(write, update_attributes(users, {"id": id}, add_name, when=condition), note=note)
@@ -205,6 +207,7 @@ class UserRepository:
 
 
 def _json_text(value: object) -> str:
+    """Returns the value as JSON. Raises BadInput if the value is too large, or if JSON would change it."""
     try:
         text = orjson.dumps(value)
         is_lossless = orjson.loads(text) == value
