@@ -65,7 +65,7 @@ class DynamoDBApi:
         try:
             await self._set_schemas_and_authorizations(call)
         except UnknownTable as unknown:
-            call.authorizations, call.missing_tables = unknown.requests, str(unknown)
+            call.authorizations, call.missing_tables_message = unknown.requests, str(unknown)
         except UnsupportedRequest as error:
             request = AuthorizationRequest(f"dynamodb:{call.operation}", self._arn_scope.table_arn("*"))
             raise self._log_denial(call, request, str(error)) from error
@@ -75,7 +75,7 @@ class DynamoDBApi:
     async def _set_schemas_and_authorizations(self, call: DynamoDBCall) -> None:
         """Uses the cached table schemas, and asks the engine only for tables that are not in the cache."""
         try:
-            call.schemas = self._schemas.cached
+            call.schemas = self._schemas.cached_schemas
             call.authorizations = authorizations_for(call.operation, call.parameters, self._arn_scope, call.schemas)
         except UnknownTable as unknown:
             call.schemas = {**call.schemas, **await self._schemas.find(unknown.tables)}
@@ -91,14 +91,14 @@ class DynamoDBApi:
         )
         if denied := first_denied(call.authorizations, context, session, issuer.account):
             authorization, decision = denied
-            raise self._log_denial(call, authorization, call.missing_tables or "denied by policies", decision)
+            raise self._log_denial(call, authorization, call.missing_tables_message or "denied by policies", decision)
 
     async def _reject_missing_tables(self, call: DynamoDBCall) -> None:
         """Rejects a call to a missing table.
 
         This step follows the authorization, so that only a caller who may use a table learns that it does not exist.
         """
-        if call.missing_tables:
+        if call.missing_tables_message:
             raise ResponseError(dynamodb_error("ResourceNotFoundException", "Requested resource not found"))
 
     async def _check_index_keys(self, call: DynamoDBCall) -> None:

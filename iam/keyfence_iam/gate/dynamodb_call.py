@@ -21,7 +21,7 @@ class DynamoDBCall:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     schemas: Mapping[str, TableSchema] = field(default_factory=dict)
     authorizations: tuple[AuthorizationRequest, ...] = ()
-    missing_tables: str | None = None
+    missing_tables_message: str | None = None
     """A message that names the tables that the engine does not have. None if all tables exist."""
     response: HttpResponse | None = None
     drop_response: bool = False
@@ -29,5 +29,5 @@ class DynamoDBCall:
 
     @property
     def leading_keys(self) -> tuple[str, ...]:
-        """The partition keys that the call names, as IAM compares them with policies."""
+        """The partition keys in the call, which policies compare as `dynamodb:LeadingKeys`."""
         return tuple(key for request in self.authorizations for key in request.context.get(LEADING_KEYS, ()))

@@ -31,7 +31,7 @@ class Fault:
     operation: str = "*"
     """The name of an operation, or `*` for all operations of the service."""
     key_prefix: str | None = None
-    """The fault applies to calls with a partition key that begins with this prefix. None: to all calls."""
+    """The fault only applies to calls with a partition key that begins with this prefix. None means all calls."""
     nth: int | None = None
     """The number of the only call that gets the fault, counted from 1."""
     every: int | None = None
@@ -41,7 +41,7 @@ class Fault:
     seed: int = 0
     """The seed of the random numbers for `probability`, which make a test repeatable."""
     times: int | None = None
-    """The fault is injected at most this often. None: without limit."""
+    """The fault is injected at most this often. None means without a limit."""
     milliseconds: float = 0
     """The delay of the kind `latency`."""
     code: str | None = None

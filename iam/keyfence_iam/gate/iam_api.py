@@ -165,7 +165,7 @@ def _role_context(request: RolePolicyRequest, role: Role | None) -> Mapping[str,
 
 def _with_inline_policy(role: Role, request: RolePolicyRequest) -> Role:
     changed_role = role.with_inline_policy(request.policy_name, _parse_document(request.document))
-    if changed_role.inline_size > MAX_INLINE_SIZE:
+    if changed_role.identity_policy_size > MAX_INLINE_SIZE:
         message = f"Maximum policy size of {MAX_INLINE_SIZE} bytes exceeded for role {role.name}"
         raise QueryError("LimitExceeded", message, 409)
     return changed_role

@@ -12,7 +12,7 @@ SaveRolePolicies = Callable[[Mapping[str, Mapping[str, str]]], None]
 """Saves inline policies: their texts by role name and policy name. It is called before a change takes effect."""
 
 IndexKeyPrefix = Callable[[Mapping[str, str]], str]
-"""Returns the prefix of the index keys that a session may write. The argument is the tags of the session."""
+"""Returns the prefix of the index keys that a session may write. The argument has the tags of the session."""
 
 
 def do_not_save(_: Mapping[str, Mapping[str, str]]) -> None:
@@ -31,6 +31,6 @@ class GateSettings:
     denials: DenialLog = field(default_factory=DenialLog)
     save_role_policies: SaveRolePolicies = do_not_save
     limits: PartitionLimits | None = None
-    """The throughput limits of partitions. None: the gate limits nothing."""
+    """The throughput limits of partitions. None means that the gate limits nothing."""
     traffic_role: str | None = None
-    """The name, without the role prefix, of the role that may read the traffic report. None: nobody may read it."""
+    """The role that may read the traffic report: its name without the role prefix. None means nobody."""

@@ -17,7 +17,7 @@ for a policy that denies older sessions.
 
 
 class InvalidSuspension(ValueError):
-    """A suspension that IAM would reject, or that would not have the intended effect."""
+    """A suspension without tenants or with too many tenants, or a time without a time zone."""
 
 
 def deny_tenants_policy(tenants: Iterable[TenantId]) -> Policy:

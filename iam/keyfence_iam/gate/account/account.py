@@ -57,7 +57,7 @@ class Role:
         return (*self.policies, *(inline.policy for inline in self.inline_policies.values()))
 
     @property
-    def inline_size(self) -> int:
+    def identity_policy_size(self) -> int:
         """The number of characters of all identity policies.
 
         Deployed policies count too, because on AWS they may be deployed as inline policies.

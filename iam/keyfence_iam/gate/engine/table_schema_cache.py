@@ -24,7 +24,7 @@ class TableSchemaCache:
         self._expires_at = 0.0
 
     @property
-    def cached(self) -> Mapping[str, TableSchema]:
+    def cached_schemas(self) -> Mapping[str, TableSchema]:
         """The cached schemas by table name."""
         if self._now() >= self._expires_at:
             self.clear()
@@ -40,7 +40,7 @@ class TableSchemaCache:
 
         Raises UnsupportedRequest for a table whose partition key is not a string, and EngineUnreachable.
         """
-        schemas = {table: self.cached.get(table) or await self._find_one(table) for table in tables}
+        schemas = {table: self.cached_schemas.get(table) or await self._find_one(table) for table in tables}
         return {table: schema for table, schema in schemas.items() if schema is not None}
 
     async def _find_one(self, table: str) -> TableSchema | None:

@@ -107,7 +107,7 @@ class HttpRequest:
     def find_header(self, name: bytes) -> bytes | None:
         """Returns the value of a header, or None if the header is missing or repeated.
 
-        A repeated header is ignored, because the engine could read another of its values than the gate.
+        A repeated header is ignored, because the gate and the engine could read different values.
         """
         values = [value for key, value in self.headers if key == name]
         return values[0] if len(values) == 1 else None

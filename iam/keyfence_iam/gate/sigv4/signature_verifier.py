@@ -27,7 +27,7 @@ MISMATCH_MESSAGE = (
 )
 SIGNING_REGION_OF_GLOBAL_SERVICES = {"iam": "us-east-1"}
 """The region in signatures of requests to a service that has no regions."""
-SINGLE_HEADERS = (b"host", b"authorization", b"date", b"x-amz-date", b"x-amz-security-token", b"x-amz-target")
+UNREPEATABLE_HEADERS = (b"host", b"authorization", b"date", b"x-amz-date", b"x-amz-security-token", b"x-amz-target")
 """Headers that may occur only once. Otherwise the verifier could read one value and the engine another value."""
 
 
@@ -110,7 +110,7 @@ def _reject_repeated_headers(request: HttpRequest, headers: Mapping[bytes, bytes
     if len(headers) == len(request.headers):  # `headers` has each name once, so no header is repeated
         return
     names = [name for name, _ in request.headers]
-    for name in SINGLE_HEADERS:
+    for name in UNREPEATABLE_HEADERS:
         if names.count(name) > 1:
             raise SignatureError(BAD_SIGNATURE, f"The request has more than one '{name.decode()}' header.")
 

@@ -30,7 +30,7 @@ from keyfence_iam.gate.throughput.throttled_responses import (
 )
 
 UNPROCESSED_MEMBERS = {"BatchGetItem": "UnprocessedKeys", "BatchWriteItem": "UnprocessedItems"}
-"""The response of a batch has the requests that were not executed in this member, by operation."""
+"""The member of the response that lists the requests of a batch that were not executed, by operation."""
 
 
 class ThroughputLimiter:

@@ -133,7 +133,7 @@ class TrafficReport:
         return self._group_of(partition.key) or NO_GROUP
 
     def _collection(self, partition: Partition) -> Partition:
-        """Returns the partition without its shard: all shards of a collection have the same."""
+        """Returns the partition with the key of its collection, which is the same for all shards of the collection."""
         return replace(partition, key=self._split_shard(partition.key)[0])
 
 

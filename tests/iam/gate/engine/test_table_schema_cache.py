@@ -54,9 +54,9 @@ async def test_a_response_that_arrives_after_clear_is_not_cached() -> None:
         await asyncio.sleep(0)
         schemas.clear()
         await pending
-        assert schemas.cached == {}
+        assert schemas.cached_schemas == {}
         await schemas.find(["keyfence"])
-        assert schemas.cached == {"keyfence": SCHEMA}
+        assert schemas.cached_schemas == {"keyfence": SCHEMA}
     assert len(engine.requests) == 2
 
 

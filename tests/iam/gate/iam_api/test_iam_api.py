@@ -122,7 +122,7 @@ def test_missing_parameters_are_reported(fresh_gate: Gate) -> None:
 
 def test_the_policies_of_a_role_are_limited_to_10240_characters_without_white_space(fresh_gate: Gate) -> None:
     iam = suspender_client(fresh_gate)
-    free_size = MAX_INLINE_SIZE - fresh_gate.account.get_role("tenant-read").inline_size
+    free_size = MAX_INLINE_SIZE - fresh_gate.account.get_role("tenant-read").identity_policy_size
     put_policy(iam, name="one", document=policy_of_size(free_size - 1000))
     put_policy(iam, name="two", document=policy_of_size(1000))
     with expect_error("LimitExceeded", 409, f"Maximum policy size of 10240 bytes exceeded for role {READ_ROLE}"):
