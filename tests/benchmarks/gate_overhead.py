@@ -48,6 +48,7 @@ SCHEMAS = {DEPLOYMENT.table: TableSchema.with_keys("PK", {f"GSI{n}": f"GSI{n}PK"
 ITEM_RESPONSE = json.dumps({"Item": {"PK": {"S": "TENANT#acme#USER#usr_01"}, "name": {"S": "x" * 1000}}}).encode()
 TABLE_RESPONSE = json.dumps({"Table": table_definition(DEPLOYMENT.table, load_domains().entities.projections)}).encode()
 STEPS = ("signature", "json", "requests", "decision")
+"""Verify the signature, parse the JSON, find the authorization requests, and decide on them."""
 
 
 class Forwarder(GateApp):
@@ -120,12 +121,12 @@ def _measure(engine_url: str, calls: int) -> None:
 def _print_measurements(
     call: Call, engine_url: str, forwarder: "ServerProcess", gate: "ServerProcess", signer: "_Signer", calls: int
 ) -> None:
-    """Measures engine, forwarder and gate in turn, so that a busy machine affects all. The fastest round counts."""
+    """Prints the times of a call. Engine, forwarder and gate are measured in turn, and the fastest round counts."""
     rounds: list[tuple[float, ...]] = []
     for _ in range(ROUNDS):
         direct = _elapsed_microseconds(engine_url, signer.request_bytes(engine_url, call), calls // ROUNDS)
-        forwarded = forwarder.costs(signer.request_bytes(forwarder.url, call), calls // ROUNDS)
-        rounds.append((direct, *forwarded, *gate.costs(signer.request_bytes(gate.url, call), calls // ROUNDS)))
+        forwarded = forwarder.measure(signer.request_bytes(forwarder.url, call), calls // ROUNDS)
+        rounds.append((direct, *forwarded, *gate.measure(signer.request_bytes(gate.url, call), calls // ROUNDS)))
     direct, forwarded_time, forwarded_cpu, gate_time, gate_cpu = map(min, zip(*rounds, strict=True))
     step_times = [cpu_microseconds(step, calls) for step in _steps(signer, call)]
     ratio, added_cpu = f"{gate_time / direct:.1f}x", gate_cpu - forwarded_cpu
@@ -141,7 +142,7 @@ class ServerProcess:
         command = [sys.executable, "-m", "tests.benchmarks.gate_overhead", "--serve", kind, engine_url, str(port)]
         self.process = subprocess.Popen(command)
 
-    def costs(self, request: bytes, times: int) -> tuple[float, float]:
+    def measure(self, request: bytes, times: int) -> tuple[float, float]:
         """Returns the elapsed time and the CPU time of a call, in microseconds."""
         before = self._cpu_nanoseconds()
         elapsed = _elapsed_microseconds(self.url, request, times)
@@ -172,11 +173,11 @@ class _Signer:
         self.sessions = sessions
 
     def request_bytes(self, url: str, call: Call) -> bytes:
-        headers, body = self.signed(url, call)
+        headers, body = self.sign(url, call)
         lines = [f"{name}: {value}" for name, value in headers.items()]
         return "\r\n".join(["POST / HTTP/1.1", *lines, "", ""]).encode() + body
 
-    def signed(self, url: str, call: Call) -> tuple[dict[str, str], bytes]:
+    def sign(self, url: str, call: Call) -> tuple[dict[str, str], bytes]:
         body = json.dumps(call.parameters).encode()
         target = f"DynamoDB_20120810.{call.operation}"
         request = AWSRequest("POST", url, {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": target}, body)
@@ -187,7 +188,7 @@ class _Signer:
 
 def _steps(signer: _Signer, call: Call) -> list[Callable[[], object]]:
     """Returns a function for each of STEPS, which does this step of the gate for the call."""
-    headers, body = signer.signed("http://127.0.0.1:8001", call)
+    headers, body = signer.sign("http://127.0.0.1:8001", call)
     request = HttpRequest(
         method="POST",
         path=b"/",

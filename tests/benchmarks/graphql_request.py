@@ -144,7 +144,7 @@ def _application_without_queries(stack: ServiceStack, page: Answer) -> Any:
 
 
 async def post(application: Any, token: str, *, expect_rejection: bool = False) -> None:
-    """Sends one request to the application, without a socket. Exits unless the response is a success or expected."""
+    """Sends one request to the application, without a socket. Exits for an error that is not expected."""
     messages: list[Any] = []
     body = json.dumps(BODY).encode()
     scope = {

@@ -53,6 +53,7 @@ NOISY_CONNECTIONS = 64
 MAX_STOLEN_SHARE = 0.02
 """The share of a processor that the host may take away in a round that counts."""
 MAX_REPEATED_ROUNDS = 30
+"""After so many repetitions every round counts, so that the benchmark ends on a busy host."""
 
 
 class Phase(NamedTuple):
@@ -139,9 +140,11 @@ async def _tenants(stack: ServiceStack, quota: int) -> tuple[ApiClient, ApiClien
             create = UserRepository(stack.table(session.tenant)).create
             await create(email=f"{number}@x.example", name=f"User {number}", role=Role.MEMBER)
     tenants = TenantRepository(stack.tables.for_control_plane(writes=True), "benchmark")
-    limited = QuotaOverrides(requests_per_second=quota, read_units_per_second=quota * 10, write_units_per_second=quota)
+    small_quota = QuotaOverrides(
+        requests_per_second=quota, read_units_per_second=quota * 10, write_units_per_second=quota
+    )
     await tenants.change(
-        noisy.tenant, TenantEventKind.QUOTAS_CHANGED, lambda one: replace(one, overrides=limited), detail={}
+        noisy.tenant, TenantEventKind.QUOTAS_CHANGED, lambda one: replace(one, overrides=small_quota), detail={}
     )
     return quiet, noisy, unlimited
 

@@ -105,8 +105,8 @@ def _copy_tracked_files(folder: Path) -> None:
 
 def _environment() -> dict[str, str]:
     """Returns the environment variables without those of Keyfence and of a virtual environment."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("VIRTUAL_ENV", "KEYFENCE_"))}
-    return kept | {"UV_PYTHON_DOWNLOADS": "never"}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("VIRTUAL_ENV", "KEYFENCE_"))}
+    return variables | {"UV_PYTHON_DOWNLOADS": "never"}
 
 
 def _free_port() -> int:

@@ -1,4 +1,4 @@
-"""A JSON text that two readers could understand differently is rejected."""
+"""A JSON text that two parsers could read differently is rejected."""
 
 import json
 from typing import Any

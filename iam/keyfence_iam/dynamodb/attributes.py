@@ -25,8 +25,10 @@ _EXPRESSION_ATTRIBUTES: Mapping[str, Callable[[str], Iterable[str]]] = {
     "ProjectionExpression": parse_projection,
 }
 """Parameters that contain an expression. Each function returns the attributes that the expression mentions."""
-_LEGACY_MAP_PARAMETERS = ("KeyConditions", "QueryFilter", "ScanFilter", "Expected", "AttributeUpdates")
-_LEGACY_PARAMETERS = (*_LEGACY_MAP_PARAMETERS, "AttributesToGet", "ConditionalOperator")
+_LEGACY_PARAMETERS = (
+    *("KeyConditions", "QueryFilter", "ScanFilter", "Expected", "AttributeUpdates"),
+    *("AttributesToGet", "ConditionalOperator"),
+)
 """Parameters that DynamoDB still accepts in place of expressions."""
 _ITEM_PARAMETERS = ("Key", "Item")
 
@@ -39,7 +41,7 @@ class AttributeChange(NamedTuple):
 
 
 def mentioned_attributes(call: Parameters) -> tuple[str, ...]:
-    """Returns each attribute once. Of a path such as `#a.b`, it is the first part, with its placeholder replaced."""
+    """Returns the name of each attribute once. For a path such as `#a.b`, this is the name that `#a` stands for."""
     return tuple(dict.fromkeys(_all_mentioned(call)))
 
 
@@ -75,13 +77,13 @@ def attribute_changes(call: Parameters) -> Iterator[AttributeChange]:
 
 def apply_changes(item: Item, changes: tuple[AttributeChange, ...]) -> Item:
     """Returns the item after an update. A value that only the update computes becomes UNKNOWN_NEW_VALUE."""
-    after = dict(item)
+    new_item = dict(item)
     for attribute, value in changes:
         if value is None:
-            after.pop(attribute, None)
+            new_item.pop(attribute, None)
         else:
-            after[attribute] = {UNKNOWN_NEW_VALUE: item.get(attribute)} if value is ... else value
-    return after
+            new_item[attribute] = {UNKNOWN_NEW_VALUE: item.get(attribute)} if value is ... else value
+    return new_item
 
 
 def _all_mentioned(call: Parameters) -> Iterator[str]:
@@ -102,7 +104,7 @@ def _all_mentioned(call: Parameters) -> Iterator[str]:
 def _check_placeholders(call: Parameters) -> None:
     """Raises UnsupportedRequest for a placeholder that does not begin with `#` or `:`.
 
-    An engine that is less strict could replace it, while the authorization would treat it as an attribute's name.
+    A less strict engine could replace such a placeholder, where the authorization reads the name of an attribute.
     """
     for name in optional_mapping(call, "ExpressionAttributeNames"):
         if not name.startswith("#"):

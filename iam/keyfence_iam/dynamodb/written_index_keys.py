@@ -103,7 +103,7 @@ def _statement_keys(call: StatementCall, index_keys_of: IndexKeysOfTable) -> Ite
     index_keys = index_keys_of(call.statement.table)
     for path, value in call.statement.assignments:
         if path.attribute in index_keys:
-            yield path.attribute, None if path.nested else _statement_value(call, value)
+            yield path.attribute, None if path.is_nested else _statement_value(call, value)
 
 
 def _statement_value(call: StatementCall, node: Node) -> str | None:

@@ -3,7 +3,7 @@
 Each constant is an assumption that has to be confirmed on a real AWS account. Four further assumptions have no
 constant, since no single line of code depends on them:
 
-- The value of a variable is plain text: a wildcard or `${` in it has no effect. The default of a variable is too.
+- The value of a variable is plain text: a wildcard or `${` in it has no effect. Its default is plain text too.
 - The empty string is a value like any other.
 - An empty list of actions, resources or condition values matches nothing.
 - A number as a date means seconds since 1970. A number with 13 digits, such as milliseconds, is not a date.

@@ -180,7 +180,7 @@ def _glob_part(parts: list[str | Wildcard]) -> GlobPart:
 
 
 def _prefix_matcher(prefix: str, matches_rest: Matcher) -> Matcher:
-    """Returns a matcher that is three times as fast as ArnPattern, for five first segments without wildcards."""
+    """Returns a matcher for a pattern whose first five segments have no wildcards. It is faster than ArnPattern."""
     return lambda arn: arn.startswith(prefix) and matches_rest(arn[len(prefix) :])
 
 

@@ -99,7 +99,7 @@ class LintedStatement:
         return frozenset(services - {"dynamodb", "sts", "dax"})
 
     def allowed_actions(self, actions: Iterable[str]) -> tuple[str, ...]:
-        """Returns those of the given actions that this statement allows, if its conditions hold."""
+        """Returns which of the actions this statement allows, if its conditions hold."""
         if not self.is_allow:
             return ()
         matches = action_matcher(self.statement)

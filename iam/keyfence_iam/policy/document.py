@@ -88,7 +88,7 @@ def _one_or_list(values: tuple[str, ...]) -> str | list[str]:
 MAX_INLINE_SIZE = 10_240
 """IAM's quota for all inline policies of a role together, in characters without white space."""
 MAX_MANAGED_SIZE = 6_144
-"""IAM's quota for a managed policy, in characters without white space. A permissions boundary is one."""
+"""IAM's quota for a managed policy, in characters without white space. A permissions boundary is a managed policy."""
 MAX_TRUST_SIZE = 2_048
 """IAM's default quota for a trust policy, in characters without white space."""
 

@@ -52,9 +52,9 @@ class Autopilot:
     def _end_window(self, now: int) -> None:
         self._window_means.append((self._window_writes / WINDOW_SECONDS, self._window_pages / WINDOW_SECONDS))
         self._window_writes = self._window_pages = 0.0
-        wanted = capped_by_tier(self._tier, self.read_shards, self._recommended_shards())
-        if self.write_shards == self.read_shards < wanted:
-            self.read_shards, self._settled_at = wanted, now + SETTLE_SECONDS
+        target_shards = capped_by_tier(self._tier, self.read_shards, self._recommended_shards())
+        if self.write_shards == self.read_shards < target_shards:
+            self.read_shards, self._settled_at = target_shards, now + SETTLE_SECONDS
 
     def _recommended_shards(self) -> int:
         shards = self.read_shards

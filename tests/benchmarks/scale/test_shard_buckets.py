@@ -65,14 +65,16 @@ def test_a_new_shard_has_the_units_of_one_second_and_no_burst_capacity() -> None
 
 
 @pytest.mark.parametrize("rates", [SHORT_BURST, PartitionRates(burst_seconds=5)])
-@pytest.mark.parametrize("asked", [900, 1_000, 1_500, 5_000])
-def test_the_model_admits_as_many_writes_in_each_second_as_the_gate(rates: PartitionRates, asked: int) -> None:
+@pytest.mark.parametrize("requested_writes", [900, 1_000, 1_500, 5_000])
+def test_the_model_admits_as_many_writes_in_each_second_as_the_gate(
+    rates: PartitionRates, requested_writes: int
+) -> None:
     now = 0.0
     gate, shards = PartitionBuckets(rates, lambda: now), ShardBuckets(rates, 1, writes=0, pages=0)
     units = PartitionUnits(Partition("t", "GSI2", "TENANT#a1#OPEN#00"), "write", 1)
     for second in range(20):
         now, admitted = float(second), 0
-        while admitted < asked and gate.has_units(units):
+        while admitted < requested_writes and gate.has_units(units):
             gate.take([units])
             admitted += 1
-        assert shards.write([asked], second) == admitted
+        assert shards.write([requested_writes], second) == admitted

@@ -49,14 +49,14 @@ def test_a_condition_check_has_the_enclosing_operation() -> None:
 
 def test_a_query_of_an_index_needs_no_permission_for_the_table() -> None:
     values = {":v": string_value("x")}
-    found = authorizations(
+    requests = authorizations(
         "Query",
         TableName="keyfence",
         IndexName="GSI1",
         KeyConditionExpression="GSI1PK = :v",
         ExpressionAttributeValues=values,
     )
-    assert [one.resource for one in found] == [f"{TABLE_ARN}/index/GSI1"]
+    assert [one.resource for one in requests] == [f"{TABLE_ARN}/index/GSI1"]
 
 
 def test_the_keys_of_a_batch_are_in_one_request_so_that_one_statement_must_allow_them_all() -> None:
@@ -66,10 +66,10 @@ def test_the_keys_of_a_batch_are_in_one_request_so_that_one_statement_must_allow
 
 
 def test_the_partition_key_is_among_the_attributes_of_a_query() -> None:
-    found = authorization(
+    request = authorization(
         "Query", KeyConditionExpression="PK = :v", ExpressionAttributeValues={":v": string_value("x")}
     )
-    assert context_value(found, "Attributes") == ("PK",)
+    assert context_value(request, "Attributes") == ("PK",)
 
 
 def test_calls_without_a_table_have_a_star_as_their_resource_and_list_tables_an_arn() -> None:

@@ -122,16 +122,16 @@ def test_a_transaction_of_writes_needs_the_action_of_each_item() -> None:
         {"Delete": {"Key": {"PK": string_value("delete")}, **at}},
         {"ConditionCheck": check},
     ]
-    found = authorizations("TransactWriteItems", TransactItems=items, ReturnConsumedCapacity="TOTAL")
-    assert [(one.action, leading_keys(one)) for one in found] == [
+    requests = authorizations("TransactWriteItems", TransactItems=items, ReturnConsumedCapacity="TOTAL")
+    assert [(one.action, leading_keys(one)) for one in requests] == [
         ("dynamodb:PutItem", ("put",)),
         ("dynamodb:UpdateItem", ("update",)),
         ("dynamodb:DeleteItem", ("delete",)),
         ("dynamodb:ConditionCheckItem", ("check",)),
     ]
-    assert [mentioned_attributes(one) for one in found] == [{"PK", "name"}, {"PK", "email"}, {"PK"}, {"PK", "email"}]
-    assert {context_value(one, "EnclosingOperation") for one in found} == {"TransactWriteItems"}
-    assert {context_value(one, "ReturnConsumedCapacity") for one in found} == {"TOTAL"}
+    assert [mentioned_attributes(one) for one in requests] == [{"PK", "name"}, {"PK", "email"}, {"PK"}, {"PK", "email"}]
+    assert {context_value(one, "EnclosingOperation") for one in requests} == {"TransactWriteItems"}
+    assert {context_value(one, "ReturnConsumedCapacity") for one in requests} == {"TOTAL"}
 
 
 def test_a_transaction_of_reads_is_authorized_for_every_get() -> None:

@@ -38,7 +38,7 @@ class Case:
         return not {"resource_policies", "principal", "trust"} & set(self.fields)
 
     def _identity(self) -> list[Any]:
-        """Returns the given policies, or one with the given statement. A Deny comes with an Allow of everything."""
+        """Returns the policies of the case, or one policy with its statement. A Deny also gets an Allow of everything."""
         if "identity" in self.fields:
             return list(self.fields["identity"])
         policy = {"Version": self.fields.get("version", "2012-10-17"), "Statement": [self._statement()]}

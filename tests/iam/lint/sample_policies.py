@@ -183,12 +183,12 @@ WEAK_POLICIES: dict[str, tuple[str, Json]] = {
 }
 
 GOOD_POLICIES: dict[str, Json] = {
-    "a fence": policy_with_keys(),
-    "a fence of one literal tenant": policy_with_keys("TENANT#acme#*"),
-    "a fence that matches one whole key": policy_with_keys(
+    "leading keys of the caller's tenant": policy_with_keys(),
+    "leading keys of one literal tenant": policy_with_keys("TENANT#acme#*"),
+    "leading keys that equal one whole key": policy_with_keys(
         "TENANT#${aws:PrincipalTag/tenant}", "ForAllValues:StringEquals"
     ),
-    "a fence under the key's other name": policy(
+    "leading keys under their other condition key": policy(
         statement(
             "Allow",
             "dynamodb:GetItem",
@@ -198,15 +198,15 @@ GOOD_POLICIES: dict[str, Json] = {
             },
         )
     ),
-    "the control plane's fence": policy_with_keys("CONTROL#*"),
-    "keys in any capitals": policy(
+    "leading keys of the control plane": policy_with_keys("CONTROL#*"),
+    "condition keys in mixed case": policy(
         statement(
             "Allow",
             "DynamoDB:getitem",
             {"ForAllValues:StringLike": {"DYNAMODB:leadingkeys": OWN_KEYS}, "Null": {"dynamodb:LEADINGKEYS": "False"}},
         )
     ),
-    "an index by name and indexes of one table": policy(
+    "an index by name and all indexes of one table": policy(
         statement(
             "Allow",
             "dynamodb:Query",
@@ -214,7 +214,7 @@ GOOD_POLICIES: dict[str, Json] = {
             [f"{TABLE}/index/GSI1", f"{TABLE}/index/*"],
         )
     ),
-    "a silo and its index": policy(
+    "a silo table and its index": policy(
         statement(
             "Allow",
             "dynamodb:Query",
@@ -222,45 +222,53 @@ GOOD_POLICIES: dict[str, Json] = {
             [f"{TABLE}-silo-${{aws:PrincipalTag/tenant}}", f"{TABLE}-silo-${{aws:PrincipalTag/tenant}}/index/GSI1"],
         )
     ),
-    "silos of whomever, made and removed by who accepts it": policy(
+    "all silo tables, with exemptions in the Sid": policy(
         statement("Allow", ["dynamodb:CreateTable", "dynamodb:DeleteTable"], None, f"{TABLE}-silo-*")
         | {"Sid": "AcceptH19AcceptH29ManageSilos"}
     ),
-    "a refusal of everything by the table": policy(
+    "a resource policy that denies everything": policy(
         statement("Deny", ["dynamodb:Scan", "dynamodb:PartiQL*"], None, "*")
     ),
-    "a refusal of calls without keys": policy(
+    "a deny of calls without leading keys": policy(
         statement("Deny", "dynamodb:GetItem", {"Null": {LEADING_KEYS: "true"}}, "*")
     ),
-    "a refusal of a neighbour": policy(
+    "a deny of another tenant's keys": policy(
         statement("Deny", "dynamodb:GetItem", {"ForAnyValue:StringLike": {LEADING_KEYS: "TENANT#globex#*"}})
     ),
-    "a suspension": policy(statement("Deny", "*", {"StringEquals": {"aws:PrincipalTag/tenant": ["acme"]}}, "*")),
-    "a revocation": policy(statement("Deny", "*", {"DateLessThan": {"aws:TokenIssueTime": REVOKED_AT}}, "*")),
+    "a deny of a suspended tenant": policy(
+        statement("Deny", "*", {"StringEquals": {"aws:PrincipalTag/tenant": ["acme"]}}, "*")
+    ),
+    "a deny of older sessions": policy(
+        statement("Deny", "*", {"DateLessThan": {"aws:TokenIssueTime": REVOKED_AT}}, "*")
+    ),
     "attributes that are listed, projected and not returned": policy_with_attributes(
         "dynamodb:UpdateItem", {"StringEqualsIfExists": {"dynamodb:ReturnValues": ["NONE", "UPDATED_NEW"]}}
     ),
     "attributes that are read by projection": policy_with_attributes(
         "dynamodb:Query", {"StringEquals": {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"}}
     ),
-    "an accepted scan": policy(statement("Allow", "dynamodb:Scan") | {"Sid": "AcceptH1ScanForBackfill"}),
-    "an accepted stream": policy(
+    "a scan with an exemption in the Sid": policy(
+        statement("Allow", "dynamodb:Scan") | {"Sid": "AcceptH1ScanForBackfill"}
+    ),
+    "a stream with an exemption in the Sid": policy(
         statement("Allow", "dynamodb:GetRecords", None, f"{TABLE}/stream/*") | {"Sid": "AcceptH19Stream"}
     ),
-    "the making of a table by who reads no item": policy(
+    "the creation of a table without item actions": policy(
         statement("Allow", ["dynamodb:CreateTable", "dynamodb:UpdateTable", "dynamodb:UpdateTimeToLive"])
     ),
-    "an accepted end of a table": policy(statement("Allow", "dynamodb:DeleteTable") | {"Sid": "AcceptH19Trial"}),
-    "a refusal of administration": policy(
-        statement("Deny", ["dynamodb:DeleteTable", "dynamodb:UpdateTable"], None, "*")
+    "the deletion of a table with an exemption in the Sid": policy(
+        statement("Allow", "dynamodb:DeleteTable") | {"Sid": "AcceptH19Trial"}
     ),
-    "a listing": policy(statement("Allow", "dynamodb:ListStreams", None, "*")),
-    "another service's keys": policy(
+    "a deny of administration": policy(statement("Deny", ["dynamodb:DeleteTable", "dynamodb:UpdateTable"], None, "*")),
+    "an action without a resource": policy(statement("Allow", "dynamodb:ListStreams", None, "*")),
+    "condition keys of another service": policy(
         statement("Allow", "s3:ListBucket", {"StringLike": {"s3:prefix": "a/*"}}, "arn:aws:s3:::bucket")
     ),
-    "a trust with the tag": tenant_trust_policy(),
-    "a trust that refuses tags": trust_policy("sts:AssumeRole", Null={"aws:TagKeys": "true"}),
-    "a trust of a service": trust_policy("sts:AssumeRole", {"Service": "ecs-tasks.amazonaws.com"}),
-    "a table that refuses the untagged": resource_policy("Deny", "*", {"Null": {"aws:PrincipalTag/tenant": "true"}}),
-    "a table that lets a role in": resource_policy(),
+    "a trust policy that requires the tag": tenant_trust_policy(),
+    "a trust policy that forbids tags": trust_policy("sts:AssumeRole", Null={"aws:TagKeys": "true"}),
+    "a trust policy for an AWS service": trust_policy("sts:AssumeRole", {"Service": "ecs-tasks.amazonaws.com"}),
+    "a resource policy that denies sessions without the tag": resource_policy(
+        "Deny", "*", {"Null": {"aws:PrincipalTag/tenant": "true"}}
+    ),
+    "a resource policy that allows a role": resource_policy(),
 }

@@ -70,10 +70,10 @@ def test_a_null_guard_without_a_condition_on_leading_keys_is_found() -> None:
     "action", ["dynamodb:DeleteTable", "dynamodb:UpdateTable", "dynamodb:UpdateTimeToLive", "dynamodb:DeleteBackup"]
 )
 def test_table_administration_in_a_policy_with_item_actions_is_found(action: str) -> None:
-    fence = GOOD_POLICIES["a fence"]["Statement"][0]
+    tenant_items = GOOD_POLICIES["leading keys of the caller's tenant"]["Statement"][0]
     administration = statement("Allow", action)
-    assert finding_names(policy(fence, administration)) == ["table-administration"]
-    assert finding_names(policy(administration, fence)) == ["table-administration"]
+    assert finding_names(policy(tenant_items, administration)) == ["table-administration"]
+    assert finding_names(policy(administration, tenant_items)) == ["table-administration"]
     assert finding_names(policy_allowing("dynamodb:GetItem", action)) == [], "a Null guard never allows it"
 
 

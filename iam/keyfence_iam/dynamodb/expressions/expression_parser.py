@@ -20,7 +20,7 @@ from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 MAX_EXPRESSION_LENGTH = 4096
 """The limit of DynamoDB, in bytes. It is compared with the number of characters, which is never greater."""
 CACHE_SIZE = 1024
-"""Parsed expressions of each kind that are kept. Programs use few different texts, since values are placeholders."""
+"""Entries of each cache of parsed expressions. Programs use few different texts, since values are placeholders."""
 
 _RESERVED_WORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE"})
 _NAME_TOKENS = ("word", "alias")
@@ -78,7 +78,7 @@ def _is_key_comparison(node: Node) -> bool:
     if not isinstance(node, OperatorNode) or node.operator not in _KEY_COMPARISONS:
         return False
     paths = [operand for operand in node.operands if not isinstance(operand, Placeholder)]
-    return len(paths) == 1 and isinstance(paths[0], Path) and not paths[0].nested
+    return len(paths) == 1 and isinstance(paths[0], Path) and not paths[0].is_nested
 
 
 def _equal_placeholder(node: Node) -> str | None:

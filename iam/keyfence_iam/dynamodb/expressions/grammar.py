@@ -26,10 +26,12 @@ _BOOLEAN_OPERATORS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "IS", *_COM
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """An attribute as the text names it, possibly by a `#placeholder`. `nested` is true for a path into its value."""
+    """A path to an attribute, or to a value inside of the attribute."""
 
     attribute: str
-    nested: bool = False
+    """The name of the attribute in the text, which can be a `#placeholder`."""
+    is_nested: bool = False
+    """Whether the path leads to a value inside of the attribute, such as `a.b` or `a[0]`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +145,14 @@ class Grammar:
 
     def path(self, *name_kinds: str) -> Path:
         """Parses a path such as `a.b[0]`. `name_kinds` are the kinds of tokens that can name an attribute."""
-        attribute, nested = self._name(name_kinds), False
+        attribute, is_nested = self._name(name_kinds), False
         while step := self.tokens.accept(".", "["):
-            nested = True
+            is_nested = True
             if step == ".":
                 self._name(name_kinds)
             else:
                 self._list_position()
-        return Path(attribute, nested)
+        return Path(attribute, is_nested)
 
     def _conjunction(self) -> Node:
         return self._joined("AND", self._negation)

@@ -24,7 +24,7 @@ from keyfence_iam.dynamodb.expressions.partiql_operands import (
 from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 
 _CACHE_SIZE = 1024
-"""Parsed statements that are kept. Programs use few different texts, since values are parameters."""
+"""Entries of the cache of parsed statements. Programs use few different texts, since values are parameters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
