@@ -29,7 +29,7 @@ FOLDER = DOCS / "reference"
 EXAMPLE_PREFIX = "[bold]Example:[/bold] "
 EXIT_CODES = (
     ("0", "the command has done its work"),
-    ("1", "it failed; stderr says why and what to do"),
+    ("1", "the command failed; stderr says why and what to do"),
     ("2", "wrong usage: an unknown option, or a value that an option does not take"),
     ("130", "interrupted by Ctrl-C, SIGTERM or SIGHUP; nothing is half written"),
 )
@@ -56,7 +56,7 @@ def configuration_page() -> str:
     rows = [_setting_row(name, field) for name, field in Settings.model_fields.items()]
     introduction = (
         "`keyfence serve` reads these environment variables. `keyfence serve --check` says which of them are missing"
-        " or wrong. `keyfence dev` sets what a laptop needs by itself."
+        " or wrong. `keyfence dev` sets the required ones itself."
     )
     table = _table(("variable", "default", "limits", "meaning"), rows)
     return "\n\n".join(["# Configuration", GENERATED_NOTE, introduction, table]) + "\n"
@@ -69,8 +69,8 @@ def metrics_page() -> str:
         for metric in METRICS
     ]
     introduction = (
-        "`GET /metrics` serves these in the Prometheus text format. They count for one process since its start: add"
-        " them up over processes, and watch rates."
+        "`GET /metrics` serves these in the Prometheus text format. Each process counts from its start."
+        " Add up the values of all processes, and watch rates."
     )
     table = _table(("metric", "type", "label", "meaning"), rows)
     return "\n\n".join(["# Metrics", GENERATED_NOTE, introduction, table]) + "\n"

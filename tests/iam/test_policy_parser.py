@@ -28,10 +28,10 @@ def document(*statements: dict[str, Any], **rest: Any) -> dict[str, Any]:
 
 
 def test_a_value_and_a_list_of_one_value_are_the_same() -> None:
-    listed = {"Effect": "Allow", "Action": ["dynamodb:GetItem"], "Resource": ["*"]}
+    read_with_lists = {"Effect": "Allow", "Action": ["dynamodb:GetItem"], "Resource": ["*"]}
     assert (
         parse_policy({"Version": "2012-10-17", "Statement": READ})
-        == parse_policy(document(listed))
+        == parse_policy(document(read_with_lists))
         == Policy(statements=(READ_STATEMENT,))
     )
 
@@ -50,9 +50,9 @@ def test_numbers_and_booleans_become_strings() -> None:
 
 
 def test_any_principal_can_be_written_in_two_forms() -> None:
-    alone = parse_policy(document(TRUST | {"Principal": "*"}), kind="trust")
-    assert alone == parse_policy(document(TRUST | {"Principal": {"AWS": "*"}}), kind="trust")
-    assert alone.statements[0].principals == {"AWS": ("*",)}
+    from_text = parse_policy(document(TRUST | {"Principal": "*"}), kind="trust")
+    assert from_text == parse_policy(document(TRUST | {"Principal": {"AWS": "*"}}), kind="trust")
+    assert from_text.statements[0].principals == {"AWS": ("*",)}
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ class Case:
         return not {"resource_policies", "principal", "trust"} & set(self.fields)
 
     def _identity(self) -> list[Any]:
-        """Returns the policies of the case, or one policy with its statement. A Deny also gets an Allow of everything."""
+        """Returns the policies of the case, or one with its statement. For a Deny, another policy allows everything."""
         if "identity" in self.fields:
             return list(self.fields["identity"])
         policy = {"Version": self.fields.get("version", "2012-10-17"), "Statement": [self._statement()]}
