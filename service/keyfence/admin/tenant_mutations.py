@@ -70,7 +70,7 @@ class IssuerMutations:
     @strawberry.mutation(
         description="Replaces the keys of the tenant's issuer. Give either `jwks`, with all keys, or `jwksUri`."
     )
-    async def set_issuer_keys(
+    async def set_identity(
         self, info: Info, id: strawberry.ID, jwks: JSON | None = None, jwks_uri: str | None = None
     ) -> Tenant:
         return Tenant.of(await info.context.rotate_issuer_keys(parse_tenant_id(id), jwks, jwks_uri))

@@ -33,8 +33,9 @@ class AdmittedRequest(CapacityMeter):
     operation: str = UNKNOWN_OPERATION
 
     def add(self, consumed: ConsumedCapacity) -> None:
+        now = self.admission.now()
         CapacityMeter.add(self, consumed)
-        self.limits.charge(consumed, self.admission.now())
+        self.limits.charge(consumed, now)
         self.admission.ledger.add(self.tenant.id, self.operation, consumed)
 
     @asynccontextmanager
@@ -45,10 +46,11 @@ class AdmittedRequest(CapacityMeter):
         Raises OverQuota if too many requests of the tenant already wait, or if the request writes and the write units
         of the tenant are used up."""
         self.operation = operation
+        now = self.admission.now()
         try:
             self.limits.require_waiting_room()
             if writes:
-                self.limits.require_write_units(self.admission.now())
+                self.limits.require_write_units(now)
         except OverQuota as refusal:
             self.admission.count_refusal(self.tenant, operation, refusal)
             raise
@@ -88,9 +90,10 @@ class Admission:
         """Takes one request from the tenant's request rate. Raises OverQuota if the rate is used up.
 
         The method makes no call and does not need the body of the request, so a refusal is cheap."""
+        now = self.now()
         limits = self.limits.of(tenant)
         try:
-            limits.admit(self.now())
+            limits.admit(now)
         except OverQuota as refusal:
             self.count_refusal(tenant, UNKNOWN_OPERATION, refusal)
             raise

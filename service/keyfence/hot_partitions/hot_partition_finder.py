@@ -11,8 +11,7 @@ from keyfence.store.entity import Entity
 from keyfence.store.key_template import KeyField, KeyTemplate
 from keyfence.store.shards import MAX_SHARDS, shard_suffix
 from keyfence_iam.dynamodb.capacity import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
-from keyfence_iam.dynamodb.heavy_hitters import SpaceSavingSketch
-from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficWindow
+from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, SpaceSavingSketch, TrafficWindow
 
 MAX_PARTITIONS = 50
 """The most partitions that a report contains, so that it fits into one stored item."""

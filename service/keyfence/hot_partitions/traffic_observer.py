@@ -16,15 +16,14 @@ from keyfence.hot_partitions.capacity_requests import (
     throttled_positions,
     unprocessed_positions,
 )
-from keyfence.hot_partitions.partition_load import TenantPartition, new_partition
+from keyfence.hot_partitions.partition_load import TenantPartition
 from keyfence.store.dynamodb.caller import ObservedCall
 from keyfence.store.dynamodb.error_codes import CONTENTION, THROTTLING, DynamoDbError
 from keyfence.store.entity_registry import Projections
 from keyfence.usage.hourly_usage import CONTROL_PLANE
 from keyfence_iam.dynamodb.capacity import consumed_total
-from keyfence_iam.dynamodb.heavy_hitters import SketchEntry
 from keyfence_iam.dynamodb.operations import WRITE_OPERATIONS
-from keyfence_iam.dynamodb.traffic_window import TrafficWindow
+from keyfence_iam.dynamodb.traffic_window import SketchEntry, TrafficWindow
 from keyfence_iam.tenant import TenantId
 
 FAILED_CONDITIONS = frozenset({"TransactionCanceledException", "ConditionalCheckFailedException"})
@@ -98,7 +97,7 @@ class TrafficObserver:
 
     def _add(self, tenant: TenantId, request: CapacityRequest, *, has_failed: bool) -> None:
         table, index, key, read, write = request
-        partition = new_partition(tenant, index, key, table)
+        partition = _new_partition(tenant, index, key, table)
         if read:
             read = self._usual_read_units(partition) if has_failed else read
             self.window.add(partition, read, write).reads += 1
@@ -114,5 +113,10 @@ class TrafficObserver:
         """Returns the entry of the item's busiest partition.
 
         DynamoDB does not say which partition of an item was throttled. Most likely it was the busiest one."""
-        partitions = [new_partition(tenant, index, key, table) for table, index, key, _, _ in item_request]
+        partitions = [_new_partition(tenant, index, key, table) for table, index, key, _, _ in item_request]
         return self.window.add(max(partitions, key=self.window.load), 0.0, 0.0)
+
+
+def _new_partition(tenant: TenantId, index_name: str, key: str, table: str) -> TenantPartition:
+    """Makes a partition in a third of the time that its constructor takes. The observer makes one for every call."""
+    return tuple.__new__(TenantPartition, (tenant, index_name, key, table))

@@ -23,6 +23,8 @@ RESERVED_TAGS: Mapping[Realm, frozenset[str]] = {
 """Tags that a partition template must not begin with, because they would look like the prefix of a fence."""
 MAX_PARTITION_KEY_BYTES = 2048
 """DynamoDB's limit."""
+MAX_UNSHARDED_BYTES = MAX_PARTITION_KEY_BYTES - len("#00")
+"""The limit of a partition key to which a shard number is still added."""
 MAX_SORT_KEY_BYTES = 1024
 """DynamoDB's limit."""
 
@@ -135,7 +137,7 @@ class _Key:
         if fence.realm != self.realm:
             raise TypeError(f"a {self.realm} key cannot be rendered inside a {fence.realm} fence")
         text = fence.prefix + self.partition.render(values)
-        if len(text.encode()) > MAX_PARTITION_KEY_BYTES - len(_with_shard("", 0)):
+        if len(text.encode()) > MAX_UNSHARDED_BYTES:
             limit = f"{MAX_PARTITION_KEY_BYTES} bytes when escaped"
             raise BadInput(f"{_field_names(self.partition)}: too long for a key ({limit})")
         return text

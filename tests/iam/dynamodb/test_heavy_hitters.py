@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence_iam.dynamodb.heavy_hitters import SpaceSavingSketch
+from keyfence_iam.dynamodb.traffic_window import SpaceSavingSketch
 
 SIZES = st.integers(1, 20)
 STREAMS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 50)), max_size=300)

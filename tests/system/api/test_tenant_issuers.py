@@ -21,7 +21,7 @@ from tests.stack import ApiClient, ServiceStack
 
 VIEWER = "{ viewer { subject tenant { id } } }"
 SET = """mutation($id: ID!, $jwks: JSON, $jwksUri: String) {
-  setIssuerKeys(id: $id, jwks: $jwks, jwksUri: $jwksUri) { issuer } }"""
+  setIdentity(id: $id, jwks: $jwks, jwksUri: $jwksUri) { issuer } }"""
 CACHE_SECONDS = 0.2
 
 
@@ -129,7 +129,7 @@ async def test_setting_keys_leaves_an_event_and_the_issuer_as_it_is(stack: Servi
     applicant = TenantApplicant.named()
     await applicant.onboard(stack)
     answer = await stack.operator_client().data(SET, id=applicant.id, jwks=with_next_key(applicant.provider).jwks())
-    assert answer["setIssuerKeys"]["issuer"] == applicant.provider.issuer
+    assert answer["setIdentity"]["issuer"] == applicant.provider.issuer
     assert await event_kinds(stack, applicant.id) == [
         "tenant.registered",
         "tenant.onboarded",
