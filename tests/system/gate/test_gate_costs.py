@@ -1,107 +1,27 @@
-"""The gate limits partitions as DynamoDB does, and charges calls as DynamoDB does."""
+"""The gate charges calls to partitions as DynamoDB does."""
 
-import contextlib
 import random
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from botocore.exceptions import ClientError
 
-from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
-from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
-from keyfence_iam.tenant import parse_tenant_id
 from tests.fakes.clock import ManualClock
 from tests.stack import ServiceStack
+from tests.system.gate.limited_partitions import (
+    THROTTLED,
+    Item,
+    charged_units,
+    error_code,
+    exhaust,
+    key,
+    make_indexed_item,
+    make_item,
+    units_of,
+)
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-
-
-A1, A10 = parse_tenant_id("a1"), parse_tenant_id("a10")
-THROTTLED = "ProvisionedThroughputExceededException"
-
-Item = dict[str, Any]
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-def limits(stack: ServiceStack, clock: ManualClock) -> Iterator[PartitionLimits]:
-    stack.gate.limits = PartitionLimits(now=clock)
-    yield stack.gate.limits
-    stack.gate.limits = None
-
-
-@pytest.fixture
-def table(stack: ServiceStack) -> str:
-    return stack.settings.table
-
-
-@pytest.fixture
-def a1(stack: ServiceStack, limits: PartitionLimits) -> "DynamoDBClient":
-    """Returns a client of tenant a1. The fixture `limits` is used first, so that its calls have limits."""
-    return stack.boto_client(A1)
-
-
-def make_item(partition: str, sort: str = "s", size: int = 0, tenant: str = A1, **texts: str) -> Item:
-    """Returns an item. With `size` and without `texts`, the item has exactly this many bytes."""
-    item = {"PK": {"S": f"TENANT#{tenant}#{partition}"}, "SK": {"S": sort}}
-    key_size = sum(len(attribute) + len(value["S"]) for attribute, value in item.items())
-    return {**item, **({"d": {"S": "x" * (size - key_size - 1)}} if size else {}), **string_attributes(texts)}
-
-
-def string_attributes(values: dict[str, str]) -> Item:
-    return {attribute: {"S": value} for attribute, value in values.items()}
-
-
-def key(name: str, sort: str = "s", tenant: str = A1) -> Item:
-    return make_item(name, sort, tenant=tenant)
-
-
-def make_indexed_item(partition: str, sort: str = "s", **texts: str) -> Item:
-    """Returns an item that is also in GSI1, in the partition `<partition>-LIST`."""
-    return {
-        **make_item(partition, sort, GSI1PK=f"TENANT#{A1}#{partition}-LIST", GSI1SK=sort),
-        **string_attributes(texts),
-    }
-
-
-def charged_units(limits: PartitionLimits) -> dict[tuple[str | None, str], tuple[float, float]]:
-    """Returns the charged read and write units by index and partition key."""
-    report = limits.traffic_report()
-    return {
-        (row["index"], row["key"]): (
-            round(row["read"] * report["seconds"], 3),
-            round(row["write"] * report["seconds"], 3),
-        )
-        for row in report["partitions"]
-    }
-
-
-def units_of(limits: PartitionLimits, name: str, index: str | None = None) -> tuple[float, float]:
-    return charged_units(limits).get((index, f"TENANT#{A1}#{name}"), (0.0, 0.0))
-
-
-def error_response(call: Callable[[], Any]) -> dict[str, Any]:
-    with pytest.raises(ClientError) as error:
-        call()
-    return dict(error.value.response)
-
-
-def error_code(call: Callable[[], Any]) -> str:
-    return str(error_response(call)["Error"]["Code"])
-
-
-def exhaust(limits: PartitionLimits, table: str, name: str, kind: Any = "write", index: str | None = None) -> None:
-    """Takes all units of a partition and one more, so that the partition is in debt by one unit."""
-    rates = limits.rates
-    units = rates.units_per_second(kind) * rates.burst_seconds + 1
-    limits.buckets.take([PartitionUnits(Partition(table, index, f"TENANT#{A1}#{name}"), kind, units)])
 
 
 @pytest.mark.parametrize(("size", "units"), [(1024, 1), (1025, 2), (2048, 2), (2049, 3)])
@@ -187,70 +107,6 @@ def test_a_change_of_an_attribute_that_is_not_projected_does_not_charge_the_inde
     assert units_of(limits, "CARRY-LIST", "GSI1") == (0, 1)
 
 
-def test_an_exhausted_index_partition_throttles_a_write_to_the_table(
-    stack: ServiceStack, limits: PartitionLimits, a1: "DynamoDBClient", table: str
-) -> None:
-    exhaust(limits, table, "HOT-LIST", index="GSI1")
-    error = error_response(lambda: a1.put_item(TableName=table, Item=make_indexed_item("HOT")))
-    assert error["Error"]["Code"] == THROTTLED
-    assert "global secondary indexes" in error["Error"]["Message"]
-    assert error["ResponseMetadata"]["HTTPStatusCode"] == 400
-    assert "Item" not in stack.engine_client().get_item(TableName=table, Key=key("HOT"))
-    a1.put_item(TableName=table, Item=make_item("HOT"))
-
-
-def test_an_exhausted_index_partition_throttles_the_removal_of_an_item_from_it(
-    limits: PartitionLimits, a1: "DynamoDBClient", table: str
-) -> None:
-    a1.put_item(TableName=table, Item=make_indexed_item("LEAVE"))
-    exhaust(limits, table, "LEAVE-LIST", index="GSI1")
-    assert error_code(lambda: a1.delete_item(TableName=table, Key=key("LEAVE"))) == THROTTLED
-    assert (
-        error_code(lambda: a1.update_item(TableName=table, Key=key("LEAVE"), UpdateExpression="REMOVE GSI1PK"))
-        == THROTTLED
-    )
-
-
-def test_a_partition_serves_its_burst_and_then_its_rate_and_other_partitions_are_not_affected(
-    stack: ServiceStack, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
-) -> None:
-    stack.gate.limits = PartitionLimits(PartitionRates(write=10, burst_seconds=2), now=clock)
-
-    def write() -> bool:
-        with contextlib.suppress(a1.exceptions.ProvisionedThroughputExceededException):
-            a1.put_item(TableName=table, Item=make_item("BURST"))
-            return True
-        return False
-
-    assert [write() for _ in range(22)] == [True] * 20 + [False] * 2
-    stack.boto_client(A10).put_item(TableName=table, Item=make_item("BURST", tenant=A10))
-    a1.put_item(TableName=table, Item=make_item("BURST#2"))
-    clock.now += 0.55
-    assert [write() for _ in range(8)] == [True] * 6 + [False] * 2
-    clock.now += 1000
-    assert [write() for _ in range(22)] == [True] * 20 + [False] * 2
-
-
-def test_a_large_query_puts_its_partition_in_debt_until_the_debt_is_refilled(
-    stack: ServiceStack, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
-) -> None:
-    for number in range(10):
-        stack.engine_client().put_item(TableName=table, Item=make_item("DEBT", str(number), size=8192))
-    stack.gate.limits = PartitionLimits(PartitionRates(read=2, burst_seconds=1), now=clock)
-    query: Any = {
-        "TableName": table,
-        "KeyConditionExpression": "PK = :p",
-        "ExpressionAttributeValues": {":p": {"S": "TENANT#a1#DEBT"}},
-    }
-    assert len(a1.query(**query)["Items"]) == 10
-    assert error_code(lambda: a1.query(**query)) == THROTTLED
-    assert error_code(lambda: a1.get_item(TableName=table, Key=key("DEBT", "1"))) == THROTTLED
-    clock.now += 3.9
-    assert error_code(lambda: a1.query(**query)) == THROTTLED
-    clock.now += 0.2
-    a1.query(**query)
-
-
 def test_a_failed_condition_costs_as_much_as_writing_the_stored_item(
     limits: PartitionLimits, a1: "DynamoDBClient", table: str
 ) -> None:
@@ -271,27 +127,6 @@ def test_a_call_that_the_engine_rejects_costs_nothing(
     assert units_of(limits, "WRONG") == (0, 0)
 
 
-def test_throttled_writes_of_a_batch_are_returned_as_unprocessed(
-    stack: ServiceStack, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
-) -> None:
-    limits = stack.gate.limits = PartitionLimits(PartitionRates(write=3), now=clock)
-    puts: Any = [{"PutRequest": {"Item": make_item("BATCH", str(number))}} for number in range(5)]
-    other_put: Any = {"PutRequest": {"Item": make_item("QUIET")}}
-    answer = a1.batch_write_item(RequestItems={table: [*puts, other_put]})
-    assert answer["UnprocessedItems"] == {table: puts[3:]}
-    assert units_of(limits, "BATCH") == (0, 3)
-    exists = [
-        "Item" in stack.engine_client().get_item(TableName=table, Key=key("BATCH", str(number))) for number in range(5)
-    ]
-    assert exists == [True] * 3 + [False] * 2
-    assert "Item" in stack.engine_client().get_item(TableName=table, Key=key("QUIET"))
-    assert [row["throttles"] for row in limits.traffic_report()["partitions"] if row["key"].endswith("#BATCH")] == [2]
-    assert error_code(lambda: a1.batch_write_item(RequestItems={table: puts})) == THROTTLED
-    assert [row["throttles"] for row in limits.traffic_report()["partitions"] if row["key"].endswith("#BATCH")] == [
-        2 + 5
-    ]
-
-
 def test_a_query_on_an_index_is_charged_to_the_partition_of_the_index(
     stack: ServiceStack, limits: PartitionLimits, a1: "DynamoDBClient", table: str
 ) -> None:
@@ -306,61 +141,6 @@ def test_a_query_on_an_index_is_charged_to_the_partition_of_the_index(
     assert charged_units(limits) == {("GSI1", "TENANT#a1#Q-LIST"): (1, 0)}
     exhaust(limits, table, "Q-LIST", "read", "GSI1")
     assert error_code(lambda: a1.query(TableName=table, **query)) == THROTTLED
-
-
-def test_throttled_reads_of_a_batch_are_returned_as_unprocessed(
-    stack: ServiceStack, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
-) -> None:
-    for number in range(3):
-        stack.engine_client().put_item(TableName=table, Item=make_item("READS", str(number), size=5000))
-    limits = stack.gate.limits = PartitionLimits(PartitionRates(read=2), now=clock)
-    keys = [key("READS", str(number)) for number in range(3)]
-    assert len(a1.batch_get_item(RequestItems={table: {"Keys": keys}})["Responses"][table]) == 3
-    assert units_of(limits, "READS") == (3, 0)
-    entry: Any = {"Keys": [*keys, key("ELSEWHERE")], "ConsistentRead": True, "ProjectionExpression": "PK"}
-    answer = a1.batch_get_item(RequestItems={table: entry})
-    unprocessed = answer["UnprocessedKeys"][table]
-    assert (unprocessed["Keys"], unprocessed.get("ConsistentRead"), unprocessed.get("ProjectionExpression")) == (
-        keys,
-        True,
-        "PK",
-    )
-    assert units_of(limits, "ELSEWHERE")[0] == 1
-    assert error_code(lambda: a1.batch_get_item(RequestItems={table: {"Keys": keys}})) == THROTTLED
-
-
-def test_a_throttled_transaction_has_a_reason_for_each_item_and_writes_nothing(
-    stack: ServiceStack, limits: PartitionLimits, a1: "DynamoDBClient", table: str
-) -> None:
-    exhaust(limits, table, "FULL")
-    items: Any = [{"Put": {"TableName": table, "Item": make_item(name)}} for name in ("FREE", "FULL", "ALSOFREE")]
-    error = error_response(lambda: a1.transact_write_items(TransactItems=items))
-    assert error["Error"]["Code"] == "TransactionCanceledException"
-    assert [reason["Code"] for reason in error["CancellationReasons"]] == [
-        "None",
-        "ProvisionedThroughputExceeded",
-        "None",
-    ]
-    assert error["Error"]["Message"].endswith("[None, ProvisionedThroughputExceeded, None]")
-    assert "Item" not in stack.engine_client().get_item(TableName=table, Key=key("FREE"))
-    assert units_of(limits, "FREE") == (0, 0)
-    exhaust(limits, table, "FULL", "read")
-    gets: Any = [{"Get": {"TableName": table, "Key": key(name)}} for name in ("FREE", "FULL")]
-    error = error_response(lambda: a1.transact_get_items(TransactItems=gets))
-    assert [reason["Code"] for reason in error["CancellationReasons"]] == ["None", "ProvisionedThroughputExceeded"]
-
-
-def test_a_transaction_that_costs_more_than_the_units_left_is_executed_and_puts_the_partition_in_debt(
-    stack: ServiceStack, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
-) -> None:
-    limits = stack.gate.limits = PartitionLimits(PartitionRates(write=3), now=clock)
-    items: Any = [{"Put": {"TableName": table, "Item": make_item("OWED", str(number))}} for number in range(5)]
-    a1.transact_write_items(TransactItems=items)
-    assert units_of(limits, "OWED") == (0, 10)
-    clock.now += 2.3
-    assert error_code(lambda: a1.put_item(TableName=table, Item=make_item("OWED"))) == THROTTLED
-    clock.now += 0.1
-    a1.put_item(TableName=table, Item=make_item("OWED"))
 
 
 def test_only_a_caller_that_requests_consumed_capacity_gets_it(a1: "DynamoDBClient", table: str) -> None:
