@@ -1,5 +1,6 @@
 """Offboardings in tests: sample items, a worker that runs the job, and reads of the table from the engine."""
 
+import gzip
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -7,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from keyfence.app.command_connections import connect_migrator
@@ -18,7 +20,7 @@ from keyfence.jobs.job_store import JobStore
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.offboard.certificate import CertificateSigner
 from keyfence.jobs.offboard.offboard_job import OffboardJob
-from keyfence.jobs.offboard.offboarding_phases import OffboardingState, job_changes, state_of
+from keyfence.jobs.offboard.offboarding_phases import OffboardingPhase, OffboardingState, job_changes, state_of
 from keyfence.jobs.offboard.start_offboarding import OffboardingProgress, StartOffboarding
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer, DynamoDb
@@ -222,3 +224,29 @@ def all_items(stack: ServiceStack, index: str | None = None) -> list[Any]:
 def items_of(items: list[Any], tenant: TenantId) -> list[Any]:
     own = [item for item in items if item["PK"]["S"].startswith(tenant_key_prefix(tenant))]
     return sorted(own, key=lambda item: (item["PK"]["S"], item["SK"]["S"]))
+
+
+async def run_until(worker: Offboarder, tenant: TenantId, phase: OffboardingPhase) -> OffboardingState:
+    """Starts an offboarding, and stops it after the first progress in a phase."""
+    await begin(worker, tenant)
+    at: list[OffboardingState] = []
+
+    def reached() -> bool:
+        return (
+            bool(at)
+            and at[-1].phase is phase
+            and (at[-1].purged_count if phase is OffboardingPhase.PURGING else at[-1].export_size) > 0
+        )
+
+    job = await watched(worker, at.append).run(tenant, should_stop=reached)
+    assert job.phase is phase
+    return job
+
+
+def exported_items(exports: Path, job: OffboardingState) -> list[Any]:
+    with gzip.open(exports / job.export_name) as content:
+        return [orjson.loads(line)["item"] for line in content]
+
+
+def sorted_items(items: list[Any]) -> list[Any]:
+    return sorted(items, key=lambda item: (item["PK"]["S"], item["SK"]["S"]))

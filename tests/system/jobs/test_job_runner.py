@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from math import inf
@@ -24,17 +24,11 @@ from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.fakes.clock import ManualClock
 from tests.stack import ServiceStack
-from tests.system.jobs.offboarding_run import OPERATOR, START, all_items, connect_as_migrator, fill, items_of, put_items
+from tests.system.jobs.offboarding_run import OPERATOR, START, all_items, fill, items_of, put_items
 from tests.system.jobs.rekey_run import job_resources, right_items
 
 COUNT = 40
 LEASE = timedelta(seconds=0.6)
-
-
-@pytest.fixture
-def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    with connect_as_migrator(stack) as access:
-        yield access
 
 
 @pytest.fixture

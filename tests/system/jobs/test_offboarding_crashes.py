@@ -1,7 +1,6 @@
 """After a crash at any place, the next worker completes an offboarding with the same result."""
 
 import gzip
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,7 +26,6 @@ from tests.system.jobs.offboarding_run import (
     Offboarder,
     all_items,
     begin,
-    connect_as_migrator,
     delete_items,
     fill,
     items_of,
@@ -43,12 +41,6 @@ PHASES = [
     phase for phase in OffboardingPhase if phase not in {OffboardingPhase.DROPPING_TABLE, OffboardingPhase.FINISHED}
 ]
 CALLS = ("Scan", "BatchWriteItem", "TransactWriteItems", "GetItem", "Query")
-
-
-@pytest.fixture(scope="module")
-def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    with connect_as_migrator(stack) as access:
-        yield access
 
 
 async def expected(worker: Offboarder, job: OffboardingState) -> bytes:

@@ -1,6 +1,5 @@
 """A tenant with many items is offboarded, 10,000 in the full tier, and items of another tenant stay."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from tests.system.jobs.offboarding_run import (
     KEY,
     START,
     all_items,
-    connect_as_migrator,
     fill,
     items_of,
     offboard,
@@ -23,12 +21,6 @@ from tests.system.jobs.offboarding_run import (
 )
 
 COUNT = tier.size(default=500, full=10_000)
-
-
-@pytest.fixture
-def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    with connect_as_migrator(stack) as access:
-        yield access
 
 
 @pytest.mark.one_engine

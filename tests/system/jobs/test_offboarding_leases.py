@@ -2,7 +2,6 @@
 
 import asyncio
 import time as clock
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from math import inf
@@ -25,7 +24,6 @@ from tests.system.jobs.offboarding_run import (
     Offboarder,
     all_items,
     begin,
-    connect_as_migrator,
     fill,
     items_of,
     offboarder,
@@ -36,12 +34,6 @@ pytestmark = pytest.mark.one_engine
 
 COUNT = 5
 LEASE = timedelta(seconds=0.6)
-
-
-@pytest.fixture
-def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    with connect_as_migrator(stack) as access:
-        yield access
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The offboarding of a tenant with a table of its own deletes that table, and changes no other table."""
 
 import gzip
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +28,6 @@ from tests.system.jobs.offboarding_run import (
     Offboarder,
     all_items,
     begin,
-    connect_as_migrator,
     fill,
     items_of,
     offboard,
@@ -43,17 +41,6 @@ from tests.system.jobs.offboarding_run import (
 pytestmark = pytest.mark.one_engine
 
 COUNT, PAGE, STRIDE = 7, 12, 15
-
-
-@pytest.fixture(scope="module")
-def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    with connect_as_migrator(stack) as access:
-        yield access
-
-
-@pytest.fixture
-def time() -> ManualClock:
-    return ManualClock.at(START)
 
 
 def silo(stack: ServiceStack, tenant: TenantId) -> str:

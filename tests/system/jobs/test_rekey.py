@@ -1,7 +1,7 @@
 """A re-key run corrects the index keys that differ from the declared ones, and changes no other."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -30,7 +30,6 @@ from tests.system.jobs.offboarding_run import (
     OPERATOR,
     START,
     CrashingProcess,
-    connect_as_migrator,
     delete_items,
     put_items,
     with_client,
@@ -38,12 +37,6 @@ from tests.system.jobs.offboarding_run import (
 from tests.system.jobs.rekey_run import fill_unkeyed, job_resources, rekeyed, right_items, user, users_of, without_keys
 
 COUNT = 30
-
-
-@pytest.fixture
-def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    with connect_as_migrator(stack) as access:
-        yield access
 
 
 async def test_items_without_index_keys_get_them_and_items_of_a_neighbour_stay_unchanged(

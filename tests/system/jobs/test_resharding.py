@@ -1,7 +1,6 @@
 """Every sharded collection lists the same items while it grows, shrinks and is rebalanced."""
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -27,7 +26,6 @@ from tests import tier
 from tests.stack import ServiceStack
 from tests.system.field_costs.large_tenant import LargeTenant
 from tests.system.field_costs.measurement import fill
-from tests.system.jobs.offboarding_run import connect_as_migrator
 from tests.system.jobs.reshard_run import QUERIES, SETTLE, ReshardRun, items_by_shard, items_of, listed
 
 SMALL, LARGE = 3, 40
@@ -69,12 +67,6 @@ class SampleTenant:
 
     def slots(self, collection: str) -> dict[int, int]:
         return items_by_shard(items_of(self.stack, self.tenant), collection, ENTITIES)
-
-
-@pytest.fixture(scope="module")
-def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    with connect_as_migrator(stack) as access:
-        yield access
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Items that other writers change during a reshard are moved with these changes."""
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,16 +12,9 @@ from keyfence.jobs.reshard.shard_count_changes import counts_of
 from keyfence.store.shards import ShardMap
 from keyfence.tenancy.tenant_cache import location_of
 from tests.stack import ServiceStack
-from tests.system.jobs.offboarding_run import connect_as_migrator
 from tests.system.jobs.reshard_run import ReshardRun
 
 pytestmark = pytest.mark.one_engine
-
-
-@pytest.fixture(scope="module")
-def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    with connect_as_migrator(stack) as access:
-        yield access
 
 
 async def test_an_item_that_changes_meanwhile_without_a_new_version_is_moved_without_an_error(

@@ -5,7 +5,6 @@ import json
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -33,7 +32,6 @@ from tests.system.field_costs.large_tenant import LargeTenant
 from tests.system.jobs.offboarding_run import (
     START,
     CrashingProcess,
-    connect_as_migrator,
     delete_items,
     put_items,
     with_client,
@@ -58,12 +56,6 @@ CASES = [
 ENTITY_BY_COLLECTION: dict[str, Entity[Any]] = {"customers": customers, "activity": activities}
 FAILPOINTS = {"settled", "before publishing", "published"}
 PASSES = {f"{when} {name}-1" for when in ("before", "processed", "saved") for name in ("MOVING", "VERIFYING")}
-
-
-@pytest.fixture(scope="module")
-def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    with connect_as_migrator(stack) as access:
-        yield access
 
 
 def filled(stack: ServiceStack, tenant: TenantId, collection: str, shards: int) -> None:

@@ -1,6 +1,5 @@
 """A cursor continues through every change of shards, and is bound to one tenant, one list and its arguments."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,17 +17,10 @@ from tests.stack import ServiceStack
 from tests.system.field_costs.large_tenant import LargeTenant
 from tests.system.field_costs.large_tenant_orders import REGION
 from tests.system.field_costs.measurement import fill
-from tests.system.jobs.offboarding_run import connect_as_migrator
 from tests.system.jobs.reshard_run import ReshardRun, listed
 
 CHANGES = ((4, False), (4, True), (2, False), (2, True), (1, False))
 EVEN = dict.fromkeys(("customers", "orders_by_region", "open_orders"), 4)
-
-
-@pytest.fixture(scope="module")
-def migrator(stack: ServiceStack) -> Iterator[MigratorAccess]:
-    with connect_as_migrator(stack) as access:
-        yield access
 
 
 async def rest(table: Table, cursor: str) -> list[str]:
