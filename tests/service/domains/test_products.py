@@ -17,7 +17,7 @@ from keyfence.domains.products.model import (
     checked_sku,
     revision_of,
     sku_claim,
-    view_counter,
+    view_counter_name,
 )
 from keyfence.errors import BadInput
 from keyfence.store.keys import Fence
@@ -106,4 +106,4 @@ def test_a_sku_is_a_case_sensitive_line() -> None:
 
 
 def test_two_products_have_two_view_counters() -> None:
-    assert view_counter(ProductId("prd_1")) != view_counter(ProductId("prd_2"))
+    assert view_counter_name(ProductId("prd_1")) != view_counter_name(ProductId("prd_2"))

@@ -16,7 +16,7 @@ from keyfence.domains.customers.model import Customer, CustomerId
 from keyfence.domains.groups.access_patterns import groups, memberships
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, MemberId, Membership
 from keyfence.domains.products.access_patterns import product_revisions, products, sku_claims
-from keyfence.domains.products.model import Product, ProductId, revision_of, sku_claim, view_counter
+from keyfence.domains.products.model import Product, ProductId, revision_of, sku_claim, view_counter_name
 from keyfence.domains.sales.monthly_sales import MonthlySales, monthly_sales, start_of_month
 from keyfence.domains.stores.access_patterns import stores
 from keyfence.domains.stores.model import Store, StoreId, new_store
@@ -118,7 +118,7 @@ class LargeTenant:
             yield monthly_sales, MonthlySales(id=product.id, total=number + 1, **_times(start_of_month(self.now)))
         yield (
             counters,
-            CounterPart(name=view_counter(self.products[0].id), part="x", total=3, version=1, **_times(self.now)),
+            CounterPart(name=view_counter_name(self.products[0].id), part="x", total=3, version=1, **_times(self.now)),
         )
 
     def _products_in(self, path: KeyPath) -> list[Product]:

@@ -9,7 +9,7 @@ from typing import Any
 from keyfence.app.domain_loading import load_domains
 from keyfence.app.local_development import with_local_timeout
 from keyfence.domains.counters.sharded_counter import CounterRepository
-from keyfence.domains.products.model import view_counter
+from keyfence.domains.products.model import view_counter_name
 from keyfence.jobs.job_record import Job
 from keyfence.jobs.job_runner import JobResources, run_job
 from keyfence.jobs.migrator_access import MigratorAccess
@@ -97,7 +97,9 @@ class ReshardRun:
 async def listed(table: Table, large_tenant: LargeTenant, collection: str, first: int) -> list[Any]:
     """Returns the whole collection, read page by page."""
     if collection == "counters":
-        return await CounterRepository(table).totals([view_counter(product.id) for product in large_tenant.products])
+        return await CounterRepository(table).totals(
+            [view_counter_name(product.id) for product in large_tenant.products]
+        )
     after, found = None, list[Any]()
     while True:
         page = await table.page(QUERIES[collection], first=first, after=after, **values(large_tenant, collection))

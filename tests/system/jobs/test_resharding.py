@@ -10,7 +10,7 @@ import pytest
 from keyfence.app.domain_loading import load_domains
 from keyfence.domains.counters.sharded_counter import CounterRepository
 from keyfence.domains.groups.access_patterns import memberships
-from keyfence.domains.products.model import view_counter
+from keyfence.domains.products.model import view_counter_name
 from keyfence.errors import BadInput, Conflict
 from keyfence.jobs.job_store import LEASE_DURATION
 from keyfence.jobs.migrator_access import MigratorAccess
@@ -56,7 +56,7 @@ class SampleTenant:
         """Adds an item as a server does that knows the current shard counts."""
         table = await self.table()
         if collection == "counters":
-            name = view_counter(self.large_tenant.products[0].id)
+            name = view_counter_name(self.large_tenant.products[0].id)
             await asyncio.gather(*(CounterRepository(table).add(name, ActivityNote("thing.seen")) for _ in range(10)))
             return
         entity = QUERIES[collection].entity

@@ -12,7 +12,7 @@ from tests.system.model.state_machine import ShopMachine
 from tests.tier import Tier, selected
 
 MIN_MOVES = 3
-"""How many moves of categories succeed in an example, at least, on average."""
+"""The smallest number of successful moves of categories, on average over the examples."""
 
 
 @pytest.mark.one_engine

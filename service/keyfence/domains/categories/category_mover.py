@@ -73,13 +73,13 @@ class MoveRun:
 
     async def run(self) -> int:
         """Returns how many categories were moved. If a new path is too long, cancels the move and raises BadInput."""
-        leaving = await self._mark_all_leaving()
+        leaving_categories = await self._mark_all_leaving()
         try:
-            routes = [(category, self.move.new_path(category.path)) for category in leaving]
+            routes = [(category, self.move.new_path(category.path)) for category in leaving_categories]
         except BadInput:
-            await self._cancel(leaving)
+            await self._cancel(leaving_categories)
             raise
-        category_count = await self._store_count(len(leaving))
+        category_count = await self._store_count(len(leaving_categories))
         await self._create_copies(routes)
         for category, target in routes:
             if category.product_count:
@@ -125,8 +125,8 @@ class MoveRun:
         is_empty = equals("productCount", 0)
         return [delete(categories, {"path": category.path}, when=is_empty), _unmark(path)]
 
-    async def _cancel(self, leaving: Sequence[Category]) -> None:
-        unmark_root, *other_unmarks = [_unmark(category.path) for category in leaving]
+    async def _cancel(self, leaving_categories: Sequence[Category]) -> None:
+        unmark_root, *other_unmarks = [_unmark(category.path) for category in leaving_categories]
         await self._write_in_batches([[unmark] for unmark in other_unmarks])
         delete_copy = delete(categories, {"path": self.move.target})
         await self.table.write(self._end_move(), unmark_root, delete_copy, note=self._cancelled_note())

@@ -19,7 +19,7 @@ from keyfence.store.writes import StaleWrite, Write, check, retry_if_stale, upda
 
 DETAIL_TTL_MARGIN = timedelta(days=1)
 """Items and events expire this much later than their order, so that a restore at the last moment finds all of them."""
-NOT_DELETED = partial(Conflict, "the order is not in the recycle bin")
+NOT_DELETED = partial(Conflict, "the order is not in the recycle bin; it needs no restore")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class RecycleBin:
         before = await self.orders.get_including_deleted(id)
         if is_alive(before):
             return await self.orders.save(before, as_deleted(before, self.orders.now()), "deleted")
-        if before.restore_lock is not None:
+        if before.restore_lock is not None:  # a restore was interrupted
             await self._change_lock(before, UpdateExpression(removes=(("restoreLock",),)))
         return replace(before, restore_lock=None)
 
@@ -73,6 +73,7 @@ class RecycleBin:
         return locked
 
     async def _change_lock(self, order: Order, change: UpdateExpression) -> None:
+        """Sets or removes the restore lock. Raises StaleWrite if another request has changed the order meanwhile."""
         is_unchanged = equals("version", order.version)
         await self.orders.table.write(update_attributes(orders, {"id": order.id}, change, when=is_unchanged))
 
@@ -86,9 +87,9 @@ class RecycleBin:
             return
 
     async def _update_details(self, order: Order, change: UpdateExpression, when: Condition) -> None:
-        is_deleted = check(orders, {"id": order.id}, when=when & present("deletedAt"), on_failure=StaleWrite)
+        check_deleted = check(orders, {"id": order.id}, when=when & present("deletedAt"), on_failure=StaleWrite)
         for batch in chunks(list(_detail_updates(order, change)), MAX_SPLIT_TRANSACTION_WRITES - 1):
-            await self.orders.table.write(is_deleted, *batch)
+            await self.orders.table.write(check_deleted, *batch)
 
 
 def _detail_updates(order: Order, change: UpdateExpression) -> Iterator[Write[Any]]:

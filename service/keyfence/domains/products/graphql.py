@@ -99,7 +99,7 @@ class Product(Node):
 
     @strawberry.field(description="How often the product was viewed.")
     async def views(self, info: Info) -> int:
-        return await info.context.loader(counter_loader).load(model.view_counter(self.source.id))
+        return await info.context.loader(counter_loader).load(model.view_counter_name(self.source.id))
 
 
 @strawberry.input
@@ -183,6 +183,6 @@ class ProductMutations:
     async def count_product_view(self, info: Info, id: strawberry.ID) -> bool:
         product = await info.context.get(product_repository).get(checked_product_id(id))
         await info.context.get(counter_repository).add(
-            model.view_counter(product.id), ActivityNote("product.viewed", product.id)
+            model.view_counter_name(product.id), ActivityNote("product.viewed", product.id)
         )
         return True

@@ -16,9 +16,9 @@ ProductId = NewType("ProductId", str)
 MAX_SKU_LENGTH = 100
 MAX_NAME_LENGTH = 200
 MAX_PRICE = Decimal("9999999.99")
-"""The sort key of a category has ten characters for the price."""
+"""The list of a category is sorted by a key that has ten characters for the price, with its decimal point."""
 MAX_REVISIONS = 9_999
-"""The sort key of a revision has four digits."""
+"""The sort key of a revision has four digits for its number."""
 
 _CENT = Decimal("0.01")
 _CURRENCY = re.compile(r"[A-Z]{3}")
@@ -90,7 +90,7 @@ def revision_of(product: Product, actor: str) -> ProductRevision:
     )
 
 
-def view_counter(id: ProductId) -> str:
+def view_counter_name(id: ProductId) -> str:
     """Returns the name of the counter of the product's views."""
     return f"views-{id}"
 
