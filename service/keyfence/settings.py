@@ -172,7 +172,7 @@ class Settings(BaseSettings):
     def settle_seconds(self) -> float:
         """How long a server may still act on the old state after a tenant was changed.
 
-        Jobs wait this long between two steps: at the second step, no server acts on the state before the first step.
+        Jobs wait this long after a step. When the next step starts, no server acts on the state before the first one.
         The time is computed and cannot be set, so that it is never too short. It is the sum of the age of a cached
         tenant, the time that a request may use it, and one call to DynamoDB that starts at the last moment."""
         return (

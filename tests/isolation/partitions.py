@@ -16,7 +16,7 @@ PARTITIONS: Mapping[str, Fence] = {
     "the empty tenant": Fence("tenant", tenant_key_prefix("")),
     "its own in capitals": Fence("tenant", tenant_key_prefix(TENANT.upper())),
     "its own in small letters": Fence("tenant", tenant_key_prefix(TENANT).lower()),
-    "its own without the closing #": Fence("tenant", tenant_key_prefix(TENANT)[:-1] + "-"),
+    "its own with - instead of the closing #": Fence("tenant", tenant_key_prefix(TENANT)[:-1] + "-"),
     "the control plane": Fence("control", CONTROL_PLANE_PREFIX),
 }
 

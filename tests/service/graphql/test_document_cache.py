@@ -22,11 +22,11 @@ def call_counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     counts: Counter[str] = Counter()
 
     def counting_function(name: str) -> Callable[..., Any]:
-        real = getattr(document_cache_module, name)
+        original = getattr(document_cache_module, name)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             counts[name] += 1
-            return real(*args, **kwargs)
+            return original(*args, **kwargs)
 
         return call
 
@@ -49,9 +49,9 @@ def test_an_invalid_text_is_validated_once_and_raises_each_time(call_counts: Cou
     cache = document_cache()
     errors = []
     for _ in range(2):
-        with pytest.raises(InvalidRequest) as error:
+        with pytest.raises(InvalidRequest) as refusal:
             cache.get("{ nothing }")
-        errors.append(error.value.errors)
+        errors.append(refusal.value.errors)
     assert errors[0] == errors[1]
     assert call_counts["validate"] == 1
 
@@ -119,15 +119,15 @@ def test_several_operations_need_the_name_of_one(name: str | None) -> None:
     ],
 )
 def test_a_misspelt_name_gets_no_suggestion(text: str) -> None:
-    with pytest.raises(InvalidRequest) as error:
+    with pytest.raises(InvalidRequest) as refusal:
         document_cache().get(text)
-    assert "mean" not in str(error.value.errors)
+    assert "mean" not in str(refusal.value.errors)
 
 
 @pytest.mark.parametrize(
     "text", ["", " ", "{", "{}}", "query", "\ufeff", "\x00", "fragment F on Query { caller }", "type A"]
 )
 def test_a_text_that_is_not_graphql_is_bad_input(text: str) -> None:
-    with pytest.raises(InvalidRequest) as error:
+    with pytest.raises(InvalidRequest) as refusal:
         document_cache().get(text)
-    assert all(error["extensions"] == {"code": "BAD_USER_INPUT"} for error in error.value.errors)
+    assert all(error["extensions"] == {"code": "BAD_USER_INPUT"} for error in refusal.value.errors)

@@ -89,9 +89,11 @@ async def test_the_activity_log_is_paged_newest_first_and_by_time(stack: Service
 
 
 async def test_the_activity_of_a_user_has_the_changes_of_that_user(stack: ServiceStack, owner: ApiClient) -> None:
-    ann = (await owner.data(CREATE, e="ann@x.example", n="Ann"))["createUser"]["id"]
-    await stack.api_client(owner.tenant, Role.ADMIN, user=ann).data(CREATE, e="bob@x.example", n="Bob")
-    data = await owner.data("query($id: ID!) { user(id: $id) { activity { edges { node { kind detail } } } } }", id=ann)
+    user_id = (await owner.data(CREATE, e="ann@x.example", n="Ann"))["createUser"]["id"]
+    await stack.api_client(owner.tenant, Role.ADMIN, user=user_id).data(CREATE, e="bob@x.example", n="Bob")
+    data = await owner.data(
+        "query($id: ID!) { user(id: $id) { activity { edges { node { kind detail } } } } }", id=user_id
+    )
     (edge,) = data["user"]["activity"]["edges"]
     assert edge["node"]["detail"]["after"]["email"] == "bob@x.example"
 
@@ -115,8 +117,8 @@ def activity_at(at: datetime, by: str = "somebody") -> Activity:
 
 
 async def test_the_end_of_a_period_may_have_any_time_zone(stack: ServiceStack, owner: ApiClient) -> None:
-    last = datetime.now(UTC) - timedelta(seconds=2)
-    stored_entries = [activity_at(last - timedelta(days=9 * days)) for days in range(7)]
+    newest_at = datetime.now(UTC) - timedelta(seconds=2)
+    stored_entries = [activity_at(newest_at - timedelta(days=9 * days)) for days in range(7)]
     await stack.table(owner.tenant).write(*(put(activities, entry) for entry in stored_entries))
     now = datetime.now(UTC) - timedelta(seconds=1)
     for hours in (-14, -5, 0, 9, 14):
@@ -127,13 +129,13 @@ async def test_the_end_of_a_period_may_have_any_time_zone(stack: ServiceStack, o
 async def test_entries_older_than_ninety_days_are_not_returned_though_still_stored(
     stack: ServiceStack, owner: ApiClient
 ) -> None:
-    ann = (await owner.data(CREATE, e="ann@x.example", n="Ann"))["createUser"]["id"]
+    user_id = (await owner.data(CREATE, e="ann@x.example", n="Ann"))["createUser"]["id"]
     now = datetime.now(UTC)
     ages = (timedelta(hours=-1), timedelta(minutes=1), timedelta(days=1))
-    old, *older = [activity_at(now - ACTIVITY_RETENTION - age, ann) for age in ages]
+    old, *older = [activity_at(now - ACTIVITY_RETENTION - age, user_id) for age in ages]
     await stack.table(owner.tenant).write(*(put(activities, entry) for entry in (old, *older)))
-    assert [entry["id"] for entry in await entries(owner) if entry["by"] == ann] == [old.id]
-    since = (now - ACTIVITY_RETENTION - timedelta(days=200)).isoformat()
-    assert [entry["id"] for entry in await entries(owner, **{"from": since}) if entry["by"] == ann] == [old.id]
-    data = await owner.data("query($id: ID!) { user(id: $id) { activity { edges { node { id } } } } }", id=ann)
+    assert [entry["id"] for entry in await entries(owner) if entry["by"] == user_id] == [old.id]
+    start = (now - ACTIVITY_RETENTION - timedelta(days=200)).isoformat()
+    assert [entry["id"] for entry in await entries(owner, **{"from": start}) if entry["by"] == user_id] == [old.id]
+    data = await owner.data("query($id: ID!) { user(id: $id) { activity { edges { node { id } } } } }", id=user_id)
     assert [edge["node"]["id"] for edge in data["user"]["activity"]["edges"]] == [old.id]

@@ -65,7 +65,7 @@ def bad_tokens(issuer: DevelopmentIssuer, tenant: str) -> dict[str, str]:
         "unregistered tenant": signed(issuer, claims("nobody-here")),
         "tenant with a boundary in it": signed(issuer, claims(f"{tenant}#USER")),
         "tenant in capitals": signed(issuer, claims(tenant.upper())),
-        "no tenant": signed(issuer, {k: v for k, v in claims(tenant).items() if k != "tenant"}),
+        "no tenant": signed(issuer, {claim: value for claim, value in claims(tenant).items() if claim != "tenant"}),
         "unknown role": signed(issuer, claims(tenant, role="GOD")),
     }
 

@@ -101,13 +101,13 @@ async def test_a_move_is_in_the_activity_log_once(owner: ApiClient) -> None:
 
 
 async def test_an_interrupted_move_is_in_the_activity_log_as_it_was_requested(owner: ApiClient) -> None:
-    deep = [["a", *["y" * 190] * depth] for depth in range(6)]
-    await create_categories(owner, *deep)
+    deep_path = [["a", *["y" * 190] * depth] for depth in range(6)]
+    await create_categories(owner, *deep_path)
     assert await error_code_and_field(owner, MOVE, path=["a"], to=["x" * 200]) == ("BAD_USER_INPUT", "to")
-    assert await category_paths(owner) == deep
+    assert await category_paths(owner) == deep_path
     edges = (await owner.data("{ activity(first: 2) { edges { node { kind detail } } } }"))["activity"]["edges"]
-    home, away = {"path": ["a"]}, {"path": ["x" * 200]}
+    old_path, new_path = {"path": ["a"]}, {"path": ["x" * 200]}
     assert [edge["node"] for edge in edges] == [
-        {"kind": "category.move_cancelled", "detail": {"before": away, "after": home}},
-        {"kind": "category.moved", "detail": {"before": home, "after": away}},
+        {"kind": "category.move_cancelled", "detail": {"before": new_path, "after": old_path}},
+        {"kind": "category.moved", "detail": {"before": old_path, "after": new_path}},
     ]

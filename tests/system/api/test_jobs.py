@@ -58,10 +58,9 @@ async def test_jobs_are_listed_newest_first_for_one_tenant_and_for_all_tenants(
 ) -> None:
     other_tenant, store = await stack.new_tenant(), JobStore(stack.tables.for_control_plane(writes=True))
     assert (await stack.operator_client().data(LIST, tenant=tenant))["jobs"]["edges"] == []
-    jobs = []
     for number, kind in enumerate(JobKind):
         created_at = CREATED_AT + timedelta(minutes=number)
-        jobs.append(await store.add(new_job(kind, tenant, created_by="ann", created_at=created_at)))
+        await store.add(new_job(kind, tenant, created_by="ann", created_at=created_at))
     newest = await store.add(
         new_job(JobKind.MOVE, other_tenant, created_by="ann", created_at=CREATED_AT + timedelta(hours=1))
     )

@@ -9,7 +9,7 @@ from keyfence.auth.principal import Role
 from tests.data.order_requests import DELETE, PLACE, TRANSITION, new_customer, new_product, order_input, place_order
 from tests.stack import ApiClient, ServiceStack
 
-WHOLE = """query($id: ID!) { order(id: $id) {
+ORDER = """query($id: ID!) { order(id: $id) {
   id version status region currency total flagged createdAt updatedAt customer { id name }
   items { position sku quantity unitPrice product { id name } } history { kind by from to note }
 } }"""
@@ -31,14 +31,14 @@ async def test_an_order_is_returned_as_it_is_stored(owner: ApiClient) -> None:
         (3, "PEN", 2, "1.10", {"id": pen, "name": "PEN"}),
     ]
     assert order["history"] == [{"kind": "placed", "by": "somebody", "from": None, "to": "PENDING", "note": None}]
-    assert (await owner.data(WHOLE, id=order["id"]))["order"] == order
+    assert (await owner.data(ORDER, id=order["id"]))["order"] == order
 
 
 async def test_a_later_price_does_not_change_an_order(owner: ApiClient) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
     order = await place_order(owner, order_input(customer, (pen, 2)))
     await owner.data('mutation($id: ID!) { reviseProduct(id: $id, input: {price: "9.99"}) { price } }', id=pen)
-    assert (await owner.data(WHOLE, id=order["id"]))["order"]["total"] == "2.20"
+    assert (await owner.data(ORDER, id=order["id"]))["order"]["total"] == "2.20"
     assert (await place_order(owner, order_input(customer, (pen, 2))))["total"] == "19.98"
 
 
@@ -49,10 +49,10 @@ async def test_an_invalid_order_is_refused_with_its_field(stack: ServiceStack, o
         await new_product(owner, "YEN", "1", "JPY"),
     )
     neighbour = stack.api_client(await stack.new_tenant())
-    foreign_product, foreign = await new_customer(neighbour), await new_product(neighbour)
-    bad = {
-        "customerId": [order_input(foreign_product, (pen, 1)), order_input(pen, (pen, 1)), order_input("x", (pen, 1))],
-        "productId": [order_input(customer, (pen, 1), (foreign, 1)), order_input(customer, (customer, 1))],
+    foreign_customer, foreign_product = await new_customer(neighbour), await new_product(neighbour)
+    invalid_inputs_by_field = {
+        "customerId": [order_input(foreign_customer, (pen, 1)), order_input(pen, (pen, 1)), order_input("x", (pen, 1))],
+        "productId": [order_input(customer, (pen, 1), (foreign_product, 1)), order_input(customer, (customer, 1))],
         "quantity": [order_input(customer, (pen, quantity)) for quantity in (0, -1, 10_001)],
         "items": [
             order_input(customer),
@@ -61,7 +61,7 @@ async def test_an_invalid_order_is_refused_with_its_field(stack: ServiceStack, o
         ],
         "region": [order_input(customer, (pen, 1), region=" ")],
     }
-    for field, requests in bad.items():
+    for field, requests in invalid_inputs_by_field.items():
         for request in requests:
             (error,) = (await owner.execute(PLACE, input=request))["errors"]
             assert error["extensions"]["code"] == "BAD_USER_INPUT"
@@ -71,9 +71,9 @@ async def test_an_invalid_order_is_refused_with_its_field(stack: ServiceStack, o
 
 async def test_an_invalid_item_is_named_by_its_position(stack: ServiceStack, owner: ApiClient) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
-    foreign = await new_product(stack.api_client(await stack.new_tenant()))
-    for bad in ("x", customer, foreign):
-        (error,) = (await owner.execute(PLACE, input=order_input(customer, (pen, 1), (bad, 1))))["errors"]
+    foreign_product = await new_product(stack.api_client(await stack.new_tenant()))
+    for invalid_id in ("x", customer, foreign_product):
+        (error,) = (await owner.execute(PLACE, input=order_input(customer, (pen, 1), (invalid_id, 1))))["errors"]
         assert error["extensions"] == {"code": "BAD_USER_INPUT", "field": "productId", "position": 2}
 
 
@@ -115,7 +115,7 @@ async def test_an_order_passes_all_statuses_and_leaves_the_list_of_open_orders(o
     lists = await owner.data(LISTS)
     assert lists["openOrders"]["edges"] == []
     assert [edge["node"]["status"] for edge in lists["ordersByRegion"]["edges"]] == ["DELIVERED"]
-    history = (await owner.data(WHOLE, id=order["id"]))["order"]["history"]
+    history = (await owner.data(ORDER, id=order["id"]))["order"]["history"]
     assert [(entry["from"], entry["to"]) for entry in history] == list(
         zip([None, "PENDING", *states], ["PENDING", *states], strict=False)
     )
@@ -127,17 +127,17 @@ async def test_sales_count_from_the_confirmation_to_the_cancellation(owner: ApiC
     order = await place_order(owner, order_input(customer, (pen, 2), (pen, 3)))
     month = order["createdAt"][:7]
 
-    async def sold() -> list[int]:
+    async def sold_quantities() -> list[int]:
         data = await owner.data("query($m: String!) { topProducts(month: $m) { quantity } }", m=month)
         return [row["quantity"] for row in data["topProducts"]]
 
-    assert await sold() == []
+    assert await sold_quantities() == []
     for to, quantity in {"CONFIRMED": [5], "PROCESSING": [5], "CANCELLED": []}.items():
         await owner.data(TRANSITION, id=order["id"], to=to)
-        assert await sold() == quantity
-    never = await place_order(owner, order_input(customer, (pen, 2)))
-    await owner.data(TRANSITION, id=never["id"], to="CANCELLED")
-    assert await sold() == []
+        assert await sold_quantities() == quantity
+    unconfirmed_order = await place_order(owner, order_input(customer, (pen, 2)))
+    await owner.data(TRANSITION, id=unconfirmed_order["id"], to="CANCELLED")
+    assert await sold_quantities() == []
 
 
 async def test_orders_are_listed_by_region_and_days(owner: ApiClient) -> None:
@@ -189,11 +189,11 @@ async def test_a_member_places_orders_and_changes_their_status(stack: ServiceSta
     member = stack.api_client(owner.tenant, Role.MEMBER)
     customer, pen = await new_customer(member), await new_product(owner)
     order = await place_order(member, order_input(customer, (pen, 2)))
-    moved = await member.data(TRANSITION, id=order["id"], to="CONFIRMED")
-    assert moved["transitionOrder"]["status"] == "CONFIRMED"
+    data = await member.data(TRANSITION, id=order["id"], to="CONFIRMED")
+    assert data["transitionOrder"]["status"] == "CONFIRMED"
 
 
 @pytest.mark.parametrize("id", ["", "x", "usr_" + "0" * 26])
 async def test_an_id_that_is_not_an_orders_is_refused(owner: ApiClient, id: str) -> None:
-    assert await owner.error_code(WHOLE, id=id) == "BAD_USER_INPUT"
+    assert await owner.error_code(ORDER, id=id) == "BAD_USER_INPUT"
     assert await owner.error_code(TRANSITION, id=id, to="CONFIRMED") == "BAD_USER_INPUT"

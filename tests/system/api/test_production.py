@@ -26,27 +26,27 @@ def production(stack: ServiceStack, monkeypatch: pytest.MonkeyPatch) -> Starlett
     return application()
 
 
-def session(stack: ServiceStack, application: Starlette, tenant: TenantId) -> ApiClient:
+def client_of(stack: ServiceStack, application: Starlette, tenant: TenantId) -> ApiClient:
     now = datetime.now(UTC)
     claims = {"iss": ISSUER, "aud": "keyfence", "sub": "somebody", "jti": "1", "tenant": tenant, "role": "OWNER"}
-    stamped = {**claims, "iat": now, "exp": now + timedelta(minutes=5)}
-    return ApiClient(application, jwt.encode(stamped, stack.issuer.key, "ES256", headers={"kid": KID}), tenant)
+    timed_claims = {**claims, "iat": now, "exp": now + timedelta(minutes=5)}
+    return ApiClient(application, jwt.encode(timed_claims, stack.issuer.key, "ES256", headers={"kid": KID}), tenant)
 
 
 async def test_the_service_assumes_each_tenants_role_with_its_own_credentials(
     stack: ServiceStack, production: Starlette, tenant: TenantId
 ) -> None:
-    caller = session(stack, production, tenant)
+    caller = client_of(stack, production, tenant)
     await caller.data(CREATE)
-    sessions = await caller.data(USERS)
-    assert [edge["node"]["email"] for edge in sessions["users"]["edges"]] == ["new@x.example"]
+    data = await caller.data(USERS)
+    assert [edge["node"]["email"] for edge in data["users"]["edges"]] == ["new@x.example"]
 
 
 async def test_the_role_of_the_service_itself_reads_nothing(stack: ServiceStack) -> None:
-    itself = stack.role_boto_client(SERVICE_BASE)
+    client = stack.role_boto_client(SERVICE_BASE)
     key = {"PK": {"S": "TENANT#acme#USER#1"}, "SK": {"S": "PROFILE"}}
-    with pytest.raises(itself.exceptions.ClientError) as denial:
-        itself.get_item(TableName=stack.settings.table, Key=key)
+    with pytest.raises(client.exceptions.ClientError) as denial:
+        client.get_item(TableName=stack.settings.table, Key=key)
     assert denial.value.response["Error"]["Code"] == "AccessDeniedException"
 
 
@@ -55,6 +55,6 @@ async def test_a_service_that_may_assume_no_role_serves_nothing(
 ) -> None:
     before = stack.gate.account
     stack.gate.account = before.with_role(replace(before.get_role(SERVICE_BASE), id="AROAANOTHERROLEOFTHAT"))
-    answer = await session(stack, production, tenant).post({"query": USERS})
+    answer = await client_of(stack, production, tenant).post({"query": USERS})
     stack.gate.account = before
     assert (answer.status_code, answer.json()["errors"][0]["extensions"]["code"]) == (500, "INTERNAL")

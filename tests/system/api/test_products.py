@@ -121,8 +121,10 @@ async def test_products_of_a_category_are_listed_by_price(shop: ApiClient) -> No
     assert [edge["node"]["price"] for edge in cheap_products] == ["9.99", "10.00"]
     page = (await shop.data(PRODUCTS, max="99", first=2))["productsInCategory"]
     assert page["pageInfo"]["hasNextPage"] is True
-    rest = (await shop.data(PRODUCTS, max="99", first=2, after=page["pageInfo"]["endCursor"]))["productsInCategory"]
-    assert [edge["node"]["price"] for edge in rest["edges"]] == ["10.00"]
+    remaining_products = (await shop.data(PRODUCTS, max="99", first=2, after=page["pageInfo"]["endCursor"]))[
+        "productsInCategory"
+    ]
+    assert [edge["node"]["price"] for edge in remaining_products["edges"]] == ["10.00"]
     assert await shop.error_code(PRODUCTS, after=page["pageInfo"]["endCursor"]) == "BAD_USER_INPUT"
     assert await error_code_and_field(shop, PRODUCTS, min="-1") == ("BAD_USER_INPUT", "minPrice")
     assert await error_code_and_field(shop, PRODUCTS, max="0.001") == ("BAD_USER_INPUT", "maxPrice")

@@ -35,16 +35,16 @@ async def new_order(owner: ApiClient) -> dict[str, Any]:
 
 async def test_a_deleted_order_leaves_every_list_and_returns_to_its_place_when_restored(owner: ApiClient) -> None:
     order = await new_order(owner)
-    names = {"id": order["id"], "customer": order["customer"]["id"]}
+    field_names = {"id": order["id"], "customer": order["customer"]["id"]}
     await owner.data(FLAG, id=order["id"])
-    before = await owner.data(ALL_LISTS, **names)
+    before = await owner.data(ALL_LISTS, **field_names)
     assert str(before).count(order["id"]) == 6
     await owner.data(DELETE, id=order["id"])
-    assert order["id"] not in str(await owner.data(ALL_LISTS, **names))
+    assert order["id"] not in str(await owner.data(ALL_LISTS, **field_names))
     (edge,) = (await owner.data(DELETED_ORDERS))["deletedOrders"]["edges"]
     assert (edge["node"]["id"], len(edge["node"]["items"])) == (order["id"], 2)
     await owner.data(RESTORE, id=order["id"])
-    assert await owner.data(ALL_LISTS, **names) == before
+    assert await owner.data(ALL_LISTS, **field_names) == before
     assert (await owner.data(DELETED_ORDERS))["deletedOrders"]["edges"] == []
 
 

@@ -17,11 +17,11 @@ USERS = "{ users { edges { node { email } } } }"
 CREATE = 'mutation { createUser(input: {email: "new@x.example", name: "New"}) { id } }'
 
 
-def jti(session: ApiClient) -> str:
+def token_id_of(session: ApiClient) -> str:
     return str(jwt.decode(session.token, options={"verify_signature": False})["jti"])
 
 
-async def status(session: ApiClient, query: str = USERS) -> tuple[int, str | None]:
+async def status_and_code(session: ApiClient, query: str = USERS) -> tuple[int, str | None]:
     answer = await session.post({"query": query})
     errors = answer.json().get("errors", [])
     return answer.status_code, errors[0]["extensions"]["code"] if errors else None
@@ -33,32 +33,32 @@ async def test_a_revoked_token_is_refused_on_every_server_and_other_tokens_of_th
     revoked_client, other_client = (stack.api_client(owner.tenant, user="ann") for _ in range(2))
     other_server = stack.serve()
     revoked_on_other_server = replace(revoked_client, application=other_server)
-    assert [await status(client) for client in (revoked_client, revoked_on_other_server)] == [(200, None)] * 2
-    assert (await owner.data(REVOKE, jti=jti(revoked_client))) == {"revokeSession": True}
-    assert [await status(client) for client in (revoked_client, revoked_on_other_server)] == [
+    assert [await status_and_code(client) for client in (revoked_client, revoked_on_other_server)] == [(200, None)] * 2
+    assert (await owner.data(REVOKE, jti=token_id_of(revoked_client))) == {"revokeSession": True}
+    assert [await status_and_code(client) for client in (revoked_client, revoked_on_other_server)] == [
         (401, "UNAUTHENTICATED")
     ] * 2
-    assert await status(other_client) == (200, None)
+    assert await status_and_code(other_client) == (200, None)
 
 
 async def test_a_revoked_token_can_neither_read_nor_write(stack: ServiceStack, owner: ApiClient) -> None:
     revoked_client = stack.api_client(owner.tenant)
-    await owner.data(REVOKE, jti=jti(revoked_client))
+    await owner.data(REVOKE, jti=token_id_of(revoked_client))
     answer = await revoked_client.post({"query": CREATE})
     assert (answer.status_code, "data" in answer.json()) == (401, False)
     assert answer.headers["www-authenticate"].startswith("Bearer")
     assert (await UserRepository(stack.table(owner.tenant)).newest(first=5, after=None)).items == ()
     for malformed in ("{", "{ nothing }", "{ node(id: 7) { id } }"):
-        assert (await status(revoked_client, malformed))[0] == 401
+        assert (await status_and_code(revoked_client, malformed))[0] == 401
 
 
 async def test_users_revoke_their_own_session_and_admins_any_session(stack: ServiceStack, owner: ApiClient) -> None:
     viewer, member, admin = (stack.api_client(owner.tenant, role) for role in (Role.VIEWER, Role.MEMBER, Role.ADMIN))
-    assert await viewer.error_code(REVOKE, jti=jti(member)) == "FORBIDDEN"
+    assert await viewer.error_code(REVOKE, jti=token_id_of(member)) == "FORBIDDEN"
     assert await member.error_code(REVOKE, jti="nobody-knows") == "FORBIDDEN"
-    await viewer.data(REVOKE, jti=jti(viewer))
+    await viewer.data(REVOKE, jti=token_id_of(viewer))
     assert await viewer.error_code(USERS) == "UNAUTHENTICATED"
-    await admin.data(REVOKE, jti=jti(member))
+    await admin.data(REVOKE, jti=token_id_of(member))
     assert await member.error_code(USERS) == "UNAUTHENTICATED"
     await admin.data(REVOKE, jti="nobody-knows")
     await admin.data(REVOKE, jti="nobody-knows")
@@ -66,8 +66,8 @@ async def test_users_revoke_their_own_session_and_admins_any_session(stack: Serv
 
 async def test_a_revocation_of_another_tenant_has_no_effect(stack: ServiceStack, owner: ApiClient) -> None:
     neighbour = stack.api_client(await stack.new_tenant())
-    await neighbour.data(REVOKE, jti=jti(owner))
-    assert await status(owner) == (200, None)
+    await neighbour.data(REVOKE, jti=token_id_of(owner))
+    assert await status_and_code(owner) == (200, None)
 
 
 @pytest.mark.parametrize("text", ["", "x" * 257, "a\nb", "\x00"])
@@ -79,11 +79,11 @@ async def test_an_invalid_token_id_is_refused(owner: ApiClient, text: str) -> No
 async def test_an_expired_revocation_has_no_effect_though_still_stored(stack: ServiceStack, tenant: TenantId) -> None:
     long_ago = datetime.now(UTC) - timedelta(days=31)
     session = stack.api_client(tenant)
-    await RevocationRepository(stack.table(tenant), now=lambda: long_ago).revoke(jti(session), "somebody")
-    assert await status(session) == (200, None)
+    await RevocationRepository(stack.table(tenant), now=lambda: long_ago).revoke(token_id_of(session), "somebody")
+    assert await status_and_code(session) == (200, None)
     yesterday = datetime.now(UTC) - timedelta(days=1)
-    await RevocationRepository(stack.table(tenant), now=lambda: yesterday).revoke(jti(session), "somebody")
-    assert await status(session) == (401, "UNAUTHENTICATED")
+    await RevocationRepository(stack.table(tenant), now=lambda: yesterday).revoke(token_id_of(session), "somebody")
+    assert await status_and_code(session) == (401, "UNAUTHENTICATED")
 
 
 async def test_every_request_checks_once_consistently_with_a_read_session(
@@ -94,7 +94,7 @@ async def test_every_request_checks_once_consistently_with_a_read_session(
         stack.take_calls()
         await owner.execute(query)
         (check,) = [call for call in stack.take_calls() if call.operation == "GetItem"]
-        assert check.parameters["Key"]["PK"]["S"] == f"TENANT#{owner.tenant}#SESSION#{jti(owner)}"
+        assert check.parameters["Key"]["PK"]["S"] == f"TENANT#{owner.tenant}#SESSION#{token_id_of(owner)}"
         assert check.parameters["ConsistentRead"] is True
         session = stack.gate.sessions.get(check.credentials.access_key, check.credentials.token or "")
         assert session.role.name == "keyfence-tenant-read"

@@ -27,13 +27,13 @@ async def onboarded_applicant(stack: ServiceStack, id: str | None = None) -> Ten
 
 async def test_a_suspended_tenant_is_refused_immediately_and_served_again_when_resumed(stack: ServiceStack) -> None:
     newcomer, operator = await onboarded_applicant(stack), stack.operator_client()
-    own = newcomer.session(stack)
-    await own.data(VIEWER)
+    own_client = newcomer.session(stack)
+    await own_client.data(VIEWER)
     assert (await operator.data(SUSPEND, id=newcomer.id))["suspendTenant"]["status"] == "SUSPENDED"
-    assert await own.error_code(VIEWER) == "FORBIDDEN"
+    assert await own_client.error_code(VIEWER) == "FORBIDDEN"
     assert (await operator.data(TENANT, id=newcomer.id))["tenant"]["reason"] == "unpaid"
     assert (await operator.data(RESUME, id=newcomer.id))["resumeTenant"]["status"] == "ACTIVE"
-    await own.data(VIEWER)
+    await own_client.data(VIEWER)
     assert (await operator.data(TENANT, id=newcomer.id))["tenant"]["reason"] is None
 
 
@@ -56,8 +56,8 @@ async def test_iam_denies_a_session_that_was_issued_before_the_suspension(stack:
 
 async def test_iam_denies_a_server_that_does_not_know_of_the_suspension_yet(stack: ServiceStack) -> None:
     newcomer = await onboarded_applicant(stack)
-    unaware = stack.serve()
-    other_server = replace(newcomer.session(stack), application=unaware)
+    unaware_server = stack.serve()
+    other_server = replace(newcomer.session(stack), application=unaware_server)
     users = "{ users { edges { node { id } } } }"
     await other_server.data(users)
     await stack.operator_client().data(SUSPEND, id=newcomer.id)
@@ -66,9 +66,9 @@ async def test_iam_denies_a_server_that_does_not_know_of_the_suspension_yet(stac
 
 async def test_concurrent_suspensions_all_take_effect(stack: ServiceStack) -> None:
     """Two concurrent publications must not undo each other."""
-    crowd = [await onboarded_applicant(stack) for _ in range(6)]
-    await asyncio.gather(*(stack.operator_client().data(SUSPEND, id=applicant.id) for applicant in crowd))
-    for applicant in crowd:
+    applicants = [await onboarded_applicant(stack) for _ in range(6)]
+    await asyncio.gather(*(stack.operator_client().data(SUSPEND, id=applicant.id) for applicant in applicants))
+    for applicant in applicants:
         client = stack.boto_client(parse_tenant_id(applicant.id))
         with pytest.raises(client.exceptions.ClientError, match="AccessDeniedException"):
             client.get_item(
@@ -81,8 +81,8 @@ async def test_a_suspension_that_iam_did_not_get_is_an_error_and_to_repeat_it_pu
     newcomer, operator = await onboarded_applicant(stack), stack.operator_client()
     unreachable = stack.settings.model_copy(update={"iam_endpoint_url": "http://127.0.0.1:9"})
     connections = aws_access(unreachable, stack.gate.sessions).connect()
-    without_iam = replace(operator, application=Service(connections).app)
-    (error,) = (await without_iam.execute(SUSPEND, id=newcomer.id))["errors"]
+    server_without_iam = replace(operator, application=Service(connections).app)
+    (error,) = (await server_without_iam.execute(SUSPEND, id=newcomer.id))["errors"]
     assert error["extensions"]["code"] == "THROTTLED"
     assert "send the same request again" in error["message"]
     connections.close()

@@ -78,12 +78,12 @@ async def test_issuers_of_the_settings_are_accepted_unless_they_belong_to_anothe
     assert not await is_accepted(replace(server, issuer=bound).api_client(tenant))
 
 
-@pytest.mark.parametrize("whose", ["issuers", "admin_issuers"])
-async def test_no_tenant_can_own_an_issuer_of_the_settings(stack: ServiceStack, whose: str) -> None:
-    ours, applicant = TenantIdentityProvider(issuer="https://ours.example"), TenantApplicant.named()
-    named = IssuerSettings(issuer=ours.issuer, jwks=ours.jwks())
-    server = other_server(stack, **{whose: (*getattr(stack.settings, whose), named)})
-    (error,) = (await server.operator_client().execute(ONBOARD, input=applicant.application(issuer=ours.issuer)))[
+@pytest.mark.parametrize("setting", ["issuers", "admin_issuers"])
+async def test_no_tenant_can_own_an_issuer_of_the_settings(stack: ServiceStack, setting: str) -> None:
+    provider, applicant = TenantIdentityProvider(issuer="https://ours.example"), TenantApplicant.named()
+    issuer_settings = IssuerSettings(issuer=provider.issuer, jwks=provider.jwks())
+    server = other_server(stack, **{setting: (*getattr(stack.settings, setting), issuer_settings)})
+    (error,) = (await server.operator_client().execute(ONBOARD, input=applicant.application(issuer=provider.issuer)))[
         "errors"
     ]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", "issuer")
@@ -100,15 +100,15 @@ async def test_keys_can_be_rotated_without_refused_tokens(stack: ServiceStack) -
     for server in servers:
         assert await is_accepted(client_with_token_of(server, applicant, new))
         assert await is_accepted(client_with_token_of(server, applicant, old))
-    remembered = [client_with_token_of(server, applicant, old) for server in servers]
-    for session in remembered:
+    cached_issuer = [client_with_token_of(server, applicant, old) for server in servers]
+    for session in cached_issuer:
         assert await is_accepted(session)
     await stack.operator_client().data(SET, id=applicant.id, jwks=keys(new))
     for server in servers:
         assert await is_accepted(client_with_token_of(server, applicant, new))
-    assert not await is_accepted(remembered[0])
+    assert not await is_accepted(cached_issuer[0])
     await asyncio.sleep(CACHE_SECONDS)
-    assert not await is_accepted(remembered[1])
+    assert not await is_accepted(cached_issuer[1])
 
 
 async def test_a_new_key_can_sign_as_soon_as_it_is_set(stack: ServiceStack) -> None:

@@ -101,9 +101,9 @@ async def test_pages_have_no_gap_and_no_repeat_and_say_where_they_end(owner: Api
     created_ids = [await create(owner, f"{n}@x.example") for n in range(5)]
     first = (await owner.data(PAGE, f=3))["users"]
     assert (first["pageInfo"]["hasNextPage"], first["pageInfo"]["hasPreviousPage"]) == (True, False)
-    rest = (await owner.data(PAGE, f=2, a=first["pageInfo"]["endCursor"]))["users"]
-    assert (rest["pageInfo"]["hasNextPage"], rest["pageInfo"]["hasPreviousPage"]) == (False, True)
-    assert [edge["node"]["id"] for edge in first["edges"] + rest["edges"]] == created_ids[::-1]
+    other_users = (await owner.data(PAGE, f=2, a=first["pageInfo"]["endCursor"]))["users"]
+    assert (other_users["pageInfo"]["hasNextPage"], other_users["pageInfo"]["hasPreviousPage"]) == (False, True)
+    assert [edge["node"]["id"] for edge in first["edges"] + other_users["edges"]] == created_ids[::-1]
 
 
 async def test_a_cursor_of_another_tenant_or_list_is_refused(stack: ServiceStack, owner: ApiClient) -> None:
@@ -137,8 +137,8 @@ async def test_a_cursor_of_another_group_is_refused(stack: ServiceStack, owner: 
 
 async def test_the_viewer_is_the_callers_tenant_role_and_user(stack: ServiceStack, owner: ApiClient) -> None:
     user = await create(owner, "me@x.example")
-    me = stack.api_client(owner.tenant, Role.VIEWER, user=user)
-    data = await me.data("{ viewer { subject role user { email } tenant { id tier name createdAt } } }")
+    viewer = stack.api_client(owner.tenant, Role.VIEWER, user=user)
+    data = await viewer.data("{ viewer { subject role user { email } tenant { id tier name createdAt } } }")
     assert data["viewer"]["user"] == {"email": "me@x.example"}
     assert (data["viewer"]["role"], data["viewer"]["tenant"]["id"]) == ("VIEWER", owner.tenant)
     assert (await owner.data("{ viewer { user { id } } }"))["viewer"]["user"] is None
@@ -150,8 +150,8 @@ VALUES_JSON_CANNOT_REPRESENT = ["99999999999999999999999999", "1e999", "-1e999",
 @pytest.mark.parametrize("value", VALUES_JSON_CANNOT_REPRESENT)
 async def test_a_setting_that_json_cannot_represent_is_bad_input(owner: ApiClient, value: str) -> None:
     user = await create(owner, "a@x.example")
-    declared = "($x: Int)" if "$x" in value else ""
-    query = f'mutation{declared} {{ putSetting(userId: "{user}", name: "n", value: {value}) {{ value }} }}'
+    declaration = "($x: Int)" if "$x" in value else ""
+    query = f'mutation{declaration} {{ putSetting(userId: "{user}", name: "n", value: {value}) {{ value }} }}'
     answer = await owner.execute(query)
     assert "INTERNAL" not in str(answer)
 
@@ -161,5 +161,5 @@ async def test_a_deeply_nested_setting_is_bad_input(owner: ApiClient) -> None:
     value: Any = 1
     for _ in range(300):
         value = [value]
-    put = 'mutation($id: ID!, $v: JSON!) { putSetting(userId: $id, name: "n", value: $v) { value } }'
-    assert await owner.error_code(put, id=user, v=value) == "BAD_USER_INPUT"
+    put_setting = 'mutation($id: ID!, $v: JSON!) { putSetting(userId: $id, name: "n", value: $v) { value } }'
+    assert await owner.error_code(put_setting, id=user, v=value) == "BAD_USER_INPUT"
