@@ -60,9 +60,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         _mark_by_fixtures(item)
-    left_out = [item for item in items if _is_left_out(item)]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
+    deselected_items = [item for item in items if _is_left_out(item)]
+    if deselected_items:
+        config.hook.pytest_deselected(items=deselected_items)
         items[:] = [item for item in items if not _is_left_out(item)]
 
 

@@ -1,4 +1,4 @@
-"""`GraphQLEndpoint`: turns one HTTP request into one HTTP response, and has the order of all steps between."""
+"""`GraphQLEndpoint`: turns one HTTP request into one HTTP response, and defines the order of the steps."""
 
 import asyncio
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A small schema for tests: books and authors, in pages."""
+"""A small GraphQL schema for tests, with books and authors in pages, and with fields that fail."""
 
 from datetime import datetime
 from decimal import Decimal

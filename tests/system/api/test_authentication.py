@@ -30,7 +30,7 @@ def claims(tenant: str, **changes: Any) -> dict[str, Any]:
     return valid_claims | changes
 
 
-def signed(issuer: DevelopmentIssuer, payload: dict[str, Any], **headers: str) -> str:
+def sign_token(issuer: DevelopmentIssuer, payload: dict[str, Any], **headers: str) -> str:
     return jwt.encode(payload, issuer.key, algorithm="ES256", headers={"kid": issuer.kid, **headers})
 
 
@@ -39,16 +39,16 @@ def hmac_of_public_key(issuer: DevelopmentIssuer, tenant: str) -> str:
     import hashlib
     import hmac
 
-    valid_token = signed(issuer, claims(tenant))
+    valid_token = sign_token(issuer, claims(tenant))
     header = jwt.utils.base64url_encode(b'{"alg":"HS256","kid":"%s"}' % issuer.kid.encode()).decode()
     content = f"{header}.{valid_token.split('.')[1]}"
     secret = issuer.key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     return f"{content}.{jwt.utils.base64url_encode(hmac.digest(secret, content.encode(), hashlib.sha256)).decode()}"
 
 
-def unsigned(issuer: DevelopmentIssuer, tenant: str) -> str:
+def unsigned_token(issuer: DevelopmentIssuer, tenant: str) -> str:
     header = jwt.utils.base64url_encode(b'{"alg":"none","kid":"%s"}' % issuer.kid.encode()).decode()
-    return f"{header}.{signed(issuer, claims(tenant)).split('.')[1]}."
+    return f"{header}.{sign_token(issuer, claims(tenant)).split('.')[1]}."
 
 
 def bad_tokens(issuer: DevelopmentIssuer, tenant: str) -> dict[str, str]:
@@ -56,17 +56,17 @@ def bad_tokens(issuer: DevelopmentIssuer, tenant: str) -> dict[str, str]:
     past = datetime.now(UTC) - timedelta(minutes=5)
     return {
         "garbage": "x.y.z",
-        "expired": signed(issuer, claims(tenant, exp=past)),
-        "operators' audience": signed(issuer, claims(tenant, aud="keyfence-admin")),
-        "none": unsigned(issuer, tenant),
+        "expired": sign_token(issuer, claims(tenant, exp=past)),
+        "operators' audience": sign_token(issuer, claims(tenant, aud="keyfence-admin")),
+        "none": unsigned_token(issuer, tenant),
         "HS256 with the public key": hmac_of_public_key(issuer, tenant),
-        "unknown issuer": signed(issuer, claims(tenant, iss="https://elsewhere.example")),
-        "another's key under our kid": signed(other_issuer, claims(tenant), kid=issuer.kid),
-        "unregistered tenant": signed(issuer, claims("nobody-here")),
-        "tenant with a boundary in it": signed(issuer, claims(f"{tenant}#USER")),
-        "tenant in capitals": signed(issuer, claims(tenant.upper())),
-        "no tenant": signed(issuer, {claim: value for claim, value in claims(tenant).items() if claim != "tenant"}),
-        "unknown role": signed(issuer, claims(tenant, role="GOD")),
+        "unknown issuer": sign_token(issuer, claims(tenant, iss="https://elsewhere.example")),
+        "another's key under our kid": sign_token(other_issuer, claims(tenant), kid=issuer.kid),
+        "unregistered tenant": sign_token(issuer, claims("nobody-here")),
+        "tenant with a # in its id": sign_token(issuer, claims(f"{tenant}#USER")),
+        "tenant in capitals": sign_token(issuer, claims(tenant.upper())),
+        "no tenant": sign_token(issuer, {claim: value for claim, value in claims(tenant).items() if claim != "tenant"}),
+        "unknown role": sign_token(issuer, claims(tenant, role="GOD")),
     }
 
 
