@@ -4,13 +4,9 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
-from math import inf
 
 import pytest
 
-from keyfence.domains.users.access_patterns import user_by_id
-from keyfence.domains.users.model import UserId
 from keyfence.errors import Conflict, Throttled
 from keyfence.jobs.job_record import Job, JobKind, new_job
 from keyfence.jobs.job_runner import JobResources, JobRun, run_job
@@ -28,7 +24,6 @@ from tests.system.jobs.offboarding_run import OPERATOR, START, all_items, fill, 
 from tests.system.jobs.rekey_run import job_resources, right_items
 
 COUNT = 40
-LEASE = timedelta(seconds=0.6)
 
 
 @pytest.fixture
@@ -160,35 +155,6 @@ async def test_a_failed_segment_does_not_lose_the_progress_of_the_others(
 
 
 @pytest.mark.one_engine
-async def test_a_worker_whose_lease_was_taken_cannot_save(
-    stack: ServiceStack, migrator: MigratorAccess, tenant: TenantId
-) -> None:
-    fill(stack, tenant, COUNT)
-    time, step = ManualClock.at(START), RecordingStep()
-    first, second = job_resources(migrator, time, page_size=3), job_resources(migrator, time, page_size=3)
-    job = await start_job(first, tenant, segments=1)
-
-    async def program(run: JobRun) -> None:
-        await run_pass(run, recording_pass(step, tenant))
-
-    async def meanwhile(items: Sequence[Item]) -> PassResult:
-        if not step.keys:
-            with pytest.raises(Conflict, match="another worker"):
-                await run_job(second, job.id, program)
-            await time.sleep(61)
-            await run_job(second, job.id, program)
-        return PassResult(changed=1_000)
-
-    async def slow(run: JobRun) -> None:
-        await run_pass(run, replace(recording_pass(step, tenant), process=meanwhile))
-
-    with pytest.raises(Conflict, match="taken over"):
-        await run_job(first, job.id, slow)
-    ended = await first.store.get(job.id)
-    assert (ended.phase, ended.items_changed, set(step.keys.values())) == ("FINISHED", COUNT, {1})
-
-
-@pytest.mark.one_engine
 async def test_rounds_are_repeated_until_nothing_is_wrong_or_five_rounds_bring_no_progress(
     stack: ServiceStack, resources: JobResources, tenant: TenantId
 ) -> None:
@@ -240,72 +206,6 @@ async def test_all_segments_share_one_rate_limit(
     ended = await run_job(resources, (await start_job(resources, tenant, 4)).id, program)
     assert ended.items_changed == COUNT
     assert waited.count(100.0) >= COUNT / 2, "a second's worth of 8 units is 2 items of each of 4 segments"
-
-
-@pytest.mark.one_engine
-async def test_the_lease_is_kept_during_a_wait(
-    resources: JobResources, migrator: MigratorAccess, tenant: TenantId
-) -> None:
-    time = ManualClock.at(START)
-    waiting, other = job_resources(migrator, time), job_resources(migrator, time)
-    job = await start_job(waiting, tenant)
-
-    async def nothing(_: JobRun) -> None: ...
-
-    async def program(run: JobRun) -> None:
-        await run.wait(timedelta(seconds=120))
-        with pytest.raises(Conflict, match="another worker"):
-            await run_job(other, job.id, nothing)
-
-    ended = await run_job(waiting, job.id, program)
-    assert sum(time.slept) == 120
-    assert ended.finished_at == time.datetime()
-
-
-@pytest.mark.one_engine
-async def test_the_lease_is_kept_during_a_page_that_takes_longer_than_the_lease(
-    migrator: MigratorAccess, tenant: TenantId
-) -> None:
-    waiting, other = _with_short_lease(migrator), _with_short_lease(migrator)
-    job = await start_job(waiting, tenant)
-
-    async def nothing(_: JobRun) -> None: ...
-
-    async def program(run: JobRun) -> None:
-        handle = run.lease.guard(migrator.table_in_pool(tenant))
-        await asyncio.sleep(3 * LEASE.total_seconds())
-        with pytest.raises(Conflict, match="another worker"):
-            await run_job(other, job.id, nothing)
-        await handle.find(user_by_id, id=UserId("usr_1"))
-
-    assert (await run_job(waiting, job.id, program)).finished_at
-
-
-@pytest.mark.one_engine
-async def test_a_worker_that_cannot_renew_its_lease_makes_no_more_calls(
-    migrator: MigratorAccess, tenant: TenantId
-) -> None:
-    resources, other = _with_short_lease(migrator), _with_short_lease(migrator)
-    job, came = await start_job(resources, tenant), list[str]()
-
-    async def nothing(_: JobRun) -> None: ...
-
-    async def program(run: JobRun) -> None:
-        handle = run.lease.guard(migrator.table_in_pool(tenant))
-        await handle.find(user_by_id, id=UserId("usr_1"))
-        resources.store.table.caller.location.valid_until = -inf
-        await asyncio.sleep(LEASE.total_seconds() * 1.5)
-        came.append((await run_job(other, job.id, nothing)).phase)
-        await handle.find(user_by_id, id=UserId("usr_1"))
-
-    with pytest.raises(Throttled, match="another worker may have taken over"):
-        await run_job(resources, job.id, program)
-    assert came == ["FINISHED"]
-
-
-def _with_short_lease(migrator: MigratorAccess) -> JobResources:
-    made = migrator.job_resources(units_per_second=1e6)
-    return replace(made, store=replace(made.store, lease_duration=LEASE))
 
 
 @pytest.mark.one_engine
