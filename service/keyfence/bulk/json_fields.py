@@ -69,7 +69,7 @@ def parse_text(value: object) -> str:
 
 def parse_actor(value: object) -> str:
     """Returns the name of whoever did something: the subject of a token, or any other name."""
-    return checked_line(parse_text(value), "it", MAX_ACTOR_LENGTH)
+    return checked_line(parse_text(value), "the actor", MAX_ACTOR_LENGTH)
 
 
 def parse_texts(value: object) -> list[str]:

@@ -83,7 +83,7 @@ async def test_every_item_counts_towards_the_rate(stack: ServiceStack, table: Ta
     assert pacer.counted_items == sum(len(call["TransactItems"]) for call in sent[-len(SMALL) :])
 
 
-DIFFERING: dict[str, tuple[dict[str, Any], str]] = {
+DIFFERING_FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     "customer": ({"name": "Bea"}, "name"),
     "category": ({"createdAt": "2026-11-03T00:00:00Z"}, "createdAt"),
     "product": ({"version": 2}, "version"),
@@ -91,13 +91,13 @@ DIFFERING: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", DIFFERING)
+@pytest.mark.parametrize("kind", DIFFERING_FIELDS)
 async def test_a_line_that_differs_from_the_stored_record_is_an_error_that_names_the_field(
     table: Table, kind: str
 ) -> None:
     await import_all(table, content())
     before = await export_all(table)
-    changes, field = DIFFERING[kind]
+    changes, field = DIFFERING_FIELDS[kind]
     with pytest.raises(BadLines) as refusal:
         await import_all(table, content(*SMALL.values(), {**SMALL[kind], **changes}))
     (error,) = refusal.value.errors

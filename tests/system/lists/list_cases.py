@@ -8,16 +8,18 @@ from typing import Any
 from tests.data.order_requests import new_customer, new_product, order_input
 from tests.stack import ApiClient, ServiceStack
 
-USER = "mutation($e: String!) { created: createUser(input: {email: $e, name: $e}) { id } }"
-GROUP = "mutation($n: String!) { created: createGroup(input: {name: $n}) { id } }"
-PRODUCT = """mutation($s: String!, $p: Decimal!) {
-  created: createProduct(input: {sku: $s, name: $s, price: $p, category: ["pens"]}) { id } }"""
+CREATE_USER = "mutation($email: String!) { created: createUser(input: {email: $email, name: $email}) { id } }"
+CREATE_GROUP = "mutation($name: String!) { created: createGroup(input: {name: $name}) { id } }"
+CREATE_PRODUCT = """mutation($sku: String!, $price: Decimal!) {
+  created: createProduct(input: {sku: $sku, name: $sku, price: $price, category: ["pens"]}) { id } }"""
 
-ORDER = "mutation($input: PlaceOrderInput!) { created: placeOrder(input: $input) { id } }"
-FLAG = 'mutation($id: ID!) { flagged: flagOrder(id: $id, reason: "odd") { id } }'
-DELETE = "mutation($id: ID!) { deleted: deleteOrder(id: $id) { id } }"
-JOIN = "mutation($g: ID!, $u: ID!) { added: addMember(groupId: $g, userId: $u) { joinedAt } }"
-REVISE = "mutation($id: ID!, $p: Decimal!) { revised: reviseProduct(id: $id, input: {price: $p}) { id: revision } }"
+PLACE_ORDER = "mutation($input: PlaceOrderInput!) { created: placeOrder(input: $input) { id } }"
+FLAG_ORDER = 'mutation($id: ID!) { flagged: flagOrder(id: $id, reason: "odd") { id } }'
+DELETE_ORDER = "mutation($id: ID!) { deleted: deleteOrder(id: $id) { id } }"
+ADD_MEMBER = "mutation($group: ID!, $user: ID!) { added: addMember(groupId: $group, userId: $user) { joinedAt } }"
+REVISE_PRODUCT = (
+    "mutation($id: ID!, $price: Decimal!) { revised: reviseProduct(id: $id, input: {price: $price}) { id: revision } }"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +38,9 @@ class Shop:
 
 async def new_shop(stack: ServiceStack) -> Shop:
     tenant = await stack.new_tenant()
-    user = await _run(stack.api_client(tenant), USER, e="owner@shop.example")
+    user = await _run(stack.api_client(tenant), CREATE_USER, email="owner@shop.example")
     client = stack.api_client(tenant, user=user)
-    group = await _run(client, GROUP, n="staff")
+    group = await _run(client, CREATE_GROUP, name="staff")
     customer, product = await new_customer(client), await new_product(client)
     return Shop(client=client, user=user, group=group, customer=customer, product=product)
 
@@ -50,15 +52,15 @@ async def _run(client: ApiClient, document: str, **variables: Any) -> str:
 
 
 async def _add_user(shop: Shop, number: int) -> str:
-    return await shop.run(USER, e=f"{number}@shop.example")
+    return await shop.run(CREATE_USER, email=f"{number}@shop.example")
 
 
 async def _add_group(shop: Shop, number: int) -> str:
-    return await shop.run(GROUP, n=f"{number % 10}{number}")
+    return await shop.run(CREATE_GROUP, name=f"{number % 10}{number}")
 
 
 async def _add_product(shop: Shop, number: int) -> str:
-    return await shop.run(PRODUCT, s=f"S{number}", p=f"{number % 9}.5")
+    return await shop.run(CREATE_PRODUCT, sku=f"S{number}", price=f"{number % 9}.5")
 
 
 async def _add_customer(shop: Shop, number: int) -> str:
@@ -66,31 +68,31 @@ async def _add_customer(shop: Shop, number: int) -> str:
 
 
 async def _add_order(shop: Shop, number: int) -> str:
-    return await shop.run(ORDER, input=order_input(shop.customer, (shop.product, 1)))
+    return await shop.run(PLACE_ORDER, input=order_input(shop.customer, (shop.product, 1)))
 
 
 async def _add_flagged_order(shop: Shop, number: int) -> str:
-    return await shop.run(FLAG, id=await _add_order(shop, number))
+    return await shop.run(FLAG_ORDER, id=await _add_order(shop, number))
 
 
 async def _add_deleted_order(shop: Shop, number: int) -> str:
-    return await shop.run(DELETE, id=await _add_order(shop, number))
+    return await shop.run(DELETE_ORDER, id=await _add_order(shop, number))
 
 
 async def _add_member(shop: Shop, number: int) -> str:
     user = await _add_user(shop, number)
-    await shop.client.data(JOIN, g=shop.group, u=user)
+    await shop.client.data(ADD_MEMBER, group=shop.group, user=user)
     return user
 
 
 async def _add_group_of_user(shop: Shop, number: int) -> str:
     group = await _add_group(shop, number)
-    await shop.client.data(JOIN, g=group, u=shop.user)
+    await shop.client.data(ADD_MEMBER, group=group, user=shop.user)
     return group
 
 
 async def _add_revision(shop: Shop, number: int) -> str:
-    return await shop.run(REVISE, id=shop.product, p=f"{number}.5")
+    return await shop.run(REVISE_PRODUCT, id=shop.product, price=f"{number}.5")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

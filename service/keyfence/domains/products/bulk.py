@@ -73,7 +73,9 @@ def from_fields(fields: Fields) -> ProductRecord:
         revision=revision_count,
         version=fields.optional("version", parse_positive_integer, revision_count),
     )
-    revisions = tuple(_revision(one, product.id, number) for number, one in enumerate(revision_fields, start=1))
+    revisions = tuple(
+        _revision(revision, product.id, number) for number, revision in enumerate(revision_fields, start=1)
+    )
     record = ProductRecord(product, revisions or (revision_of(product, IMPORTER),))
     _check_revisions(fields, record)
     return record

@@ -91,11 +91,11 @@ class CategoryProducts:
     async def _move_batch(self, ids: Sequence[str], source: KeyPath, target: KeyPath, guard: Write[Any]) -> bool:
         """Returns whether any product was moved. Reads the products from the table, because the index may be stale."""
         found = await self.table.find_many(product_by_id, [{"id": id} for id in ids])
-        in_source = [product for product in found if product and product.category == source]
-        if not in_source:
+        products_in_source = [product for product in found if product and product.category == source]
+        if not products_in_source:
             return False
-        writes = [write for product in in_source for write in _category_change(product, target)]
-        counts = (_add_to_count(source, -len(in_source)), _add_to_count(target, len(in_source)))
+        writes = [write for product in products_in_source for write in _category_change(product, target)]
+        counts = (_add_to_count(source, -len(products_in_source)), _add_to_count(target, len(products_in_source)))
         with suppress(StaleWrite):
             await self.table.write(guard, *writes, *counts)
             return True
