@@ -32,7 +32,7 @@ class FakeRepository:
     def new_check(self, seconds: float) -> RevocationCheck:
         return RevocationCheck(seconds, clock=lambda: self.now)
 
-    def open(self) -> RevocationRepository:
+    def as_repository(self) -> RevocationRepository:
         untyped: Any = self
         return cast("RevocationRepository", untyped)
 
@@ -41,20 +41,20 @@ async def test_without_remembering_every_request_reads_the_table() -> None:
     repository = FakeRepository()
     check = repository.new_check(0)
     for _ in range(3):
-        await check.check(ACME, "a", repository.open)
+        await check.check(ACME, "a", repository.as_repository)
     assert repository.reads == 3
 
 
 async def test_a_revocation_is_noticed_when_the_remembered_time_is_over() -> None:
     repository = FakeRepository()
     check = repository.new_check(5)
-    await check.check(ACME, "a", repository.open)
+    await check.check(ACME, "a", repository.as_repository)
     repository.revoked.add("a")
     repository.now = 4.9
-    await check.check(ACME, "a", repository.open)
+    await check.check(ACME, "a", repository.as_repository)
     repository.now = 5.0
     with pytest.raises(Unauthenticated):
-        await check.check(ACME, "a", repository.open)
+        await check.check(ACME, "a", repository.as_repository)
     assert repository.reads == 2
 
 
@@ -63,18 +63,18 @@ async def test_a_revoked_token_is_checked_again_each_time() -> None:
     check = repository.new_check(5)
     for _ in range(2):
         with pytest.raises(Unauthenticated):
-            await check.check(ACME, "a", repository.open)
+            await check.check(ACME, "a", repository.as_repository)
     repository.revoked.clear()
-    await check.check(ACME, "a", repository.open)
+    await check.check(ACME, "a", repository.as_repository)
 
 
 async def test_tenants_do_not_share_remembered_tokens() -> None:
     repository = FakeRepository()
     check = repository.new_check(5)
-    await check.check(ACME, "a", repository.open)
+    await check.check(ACME, "a", repository.as_repository)
     repository.revoked.add("a")
     with pytest.raises(Unauthenticated):
-        await check.check(TenantId("globex"), "a", repository.open)
+        await check.check(TenantId("globex"), "a", repository.as_repository)
 
 
 async def test_the_number_of_remembered_tokens_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,7 @@ async def test_the_number_of_remembered_tokens_is_bounded(monkeypatch: pytest.Mo
     repository = FakeRepository()
     check = repository.new_check(5)
     for number in range(10):
-        await check.check(ACME, str(number), repository.open)
+        await check.check(ACME, str(number), repository.as_repository)
     assert len(check._valid_until) == 3
 
 

@@ -121,6 +121,8 @@ async def test_a_product_revised_while_it_is_read_is_exported_as_it_was_read(
     exported = await export_all(table)
     monkeypatch.undo()
     await import_all(stack.table(await stack.new_tenant()), exported)
+    (product,) = [line for line in map(orjson.loads, exported.splitlines()) if line["type"] == "product"]
+    assert (product["price"], len(product["revisions"])) == (SMALL["product"]["price"], 1)
 
 
 async def test_an_order_changed_while_it_is_read_is_exported_as_it_was_read(

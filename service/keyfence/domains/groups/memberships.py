@@ -58,29 +58,29 @@ MEMBERSHIP_NOT_FOUND = partial(NotFound, "the user is not a member of the group"
 
 @dataclass(frozen=True, slots=True)
 class MembershipRepository:
-    """The memberships of the tenant that the table belongs to, read from the user or from the group."""
+    """The memberships of the tenant that the table belongs to."""
 
     table: Table
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def of_user(
-        self, user_id: str, embedded: EmbeddedEdges, *, first: int, after: str | None
+        self, user_id: str, embedded_edges: EmbeddedEdges, *, first: int, after: str | None
     ) -> Page[Membership]:
         to_membership = partial(Membership.from_attributes, user_id)
-        return await self._page(groups_of_user, embedded, to_membership, first, after, user_id=user_id)
+        return await self._page(groups_of_user, embedded_edges, to_membership, first, after, user_id=user_id)
 
     async def of_group(
-        self, group_id: str, embedded: EmbeddedEdges, *, first: int, after: str | None
+        self, group_id: str, embedded_edges: EmbeddedEdges, *, first: int, after: str | None
     ) -> Page[Membership]:
         def to_membership(user_id: str, attributes: EdgeAttributes) -> Membership:
             return Membership.from_attributes(user_id, group_id, attributes)
 
-        return await self._page(members_of_group, embedded, to_membership, first, after, group_id=group_id)
+        return await self._page(members_of_group, embedded_edges, to_membership, first, after, group_id=group_id)
 
     async def _page(
         self,
         pattern: Query[Membership],
-        embedded: EmbeddedEdges,
+        embedded_edges: EmbeddedEdges,
         to_membership: ToMembership,
         first: int,
         after: str | None,
@@ -89,7 +89,7 @@ class MembershipRepository:
         """Returns the page from the embedded edges if there are enough of them. Otherwise queries the table.
 
         One edge more than the page needs tells whether there is a next page."""
-        edges = embedded.first(checked_page_size(first) + 1) if after is None else None
+        edges = embedded_edges.first(checked_page_size(first) + 1) if after is None else None
         if edges is None:
             return await self.table.page(pattern, first=first, after=after, between=None, **parent)
         nodes = [to_membership(child, attributes) for child, attributes in edges[:first]]
@@ -110,7 +110,7 @@ class MembershipRepository:
         now = self.now()
         membership = Membership(user_id=user_id, group_id=group_id, role=role, created_at=now, updated_at=now)
         add_to_count = UpdateExpression(adds={("memberCount",): 1})
-        group_edges, member_edges = _embedded_edges(group), member.embedded_edges
+        group_edges, member_edges = _edges_of_group(group), member.embedded_edges
         await self.table.write(
             put(memberships, membership, when=absent(), on_failure=ALREADY_MEMBER),
             _update_group(group_id, add_to_count | group_edges.add(user_id, membership.attributes), group_edges),
@@ -131,7 +131,7 @@ class MembershipRepository:
         if before is None:
             raise MEMBERSHIP_NOT_FOUND()
         after = replace(before, role=role, updated_at=self.now(), version=before.version + 1)
-        group_edges, member_edges = _embedded_edges(group), member.embedded_edges
+        group_edges, member_edges = _edges_of_group(group), member.embedded_edges
         await self.table.write(
             update_model(memberships, before, after, when=equals("createdAt", before.created_at)),
             _update_group(group_id, group_edges.change(user_id, after.attributes), group_edges),
@@ -153,8 +153,8 @@ class MembershipRepository:
 
     async def remove_user(self, user_id: MemberId) -> None:
         """Removes a user from every group. Can be repeated after a failure."""
-        found = self.table.iterate_shards(groups_of_user, user_id=user_id)
-        await self._remove_in_batches([(membership.group_id, user_id) async for membership in found])
+        user_memberships = self.table.iterate_shards(groups_of_user, user_id=user_id)
+        await self._remove_in_batches([(membership.group_id, user_id) async for membership in user_memberships])
 
     async def clear_group(self, group_id: GroupId) -> None:
         """Removes all members of a group.
@@ -164,8 +164,8 @@ class MembershipRepository:
             group = await self.table.find(group_by_id, id=group_id)
             if group is None or group.member_count == 0:
                 return
-            found = self.table.iterate_shards(members_of_group, group_id=group_id)
-            pairs = [(group_id, membership.user_id) async for membership in found]
+            group_memberships = self.table.iterate_shards(members_of_group, group_id=group_id)
+            pairs = [(group_id, membership.user_id) async for membership in group_memberships]
             await self._remove_in_batches(pairs)
             await asyncio.sleep(0 if pairs else 0.02 * attempt)
         raise Throttled(
@@ -211,20 +211,20 @@ class MembershipRepository:
         return group, member
 
 
-def _update_group(group_id: GroupId, change: UpdateExpression, embedded: EmbeddedEdges) -> Write[Any]:
-    return update_attributes(groups, {"id": group_id}, change, when=_is_unchanged(embedded))
+def _update_group(group_id: GroupId, change: UpdateExpression, embedded_edges: EmbeddedEdges) -> Write[Any]:
+    return update_attributes(groups, {"id": group_id}, change, when=_is_unchanged(embedded_edges))
 
 
-def _update_member(user_id: MemberId, change: UpdateExpression, embedded: EmbeddedEdges) -> Write[Any]:
-    return update_attributes(members, {"id": user_id}, change, when=_is_unchanged(embedded))
+def _update_member(user_id: MemberId, change: UpdateExpression, embedded_edges: EmbeddedEdges) -> Write[Any]:
+    return update_attributes(members, {"id": user_id}, change, when=_is_unchanged(embedded_edges))
 
 
-def _is_unchanged(embedded: EmbeddedEdges) -> Condition:
+def _is_unchanged(embedded_edges: EmbeddedEdges) -> Condition:
     """Returns the condition that the user or group is not deleted, and that its embedded edges have not changed."""
-    return absent("deletedAt") & embedded.unchanged_condition()
+    return absent("deletedAt") & embedded_edges.unchanged_condition()
 
 
-def _embedded_edges(group: Group) -> EmbeddedEdges:
+def _edges_of_group(group: Group) -> EmbeddedEdges:
     if group.embedded_edges is None:
         raise Internal("a group that was read from the table has no embedded edges")
     return group.embedded_edges

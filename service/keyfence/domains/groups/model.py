@@ -40,7 +40,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Membership:
-    """The edge between a user and a group, which lists of both contain. The user joined at `created_at`."""
+    """The edge between a user and a group, in the list of groups and in the list of members. The user joined at
+    `created_at`."""
 
     user_id: MemberId
     group_id: GroupId
