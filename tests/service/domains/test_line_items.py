@@ -99,15 +99,15 @@ requests = st.tuples(
 
 @given(requests, requests)
 def test_only_equal_requests_have_equal_fingerprints(
-    one: tuple[str, str, list[tuple[str, int]]], other: tuple[str, str, list[tuple[str, int]]]
+    first: tuple[str, str, list[tuple[str, int]]], second: tuple[str, str, list[tuple[str, int]]]
 ) -> None:
     fingerprints = [
         request_fingerprint(
             CustomerId(customer), region, [RequestedLine(ProductId(product), quantity) for product, quantity in lines]
         )
-        for customer, region, lines in (one, other)
+        for customer, region, lines in (first, second)
     ]
-    assert (fingerprints[0] == fingerprints[1]) == (one == other)
+    assert (fingerprints[0] == fingerprints[1]) == (first == second)
 
 
 def test_a_key_expires_after_a_week() -> None:

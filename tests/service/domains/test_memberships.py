@@ -26,14 +26,14 @@ GROUP, USER = GroupId(new_id("grp")), MemberId(new_id("usr"))
 
 @dataclass
 class InterruptedDynamoDB(InMemoryDynamoDB):
-    """Calls `interruption` once, just before the operation `before`. A GetItem counts only if it reads a membership."""
+    """Calls `interruption` once, just before the `operation`. A GetItem counts only if it reads a membership."""
 
-    before: str = ""
+    operation: str = ""
     interruption: Callable[[], Awaitable[object]] | None = None
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         interrupt = self.interruption
-        if interrupt and operation == self.before and ("Key" not in parameters or _is_membership(parameters["Key"])):
+        if interrupt and operation == self.operation and ("Key" not in parameters or _is_membership(parameters["Key"])):
             self.interruption = None
             await interrupt()
         return await super().call(operation, parameters, credentials)
@@ -43,8 +43,8 @@ def _is_membership(key: Item) -> bool:
     return bool(key["SK"]["S"].startswith("GROUP#"))
 
 
-def new_database(before: str = "") -> InterruptedDynamoDB:
-    database = InterruptedDynamoDB(before=before)
+def new_database(interrupted_operation: str = "") -> InterruptedDynamoDB:
+    database = InterruptedDynamoDB(operation=interrupted_operation)
     times: dict[str, Any] = {"created_at": OPENING, "updated_at": OPENING, "embedded_edges": EmbeddedEdges()}
     database.store(groups, Group(id=GROUP, name="Ops", **times))
     database.store(users, User(id=UserId(USER), email="a@b", name="Ann", role=Role.MEMBER, **times))
@@ -87,7 +87,7 @@ async def test_embedded_edges_follow_a_membership_that_is_added_changed_and_remo
 
 async def test_a_membership_added_during_a_change_is_the_same_in_its_embedded_edges() -> None:
     """If the user and the group were read before the membership, their embedded edges would lack it."""
-    database = new_database(before="GetItem")
+    database = new_database(interrupted_operation="GetItem")
     database.interruption = lambda: new_repository(database).add(GROUP, USER, GroupRole.MEMBER)
     assert (await new_repository(database).change(GROUP, USER, GroupRole.MANAGER)).role is GroupRole.MANAGER
     await check_embedded_edges(database)
@@ -95,7 +95,7 @@ async def test_a_membership_added_during_a_change_is_the_same_in_its_embedded_ed
 
 async def test_a_membership_removed_and_added_during_a_change_is_the_same_in_its_embedded_edges() -> None:
     """The new membership has the version of the old one, but another creation time."""
-    database = new_database(before="TransactWriteItems")
+    database = new_database(interrupted_operation="TransactWriteItems")
     repository = new_repository(database)
     await repository.add(GROUP, USER, GroupRole.MEMBER)
 

@@ -25,7 +25,7 @@ KINDS: list[FaultKind] = ["lost_response", "lost_request", "throttle", "error"]
 LINES = content(
     *SMALL.values(), *({**SMALL["order"], "id": f"{SMALL['order']['id'][:-1]}{number}"} for number in range(2))
 )
-WRITES = 6
+WRITE_COUNT = 6
 """Transactions in an import of LINES."""
 
 
@@ -65,7 +65,7 @@ async def test_an_import_that_fails_at_any_write_is_completed_by_the_next_import
     stack: ServiceStack, tenant: TenantId, kind: FaultKind
 ) -> None:
     await import_all(stack.table(tenant), LINES)
-    tenants = [await stack.new_tenant() for _ in range(WRITES)]
+    tenants = [await stack.new_tenant() for _ in range(WRITE_COUNT)]
     for nth, faulty_tenant in enumerate(tenants, start=1):
         stack.gate.faults = [Fault(kind=kind, operation="TransactWriteItems", nth=nth)]
         assert await fails(importer_without_retries(stack.table(faulty_tenant)), LINES)
@@ -75,7 +75,7 @@ async def test_an_import_that_fails_at_any_write_is_completed_by_the_next_import
 
 
 async def test_an_import_makes_no_more_writes_than_the_fault_test_covers(stack: ServiceStack, tenant: TenantId) -> None:
-    stack.gate.faults = [Fault(kind="error", operation="TransactWriteItems", nth=WRITES + 1)]
+    stack.gate.faults = [Fault(kind="error", operation="TransactWriteItems", nth=WRITE_COUNT + 1)]
     assert not await fails(importer_without_retries(stack.table(tenant)), LINES)
 
 

@@ -101,11 +101,11 @@ class Comparison:
         if response is None:
             return None
         month = response.pop("createdAt")[:7]
-        if key not in self.shop.keys:
+        if key not in self.shop.orders_by_key:
             self._add_order(response["id"], request, month, key)
             assert response == self.shop.orders[response["id"]].to_response()
             return str(response["id"])
-        assert response == self.shop.orders[self.shop.keys[key][1]].to_response()
+        assert response == self.shop.orders[self.shop.orders_by_key[key][1]].to_response()
         return None
 
     def _add_order(self, id: str, request: OrderRequest, month: str, key: str | None) -> None:
@@ -117,7 +117,7 @@ class Comparison:
         self.shop.orders[id] = order
         self.shop.record_activity("order.placed", id)
         if key:
-            self.shop.keys[key] = (request, id)
+            self.shop.orders_by_key[key] = (request, id)
 
     def advance(self, id: str) -> None:
         """Moves an order to its next status, if there is one."""

@@ -24,7 +24,8 @@ class Shop:
     categories: set[Path] = field(default_factory=set)
     products: dict[str, Product] = field(default_factory=dict)
     orders: dict[str, Order] = field(default_factory=dict)
-    keys: dict[str, tuple[OrderRequest, str]] = field(default_factory=dict)
+    orders_by_key: dict[str, tuple[OrderRequest, str]] = field(default_factory=dict)
+    """The request and the id of the order that was placed with each idempotency key."""
     activity: list[dict[str, str | None]] = field(default_factory=list)
 
     def record_activity(self, kind: str, target: str | None = None) -> int:
@@ -99,21 +100,21 @@ class Shop:
         return None if path in self.categories else "BAD_USER_INPUT"
 
     def order_refusal(self, request: OrderRequest, key: str | None) -> str | None:
-        if key in self.keys:
-            earlier_request, id = self.keys[key]
+        if key in self.orders_by_key:
+            earlier_request, id = self.orders_by_key[key]
             return None if earlier_request == request and self.orders[id].is_alive else "CONFLICT"
         currencies = {self.products[id].currency for id, _ in request[2]}
         return "BAD_USER_INPUT" if len(currencies) > 1 else None
 
     def move(self, path: Path, to: Path) -> int:
         """Moves a category, and returns how many categories have a new path."""
-        leaving = self.subtree(path)
-        self.categories = self.categories - leaving | {to + category[len(path) :] for category in leaving}
+        moved_paths = self.subtree(path)
+        self.categories = self.categories - moved_paths | {to + category[len(path) :] for category in moved_paths}
         for product in self.products.values():
-            if product.category in leaving:
+            if product.category in moved_paths:
                 product.category = to + product.category[len(path) :]
                 product.version += 1
-        return len(leaving)
+        return len(moved_paths)
 
     def _orders_of(self, customer: str) -> dict[str, Any]:
         newest_first = self._select(lambda order: order.is_alive and order.customer == customer)[::-1]

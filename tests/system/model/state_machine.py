@@ -100,10 +100,10 @@ class ShopMachine(RuleBasedStateMachine):
     def change_order(self, id: str, change: str) -> None:
         getattr(self.comparison, change)(id)
 
-    @rule(id=orders, again=st.sampled_from(CHANGES), change=st.sampled_from(CHANGES))
-    def change_order_twice(self, id: str, change: str, again: str) -> None:
+    @rule(id=orders, second_change=st.sampled_from(CHANGES), change=st.sampled_from(CHANGES))
+    def change_order_twice(self, id: str, change: str, second_change: str) -> None:
         self.change_order(id, change)
-        self.change_order(id, again)
+        self.change_order(id, second_change)
 
     @rule(id=orders, to=st.sampled_from(tuple(TRANSITIONS)), versions_behind=st.sampled_from((None, 0, 1)))
     def transition_to_any_status(self, id: str, to: str, versions_behind: int | None) -> None:
