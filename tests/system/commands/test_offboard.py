@@ -46,8 +46,8 @@ def end_offboarding(
 
 
 REACHED: dict[str, Callable[[dict[str, Any]], bool]] = {
-    "exporting": lambda job: job.get("phase") == "EXPORTING" and 0 < job["exported"] < ITEM_COUNT,
-    "purging": lambda job: job.get("phase") == "PURGING" and 0 < job["purged"] < ITEM_COUNT,
+    "exporting": lambda job: job.get("phase") == "EXPORTING" and 0 < job["exported_count"] < ITEM_COUNT,
+    "purging": lambda job: job.get("phase") == "PURGING" and 0 < job["purged_count"] < ITEM_COUNT,
     "verifying": lambda job: job.get("phase") == "VERIFYING_INDEXES",
 }
 

@@ -11,7 +11,7 @@ from keyfence.cli.tenant.verify import verify
 
 tenant = typer.Typer(
     name="tenant",
-    help="Manage tenants.",
+    help="Manage tenants. On a laptop `keyfence dev` must run; on AWS most commands need the role `service-base`.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
