@@ -31,7 +31,7 @@ READ_LISTS = """{ users { edges { node { id email role } } } groups { edges { no
 
 @pytest.fixture
 async def moving(stack: ServiceStack) -> MovingTenant:
-    return await MovingTenant.begun(stack)
+    return await MovingTenant.create(stack)
 
 
 class VariedChanges:
@@ -106,7 +106,7 @@ async def test_every_kind_of_change_is_written_to_both_tables_from_the_start(mov
     changes_of_client, server = VariedChanges("ann"), moving.server()
     await changes_of_client.create_objects(server)
     await changes_of_client.change_objects(server)
-    source_items, target_items = moving.both()
+    source_items, target_items = moving.items_in_both_tables()
     assert len(source_items) > 40
     assert source_items == target_items
 
@@ -117,11 +117,11 @@ async def test_a_tenant_moves_to_its_own_table_and_back_while_clients_use_it(mov
     before = moving.items(moving.pool)
     await moving.publish(MovePhase.BACKFILL)
     await changes_of_client.change_objects(moving.server())
-    source_items, target_items = moving.both()
+    source_items, target_items = moving.items_in_both_tables()
     assert {key: source_items.get(key) for key in target_items} == target_items
     assert {key: before.get(key) for key in source_items if key not in target_items}.items() <= source_items.items()
     await moving.backfill()
-    source_items, target_items = moving.both()
+    source_items, target_items = moving.items_in_both_tables()
     assert source_items == target_items
     await moving.publish(MovePhase.SHADOW)
     server = moving.server()

@@ -31,11 +31,11 @@ class MovingTenant:
     tenant: TenantId
 
     @classmethod
-    async def begun(cls, stack: ServiceStack) -> "MovingTenant":
+    async def create(cls, stack: ServiceStack) -> "MovingTenant":
         made = cls(stack, await stack.new_tenant())
-        wire = ConnectionOptions(region=stack.settings.region, endpoint_url=stack.settings.endpoint_url)
+        options = ConnectionOptions(region=stack.settings.region, endpoint_url=stack.settings.endpoint_url)
         migrator = gate_access.role_session(stack.gate.sessions, "migrator").credentials
-        TableAdmin.connect(wire, made.silo, load_domains().entities.projections, migrator).create()
+        TableAdmin.connect(options, made.silo, load_domains().entities.projections, migrator).create()
         return made
 
     @property
@@ -56,11 +56,11 @@ class MovingTenant:
             detail={},
         )
 
-    async def home(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> TenantLocation:
+    async def publish_location(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> TenantLocation:
         return location_of(await self.publish(phase, placement))
 
     async def table(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> Table:
-        return self.stack.tables.for_tenant(await self.home(phase, placement), writes=True)
+        return self.stack.tables.for_tenant(await self.publish_location(phase, placement), writes=True)
 
     def server(self) -> ApiClient:
         application = self.stack.serve()
@@ -68,19 +68,19 @@ class MovingTenant:
 
     def items(self, table: str) -> Items:
         pages = self.stack.engine_client().get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
-        own = tenant_key_prefix(self.tenant)
-        found: list[Any] = [item for page in pages for item in page["Items"] if item["PK"]["S"].startswith(own)]
+        prefix = tenant_key_prefix(self.tenant)
+        found: list[Any] = [item for page in pages for item in page["Items"] if item["PK"]["S"].startswith(prefix)]
         return {(item["PK"]["S"], item["SK"]["S"]): _sorted(item) for item in found}
 
-    def both(self) -> tuple[Items, Items]:
+    def items_in_both_tables(self) -> tuple[Items, Items]:
         return self.items(self.pool), self.items(self.silo)
 
     async def backfill(self) -> None:
-        home = TenantLocation(tenant=self.tenant, also_write_to=TableAccess.SILO)
-        caller = self.stack.tables.for_tenant(home, writes=True).caller
-        likeness = ItemSync(caller=caller, source=self.pool, target=self.silo)
-        for partition, sort in {key for items in self.both() for key in items}:
-            outcome = await likeness.sync({"PK": {"S": partition}, "SK": {"S": sort}})
+        location = TenantLocation(tenant=self.tenant, also_write_to=TableAccess.SILO)
+        caller = self.stack.tables.for_tenant(location, writes=True).caller
+        item_sync = ItemSync(caller=caller, source=self.pool, target=self.silo)
+        for partition, sort in {key for items in self.items_in_both_tables() for key in items}:
+            outcome = await item_sync.sync({"PK": {"S": partition}, "SK": {"S": sort}})
             assert outcome is not SyncOutcome.CONFLICT
 
 

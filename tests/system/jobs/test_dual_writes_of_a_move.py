@@ -38,7 +38,7 @@ ROUNDS = 3
 
 @pytest.fixture
 async def moving(stack: ServiceStack) -> MovingTenant:
-    return await MovingTenant.begun(stack)
+    return await MovingTenant.create(stack)
 
 
 async def busy(table: Table, user: Any, hand: int) -> None:
@@ -75,7 +75,7 @@ async def test_servers_in_consecutive_phases_lose_no_write(moving: MovingTenant,
     named = {*(f"s{at}" for at in range(ROUNDS)), *(f"of{hand}" for hand in range(4))}
     expected = ([1 + 4 * ROUNDS], named, 1 + 4 * ROUNDS)
     assert await outcome(await moving.table(*next_one), user) == expected
-    kept, copied = moving.both()
+    kept, copied = moving.items_in_both_tables()
     assert (kept == copied) is (next_one is not SILO), "only who has arrived writes to one table alone"
     if next_one is not SILO:
         assert await outcome(await moving.table(*one), user) == expected
@@ -91,7 +91,7 @@ async def test_status_changes_of_orders_are_made_in_both_tables(moving: MovingTe
         await shop.orders.transition(order.id, OrderStatus.CONFIRMED)
         await shop.bin.delete(order.id)
     await shop.bin.restore(early.id)
-    kept, copied = moving.both()
+    kept, copied = moving.items_in_both_tables()
     assert {key: kept[key] for key in copied} == copied
     assert {key: before.get(key) for key in kept if key not in copied}.items() <= kept.items(), "they were not touched"
     await moving.backfill()
@@ -110,7 +110,7 @@ async def test_an_outdated_copy_that_an_update_does_not_fit_is_replaced(moving: 
             UpdateExpression="REMOVE embeddedEdges",
         )
     await MembershipRepository(table).add(group.id, MemberId(user.id), GroupRole.MEMBER)
-    kept, copied = moving.both()
+    kept, copied = moving.items_in_both_tables()
     assert kept == copied
 
 
@@ -119,11 +119,11 @@ async def test_an_order_of_44_items_is_placed_in_both_tables_and_a_larger_one_is
 ) -> None:
     shop = await Shop.opened(await moving.table(*DUAL))
     await shop.place(*[RequestedLine(PEN, 1)] * 44, idempotency_key="fits")
-    before = moving.both()
+    before = moving.items_in_both_tables()
     assert before[0] == before[1]
     with pytest.raises(Throttled, match="retry after the move"):
         await shop.place(*[RequestedLine(PEN, 1)] * 45, idempotency_key="large")
-    assert moving.both() == before
+    assert moving.items_in_both_tables() == before
 
 
 class PoolOnly:
@@ -149,10 +149,10 @@ async def refused(table: Table, *error: type[KeyfenceError]) -> None:
 
 async def test_a_write_that_is_denied_in_the_second_table_changes_nothing(moving: MovingTenant) -> None:
     await CounterRepository(await moving.table(*DUAL)).add("door", COUNTED)
-    before = moving.both()
+    before = moving.items_in_both_tables()
     narrow = replace(moving.stack.tables, credentials=PoolOnly(moving.stack))
-    await refused(narrow.for_tenant(await moving.home(*DUAL), writes=True), Forbidden)
-    assert moving.both() == before
+    await refused(narrow.for_tenant(await moving.publish_location(*DUAL), writes=True), Forbidden)
+    assert moving.items_in_both_tables() == before
 
 
 @pytest.fixture
@@ -168,13 +168,13 @@ async def test_a_write_that_is_throttled_in_the_second_table_changes_nothing(
     table = await moving.table(*DUAL)
     await CounterRepository(table).add("door", COUNTED)
     await UserRepository(table).create(email="u@x.example", name="U", role=Role.OWNER)
-    before = moving.both()
+    before = moving.items_in_both_tables()
     assert before[0] == before[1]
     units = limits.rates.write * limits.rates.burst_seconds + 1
     for partition, _ in before[1]:
         limits.buckets.take([PartitionUnits(Partition(moving.silo, None, partition), "write", units)])
     await refused(table, Throttled)
-    assert moving.both() == before
+    assert moving.items_in_both_tables() == before
 
 
 async def test_a_write_without_a_second_table_changes_nothing(stack: ServiceStack) -> None:
@@ -197,7 +197,7 @@ async def test_a_cursor_from_the_pool_continues_in_the_silo(moving: MovingTenant
 async def test_after_the_move_a_tenant_can_only_reach_its_silo(moving: MovingTenant) -> None:
     table = await moving.table(*SILO)
     await UserRepository(table).create(email="u@x.example", name="U", role=Role.OWNER)
-    kept, copied = moving.both()
+    kept, copied = moving.items_in_both_tables()
     assert kept == {}
     assert copied
     stray = replace(table, caller=replace(table.caller, table=moving.pool))
