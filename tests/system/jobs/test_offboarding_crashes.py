@@ -2,11 +2,13 @@
 
 import gzip
 from contextlib import suppress
+from math import ceil
 from pathlib import Path
 
 import pytest
 
 from keyfence.errors import Conflict
+from keyfence.jobs.job_runner import WAIT_STEP_SECONDS
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.offboard.certificate import certificate_path, compare_export, verify_certificate
 from keyfence.jobs.offboard.export_file import chain_lines
@@ -146,13 +148,14 @@ async def test_the_start_of_an_offboarding_can_be_repeated_after_a_crash_at_any_
 async def test_workers_that_crash_one_after_the_other_complete_an_offboarding(
     stack: ServiceStack, migrator: MigratorAccess, tmp_path: Path
 ) -> None:
-    """Each worker crashes after ten calls, which are enough for one step of the job and its checkpoint."""
+    """Each worker makes just enough calls for the longest step of the job, the wait, and its checkpoint."""
     tenant, time = await stack.new_tenant(), ManualClock.at(START)
     fill(stack, tenant, COUNT)
     healthy = offboarder(migrator, tmp_path, time, page_size=PAGE)
     content = await expected(healthy, state_of((await begin(healthy, tenant)).job))
+    wait_steps = ceil(migrator.settle_time.total_seconds() / WAIT_STEP_SECONDS)
     for _ in range(200):
-        process = CrashingProcess(migrator.tables.client, 21)
+        process = CrashingProcess(migrator.tables.client, 13 + 2 * wait_steps)
         with suppress(Crash):
             torn = offboarder(with_client(migrator, process), tmp_path, time, page_size=PAGE, failpoint=process.place)
             await torn.run(tenant)

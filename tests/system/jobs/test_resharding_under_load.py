@@ -26,7 +26,10 @@ from tests.stack import ServiceStack
 from tests.system.jobs.offboarding_run import connect_as_migrator
 from tests.system.jobs.reshard_run import ReshardRun
 
-pytestmark = [pytest.mark.one_engine, pytest.mark.full("live traffic; test_resharding_conflicts.py covers the same without load")]
+pytestmark = [
+    pytest.mark.one_engine,
+    pytest.mark.full("live traffic; test_resharding_conflicts.py covers the same without load"),
+]
 
 MAX_AGE, GRACE, LONGEST_CALL = 0.4, 0.6, 1.0
 WRITERS, SIZES, FIRST = 8, (1, 3, 7, 50), 40
