@@ -50,6 +50,7 @@ UNLIMITED_QUOTAS = QuotaOverrides(
     requests_per_second=1_000_000,
     read_units_per_second=1_000_000,
     write_units_per_second=1_000_000,
+    cpu_ms_per_second=1_000_000,
     users=1_000_000,
     storage_mb=1_000_000,
 )

@@ -63,6 +63,7 @@ def test_the_page_has_the_quotas_of_each_tier() -> None:
             quotas.requests_per_second,
             quotas.read_units_per_second,
             quotas.write_units_per_second,
+            quotas.cpu_ms_per_second,
             quotas.users,
             quotas.storage_mb,
         )

@@ -39,6 +39,7 @@ class TenantMutations:
         requests_per_second: int | None = None,
         read_units_per_second: int | None = None,
         write_units_per_second: int | None = None,
+        cpu_ms_per_second: int | None = None,
         users: int | None = None,
         storage_mb: int | None = None,
     ) -> Tenant:
@@ -46,6 +47,7 @@ class TenantMutations:
             "requests_per_second": requests_per_second,
             "read_units_per_second": read_units_per_second,
             "write_units_per_second": write_units_per_second,
+            "cpu_ms_per_second": cpu_ms_per_second,
             "users": users,
             "storage_mb": storage_mb,
         }

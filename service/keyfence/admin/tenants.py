@@ -29,6 +29,9 @@ class Quotas:
     requests_per_second: int
     read_units_per_second: int
     write_units_per_second: int
+    cpu_ms_per_second: int = strawberry.field(
+        description="Milliseconds of CPU time for parsing requests. The first millisecond of each request is free."
+    )
     users: int
     storage_mb: int
 
@@ -38,6 +41,7 @@ class Quotas:
             requests_per_second=quotas.requests_per_second,
             read_units_per_second=quotas.read_units_per_second,
             write_units_per_second=quotas.write_units_per_second,
+            cpu_ms_per_second=quotas.cpu_ms_per_second,
             users=quotas.users,
             storage_mb=quotas.storage_mb,
         )

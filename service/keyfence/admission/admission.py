@@ -38,6 +38,17 @@ class AdmittedRequest(CapacityMeter):
         self.limits.charge(consumed, now)
         self.admission.ledger.add(self.tenant.id, self.operation, consumed)
 
+    def take_new_document(self) -> None:
+        """Raises OverQuota if the tenant sends too many documents that this process has not seen before."""
+        try:
+            self.limits.take_new_document(self.admission.now())
+        except OverQuota as refusal:
+            self.admission.count_refusal(self.tenant, UNKNOWN_OPERATION, refusal)
+            raise
+
+    def charge_cpu(self, seconds: float) -> None:
+        self.limits.charge_cpu(seconds * 1000, self.admission.now())
+
     @asynccontextmanager
     async def run(self, operation: str, *, writes: bool) -> AsyncIterator[None]:
         """Counts as one of the tenant's running requests while the body of the `async with` statement is executed.

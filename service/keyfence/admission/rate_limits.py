@@ -27,6 +27,17 @@ TYPICAL_REQUEST_SECONDS = 0.05
 QUEUE_RETRY_SECONDS = 1.0
 """When a client should retry if too many requests of the tenant wait."""
 
+FREE_CPU_MS = 1.0
+"""CPU time of a request that is not charged. A document that this process knows needs about a tenth of it."""
+
+MIN_CPU_BURST_MS = 50.0
+"""Enough for a client's first documents, however small the quota is."""
+
+NEW_DOCUMENTS_PER_SECOND = 20.0
+NEW_DOCUMENTS_BURST = 200.0
+"""Documents that a tenant may send and that are not in the cache of this process. All tenants share the cache, so one
+tenant must not replace its whole content. An application has rarely more than 200 documents."""
+
 LOG_INTERVAL_SECONDS = 10.0
 """The shortest time between two log lines about refusals of one tenant."""
 
@@ -61,6 +72,8 @@ class TenantLimits:
     requests: TokenBucket
     read_units: TokenBucket
     write_units: TokenBucket
+    cpu_ms: TokenBucket
+    new_documents: TokenBucket
     running_requests: ConcurrencyLimit
     running_calls: ConcurrencyLimit
     """DynamoDB calls of all requests of the tenant."""
@@ -78,6 +91,8 @@ class TenantLimits:
             requests=_full_bucket(quotas.requests_per_second / servers, now, min_burst=1.0),
             read_units=_full_bucket(quotas.read_units_per_second / servers, now),
             write_units=_full_bucket(quotas.write_units_per_second / servers, now),
+            cpu_ms=_full_bucket(quotas.cpu_ms_per_second / servers, now, min_burst=MIN_CPU_BURST_MS),
+            new_documents=TokenBucket.full(NEW_DOCUMENTS_PER_SECOND, NEW_DOCUMENTS_BURST, now),
             running_requests=ConcurrencyLimit(_max_running(quotas.requests_per_second / servers, max_calls)),
             running_calls=ConcurrencyLimit(max_calls),
             max_calls=max_calls,
@@ -87,12 +102,25 @@ class TenantLimits:
         """Takes one request from the request rate. Raises OverQuota if requests or read units are used up.
 
         Read units are charged after a call, so their balance can be negative. Then all requests are refused, since
-        every request reads."""
+        every request reads. CPU time is charged after a request is parsed, in the same way."""
+        if seconds := self.cpu_ms.seconds_until(0.0, now):
+            raise OverQuota("cpuMsPerSecond", f"{self.quotas.cpu_ms_per_second:,} ms of CPU time a second", seconds)
         if seconds := self.read_units.seconds_until(0.0, now):
             raise OverQuota("readUnitsPerSecond", f"{self.quotas.read_units_per_second:,} read units a second", seconds)
         if seconds := self.requests.seconds_until(1.0, now):
             raise OverQuota("requestsPerSecond", f"{self.quotas.requests_per_second:,} requests a second", seconds)
         self.requests.take(1.0, now)
+
+    def take_new_document(self, now: float) -> None:
+        """Raises OverQuota if the tenant sends too many documents that this process has not seen before."""
+        if seconds := self.new_documents.seconds_until(1.0, now):
+            description = f"{NEW_DOCUMENTS_PER_SECOND:g} new documents a second"
+            raise OverQuota("newDocumentsPerSecond", description, seconds)
+        self.new_documents.take(1.0, now)
+
+    def charge_cpu(self, cpu_ms: float, now: float) -> None:
+        if cpu_ms > FREE_CPU_MS:
+            self.cpu_ms.take(cpu_ms - FREE_CPU_MS, now)
 
     def require_write_units(self, now: float) -> None:
         """Raises OverQuota if the balance of write units is negative."""
@@ -117,6 +145,7 @@ class TenantLimits:
         _resize_bucket(self.requests, self.quotas.requests_per_second / servers, now, min_burst=1.0)
         _resize_bucket(self.read_units, self.quotas.read_units_per_second / servers, now)
         _resize_bucket(self.write_units, self.quotas.write_units_per_second / servers, now)
+        _resize_bucket(self.cpu_ms, self.quotas.cpu_ms_per_second / servers, now, min_burst=MIN_CPU_BURST_MS)
         self.running_requests.resize(_max_running(self.quotas.requests_per_second / servers, self.max_calls))
 
     def has_low_priority(self, now: float) -> bool:
@@ -137,7 +166,7 @@ class TenantLimits:
     def is_unused(self, now: float) -> bool:
         """Whether these limits can be dropped without loss: new limits would equal them."""
         is_idle = self.running_requests.is_idle and self.running_calls.is_idle
-        buckets = (self.requests, self.read_units, self.write_units)
+        buckets = (self.requests, self.read_units, self.write_units, self.cpu_ms, self.new_documents)
         return is_idle and all(bucket.is_full(now) for bucket in buckets)
 
 

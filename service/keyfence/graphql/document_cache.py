@@ -1,6 +1,7 @@
 """`DocumentCache`: parses, validates and prices each GraphQL document once, and keeps the result by the text."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from graphql import (
@@ -71,10 +72,13 @@ class DocumentCache:
         self._free_characters = capacity
         self._entries: OrderedDict[str, CacheEntry] = OrderedDict()
 
-    def get(self, text: str) -> Document:
-        """Raises InvalidRequest if the text is not a valid document within the limits."""
+    def get(self, text: str, on_new_document: Callable[[], None] = lambda: None) -> Document:
+        """Raises InvalidRequest if the text is not a valid document within the limits.
+
+        Calls `on_new_document` before it parses a text that it does not know."""
         entry = self._entries.get(text)
         if entry is None:
+            on_new_document()
             entry = self._parse_and_validate(text)
             self._add(text, entry)
         else:

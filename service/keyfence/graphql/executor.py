@@ -24,7 +24,7 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
 
-from keyfence.errors import BadInput, KeyfenceError
+from keyfence.errors import BadInput, KeyfenceError, Throttled
 from keyfence.graphql.document_cache import DocumentCache, Operation
 from keyfence.graphql.error_masking import (
     InvalidRequest,
@@ -95,10 +95,20 @@ class GraphQLExecutor:
         self._schema = schema._schema
         self._executor_class = schema.execution_context_class
 
-    def prepare(self, request: GraphQLRequest, *, may_introspect: bool = False) -> PreparedOperation:
-        """Raises InvalidRequest with all errors if the request cannot be executed."""
+    def prepare(
+        self,
+        request: GraphQLRequest,
+        *,
+        may_introspect: bool = False,
+        on_new_document: Callable[[], None] = lambda: None,
+    ) -> PreparedOperation:
+        """Raises InvalidRequest with all errors if the request cannot be executed.
+
+        `on_new_document` is called before a document is parsed for the first time. It may raise Throttled."""
         try:
-            return self._prepare(request, may_introspect)
+            return self._prepare(request, may_introspect, on_new_document)
+        except Throttled:
+            raise
         except KeyfenceError as error:
             raise InvalidRequest([render_keyfence_error(error, request_id="")]) from error
 
@@ -109,8 +119,10 @@ class GraphQLExecutor:
         assert isinstance(result, ExecutionResult)
         return GraphQLResult(result.data, tuple(render_field_error(error, request_id) for error in result.errors or ()))
 
-    def _prepare(self, request: GraphQLRequest, may_introspect: bool) -> PreparedOperation:
-        document = self.documents.get(request.query)
+    def _prepare(
+        self, request: GraphQLRequest, may_introspect: bool, on_new_document: Callable[[], None]
+    ) -> PreparedOperation:
+        document = self.documents.get(request.query, on_new_document)
         operation = document.get_operation(request.operation_name)
         if operation.kind is OperationType.SUBSCRIPTION:
             raise BadInput("subscriptions are not supported")

@@ -1,7 +1,9 @@
 """`GraphQLEndpoint`: turns one HTTP request into one HTTP response, and defines the order of the steps."""
 
 import asyncio
+import time
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -85,7 +87,7 @@ class GraphQLEndpoint:
         api = self._api
         caller = await api.authenticate(header(scope, b"authorization"))
         try:
-            parsed = await self._parse(scope, receive, may_introspect=api.may_introspect(caller))
+            parsed = await self._parse(scope, receive, caller)
         except (HttpError, InvalidRequest):
             # A caller with a revoked token must not learn what is wrong with the request, so check the token first.
             async with api.admit(caller, None):
@@ -97,12 +99,12 @@ class GraphQLEndpoint:
             self._metrics.count_errors(error_codes(result.errors))
         return json_response(result.body(self._extensions(parsed.request, caller)), media=media)
 
-    async def _parse(self, scope: Scope, receive: Receive, *, may_introspect: bool) -> ParsedRequest:
+    async def _parse(self, scope: Scope, receive: Receive, caller: object) -> ParsedRequest:
         if scope["method"] == "GET":
             request = parse_query_string(scope["query_string"])
         else:
             request = parse_body(await read_body(scope, receive, self._max_body_bytes))
-        prepared = self._executor.prepare(request, may_introspect=may_introspect)
+        prepared = self._prepare(request, caller)
         operation = prepared.operation
         if scope["method"] == "GET" and operation.kind is not OperationType.QUERY:
             raise method_not_allowed("only queries are served by GET", "POST")
@@ -114,6 +116,18 @@ class GraphQLEndpoint:
             root_field=operation.root_field,
         )
         return ParsedRequest(request, prepared, info)
+
+    def _prepare(self, request: GraphQLRequest, caller: object) -> PreparedOperation:
+        """Charges the CPU time to the caller, also if the request is invalid."""
+        api, started_at = self._api, time.thread_time()
+        try:
+            return self._executor.prepare(
+                request,
+                may_introspect=api.may_introspect(caller),
+                on_new_document=partial(api.take_new_document, caller),
+            )
+        finally:
+            api.charge_cpu(caller, time.thread_time() - started_at)
 
     async def _execute(self, parsed: ParsedRequest, caller: object) -> GraphQLResult:
         """Executes a mutation after the check for a revocation, and a query at the same time as the check.

@@ -34,6 +34,12 @@ class GraphQLApi(Protocol[CallerT, ContextT_co]):
     def may_introspect(self, caller: CallerT) -> bool:
         """Whether the caller may send an introspection query."""
 
+    def take_new_document(self, caller: CallerT) -> None:
+        """Raises Throttled if the caller sends too many documents that this process has not seen before."""
+
+    def charge_cpu(self, caller: CallerT, seconds: float) -> None:
+        """Charges the CPU time that was needed to parse and validate the request."""
+
     def admit(self, caller: CallerT, request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
         """Returns a context manager that counts the request as running until it exits.
 
@@ -71,6 +77,12 @@ class TenantApi:
 
     def may_introspect(self, caller: TenantRequest) -> bool:
         return self.everyone_may_introspect or INTROSPECT_SCOPE in caller.principal.scopes
+
+    def take_new_document(self, caller: TenantRequest) -> None:
+        caller.admitted.take_new_document()
+
+    def charge_cpu(self, caller: TenantRequest, seconds: float) -> None:
+        caller.admitted.charge_cpu(seconds)
 
     def admit(self, caller: TenantRequest, request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
         if request is None:
@@ -121,6 +133,12 @@ class OperatorApi:
 
     def may_introspect(self, caller: Operator) -> bool:
         return self.everyone_may_introspect or INTROSPECT_SCOPE in caller.scopes
+
+    def take_new_document(self, _caller: Operator) -> None:
+        pass
+
+    def charge_cpu(self, _caller: Operator, _seconds: float) -> None:
+        pass
 
     def admit(self, _caller: Operator, _request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
         return nullcontext()

@@ -27,6 +27,8 @@ class Quotas:
     requests_per_second: int
     read_units_per_second: int
     write_units_per_second: int
+    cpu_ms_per_second: int
+    """CPU time for parsing and validating requests. The first millisecond of each request is free."""
     users: int
     storage_mb: int
 
@@ -40,6 +42,7 @@ class QuotaOverrides:
     requests_per_second: int | None = None
     read_units_per_second: int | None = None
     write_units_per_second: int | None = None
+    cpu_ms_per_second: int | None = None
     users: int | None = None
     storage_mb: int | None = None
 
@@ -48,15 +51,26 @@ NO_OVERRIDES = QuotaOverrides()
 
 TIER_QUOTAS: Mapping[Tier, Quotas] = {
     Tier.FREE: Quotas(
-        requests_per_second=20, read_units_per_second=100, write_units_per_second=50, users=10, storage_mb=100
+        requests_per_second=20,
+        read_units_per_second=100,
+        write_units_per_second=50,
+        cpu_ms_per_second=10,
+        users=10,
+        storage_mb=100,
     ),
     Tier.STANDARD: Quotas(
-        requests_per_second=200, read_units_per_second=1_000, write_units_per_second=500, users=500, storage_mb=10_000
+        requests_per_second=200,
+        read_units_per_second=1_000,
+        write_units_per_second=500,
+        cpu_ms_per_second=25,
+        users=500,
+        storage_mb=10_000,
     ),
     Tier.PREMIUM: Quotas(
         requests_per_second=2_000,
         read_units_per_second=10_000,
         write_units_per_second=5_000,
+        cpu_ms_per_second=100,
         users=10_000,
         storage_mb=100_000,
     ),
@@ -64,6 +78,7 @@ TIER_QUOTAS: Mapping[Tier, Quotas] = {
         requests_per_second=10_000,
         read_units_per_second=50_000,
         write_units_per_second=25_000,
+        cpu_ms_per_second=250,
         users=100_000,
         storage_mb=1_000_000,
     ),

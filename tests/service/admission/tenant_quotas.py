@@ -11,7 +11,12 @@ from keyfence_iam.tenant import parse_tenant_id
 
 CREATED_AT = datetime(2026, 3, 1, tzinfo=UTC)
 QUOTAS = QuotaOverrides(
-    requests_per_second=10, read_units_per_second=100, write_units_per_second=50, users=3, storage_mb=1
+    requests_per_second=10,
+    read_units_per_second=100,
+    write_units_per_second=50,
+    cpu_ms_per_second=40,
+    users=3,
+    storage_mb=1,
 )
 
 

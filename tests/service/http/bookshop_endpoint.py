@@ -32,6 +32,12 @@ class BookshopApi:
     def may_introspect(self, caller: str) -> bool:
         return caller == "ada"
 
+    def take_new_document(self, _caller: str) -> None:
+        pass
+
+    def charge_cpu(self, _caller: str, _seconds: float) -> None:
+        pass
+
     def admit(self, _caller: str, _request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 

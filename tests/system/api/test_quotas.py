@@ -100,6 +100,45 @@ async def test_consumed_write_units_delay_the_next_write_but_no_read(stack: Serv
     assert await status_and_error(client, CREATE_GROUP) == (200, {})
 
 
+def expensive_document(number: int) -> str:
+    """Returns a document that is new to the server, and whose validation takes several milliseconds."""
+    fields = " ".join("users { edges { node { id } } pageInfo { hasNextPage } }" for _ in range(28))
+    return f"{{ {fields} }} # {number}"
+
+
+async def test_the_cpu_time_of_expensive_documents_delays_the_next_request(
+    stack: ServiceStack, server: QuotaServer
+) -> None:
+    client = await server.new_tenant_client(cpu_ms_per_second=1)
+    status, error, number = 200, dict[str, Any](), 0
+    while status == 200 and number < 100:
+        stack.take_calls()
+        number += 1
+        status, error = await status_and_error(client, expensive_document(number))
+    assert (status, error["code"], error["quota"]) == (429, "THROTTLED", "cpuMsPerSecond")
+    assert stack.take_calls() == []
+    server.clock.now += error["retryAfterMs"] / 1000
+    assert await status_and_error(client) == (200, {})
+
+
+async def test_the_cpu_time_of_an_invalid_document_is_charged_too(server: QuotaServer) -> None:
+    client = await server.new_tenant_client(cpu_ms_per_second=1)
+    statuses = [
+        (await status_and_error(client, f"{{ {' '.join(f'x{field}' for field in range(900))} }} # {number}"))[0]
+        for number in range(100)
+    ]
+    assert 429 in statuses
+
+
+async def test_a_tenant_that_sends_too_many_new_documents_is_served_the_known_ones(server: QuotaServer) -> None:
+    client = await server.new_tenant_client()
+    answers = [await status_and_error(client, f"{{ viewer {{ role }} }} # {number}") for number in range(201)]
+    assert answers[:200] == [(200, {})] * 200
+    status, error = answers[200]
+    assert (status, error["code"], error["quota"]) == (429, "THROTTLED", "newDocumentsPerSecond")
+    assert await status_and_error(client, "{ viewer { role } } # 0") == (200, {})
+
+
 async def tenant_of(server: QuotaServer, client: ApiClient) -> Any:
     return await TenantRepository(server.stack.tables.for_control_plane(writes=False), "the-tests").get(client.tenant)
 

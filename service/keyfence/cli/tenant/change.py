@@ -157,6 +157,7 @@ def _quota_option(description: str) -> Any:
 RequestsQuotaOption = Annotated[int | None, _quota_option("GraphQL requests in a second.")]
 ReadUnitsQuotaOption = Annotated[int | None, _quota_option("DynamoDB read units in a second.")]
 WriteUnitsQuotaOption = Annotated[int | None, _quota_option("DynamoDB write units in a second.")]
+CpuQuotaOption = Annotated[int | None, _quota_option("Milliseconds of CPU time in a second, for parsing requests.")]
 UsersQuotaOption = Annotated[int | None, _quota_option("Users of the tenant.")]
 StorageQuotaOption = Annotated[int | None, _quota_option("Stored megabytes.")]
 
@@ -166,6 +167,7 @@ def quotas(
     requests_per_second: RequestsQuotaOption = None,
     read_units_per_second: ReadUnitsQuotaOption = None,
     write_units_per_second: WriteUnitsQuotaOption = None,
+    cpu_ms_per_second: CpuQuotaOption = None,
     users: UsersQuotaOption = None,
     storage_mb: StorageQuotaOption = None,
     operator: OperatorOption = None,
@@ -181,6 +183,7 @@ def quotas(
         "requests_per_second": requests_per_second,
         "read_units_per_second": read_units_per_second,
         "write_units_per_second": write_units_per_second,
+        "cpu_ms_per_second": cpu_ms_per_second,
         "users": users,
         "storage_mb": storage_mb,
     }
