@@ -26,7 +26,7 @@ from keyfence_iam.tenant import TenantId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnboardingRequest:
-    """What an operator asks for. A request that equals an earlier request is a repetition of it."""
+    """The values with which an operator onboards a tenant. Equal values sent again are the same request."""
 
     id: TenantId
     name: str

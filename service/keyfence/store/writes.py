@@ -190,7 +190,7 @@ async def retry_if_stale(attempt: Callable[[], Awaitable[T]]) -> T:
 
 @dataclass(frozen=True, slots=True)
 class ActivityNote:
-    """What a user did, for the activity log."""
+    """Describes one change by a user, for the activity log."""
 
     kind: str
     """A noun and a verb, such as `member.added`."""
