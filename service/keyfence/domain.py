@@ -68,7 +68,7 @@ class Domain:
     record_kind: RecordKind[Any] | None = None
     """How records of the domain are imported and exported. None if they are not."""
     new_activity_log: Callable[[str], ActivityLog] | None = None
-    """Returns the activity log of an actor. Only the domain that stores activity has it."""
+    """Returns the activity log of an actor. Only the domain that stores activity sets this field."""
     depends_on: tuple[str, ...] = ()
     """Names of the domains without which this domain cannot work."""
 
@@ -116,7 +116,7 @@ class Domains:
 
     @cached_property
     def new_activity_log(self) -> Callable[[str], ActivityLog | None]:
-        """The function that returns the activity log of an actor, or None if no domain stores activity."""
+        """The function that returns the activity log of an actor. It returns None if no domain stores activity."""
         factories = [domain.new_activity_log for domain in self.domains if domain.new_activity_log]
         return factories[0] if factories else lambda _actor: None
 
@@ -144,13 +144,14 @@ class Domains:
         yield from _duplicate_names("access pattern", (pattern.name for pattern in self.patterns))
 
 
-def _duplicate_names(what: str, names: Iterator[str]) -> Iterator[str]:
+def _duplicate_names(noun: str, names: Iterator[str]) -> Iterator[str]:
     """Yields an error message for each name that occurs more than once."""
-    yield from (f"two domains declare the {what} {name}" for name, count in Counter(names).items() if count > 1)
+    yield from (f"two domains declare the {noun} {name}" for name, count in Counter(names).items() if count > 1)
 
 
 def _declarations(modules: Iterator[ModuleType]) -> Iterator[tuple[str, object]]:
-    """Yields each entity and access pattern once, with its variable, even if several modules import it."""
+    """Yields each entity and access pattern, after the name of its variable. Yields each of them only once, even if
+    several modules import it."""
     yielded_ids = set[int]()
     for module in modules:
         for name, value in vars(module).items():

@@ -19,7 +19,7 @@ class Code(StrEnum):
 
 
 class KeyfenceError(Exception):
-    """An error whose message the caller may see. The error in the response has `extensions` and `code`."""
+    """An error that is sent to the caller, with its message, its `code` and its `extensions`."""
 
     code: ClassVar[Code] = Code.INTERNAL
 
@@ -42,7 +42,7 @@ class Forbidden(KeyfenceError):
 
 
 class NotFound(KeyfenceError):
-    """The tenant has no such object."""
+    """The object does not exist, or it belongs to another tenant."""
 
     code = Code.NOT_FOUND
 
@@ -72,6 +72,6 @@ class QuotaExceeded(KeyfenceError):
 
 
 class Internal(KeyfenceError):
-    """An error of the service itself. Only the log has the message."""
+    """An error of the service itself. The message is only logged. The caller gets the text "internal error"."""
 
     code = Code.INTERNAL

@@ -172,9 +172,10 @@ class Settings(BaseSettings):
     def settle_seconds(self) -> float:
         """How long a server may still act on the old state after a tenant was changed.
 
-        Jobs wait this long after a step. When the next step starts, no server acts on the state before the first one.
-        The time is computed and cannot be set, so that it is never too short. It is the sum of the age of a cached
-        tenant, the time that a request may use it, and one call to DynamoDB that starts at the last moment."""
+        A job waits this long between two steps. So when the second step starts, every server acts on the state after
+        the first step. The time is computed and cannot be set, so that it is never too short. It is the sum of the age
+        of a cached tenant, the time that a request may use it, and one call to DynamoDB that starts at the last
+        moment."""
         return (
             self.tenant_cache_seconds
             + self.tenant_use_seconds
@@ -195,11 +196,11 @@ def load_settings(**overrides: Any) -> Settings:
     try:
         return Settings(**overrides)
     except ValidationError as error:
-        raise BadSettings(unreadable_values(error)) from None
+        raise BadSettings(messages_without_values(error)) from None
 
 
-def unreadable_values(error: ValidationError) -> tuple[str, ...]:
-    """Returns pydantic's messages without the values, which may be secrets."""
+def messages_without_values(error: ValidationError) -> tuple[str, ...]:
+    """Returns pydantic's message for each value that cannot be read. The values are left out: they may be secrets."""
     return tuple(f"{_variable_name(details['loc'])}: {details['msg']}" for details in error.errors())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 
 from keyfence.development_keys import DEVELOPMENT_ISSUER, is_development_key
-from keyfence.settings import IssuerSettings, Settings, decode_cursor_key, unreadable_values
+from keyfence.settings import IssuerSettings, Settings, decode_cursor_key, messages_without_values
 from keyfence.validation import is_http_url, is_https_or_loopback_url
 from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id
 
@@ -32,7 +32,7 @@ def production_problems(settings: Settings) -> list[str]:
 def load_and_check() -> tuple[Settings, list[str]]:
     """Returns the settings of the environment, and all reasons why they are not fit for production.
 
-    A value that cannot be read is replaced by its default, so that the same run also checks the other values."""
+    A value that cannot be read is replaced by its default, so that all other values are checked too."""
     try:
         settings = Settings()
         return settings, production_problems(settings)
@@ -44,7 +44,7 @@ def load_and_check() -> tuple[Settings, list[str]]:
         other_problems = [
             problem for problem in production_problems(settings) if not problem.startswith(unreadable_variables)
         ]
-        return settings, [*unreadable_values(error), *other_problems]
+        return settings, [*messages_without_values(error), *other_problems]
 
 
 def _issuer_problems(settings: Settings) -> Iterator[str]:

@@ -12,7 +12,7 @@ MAX_EMAIL_LENGTH = 254
 _NOT_IN_A_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-"""Half of a character, which JSON can contain and UTF-8 cannot encode."""
+"""Half of a surrogate pair. JSON can contain it, but UTF-8 cannot encode it."""
 
 
 def checked_line(text: str, field: str, max_length: int) -> str:
@@ -25,7 +25,7 @@ def checked_line(text: str, field: str, max_length: int) -> str:
 
 
 def checked_text(text: str, field: str, max_length: int) -> str:
-    """Returns the text. Raises BadInput if it is too long or has half of a surrogate pair."""
+    """Returns the text. Raises BadInput if it is too long or contains half of a surrogate pair."""
     if len(text) > max_length or _SURROGATE.search(text):
         raise BadInput(f"{field} must be at most {max_length} whole characters", field=field)
     return text

@@ -31,7 +31,8 @@ ONBOARDER = "keyfence"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminContext:
-    """The objects that the resolvers of the operators' API use. None of them reads items of a tenant."""
+    """The objects that the resolvers of the operators' API use. None of them reads items of a tenant, except that
+    `onboard` looks for the owner of the new tenant."""
 
     operator: Operator
     tenants: TenantRepository

@@ -40,14 +40,16 @@ class Job:
     created_by: str
     parameters: JSON = strawberry.field(description="The parameters of the job. They depend on its kind.")
     items_scanned: int = strawberry.field(
-        description="Items that the current pass has read, or the last pass if none is running."
+        description="How many items the job has read in its current pass. In a pass, a job reads all items once. "
+        "Between two passes: how many items it has read in the last pass."
     )
-    items_changed: int = strawberry.field(description="Items that all passes together have changed.")
+    items_changed: int = strawberry.field(description="How many items the job has changed in all its passes together.")
     items_total: int | None = strawberry.field(
-        description="Items that the job has to change. Null if the number is not known."
+        description="How many items the job has to change. Null if the number is not known."
     )
     counts: JSON = strawberry.field(
-        description="Further counts of the current pass, or of the last pass if none is running."
+        description="Other numbers of the pass that `itemsScanned` describes, by name. Each kind of job has its own. "
+        "Example: `compared` is the number of items that a move has compared in both tables."
     )
     worker: str | None = strawberry.field(description="The process that works on the job. Null if no process does.")
     created_at: datetime
@@ -97,7 +99,7 @@ class MoveMutations:
     @strawberry.mutation(
         description="Moves a tenant to a table of its own, or back to the shared table, while the tenant is served. A "
         "repeated request resumes the move. A request for the placement that the tenant had before cancels the move. "
-        "If this server has no credentials of the migrator, run `keyfence move` to do the work."
+        "If this server may not move items, run `keyfence move` to do the work."
     )
     async def move_tenant(self, info: Info, id: strawberry.ID, to: Placement) -> Job:
         return Job.of(await info.context.start_move(parse_tenant_id(id), to))
@@ -109,7 +111,7 @@ class ShardMutations:
         description="Changes the number of shards of a collection while the collection is read and written. With "
         "`rebalance` the number stays, and every item is moved to the shard where a new item would be written. A "
         "repeated request resumes the change. Any server can add shards. If shards are removed or rebalanced, and this "
-        "server has no credentials of the migrator, run `keyfence reshard` to move the items."
+        "server may not move items, run `keyfence reshard` to move them."
     )
     async def reshard(
         self, info: Info, tenant: strawberry.ID, collection: str, shards: int, rebalance: bool = False
@@ -150,9 +152,9 @@ class Offboarding:
 class OffboardingMutations:
     @strawberry.mutation(
         description="Denies the tenant access immediately. Then exports its items, deletes them, and writes a "
-        "certificate of the deletion. A repeated request resumes the work and returns its progress. If this server has "
-        "no credentials of the migrator, run `keyfence tenant offboard` to do the work. `confirm` must be the id of "
-        "the tenant."
+        "certificate of the deletion. A repeated request resumes the work and returns its progress. If this server may "
+        "not delete a tenant's items, run `keyfence tenant offboard` to do the work. `confirm` must be the id of the "
+        "tenant."
     )
     async def offboard_tenant(self, info: Info, id: strawberry.ID, confirm: strawberry.ID) -> Offboarding:
         return Offboarding.of(await info.context.start_offboarding(parse_tenant_id(id), confirm))

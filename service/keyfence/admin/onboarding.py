@@ -58,12 +58,14 @@ class OnboardingRequest:
         return sha256(orjson.dumps(self, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
-TENANT_EXISTS = partial(Conflict, "another tenant has this id, or was onboarded by another request", field="id")
+TENANT_EXISTS = partial(
+    Conflict, "a tenant with this id was onboarded by another request, or is offboarded; choose another id", field="id"
+)
 
 LEAVING_STATUSES = frozenset({TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED})
 
 UsersOf = Callable[[Tenant], UserRepository]
-"""Returns the repository of a tenant's users. It uses a session of the tenant, and no other credentials."""
+"""A function that returns the repository of a tenant's users. The repository uses a session of the tenant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +93,8 @@ class Onboarding:
     allow_development_keys: bool = False
 
     async def __call__(self, request: OnboardingRequest) -> OnboardingResult:
-        """Raises Conflict if the id or the issuer belongs to a tenant that was onboarded by another request."""
+        """Raises Conflict if the id or the issuer belongs to a tenant that was onboarded by another request, or that is
+        offboarded."""
         tenant, created = await self._find_or_add_tenant(request)
         if tenant.status is not TenantStatus.PROVISIONING:
             return OnboardingResult(tenant=tenant, owner=_owner_as_requested(tenant, request), created=False)
@@ -150,14 +153,14 @@ def require_same_request(tenant: Tenant, request: OnboardingRequest) -> Tenant:
 
 
 def activated(tenant: Tenant) -> Tenant:
-    """Returns the tenant as ACTIVE if it is PROVISIONING. Otherwise another request has activated it, and an operator
-    may have suspended it since, so its status stays."""
+    """Returns the tenant as ACTIVE if it is PROVISIONING. Otherwise returns it unchanged: another request has activated
+    it, and an operator may have suspended it since."""
     return replace(tenant, status=TenantStatus.ACTIVE) if tenant.status is TenantStatus.PROVISIONING else tenant
 
 
 def _owner_as_requested(tenant: Tenant, request: OnboardingRequest) -> User:
-    """Returns the owner as the request describes it. The stored user may be different by now, but the operators' API
-    does not read items of tenants."""
+    """Returns the owner with the values of the request. The stored user may be different by now, but operators may not
+    read the items of a tenant that is set up."""
     return User(
         id=UserId(tenant.owner_id),
         email=request.owner_email,

@@ -53,11 +53,11 @@ class TenantMutations:
         }
         changes = {name: value for name, value in quotas.items() if value is not None}
         if not changes:
-            raise BadInput("name at least one quota")
+            raise BadInput("the request has no quota; give at least one")
         return Tenant.of(await info.context.administration.set_quotas(parse_tenant_id(id), changes))
 
     @strawberry.mutation(
-        description="Suspends a tenant. The next request of its users is refused, and IAM denies its sessions."
+        description="Suspends a tenant. Requests of its users are refused, and IAM denies its sessions."
     )
     async def suspend_tenant(self, info: Info, id: strawberry.ID, reason: str) -> Tenant:
         return Tenant.of(await info.context.administration.suspend(parse_tenant_id(id), reason))

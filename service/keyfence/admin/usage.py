@@ -73,8 +73,8 @@ class Usage:
 @strawberry.type
 class UsageQueries:
     @strawberry.field(
-        description="The usage of a tenant in all hours between `from` and `to`, the hours of both included. The "
-        "tenant `-` is the service itself."
+        description="The usage of a tenant, from the hour that contains `from` to the hour that contains `to`. Both "
+        "hours are included. The tenant `-` is the service itself."
     )
     async def usage(
         self,
@@ -99,10 +99,10 @@ class HotPartition:
     index: str = strawberry.field(description="`table`, or the index of the partition: `GSI1`, `GSI2` or `GSI3`.")
     partition: str = strawberry.field(description="The partition key.")
     read_units_per_second: float = strawberry.field(
-        description="Read units in the busiest 10 seconds, with those of throttled calls."
+        description="Read units per second in the busiest 10 seconds, including those of throttled calls."
     )
     write_units_per_second: float = strawberry.field(
-        description="Write units in the busiest 10 seconds, with those of throttled calls."
+        description="Write units per second in the busiest 10 seconds, including those of throttled calls."
     )
     throttled: int = strawberry.field(description="Calls, or items of batch calls, that DynamoDB throttled.")
     recommended_shards: int = strawberry.field(

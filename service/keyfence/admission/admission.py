@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from keyfence.admission.priority import MAX_YIELD_SECONDS, PriorityGate, RequestCallLimit
+from keyfence.admission.priority import MAX_YIELD_SECONDS, RequestCallLimit, RequestPriority
 from keyfence.admission.rate_limits import OverQuota, TenantLimits, TenantLimitsCache
 from keyfence.auth.principal import Principal
 from keyfence.settings import Settings
@@ -51,8 +51,8 @@ class AdmittedRequest(CapacityMeter):
 
     @asynccontextmanager
     async def run(self, operation: str, *, writes: bool) -> AsyncIterator[None]:
-        """Counts as one of the tenant's running requests while the body of the `async with` statement is executed.
-        Waits first if too many requests of the tenant are running.
+        """Counts this request as running while the body of the `async with` statement is executed. Waits first if too
+        many requests of the tenant are running.
 
         Raises OverQuota if too many requests of the tenant already wait, or if the request writes and the write units
         of the tenant are used up."""
@@ -87,7 +87,7 @@ class Admission:
     ledger: UsageLedger
     total_capacity: CapacityMeter
     """Counts the calls of all tenants together."""
-    priority: PriorityGate = field(default_factory=PriorityGate)
+    priority: RequestPriority = field(default_factory=RequestPriority)
     refusals: Counter[str] = field(default_factory=Counter)
     """The number of refused requests, by the name of the quota."""
 

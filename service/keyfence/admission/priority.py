@@ -1,4 +1,4 @@
-"""`PriorityGate`: a request of a tenant that exceeds its quota waits for the requests of other tenants."""
+"""`RequestPriority`: a request of a tenant that exceeds its quota waits while requests of other tenants run."""
 
 import asyncio
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ its quota must still get as much as the quota allows."""
 
 
 @dataclass(slots=True)
-class PriorityGate:
+class RequestPriority:
     """Counts the running requests that have priority. Requests without priority wait while that number is not zero."""
 
     _prioritized_requests: int = 0
@@ -52,17 +52,17 @@ class PriorityGate:
 
 @dataclass(slots=True)
 class RequestCallLimit:
-    """Limits the concurrent DynamoDB calls of one request. `async with` surrounds each call, and waits until the limit
-    of the tenant allows the call.
+    """Limits the concurrent DynamoDB calls of one request. Each call is made in the body of an `async with` statement,
+    which first waits until the limit of the tenant allows the call.
 
     A request with low priority also yields to other requests, before a call is sent and before its answer is
     processed."""
 
     tenant_limit: ConcurrencyLimit
     """The limit that all requests of the tenant share."""
-    priority: PriorityGate
+    priority: RequestPriority
     yield_seconds: float = 0.0
-    """How long the request may still wait for other requests. 0: the request has priority, or has waited enough."""
+    """How long the request may still wait for other requests. 0 if the request has priority, or has waited enough."""
 
     async def yield_to_others(self) -> None:
         if self.yield_seconds:

@@ -1,4 +1,5 @@
-"""`TenantLimits`: the rates and the concurrency that one tenant may use in this process. `OverQuota`: the refusal."""
+"""`TenantLimits`: the rates and the concurrency that one tenant may use in this process. `OverQuota`: the error if a
+tenant uses more."""
 
 import time
 from collections import OrderedDict
@@ -31,12 +32,13 @@ FREE_CPU_MS = 1.0
 """CPU time of a request that is not charged. A document that this process knows needs about a tenth of it."""
 
 MIN_CPU_BURST_MS = 50.0
-"""Enough for a client's first documents, however small the quota is."""
+"""The smallest burst of CPU time. It is enough for a client's first documents, however small the quota is."""
 
 NEW_DOCUMENTS_PER_SECOND = 20.0
 NEW_DOCUMENTS_BURST = 200.0
-"""Documents that a tenant may send and that are not in the cache of this process. All tenants share the cache, so one
-tenant must not replace its whole content. An application has rarely more than 200 documents."""
+"""How many GraphQL documents a tenant may send that are not in the cache of this process: in a second, and in a burst.
+All tenants share the cache, so one tenant must not replace its whole content. An application rarely has more than 200
+documents."""
 
 LOG_INTERVAL_SECONDS = 10.0
 """The shortest time between two log lines about refusals of one tenant."""
@@ -99,10 +101,10 @@ class TenantLimits:
         )
 
     def admit(self, now: float) -> None:
-        """Takes one request from the request rate. Raises OverQuota if requests or read units are used up.
+        """Takes one request from the request rate. Raises OverQuota if CPU time, read units or requests are used up.
 
-        Read units are charged after a call, so their balance can be negative. Then all requests are refused, since
-        every request reads. CPU time is charged after a request is parsed, in the same way."""
+        CPU time is charged after a request is parsed, and read units after a call, so both balances can be negative.
+        While one of them is negative, all requests are refused, because every request is parsed and reads items."""
         if seconds := self.cpu_ms.seconds_until(0.0, now):
             raise OverQuota("cpuMsPerSecond", f"{self.quotas.cpu_ms_per_second:,} ms of CPU time a second", seconds)
         if seconds := self.read_units.seconds_until(0.0, now):
@@ -149,9 +151,10 @@ class TenantLimits:
         self.running_requests.resize(_max_running(self.quotas.requests_per_second / servers, self.max_calls))
 
     def has_low_priority(self, now: float) -> bool:
-        """Whether requests of other tenants run first. That is so for some time after a refusal.
+        """Whether requests of other tenants run first: this is so for LOW_PRIORITY_SECONDS after a refusal.
 
-        If more requests wait than fit into a burst, the tenant already gets less than its quota, and does not yield."""
+        The exception: if more requests of the tenant wait than fit into a burst, the tenant already gets less than its
+        quota."""
         was_refused_recently = now - self.refused_at < LOW_PRIORITY_SECONDS
         return was_refused_recently and self.running_requests.waiting_count <= self.requests.burst
 
@@ -180,7 +183,7 @@ def _resize_bucket(bucket: TokenBucket, rate: float, now: float, *, min_burst: f
 
 def _max_running(requests_per_second: float, max_calls: int) -> int:
     """Returns how many requests of a tenant may run at the same time: as many as its rate needs, but at most half of
-    its calls, so that a burst of one tenant does not occupy the whole processor."""
+    `max_calls`, so that a burst of one tenant does not occupy the whole processor."""
     return max(1, min(max_calls // 2, ceil(requests_per_second * TYPICAL_REQUEST_SECONDS)))
 
 

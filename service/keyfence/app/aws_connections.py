@@ -26,7 +26,7 @@ from keyfence_iam.token_bucket import call_budget
 class Connections:
     """The open connections of one process.
 
-    `migrator` is set if the process may also run jobs as the migrator, as `keyfence dev` does."""
+    `migrator` is set if the process may also move and delete items of tenants, as the jobs of `keyfence dev` do."""
 
     settings: Settings
     tables: Tables
@@ -45,9 +45,9 @@ class Connections:
 class AwsAccess:
     """How to connect to AWS, or to the local gate in its place.
 
-    `app/production.py` and `app/local_development.py` create this value. Each callable that takes a text takes the name
-    of the role that the process runs as. On AWS the environment of the process defines the role, so the callables of
-    `app/production.py` ignore the name."""
+    `app/production.py` and `app/local_development.py` create this value. `connect_sts` and `process_credentials` take
+    the name of the role that the process runs as. On AWS the environment of the process defines the role, so the
+    functions of `app/production.py` ignore the name."""
 
     settings: Settings
     dynamodb: ConnectionOptions
@@ -67,7 +67,7 @@ class AwsAccess:
         )
 
     def connect_migrator(self) -> MigratorAccess:
-        """Opens the connections of a process that runs as the migrator."""
+        """Opens the connections of a process that runs as the migrator: the role that may move and delete items."""
         sessions, migrator_credentials = self.open_sessions(MIGRATOR), self.process_credentials(MIGRATOR)
         projections = load_domains(self.settings.domains).entities.projections
         return MigratorAccess(
@@ -82,7 +82,8 @@ class AwsAccess:
         )
 
     def open_sessions(self, role: str = SERVICE_BASE) -> SessionCache:
-        """Returns a cache of STS sessions for tenants. A process that runs as `role` requests the sessions."""
+        """Returns a cache of STS sessions for tenants. The process requests the sessions with the credentials of
+        `role`."""
         settings = self.settings
         return SessionCache(
             self.connect_sts(role),

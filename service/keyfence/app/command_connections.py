@@ -1,4 +1,4 @@
-"""Opens the connections of one command: to the table, as an operator, or as the migrator."""
+"""Context managers that open the connections of a command, and close them when the command ends."""
 
 import sys
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from keyfence.jobs.migrator_access import MigratorAccess
 
 @contextmanager
 def connect(aws: AwsAccess) -> Iterator[Connections]:
-    """Opens the connections of one command, and closes them at its end. Logs to stderr."""
+    """Opens the connections of a command that has the permissions of a server. Sends the log to stderr."""
     log.configure(as_json=False, file=sys.stderr)
     connections = aws.connect()
     try:
@@ -24,7 +24,7 @@ def connect(aws: AwsAccess) -> Iterator[Connections]:
 
 @contextmanager
 def operator_context(aws: AwsAccess, operator: str, *, writes: bool) -> Iterator[AdminContext]:
-    """Yields the same context as for an operator's request. `operator` is a name that no token proves."""
+    """Yields the context that a request of this operator would have. `operator` is only a name: no token proves it."""
     with connect(aws) as connections:
         factory = AdminContextFactory(
             settings=connections.settings,
@@ -36,7 +36,8 @@ def operator_context(aws: AwsAccess, operator: str, *, writes: bool) -> Iterator
 
 @contextmanager
 def connect_migrator(aws: AwsAccess) -> Iterator[MigratorAccess]:
-    """Opens the connections of one command that runs as the migrator, and closes them at its end. Logs to stderr."""
+    """Opens the connections of a command that runs as the migrator: the role that may move and delete items of tenants.
+    Sends the log to stderr."""
     log.configure(as_json=False, file=sys.stderr)
     migrator = aws.connect_migrator()
     try:

@@ -24,16 +24,18 @@ from keyfence_iam.sts.sts_client import StsClient
 from keyfence_iam.suspension import TenantSuspension
 
 READ_TIMEOUT_SECONDS = 10.0
-"""The read timeout of calls to the gate, unless the settings have one.
+"""The read timeout of calls to the gate, unless KEYFENCE_READ_TIMEOUT_SECONDS is set.
 
 It is longer than for AWS, because a developer's machine can be busy."""
 
 SESSION_TIMEOUT_SECONDS = 60.0
-"""How long a request may wait for a session. No call is sent before it has one, so the settle time does not grow."""
+"""How long a request may wait for an STS session. The settle time need not include this wait, because a request without
+a session sends no call to DynamoDB."""
 
 
 def application(settings: Settings, issuer: SessionIssuer) -> Starlette:
-    """Returns the ASGI application of `keyfence dev`, which also runs jobs as the migrator."""
+    """Returns the ASGI application of `keyfence dev`. It also runs jobs as the migrator: the role that may move and
+    delete items of tenants."""
     log.configure(as_json=settings.log_json)
     aws = aws_access(settings, issuer)
     return Service(replace(aws.connect(), migrator=aws.connect_migrator())).app
@@ -75,7 +77,8 @@ async def prepare_table(settings: Settings, issuer: SessionIssuer, on_progress: 
 
 
 def create_table(settings: Settings, issuer: SessionIssuer) -> None:
-    """Creates the table as the provisioner. Raises TableDiffers if it exists with another definition."""
+    """Creates the table, with the role that may create tables. Raises TableDiffers if the table exists with another
+    definition."""
     credentials = issuer.issue_service_session(PROVISIONER).credentials
     projections = load_domains(settings.domains).entities.projections
     admin = TableAdmin.connect(connection_options(settings), settings.table, projections, credentials)
@@ -84,10 +87,9 @@ def create_table(settings: Settings, issuer: SessionIssuer) -> None:
 
 
 def with_local_timeout(settings: Settings) -> Settings:
-    """Returns the settings with the read timeout that calls to the gate have.
+    """Returns the settings with the read timeout of calls to the gate.
 
-    The settle time is computed from the settings. So a job waits until every call has ended that a server or a command
-    on this machine may have sent."""
+    The settle time is computed from the read timeout. So a job waits long enough for the slowest call to the gate."""
     if "read_timeout_seconds" in settings.model_fields_set:
         return settings
     return settings.model_copy(update={"read_timeout_seconds": READ_TIMEOUT_SECONDS})

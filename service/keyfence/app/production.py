@@ -1,4 +1,4 @@
-"""Builds the application of `keyfence serve` on AWS, after the checks before its start."""
+"""Checks the settings, and builds the application of `keyfence serve` on AWS."""
 
 import gc
 import sys
@@ -24,8 +24,8 @@ from keyfence_iam.sts.sts_client import StsClient
 from keyfence_iam.suspension import TenantSuspension
 
 THREAD_SWITCH_SECONDS = 0.001
-"""How long a thread may run Python code before another thread may run. Python's default is 0.005. The event loop waits
-that long for each answer of DynamoDB that a thread decodes, several times in one request."""
+"""How long a thread may run Python code before another thread may run. Python's default is 0.005. When a thread decodes
+an answer of DynamoDB, the event loop has to wait that long. This happens several times in one request."""
 
 
 def application() -> Starlette:

@@ -123,7 +123,7 @@ def test_an_onboarded_tenant_can_log_in_and_is_onboarded_only_once(stack: Servic
     assert again["owner"]["email"] == "owner@initech.example"
     code, out, error = run(*onboard_arguments(provider, "initech", **{"--name": "Other"}), stdin=keys)
     assert (code, out) == (1, "")
-    assert error == "another tenant has this id, or was onboarded by another request\n"
+    assert error == "a tenant with this id was onboarded by another request, or is offboarded; choose another id\n"
 
 
 @pytest.mark.parametrize(
