@@ -34,7 +34,7 @@ from keyfence.graphql.error_masking import (
     render_request_error,
 )
 from keyfence.graphql.query_cost import check_cost
-from keyfence.graphql.query_limits import QueryLimits, introspection_forbidden
+from keyfence.graphql.query_limits import QueryLimits, check_variables, introspection_forbidden
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +128,7 @@ class GraphQLExecutor:
             raise BadInput("subscriptions are not supported")
         if operation.uses_introspection and not may_introspect:
             raise introspection_forbidden()
+        check_variables(request.variables, self.limits)
         executor = self._executor_class.build(
             self._schema,
             document.node,

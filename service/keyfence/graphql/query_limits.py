@@ -1,7 +1,7 @@
 """Limits the depth, the aliases, the tokens, the directives and other numbers of a GraphQL document."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from graphql import DocumentNode, FieldNode, FragmentDefinitionNode, OperationDefinitionNode, SelectionNode
@@ -51,6 +51,8 @@ class QueryLimits:
     fields: int = 1_000
     repeats: int = 30
     """How often one selection set may select the same field. Validation compares all pairs of these selections."""
+    variables: int = 2_000
+    """How many values the variables may contain: each entry of a list and each field of an input object is one."""
     cost: int = 10_000
     """How many nodes one operation may return at most, as `query_cost` computes it."""
     assumed_list_size: int = 50
@@ -91,6 +93,24 @@ def check_document(document: DocumentNode, limits: QueryLimits) -> None:
     document_counter = _DocumentCounter(limits, fragments)
     for operation in operations:
         document_counter.count_operation(operation)
+
+
+def check_variables(variables: Mapping[str, object], limits: QueryLimits) -> None:
+    """Raises BadInput if the variables contain too many values.
+
+    Call it before the variables are coerced, because graphql-core needs about a microsecond for each value."""
+    values: list[object] = list(variables.values())
+    for value in values:  # the list grows while it is read
+        if isinstance(value, dict):
+            values.extend(value.values())
+        elif isinstance(value, list):
+            values.extend(value)
+        if len(values) > limits.variables:
+            raise BadInput(
+                f"the variables contain more than {limits.variables} values",
+                limit="variables",
+                maximum=limits.variables,
+            )
 
 
 class _DocumentCounter:

@@ -2,6 +2,8 @@
 
 import asyncio
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
@@ -100,13 +102,17 @@ class GraphQLEndpoint:
         return json_response(result.body(self._extensions(parsed.request, caller)), media=media)
 
     async def _parse(self, scope: Scope, receive: Receive, caller: object) -> ParsedRequest:
-        if scope["method"] == "GET":
-            request = parse_query_string(scope["query_string"])
-        else:
-            request = parse_body(await read_body(scope, receive, self._max_body_bytes))
-        prepared = self._prepare(request, caller)
+        is_get = scope["method"] == "GET"
+        body = b"" if is_get else await read_body(scope, receive, self._max_body_bytes)
+        with self._charge_cpu(caller):
+            request = parse_query_string(scope["query_string"]) if is_get else parse_body(body)
+            prepared = self._executor.prepare(
+                request,
+                may_introspect=self._api.may_introspect(caller),
+                on_new_document=partial(self._api.take_new_document, caller),
+            )
         operation = prepared.operation
-        if scope["method"] == "GET" and operation.kind is not OperationType.QUERY:
+        if is_get and operation.kind is not OperationType.QUERY:
             raise method_not_allowed("only queries are served by GET", "POST")
         info = RequestInfo(
             request_id=request_id_of(scope),
@@ -117,17 +123,14 @@ class GraphQLEndpoint:
         )
         return ParsedRequest(request, prepared, info)
 
-    def _prepare(self, request: GraphQLRequest, caller: object) -> PreparedOperation:
-        """Charges the CPU time to the caller, also if the request is invalid."""
-        api, started_at = self._api, time.thread_time()
+    @contextmanager
+    def _charge_cpu(self, caller: object) -> Iterator[None]:
+        """Charges the CPU time of the `with` statement to the caller, also if the request is invalid."""
+        started_at = time.thread_time()
         try:
-            return self._executor.prepare(
-                request,
-                may_introspect=api.may_introspect(caller),
-                on_new_document=partial(api.take_new_document, caller),
-            )
+            yield
         finally:
-            api.charge_cpu(caller, time.thread_time() - started_at)
+            self._api.charge_cpu(caller, time.thread_time() - started_at)
 
     async def _execute(self, parsed: ParsedRequest, caller: object) -> GraphQLResult:
         """Executes a mutation after the check for a revocation, and a query at the same time as the check.

@@ -6,7 +6,7 @@ from graphql import get_introspection_query, parse
 from keyfence.errors import BadInput
 from keyfence.graphql.document_cache import DocumentCache
 from keyfence.graphql.error_masking import InvalidRequest
-from keyfence.graphql.query_limits import QueryLimits, check_document, check_text
+from keyfence.graphql.query_limits import QueryLimits, check_document, check_text, check_variables
 from tests.service.graphql.bookshop_schema import bookshop
 
 LIMITS = QueryLimits()
@@ -177,3 +177,28 @@ def test_the_usual_introspection_query_passes_and_a_deeper_one_does_not() -> Non
 def test_the_introspection_depth_applies_to_introspection_only() -> None:
     with pytest.raises(BadInput, match="levels"):
         check_document(parse("{ __schema { types { name } } " + chain(LIMITS.depth + 1)[1:]), LIMITS)
+
+
+def flat_list(count: int) -> dict[str, object]:
+    return {"path": ["a"] * (count - 1)}
+
+
+def input_objects(count: int) -> dict[str, object]:
+    """Each object counts as one value, and its field as another."""
+    return {"input": [{"id": "a"}] * ((count - 1) // 2), **dict.fromkeys("ab"[: (count - 1) % 2], 1)}
+
+
+def nested_lists(count: int) -> dict[str, object]:
+    value: list[object] = []
+    for _ in range(count - 1):
+        value = [value]
+    return {"value": value}
+
+
+@pytest.mark.parametrize("make_variables", [flat_list, input_objects, nested_lists])
+def test_variables_at_the_limit_pass_and_one_more_value_does_not(make_variables: object) -> None:
+    assert callable(make_variables)
+    check_variables(make_variables(LIMITS.variables), LIMITS)
+    with pytest.raises(BadInput, match="the variables contain more than 2000 values") as error:
+        check_variables(make_variables(LIMITS.variables + 1), LIMITS)
+    assert error.value.extensions == {"limit": "variables", "maximum": LIMITS.variables}

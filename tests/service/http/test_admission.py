@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from keyfence.errors import Throttled
 from keyfence.graphql.executor import RequestInfo
-from tests.fakes.asgi_client import AsgiResponse, post
+from tests.fakes.asgi_client import AsgiResponse, post, send_request
 from tests.service.http.bookshop_endpoint import TOKEN, BookshopApi, bookshop_app, endpoint
 
 LIST = "{ books(first: 1) { edges { node { title } } } }"
@@ -131,3 +131,26 @@ async def test_the_cost_is_returned_on_request_also_beside_errors(query: str) ->
 async def test_an_api_without_cost_returns_no_extension() -> None:
     response = await post(endpoint(), {"query": LIST, "extensions": {"cost": True}}, authorization=TOKEN)
     assert "extensions" not in response.json()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'{"query": "{ books(first: 1) { __typename } }"}', b'{"query": "{ nothing }"}', b"[]", b"{"],
+    ids=["valid", "not in the schema", "a batch", "no JSON"],
+)
+async def test_the_cpu_time_of_every_body_is_charged_to_the_caller(body: bytes) -> None:
+    charged: list[str] = []
+    app = endpoint(charge_cpu=lambda caller, seconds: charged.append(caller) if seconds > 0 else None)
+    headers = [("content-type", "application/json"), ("authorization", TOKEN)]
+    await send_request(app, body, method="POST", headers=headers)
+    assert charged == ["ada"]
+
+
+async def test_variables_with_too_many_values_are_bad_input() -> None:
+    query = "query ($id: ID!) { book(id: $id) { title } }"
+    response = await RecordingApi().send(query, variables={"id": 1, "unused": [1] * 2_000})
+    assert response.json()["errors"][0]["extensions"] == {
+        "code": "BAD_USER_INPUT",
+        "limit": "variables",
+        "maximum": 2_000,
+    }
