@@ -201,7 +201,7 @@ class ServiceStack:
             created_at=now,
             updated_at=now,
         )
-        await TenantRepository(self.tables.for_control_plane(writes=True), "the-tests").add(tenant)
+        await TenantRepository(self.tables.for_control_plane(may_write=True), "the-tests").add(tenant)
         return tenant_id
 
     def api_client(self, tenant: TenantId, role: Role = Role.OWNER, user: str = "somebody", **claims: Any) -> ApiClient:
@@ -211,12 +211,12 @@ class ServiceStack:
     def operator_client(self, user: str = "an-operator") -> ApiClient:
         return ApiClient(self.application, self.issuer.admin_token(user=user), NO_TENANT, "/admin/graphql")
 
-    def table(self, tenant: TenantId, *, writes: bool = True, shards: ShardMap = UNSHARDED) -> Table:
-        return self.tables.for_tenant(TenantLocation(tenant=tenant, shards=shards), writes=writes)
+    def table(self, tenant: TenantId, *, may_write: bool = True, shards: ShardMap = UNSHARDED) -> Table:
+        return self.tables.for_tenant(TenantLocation(tenant=tenant, shards=shards), may_write=may_write)
 
     def boto_client(self, tenant: TenantId, *, read_only: bool = False) -> "DynamoDBClient":
         """Returns a boto3 client of the gate with a session of this tenant."""
-        session = gate_access.tenant_session(self.gate.sessions, tenant, writes=not read_only)
+        session = gate_access.tenant_session(self.gate.sessions, tenant, may_write=not read_only)
         return self.boto_client_with(session.credentials)
 
     def role_boto_client(self, role: str) -> "DynamoDBClient":

@@ -96,7 +96,7 @@ def fill_session_cache() -> FilledCache:
 
     async def request_all_sessions() -> None:
         for tenant in tenants(MAX_SESSIONS):
-            await cache.credentials(tenant_session(tenant.id, writes=False))
+            await cache.credentials(tenant_session(tenant.id, may_write=False))
 
     asyncio.run(request_all_sessions())
     cache.close()

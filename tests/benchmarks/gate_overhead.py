@@ -111,7 +111,9 @@ class RepeatingEngine(asyncio.Protocol):
 
 def _measure(engine_url: str, calls: int) -> None:
     sessions = SessionIssuer(Account.from_definitions(ROLES, DEPLOYMENT), GATE_KEY)
-    credentials = gate_access.tenant_session(sessions, parse_tenant_id("acme"), writes=True, seconds=3600).credentials
+    credentials = gate_access.tenant_session(
+        sessions, parse_tenant_id("acme"), may_write=True, seconds=3600
+    ).credentials
     with _running_server("forward", engine_url) as forwarder, _running_server("gate", engine_url) as gate:
         _print_line("µs per call", "direct", "forwarded", "gate", "ratio", "CPU fwd", "CPU gate", "added", *STEPS)
         for call in _calls():

@@ -89,10 +89,10 @@ async def _steps(stack: ServiceStack, session: ApiClient) -> dict[str, Callable[
     verifier = tenant_verifier(stack.settings)
     executor = GraphQLExecutor(load_domains().schema)
     request = GraphQLRequest(query=QUERY)
-    tenant = await TenantCache(stack.tables.for_control_plane(writes=False)).get(session.tenant)
+    tenant = await TenantCache(stack.tables.for_control_plane(may_write=False)).get(session.tenant)
     admission = Admission(limits=TenantLimitsCache(), ledger=UsageLedger(), total_capacity=stack.tables.meter)
     caller = TenantRequest(await verifier.verify(session.token), tenant, admission.admit(tenant), location_of(tenant))
-    table = stack.table(session.tenant, writes=False)
+    table = stack.table(session.tenant, may_write=False)
     without_dynamodb = await _stack_without_dynamodb(stack, session)
 
     async def prepare() -> object:
@@ -100,7 +100,7 @@ async def _steps(stack: ServiceStack, session: ApiClient) -> dict[str, Callable[
 
     async def execute() -> object:
         table = without_dynamodb.tables.for_tenant(
-            caller.location, writes=False, meter=caller.admitted, call_limit=caller.admitted.call_limit
+            caller.location, may_write=False, meter=caller.admitted, call_limit=caller.admitted.call_limit
         )
         return await executor.execute(executor.prepare(request), Context(caller, table), request_id="")
 
@@ -126,7 +126,7 @@ async def _stack_without_dynamodb(stack: ServiceStack, session: ApiClient) -> Se
             return responses[-1]
 
     recording = replace(stack.tables, client=RecordingClient({}))
-    table = recording.for_tenant(TenantLocation(tenant=session.tenant), writes=False)
+    table = recording.for_tenant(TenantLocation(tenant=session.tenant), may_write=False)
     await UserRepository(table).newest(first=20, after=None)
     tables = replace(stack.tables, client=RepeatingClient(responses[0]))
     return replace(stack, tables=tables, application=_application_without_queries(stack, responses[0]))

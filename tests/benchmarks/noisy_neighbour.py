@@ -139,7 +139,7 @@ async def _tenants(stack: ServiceStack, quota: int) -> tuple[ApiClient, ApiClien
         for number in range(40):
             create = UserRepository(stack.table(session.tenant)).create
             await create(email=f"{number}@x.example", name=f"User {number}", role=Role.MEMBER)
-    tenants = TenantRepository(stack.tables.for_control_plane(writes=True), "benchmark")
+    tenants = TenantRepository(stack.tables.for_control_plane(may_write=True), "benchmark")
     small_quota = QuotaOverrides(
         requests_per_second=quota, read_units_per_second=quota * 10, write_units_per_second=quota
     )

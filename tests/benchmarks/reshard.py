@@ -80,7 +80,7 @@ class Tenant:
 
     async def table(self) -> Table:
         location = self.tenant_cache.location(await self.tenant_cache.get_active(self.id))
-        table = self.stack.tables.for_tenant(location, writes=True)
+        table = self.stack.tables.for_tenant(location, may_write=True)
         return replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=1)))
 
     async def _write_one(self, number: int) -> None:
@@ -146,7 +146,7 @@ async def _run(stack: ServiceStack, arguments: argparse.Namespace) -> None:
 
 
 async def _tenant(stack: ServiceStack, name: str, rate: float) -> Tenant:
-    tenant_cache = TenantCache(stack.tables.for_control_plane(writes=False), max_age_seconds=CACHE_SECONDS)
+    tenant_cache = TenantCache(stack.tables.for_control_plane(may_write=False), max_age_seconds=CACHE_SECONDS)
     return Tenant(stack, await stack.new_tenant(name), tenant_cache, rate)
 
 
@@ -160,7 +160,7 @@ def _settle_seconds() -> float:
 
 
 async def _reshard(stack: ServiceStack, tenant: TenantId, shards: int) -> None:
-    control = stack.tables.for_control_plane(writes=True)
+    control = stack.tables.for_control_plane(may_write=True)
     tenants, started_jobs = TenantRepository(control, "benchmark"), list[Job]()
     await StartReshard(tenants, stack.tables.entities.collections, run_in_background=started_jobs.append)(
         tenant, COLLECTION, shards

@@ -35,7 +35,7 @@ def main() -> None:
 
 async def _measure(calls: int) -> None:
     cache = SessionCache(_credentials_without_sts, budget=call_budget(1e9))
-    sources = [TenantCredentials(cache).for_tenant(tenant, writes=False) for tenant in TENANTS]
+    sources = [TenantCredentials(cache).for_tenant(tenant, may_write=False) for tenant in TENANTS]
     for get_credentials in sources:
         await get_credentials()
     sources_in_turn = cycle(sources)
@@ -61,7 +61,7 @@ def _new_session_microseconds(sessions: int) -> float:
         sts = StsClient.connect(
             session, account.role_arn_prefix, Deployment().table, region="us-east-1", endpoint_url=gate.url
         )
-        specs = [tenant_session(tenant, writes=True) for tenant in TENANTS[:sessions]]
+        specs = [tenant_session(tenant, may_write=True) for tenant in TENANTS[:sessions]]
         sts(specs[0], SESSION_SECONDS)
         start = time.perf_counter()
         for spec in specs:

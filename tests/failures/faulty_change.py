@@ -40,11 +40,11 @@ class NoRetryTables(Tables):
         self,
         location: TenantLocation,
         *,
-        writes: bool,
+        may_write: bool,
         meter: CapacityMeter | None = None,
         call_limit: CallLimit | None = None,
     ) -> Table:
-        table = Tables.for_tenant(self, location, writes=writes, meter=meter, call_limit=call_limit)
+        table = Tables.for_tenant(self, location, may_write=may_write, meter=meter, call_limit=call_limit)
         return replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=1)))
 
 

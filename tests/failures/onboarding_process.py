@@ -33,7 +33,7 @@ def new_onboarding(tables: Tables, connections: Connections) -> Onboarding:
     factory = AdminContextFactory(
         settings=connections.settings, tables=tables, publish_suspensions=connections.publish_suspensions
     )
-    return factory.new_onboarding(TenantRepository(tables.for_control_plane(writes=True), "an-operator"))
+    return factory.new_onboarding(TenantRepository(tables.for_control_plane(may_write=True), "an-operator"))
 
 
 def main(arguments: dict[str, Any]) -> None:

@@ -78,8 +78,8 @@ def session_cache(**options: Any) -> SessionCacheFixture:
 
 
 def reads(tenant: str) -> SessionSpec:
-    return tenant_session(TenantId(tenant), writes=False)
+    return tenant_session(TenantId(tenant), may_write=False)
 
 
 def writes(tenant: str) -> SessionSpec:
-    return tenant_session(TenantId(tenant), writes=True)
+    return tenant_session(TenantId(tenant), may_write=True)

@@ -105,11 +105,11 @@ class InMemoryTables:
     def __init__(self) -> None:
         self.asked: list[TableAccess] = []
 
-    def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: TableAccess) -> CredentialSource:
+    def for_tenant(self, tenant: TenantId, *, may_write: bool, table_access: TableAccess) -> CredentialSource:
         self.asked.append(table_access)
         return self._credentials
 
-    def for_control_plane(self, *, writes: bool) -> CredentialSource:
+    def for_control_plane(self, *, may_write: bool) -> CredentialSource:
         return self._credentials
 
     async def _credentials(self) -> Credentials:
@@ -128,7 +128,7 @@ def handle(
     location: TenantLocation,
     on_difference: OnDifference = ignore_difference,
     *,
-    writes: bool = True,
+    may_write: bool = True,
 ) -> Table:
     tables = Tables(
         client=dynamodb,
@@ -137,7 +137,7 @@ def handle(
         credentials=InMemoryTables(),
         on_difference=on_difference,
     )
-    return tables.for_tenant(location, writes=writes)
+    return tables.for_tenant(location, may_write=may_write)
 
 
 async def copy_all_items(dynamodb: TwoTableDynamoDB) -> None:

@@ -52,10 +52,10 @@ class Silos:
         return {*own_tables.get(table_access, (self.pool, self.table_of(TENANT)))}
 
     async def client(
-        self, table_access: TableAccess, tenant: TenantId = TENANT, *, writes: bool = True
+        self, table_access: TableAccess, tenant: TenantId = TENANT, *, may_write: bool = True
     ) -> "DynamoDBClient":
         return await self._client(
-            self.stack.session_cache, tenant_session(tenant, writes=writes, table_access=table_access)
+            self.stack.session_cache, tenant_session(tenant, may_write=may_write, table_access=table_access)
         )
 
     async def migration_client(self, table_access: TableAccess, tenant: TenantId = TENANT) -> "DynamoDBClient":

@@ -38,7 +38,7 @@ async def test_an_item_that_a_hostile_session_writes_into_an_index_is_dropped_an
     poisoned_item = _poisoned_item(pattern, Fence.for_tenant(attacker), Fence.for_tenant(victim))
     stack.boto_client(attacker).put_item(TableName=stack.tables.name, Item=poisoned_item)
     counted: list[str] = []
-    table = replace(stack.table(victim, writes=False), on_foreign_item=lambda: counted.append("foreign"))
+    table = replace(stack.table(victim, may_write=False), on_foreign_item=lambda: counted.append("foreign"))
     page = await table.page(pattern, first=10, after=None, between=None, **example_values(pattern.key))
     assert page.items == ()
     assert counted == ["foreign"]

@@ -47,7 +47,7 @@ def attached_policy(stack: ServiceStack, policy: Policy) -> Iterator[None]:
 def test_an_expired_session_gets_the_expired_token_error(stack: ServiceStack, monkeypatch: pytest.MonkeyPatch) -> None:
     sessions, now = stack.gate.sessions, datetime.now(UTC)
     monkeypatch.setattr(sessions, "clock", lambda: now - timedelta(seconds=600))
-    issued = gate_access.tenant_session(sessions, TENANT, writes=False)
+    issued = gate_access.tenant_session(sessions, TENANT, may_write=False)
     read = _get_item(stack, stack.boto_client_with(issued.credentials), TENANT)
     monkeypatch.setattr(sessions, "clock", lambda: issued.session.expires_at - timedelta(seconds=1))
     read()

@@ -40,20 +40,20 @@ async def publish_suspensions(stack: ServiceStack) -> AsyncIterator[PublishSuspe
 
 
 @each_table_access
-@pytest.mark.parametrize("writes", [False, True], ids=["reading", "writing"])
+@pytest.mark.parametrize("may_write", [False, True], ids=["reading", "writing"])
 async def test_every_kind_of_call_is_allowed_in_the_tables_of_the_session_only(
-    silos: Silos, table_access: TableAccess, writes: bool
+    silos: Silos, table_access: TableAccess, may_write: bool
 ) -> None:
-    client, allowed_tables = await silos.client(table_access, writes=writes), silos.expected_tables(table_access)
+    client, allowed_tables = await silos.client(table_access, may_write=may_write), silos.expected_tables(table_access)
     for call in CALLS:
         for table in silos.tables:
             own_parameters = call.parameters(table, OWN_FENCE)
-            if table in allowed_tables and (writes or not call.writes):
+            if table in allowed_tables and (may_write or not call.writes):
                 assert_allowed(client, call.operation, own_parameters)
             else:
                 denial = assert_denied(client, call.operation, own_parameters)
                 is_neighbours_table = table in {silos.table_of(neighbour) for neighbour in NEIGHBOURS}
-                is_denied_by_session_policy = not is_neighbours_table and (writes or not call.writes)
+                is_denied_by_session_policy = not is_neighbours_table and (may_write or not call.writes)
                 assert denial["lacking"] == ("session" if is_denied_by_session_policy else "identity-based")
             assert_denied(client, call.operation, call.parameters(table, FOREIGN_FENCE))
 
@@ -143,9 +143,9 @@ async def test_a_session_for_one_table_cannot_use_two_in_one_call(silos: Silos, 
     assert silos.items() == before
 
 
-@pytest.mark.parametrize("writes", [False, True], ids=["reading", "writing"])
-async def test_calls_without_a_partition_key_are_denied_in_a_silo_too(silos: Silos, writes: bool) -> None:
-    client = await silos.client(TableAccess.SILO, writes=writes)
+@pytest.mark.parametrize("may_write", [False, True], ids=["reading", "writing"])
+async def test_calls_without_a_partition_key_are_denied_in_a_silo_too(silos: Silos, may_write: bool) -> None:
+    client = await silos.client(TableAccess.SILO, may_write=may_write)
     for table in silos.tables:
         for scan_options in ({}, {"IndexName": "GSI1"}, {"Segment": 0, "TotalSegments": 2}):
             assert assert_denied(client, "Scan", {"TableName": table, **scan_options})["explicit"]
@@ -156,7 +156,7 @@ async def test_calls_without_a_partition_key_are_denied_in_a_silo_too(silos: Sil
 async def test_a_suspended_tenants_live_sessions_are_denied_in_its_silo(
     silos: Silos, publish_suspensions: PublishSuspensions, table_access: TableAccess
 ) -> None:
-    clients = [await silos.client(table_access, writes=writes) for writes in (False, True)]
+    clients = [await silos.client(table_access, may_write=may_write) for may_write in (False, True)]
     neighbour = await silos.client(TableAccess.SILO, HYPHENATED_NEIGHBOUR)
     migrator = await silos.migration_client(table_access)
     await publish_suspensions([TENANT])

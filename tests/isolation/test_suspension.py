@@ -149,14 +149,14 @@ def test_a_session_that_was_derived_from_the_gates_key_offline_is_denied_too(sta
     offline = SessionIssuer(account, key)
     with Gate.start(engine_url=stack.engine_url, account=account, key=key) as gate:
         stack_of_gate = replace(stack, gate=gate)
-        client = stack_of_gate.boto_client_with(gate_access.tenant_session(offline, TENANT, writes=True).credentials)
+        client = stack_of_gate.boto_client_with(gate_access.tenant_session(offline, TENANT, may_write=True).credentials)
         assert_allowed(client, "GetItem", _get_item_parameters(stack, TENANT))
         TenantSuspension.connect(
             gate_access.role_session(offline, "suspender").credentials, "keyfence-", endpoint_url=gate.url
         ).deny([TENANT])
         assert assert_denied(client, "GetItem", _get_item_parameters(stack, TENANT))["explicit"]
         new_client = stack_of_gate.boto_client_with(
-            gate_access.tenant_session(offline, TENANT, writes=False).credentials
+            gate_access.tenant_session(offline, TENANT, may_write=False).credentials
         )
         assert assert_denied(new_client, "GetItem", _get_item_parameters(stack, TENANT))["explicit"]
 
@@ -167,7 +167,7 @@ async def test_the_service_denies_requests_while_it_still_has_a_cached_session(
     tenant, neighbour = await stack.new_tenant(), await stack.new_tenant()
     users_query = "{ users { edges { node { id } } } }"
     await stack.api_client(tenant).data(users_query)
-    cached_credentials = await stack.session_cache.credentials(tenant_session(tenant, writes=False))
+    cached_credentials = await stack.session_cache.credentials(tenant_session(tenant, may_write=False))
     await publish_suspensions([tenant])
     assert await stack.api_client(tenant).error_code(users_query) == "FORBIDDEN"
     client = stack.boto_client_with(cached_credentials)

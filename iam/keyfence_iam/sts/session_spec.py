@@ -39,8 +39,8 @@ class SessionSpec(NamedTuple):
     scope: SessionScope = SessionScope.FULL
 
 
-def tenant_session(tenant: TenantId, *, writes: bool, table_access: TableAccess = TableAccess.POOL) -> SessionSpec:
-    return SessionSpec(TENANT_WRITE if writes else TENANT_READ, parse_tenant_id(tenant), table_access.scope)
+def tenant_session(tenant: TenantId, *, may_write: bool, table_access: TableAccess = TableAccess.POOL) -> SessionSpec:
+    return SessionSpec(TENANT_WRITE if may_write else TENANT_READ, parse_tenant_id(tenant), table_access.scope)
 
 
 def migration_session(tenant: TenantId, *, table_access: TableAccess = TableAccess.POOL) -> SessionSpec:
@@ -55,8 +55,8 @@ def suspender_session() -> SessionSpec:
     return SessionSpec(SUSPENDER)
 
 
-def control_plane_session(*, writes: bool) -> SessionSpec:
-    return SessionSpec(CONTROL_PLANE, scope=SessionScope.FULL if writes else SessionScope.READ_ONLY)
+def control_plane_session(*, may_write: bool) -> SessionSpec:
+    return SessionSpec(CONTROL_PLANE, scope=SessionScope.FULL if may_write else SessionScope.READ_ONLY)
 
 
 class SessionUnavailable(Exception):

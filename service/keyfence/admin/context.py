@@ -64,9 +64,9 @@ class AdminContextFactory:
     run_in_background: Callable[[Job], None] = lambda _: None
     """Called with each job that was started or resumed."""
 
-    def context(self, operator: Operator, *, writes: bool) -> AdminContext:
-        """Returns a context that may write to the control plane only if `writes` is true."""
-        control_plane, on_changed = self.tables.for_control_plane(writes=writes), self.on_tenant_changed
+    def context(self, operator: Operator, *, may_write: bool) -> AdminContext:
+        """Returns a context that may write to the control plane only if `may_write` is true."""
+        control_plane, on_changed = self.tables.for_control_plane(may_write=may_write), self.on_tenant_changed
         tenants = TenantRepository(control_plane, operator.subject)
         suspensions = SuspensionPublisher(control_plane, self.publish_suspensions)
         collections = self.tables.entities.collections
@@ -105,5 +105,5 @@ class AdminContextFactory:
         return self.settings.role_arn_prefix is None
 
     def _users_of(self, tenant: Tenant) -> UserRepository:
-        table = self.tables.for_tenant(location_of(tenant), writes=True)
+        table = self.tables.for_tenant(location_of(tenant), may_write=True)
         return UserRepository(replace(table, activity_log=new_activity_log(ONBOARDER)))

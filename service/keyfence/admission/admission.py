@@ -50,7 +50,7 @@ class AdmittedRequest(CapacityMeter):
         self.limits.charge_cpu(seconds * 1000, self.admission.now())
 
     @asynccontextmanager
-    async def run(self, operation: str, *, writes: bool) -> AsyncIterator[None]:
+    async def run(self, operation: str, *, may_write: bool) -> AsyncIterator[None]:
         """Counts this request as running while the body of the `async with` statement is executed. Waits first if too
         many requests of the tenant are running.
 
@@ -60,7 +60,7 @@ class AdmittedRequest(CapacityMeter):
         now = self.admission.now()
         try:
             self.limits.require_waiting_room()
-            if writes:
+            if may_write:
                 self.limits.require_write_units(now)
         except OverQuota as refusal:
             self.admission.count_refusal(self.tenant, operation, refusal)

@@ -23,7 +23,7 @@ def connect(aws: AwsAccess) -> Iterator[Connections]:
 
 
 @contextmanager
-def operator_context(aws: AwsAccess, operator: str, *, writes: bool) -> Iterator[AdminContext]:
+def operator_context(aws: AwsAccess, operator: str, *, may_write: bool) -> Iterator[AdminContext]:
     """Yields the context that a request of this operator would have. `operator` is only a name: no token proves it."""
     with connect(aws) as connections:
         factory = AdminContextFactory(
@@ -31,7 +31,7 @@ def operator_context(aws: AwsAccess, operator: str, *, writes: bool) -> Iterator
             tables=connections.tables,
             publish_suspensions=connections.publish_suspensions,
         )
-        yield factory.context(Operator(subject=operator, token_id="", expires_at=0), writes=writes)
+        yield factory.context(Operator(subject=operator, token_id="", expires_at=0), may_write=may_write)
 
 
 @contextmanager

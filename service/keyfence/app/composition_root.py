@@ -72,7 +72,7 @@ class Service:
             accounts=ledger.accounts,
             observer=observer,
         )
-        control = self.tables.for_control_plane(writes=True)
+        control = self.tables.for_control_plane(may_write=True)
         self._jwks = jwks or JwksFetcher()
         self._tenants = self._make_tenant_cache()
         self._issuers = self._make_tenant_issuers()
@@ -154,7 +154,7 @@ class Service:
 
     def _make_tenant_cache(self) -> TenantCache:
         return TenantCache(
-            self.tables.for_control_plane(writes=False),
+            self.tables.for_control_plane(may_write=False),
             max_age_seconds=self.settings.tenant_cache_seconds,
             max_use_seconds=self.settings.tenant_use_seconds,
             on_inactive=self.connections.sessions.forget,
@@ -162,7 +162,7 @@ class Service:
 
     def _make_tenant_issuers(self) -> TenantIssuerCache:
         return TenantIssuerCache(
-            TenantRepository(self.tables.for_control_plane(writes=False), "").find_issuer,
+            TenantRepository(self.tables.for_control_plane(may_write=False), "").find_issuer,
             self._jwks.key_set,
             call_budget(self.settings.issuer_lookups_per_second),
             max_age_seconds=self.settings.tenant_cache_seconds,
@@ -182,7 +182,7 @@ class Service:
 
     def _make_traffic_publisher(self, observer: TrafficObserver) -> TrafficPublisher:
         """Returns the task that publishes traffic. Its autopilot starts a reshard as a job of this server."""
-        settings, control = self.settings, self.tables.for_control_plane(writes=True)
+        settings, control = self.settings, self.tables.for_control_plane(may_write=True)
         repository = TenantRepository(control, AUTHOR)
         finder = HotPartitionFinder(
             observer.window, CollectionMatcher.from_entities(self.tables.entities), settings.server_count

@@ -92,7 +92,7 @@ def credentials(
     [bold]Example:[/bold] eval "$(keyfence credentials --tenant acme --env)"
     """
     _check_credentials_options(tenant=tenant, read_only=read_only, role=role, duration=duration)
-    session = _issue_session(local_session_issuer(data, account), tenant, role, duration, writes=not read_only)
+    session = _issue_session(local_session_issuer(data, account), tenant, role, duration, may_write=not read_only)
     typer.echo(_export_lines(session, data) if env else _credential_process_json(session))
 
 
@@ -177,14 +177,14 @@ def _check_credentials_options(*, tenant: str | None, read_only: bool, role: str
 
 
 def _issue_session(
-    issuer: "SessionIssuer", tenant: str | None, role: str | None, seconds: int, *, writes: bool
+    issuer: "SessionIssuer", tenant: str | None, role: str | None, seconds: int, *, may_write: bool
 ) -> "IssuedSession":
     from keyfence.local import gate_access
 
     if role is not None:
         return gate_access.role_session(issuer, role, seconds=seconds)
     tenant_id = parse_tenant_option(tenant or "")
-    return gate_access.tenant_session(issuer, tenant_id, writes=writes, seconds=seconds)
+    return gate_access.tenant_session(issuer, tenant_id, may_write=may_write, seconds=seconds)
 
 
 def _credential_process_json(issued_session: "IssuedSession") -> str:

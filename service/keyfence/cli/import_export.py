@@ -111,7 +111,7 @@ def export(
     counts, kinds = Counter[str](), selected_domains().record_kinds
 
     async def work(file: BinaryIO) -> None:
-        async with connected_table(tenant, data, endpoint_url, writes=False) as table:
+        async with connected_table(tenant, data, endpoint_url, may_write=False) as table:
             with progress_bar(f"exporting {tenant}") as advance:
                 async for kind, line in _exported_lines(table, kinds):
                     file.write(line)
@@ -175,7 +175,7 @@ def _import_lines(
     from keyfence.cli.terminal_output import progress_bar
 
     async def work() -> None:
-        async with connected_table(tenant, data, endpoint_url, writes=True) as table:
+        async with connected_table(tenant, data, endpoint_url, may_write=True) as table:
             with progress_bar(f"importing {line_count:,} lines into {tenant}", line_count) as advance:
                 logged_table = replace(table, activity_log=domains.new_activity_log(IMPORTER))
                 importer = Importer.for_table(

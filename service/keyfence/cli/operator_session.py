@@ -42,16 +42,16 @@ class OperatorSession:
 
     def read(self, work: "Callable[[AdminContext], Awaitable[T]]") -> T:
         """Runs `work`, which must not write."""
-        return self._run(work, READER, writes=False)
+        return self._run(work, READER, may_write=False)
 
     def change(self, operator: str | None, tenant: TenantId, work: "Callable[[AdminContext], Awaitable[T]]") -> T:
         """Runs `work`, which changes the tenant. Raises NotFound, with advice, if the tenant does not exist."""
         try:
-            return self._run(work, operator_name(operator), writes=True)
+            return self._run(work, operator_name(operator), may_write=True)
         except NotFound:
             raise tenant_not_found(tenant) from None
 
-    def _run(self, work: "Callable[[AdminContext], Awaitable[T]]", operator: str, *, writes: bool) -> T:
+    def _run(self, work: "Callable[[AdminContext], Awaitable[T]]", operator: str, *, may_write: bool) -> T:
         import asyncio
 
         from keyfence.cli.interrupts import interruptible
@@ -59,7 +59,7 @@ class OperatorSession:
         async def run(aws: "AwsAccess") -> T:
             from keyfence.app.command_connections import operator_context
 
-            with operator_context(aws, operator, writes=writes) as context:
+            with operator_context(aws, operator, may_write=may_write) as context:
                 return await work(context)
 
         with interruptible():

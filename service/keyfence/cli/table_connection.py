@@ -84,7 +84,9 @@ def check_gate(url: str, issuer: "SessionIssuer") -> None:
 
 
 @asynccontextmanager
-async def connected_table(tenant: str, data: Path, endpoint_url: str | None, *, writes: bool) -> AsyncIterator["Table"]:
+async def connected_table(
+    tenant: str, data: Path, endpoint_url: str | None, *, may_write: bool
+) -> AsyncIterator["Table"]:
     """Yields the table, reached with the tenant's own session. Raises BadInput if the tenant is not ACTIVE."""
     id = parse_tenant_option(tenant)
     aws = aws_access(data, endpoint_url)
@@ -94,13 +96,13 @@ async def connected_table(tenant: str, data: Path, endpoint_url: str | None, *, 
 
     settings = aws.settings
     with connect(aws) as connections:
-        control = connections.tables.for_control_plane(writes=False)
+        control = connections.tables.for_control_plane(may_write=False)
         tenants = TenantCache(
             control, max_age_seconds=settings.tenant_cache_seconds, max_use_seconds=settings.tenant_use_seconds
         )
         await _require_active(id, tenants, settings)
         async with metered_tables(connections.tables) as metered, refreshed_location(tenants, id) as location:
-            yield metered.for_tenant(location, writes=writes)
+            yield metered.for_tenant(location, may_write=may_write)
 
 
 def selected_domains() -> "Domains":

@@ -86,8 +86,8 @@ class TenantApi:
 
     def admit(self, caller: TenantRequest, request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
         if request is None:
-            return caller.admitted.run(UNKNOWN_OPERATION, writes=False)
-        return caller.admitted.run(request.root_field or SEVERAL_FIELDS, writes=request.is_mutation)
+            return caller.admitted.run(UNKNOWN_OPERATION, may_write=False)
+        return caller.admitted.run(request.root_field or SEVERAL_FIELDS, may_write=request.is_mutation)
 
     def check_revocation(self, caller: TenantRequest) -> Awaitable[None]:
         return self.revocations.check(
@@ -97,7 +97,7 @@ class TenantApi:
     def make_context(self, caller: TenantRequest, request: RequestInfo) -> Context:
         admitted = caller.admitted
         table = self.tables.for_tenant(
-            caller.location, writes=request.is_mutation, meter=admitted, call_limit=admitted.call_limit
+            caller.location, may_write=request.is_mutation, meter=admitted, call_limit=admitted.call_limit
         )
         if request.is_mutation:
             table = replace(table, activity_log=self.new_activity_log(caller.principal.subject))
@@ -116,7 +116,7 @@ class TenantApi:
     def _revocation_repository(self, caller: TenantRequest) -> RevocationRepository:
         """Reads are strongly consistent, so that a revocation takes effect for the next request."""
         admitted = caller.admitted
-        table = self.tables.for_tenant(caller.location, writes=False, meter=admitted, call_limit=admitted.call_limit)
+        table = self.tables.for_tenant(caller.location, may_write=False, meter=admitted, call_limit=admitted.call_limit)
         return RevocationRepository(replace(table, consistent=True))
 
 
@@ -147,7 +147,7 @@ class OperatorApi:
         pass
 
     def make_context(self, caller: Operator, request: RequestInfo) -> AdminContext:
-        return self.contexts.context(caller, writes=request.is_mutation)
+        return self.contexts.context(caller, may_write=request.is_mutation)
 
     def cost(self, _caller: Operator) -> None:
         return None

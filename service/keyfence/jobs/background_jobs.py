@@ -53,13 +53,13 @@ class ServerJobRunner:
             program = program_for(job, self.migrator, self.exports, self.on_tenant_changed)
             await run_job(resources, job.id, program)
         else:
-            control = self.tables.for_control_plane(writes=True)
+            control = self.tables.for_control_plane(may_write=True)
             resources = JobResources(store=JobStore(control), scan=TableScan(control.caller))
             await run_job(resources, job.id, self._growth_program(job))
 
     def _growth_program(self, job: Job) -> ReshardJob:
         return ReshardJob(
-            tenants=TenantRepository(self.tables.for_control_plane(writes=True), job.created_by),
+            tenants=TenantRepository(self.tables.for_control_plane(may_write=True), job.created_by),
             location=_refuse_items,
             table_at=_refuse_items,
             settle_time=self.settle_time,

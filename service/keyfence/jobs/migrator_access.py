@@ -55,7 +55,7 @@ class MigratorAccess:
     @property
     def control(self) -> Table:
         """A handle of the control plane."""
-        return _with_background_retries(self.tables.for_control_plane(writes=True))
+        return _with_background_retries(self.tables.for_control_plane(may_write=True))
 
     @property
     def scan(self) -> TableScan:
@@ -81,7 +81,7 @@ class MigratorAccess:
         return self.table_at(TenantLocation(tenant=tenant))
 
     def table_at(self, location: TenantLocation) -> Table:
-        return _with_background_retries(self.tables.for_tenant(location, writes=True))
+        return _with_background_retries(self.tables.for_tenant(location, may_write=True))
 
     def table_in(self, tenant: TenantId, placement: Placement) -> Table:
         """Returns a handle of the shared table or of the tenant's own table, also if the tenant has no items there."""
@@ -90,7 +90,7 @@ class MigratorAccess:
     def table_for_both(self, tenant: TenantId) -> Table:
         """Returns a handle that calls one table at a time, with credentials that reach both tables."""
         table = self.table_in_pool(tenant)
-        credentials = self.tables.credentials.for_tenant(tenant, writes=True, table_access=TableAccess.BOTH)
+        credentials = self.tables.credentials.for_tenant(tenant, may_write=True, table_access=TableAccess.BOTH)
         return replace(table, caller=replace(table.caller, credentials=credentials))
 
     def table_name(self, tenant: TenantId, placement: Placement) -> str:

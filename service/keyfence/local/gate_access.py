@@ -29,13 +29,13 @@ def session_issuer(directory: Path, deployment: Deployment) -> SessionIssuer:
 
 
 def tenant_session(
-    issuer: SessionIssuer, tenant: TenantId, *, writes: bool, seconds: int = SESSION_SECONDS
+    issuer: SessionIssuer, tenant: TenantId, *, may_write: bool, seconds: int = SESSION_SECONDS
 ) -> IssuedSession:
     """Returns a session of the tenant's read or write role, tagged with the tenant.
 
     The role is assumed as the service assumes it, so the role's trust policy is checked.
     """
-    return _assume(issuer, TENANT_WRITE if writes else TENANT_READ, {SESSION_TAG: tenant}, seconds)
+    return _assume(issuer, TENANT_WRITE if may_write else TENANT_READ, {SESSION_TAG: tenant}, seconds)
 
 
 def role_session(issuer: SessionIssuer, role: str, *, seconds: int = SESSION_SECONDS) -> IssuedSession:

@@ -32,8 +32,8 @@ AccountLookup = Callable[[TenantId | None], tuple[CapacityAccount, ...]]
 class CredentialProvider(Protocol):
     """Gives out sources of credentials. The credentials of each source are limited to one fence."""
 
-    def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: TableAccess) -> CredentialSource: ...
-    def for_control_plane(self, *, writes: bool) -> CredentialSource: ...
+    def for_tenant(self, tenant: TenantId, *, may_write: bool, table_access: TableAccess) -> CredentialSource: ...
+    def for_control_plane(self, *, may_write: bool) -> CredentialSource: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class Tables:
         self,
         location: TenantLocation,
         *,
-        writes: bool,
+        may_write: bool,
         meter: CapacityMeter | None = None,
         call_limit: CallLimit | None = None,
     ) -> Table:
@@ -76,21 +76,21 @@ class Tables:
         tenant = location.tenant
         if tenant is None:
             raise TypeError("the location has no tenant; use for_control_plane")
-        credentials = self.credentials.for_tenant(tenant, writes=writes, table_access=location.table_access)
+        credentials = self.credentials.for_tenant(tenant, may_write=may_write, table_access=location.table_access)
         caller = self._new_caller(credentials, meter or self._new_meter(tenant), location, call_limit)
         return Table(
             fence=Fence.for_tenant(tenant),
             caller=self._select_tables(tenant, caller),
             cursors=self.cursors,
-            consistent=writes,
+            consistent=may_write,
             on_foreign_item=self.on_foreign_item,
         )
 
-    def for_control_plane(self, *, writes: bool) -> Table:
+    def for_control_plane(self, *, may_write: bool) -> Table:
         """Returns a handle for the data of the control plane.
 
         It reads consistently: servers must learn of a change to a tenant within a known time."""
-        credentials = self.credentials.for_control_plane(writes=writes)
+        credentials = self.credentials.for_control_plane(may_write=may_write)
         caller = self._new_caller(credentials, self._new_meter(None), TenantLocation())
         return Table(fence=Fence.for_control_plane(), caller=caller, cursors=self.cursors, consistent=True)
 

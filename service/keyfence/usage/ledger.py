@@ -220,4 +220,4 @@ async def metered_tables(tables: Tables) -> AsyncIterator[Tables]:
     try:
         yield metered
     finally:
-        await UsageFlusher(ledger, UsageRepository(metered.for_control_plane(writes=True))).flush()
+        await UsageFlusher(ledger, UsageRepository(metered.for_control_plane(may_write=True))).flush()

@@ -22,12 +22,12 @@ DIFFERENT_SPECS = [
         for make_spec in (reads, writes)
     ),
     *(
-        tenant_session(TenantId("a1"), writes=False, table_access=table_access)
+        tenant_session(TenantId("a1"), may_write=False, table_access=table_access)
         for table_access in (TableAccess.SILO, TableAccess.BOTH)
     ),
     *(migration_session(TenantId("a1"), table_access=table_access) for table_access in TableAccess),
-    control_plane_session(writes=False),
-    control_plane_session(writes=True),
+    control_plane_session(may_write=False),
+    control_plane_session(may_write=True),
 ]
 
 
@@ -59,13 +59,13 @@ async def test_scopes_of_one_role_never_share_a_session(cache: SessionCacheFixtu
 def test_reads_use_the_read_role_and_writes_the_write_role() -> None:
     assert reads("a1") == SessionSpec("tenant-read", TenantId("a1"), SessionScope.POOL)
     assert writes("a1") == SessionSpec("tenant-write", TenantId("a1"), SessionScope.POOL)
-    assert control_plane_session(writes=False) == SessionSpec("control-plane", None, SessionScope.READ_ONLY)
-    assert control_plane_session(writes=True) == SessionSpec("control-plane", None, SessionScope.FULL)
+    assert control_plane_session(may_write=False) == SessionSpec("control-plane", None, SessionScope.READ_ONLY)
+    assert control_plane_session(may_write=True) == SessionSpec("control-plane", None, SessionScope.FULL)
 
 
 def test_table_access_decides_the_scope() -> None:
     specs = {
-        table_access: tenant_session(TenantId("a1"), writes=True, table_access=table_access)
+        table_access: tenant_session(TenantId("a1"), may_write=True, table_access=table_access)
         for table_access in TableAccess
     }
     migration_specs = {
@@ -83,7 +83,7 @@ def test_table_access_decides_the_scope() -> None:
 @pytest.mark.parametrize("name", ["", "A1", "a*", "a1#", "${aws:username}", "a1\n"])
 def test_an_invalid_tenant_id_is_rejected(name: str) -> None:
     with pytest.raises(InvalidTenantId):
-        tenant_session(TenantId(name), writes=True)
+        tenant_session(TenantId(name), may_write=True)
 
 
 async def test_a_full_cache_removes_the_least_recently_used_session() -> None:

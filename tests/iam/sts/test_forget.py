@@ -25,7 +25,7 @@ async def test_forget_removes_the_tenants_sessions_of_all_roles(cache: SessionCa
 
 
 async def test_forget_keeps_sessions_of_neighbours_and_of_the_control_plane(cache: SessionCacheFixture) -> None:
-    others = (reads("a10"), reads("a1-1"), control_plane_session(writes=True), suspender_session())
+    others = (reads("a10"), reads("a1-1"), control_plane_session(may_write=True), suspender_session())
     before = [await cache.use(spec) for spec in others]
     cache.sessions.forget(A1)
     assert [await cache.use(spec) for spec in others] == before

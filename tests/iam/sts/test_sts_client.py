@@ -57,8 +57,8 @@ SILO_ARN = f"{TABLE_ARN}-silo-${{aws:PrincipalTag/tenant}}"
 @pytest.mark.parametrize(
     ("spec", "role"),
     [
-        (tenant_session(ACME, writes=False, table_access=TableAccess.BOTH), "tenant-read"),
-        (tenant_session(ACME, writes=True, table_access=TableAccess.BOTH), "tenant-write"),
+        (tenant_session(ACME, may_write=False, table_access=TableAccess.BOTH), "tenant-read"),
+        (tenant_session(ACME, may_write=True, table_access=TableAccess.BOTH), "tenant-write"),
         (migration_session(ACME, table_access=TableAccess.BOTH), "tenant-migration"),
     ],
 )
@@ -79,7 +79,7 @@ def test_the_tenant_is_the_only_tag_of_a_tenant_session(
 def test_a_tenants_session_is_limited_to_its_table_by_a_session_policy(
     sts: StsClient, table_access: TableAccess, table: str
 ) -> None:
-    specs = [tenant_session(ACME, writes=writes, table_access=table_access) for writes in (False, True)]
+    specs = [tenant_session(ACME, may_write=may_write, table_access=table_access) for may_write in (False, True)]
     for spec in (*specs, migration_session(ACME, table_access=table_access)):
         parameters = sts._parameters(spec, 900)
         (statement,) = json.loads(parameters["Policy"])["Statement"]
@@ -95,11 +95,11 @@ def test_the_control_plane_role_is_assumed_without_tags(sts: StsClient, stub: St
         "DurationSeconds": 1800,
     }
     stub.add_response("assume_role", STS_RESPONSE, expected)
-    sts(control_plane_session(writes=True), 1800)
+    sts(control_plane_session(may_write=True), 1800)
 
 
 def test_a_read_only_control_plane_session_is_limited_to_reads(sts: StsClient) -> None:
-    parameters = sts._parameters(control_plane_session(writes=False), 900)
+    parameters = sts._parameters(control_plane_session(may_write=False), 900)
     (statement,) = json.loads(parameters["Policy"])["Statement"]
     assert statement["Effect"] == "Allow"
     assert statement["Action"] == ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"]

@@ -37,7 +37,7 @@ class AdmissionFixture:
 async def test_consumed_units_are_charged_to_the_request_its_operation_its_tenant_and_the_total() -> None:
     fixture, acme = AdmissionFixture(), tenant(requests_per_second=1_000)
     request, other = fixture.admission.admit(acme), fixture.admission.admit(acme)
-    async with request.run("users", writes=False), other.run("createUser", writes=True):
+    async with request.run("users", may_write=False), other.run("createUser", may_write=True):
         request.add(ConsumedCapacity("Query", 150.0))
         other.add(ConsumedCapacity("TransactWriteItems", 0.0, 20.0))
     request.add(ConsumedCapacity("Query", 1.0))
@@ -51,10 +51,10 @@ async def test_consumed_units_are_charged_to_the_request_its_operation_its_tenan
 async def test_a_mutation_is_refused_for_write_units_and_a_query_is_not() -> None:
     fixture, acme = AdmissionFixture(), tenant()
     fixture.admission.admit(acme).add(ConsumedCapacity("PutItem", 0.0, 101.0))
-    async with fixture.admission.admit(acme).run("users", writes=False):
+    async with fixture.admission.admit(acme).run("users", may_write=False):
         pass
     with pytest.raises(OverQuota):
-        async with fixture.admission.admit(acme).run("createUser", writes=True):
+        async with fixture.admission.admit(acme).run("createUser", may_write=True):
             raise AssertionError("the request was admitted")
     assert fixture.counts(acme)["createUser"] == (0, 1, 0.0)
     assert fixture.admission.refusals == {"writeUnitsPerSecond": 1}
@@ -66,7 +66,7 @@ async def test_concurrent_requests_of_a_tenant_are_limited_and_other_tenants_do_
 
     async def run() -> None:
         nonlocal running, max_running
-        async with fixture.admission.admit(acme).run("users", writes=False):
+        async with fixture.admission.admit(acme).run("users", may_write=False):
             running += 1
             max_running = max(max_running, running)
             await asyncio.sleep(0)
@@ -74,7 +74,7 @@ async def test_concurrent_requests_of_a_tenant_are_limited_and_other_tenants_do_
 
     requests = asyncio.gather(*(run() for _ in range(50)))
     await asyncio.sleep(0)
-    async with fixture.admission.admit(neighbour).run("users", writes=False):
+    async with fixture.admission.admit(neighbour).run("users", may_write=False):
         assert running == 2
     await requests
     assert max_running == 2
@@ -85,7 +85,7 @@ async def test_a_tenant_with_too_many_waiting_requests_is_refused() -> None:
     fixture, acme, may_end = AdmissionFixture(max_calls=1), tenant(requests_per_second=10_000), asyncio.Event()
 
     async def run() -> None:
-        async with fixture.admission.admit(acme).run("users", writes=False):
+        async with fixture.admission.admit(acme).run("users", may_write=False):
             await may_end.wait()
 
     requests = [asyncio.ensure_future(run()) for _ in range(MAX_WAITING + 1)]

@@ -51,10 +51,10 @@ async def test_a_low_priority_request_starts_when_the_other_tenants_request_has_
     request, order = admit_over_quota(admission, clock), list[str]()
 
     async def busy() -> None:
-        async with request.run("users", writes=False):
+        async with request.run("users", may_write=False):
             order.append("busy")
 
-    async with admission.admit(tenant("quiet")).run("users", writes=False):
+    async with admission.admit(tenant("quiet")).run("users", may_write=False):
         low_priority_request = asyncio.ensure_future(busy())
         await _run_pending_tasks()
         order.append("quiet")
@@ -67,7 +67,7 @@ async def test_a_low_priority_request_yields_between_its_calls(admission: Admiss
     call_started, call_may_end = asyncio.Event(), asyncio.Event()
 
     async def busy() -> None:
-        async with request.run("users", writes=False):
+        async with request.run("users", may_write=False):
             async with request.call_limit:
                 call_started.set()
                 await call_may_end.wait()
@@ -75,7 +75,7 @@ async def test_a_low_priority_request_yields_between_its_calls(admission: Admiss
 
     running = asyncio.ensure_future(busy())
     await call_started.wait()
-    async with admission.admit(tenant("quiet")).run("users", writes=False):
+    async with admission.admit(tenant("quiet")).run("users", may_write=False):
         call_may_end.set()
         await _run_pending_tasks()
         order.append("quiet")
@@ -87,18 +87,18 @@ async def test_the_time_to_yield_is_limited_for_the_whole_request(admission: Adm
     request = admit_over_quota(admission, clock)
 
     async def busy() -> None:
-        async with request.run("users", writes=False):
+        async with request.run("users", may_write=False):
             for _ in range(3):
                 async with request.call_limit:
                     assert request.call_limit.yield_seconds == 0.0
 
-    async with admission.admit(tenant("quiet")).run("users", writes=False):
+    async with admission.admit(tenant("quiet")).run("users", may_write=False):
         await asyncio.wait_for(busy(), TIMEOUT)
 
 
 async def test_a_low_priority_request_does_not_wait_when_it_is_alone(admission: Admission, clock: ManualClock) -> None:
     request = admit_over_quota(admission, clock)
-    async with request.run("users", writes=False), request.call_limit:
+    async with request.run("users", may_write=False), request.call_limit:
         assert request.call_limit.yield_seconds == pytest.approx(MAX_YIELD_SECONDS, abs=MAX_YIELD_SECONDS / 2)
 
 
@@ -106,21 +106,21 @@ async def test_low_priority_ends_some_time_after_the_last_refusal(admission: Adm
     admit_over_quota(admission, clock)
     clock.now += LOW_PRIORITY_SECONDS
     request = admission.admit(tenant("busy", requests_per_second=1_000))
-    async with admission.admit(tenant("quiet")).run("users", writes=False), request.run("users", writes=False):
+    async with admission.admit(tenant("quiet")).run("users", may_write=False), request.run("users", may_write=False):
         assert request.call_limit.yield_seconds == 0.0
 
 
 async def test_a_tenant_within_its_quota_does_not_wait(admission: Admission, clock: ManualClock) -> None:
-    async with admit_over_quota(admission, clock).run("users", writes=False):
+    async with admit_over_quota(admission, clock).run("users", may_write=False):
         request = admission.admit(tenant("quiet"))
-        async with request.run("users", writes=False), request.call_limit:
+        async with request.run("users", may_write=False), request.call_limit:
             assert request.call_limit.yield_seconds == 0.0
 
 
 async def test_a_cancelled_request_leaves_nothing_behind(admission: Admission, clock: ManualClock) -> None:
     request = admit_over_quota(admission, clock)
-    async with admission.admit(tenant("quiet")).run("users", writes=False):
-        waiting = asyncio.ensure_future(request.run("users", writes=False).__aenter__())
+    async with admission.admit(tenant("quiet")).run("users", may_write=False):
+        waiting = asyncio.ensure_future(request.run("users", may_write=False).__aenter__())
         await asyncio.sleep(0)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -25,9 +25,9 @@ def sessions() -> SessionIssuer:
 
 @pytest.mark.parametrize(("writes", "role"), [(False, "keyfence-tenant-read"), (True, "keyfence-tenant-write")])
 def test_a_tenants_session_has_the_role_and_the_tag_of_the_tenant(
-    sessions: SessionIssuer, writes: bool, role: str
+    sessions: SessionIssuer, may_write: bool, role: str
 ) -> None:
-    issued = gate_access.tenant_session(sessions, ACME, writes=writes, seconds=1200)
+    issued = gate_access.tenant_session(sessions, ACME, may_write=may_write, seconds=1200)
     assert (issued.session.role.name, issued.session.tags) == (role, {"tenant": "acme"})
     assert (issued.session.expires_at - issued.session.claims.issued_at).total_seconds() == 1200
 
@@ -42,7 +42,7 @@ def test_a_role_that_does_not_trust_the_service_cannot_be_assumed(sessions: Sess
     role = sessions.account.get_role("tenant-write")
     sessions.replace_account(sessions.account.with_role(replace(role, trust=Policy(statements=()))))
     with pytest.raises(QueryError, match="AccessDenied"):
-        gate_access.tenant_session(sessions, ACME, writes=True)
+        gate_access.tenant_session(sessions, ACME, may_write=True)
 
 
 def test_a_boto_session_of_a_role_ignores_the_environment(

@@ -35,17 +35,17 @@ def recording_credentials(failure: Exception | None = None) -> tuple[TenantCrede
 async def test_each_fence_gets_a_session_with_no_more_access_than_it_needs() -> None:
     sessions, requested = recording_credentials()
     for source in (
-        sessions.for_tenant(ACME, writes=False),
-        sessions.for_tenant(ACME, writes=True),
-        sessions.for_control_plane(writes=False),
-        sessions.for_control_plane(writes=True),
+        sessions.for_tenant(ACME, may_write=False),
+        sessions.for_tenant(ACME, may_write=True),
+        sessions.for_control_plane(may_write=False),
+        sessions.for_control_plane(may_write=True),
     ):
         await source()
     assert requested == [
-        tenant_session(ACME, writes=False),
-        tenant_session(ACME, writes=True),
-        control_plane_session(writes=False),
-        control_plane_session(writes=True),
+        tenant_session(ACME, may_write=False),
+        tenant_session(ACME, may_write=True),
+        control_plane_session(may_write=False),
+        control_plane_session(may_write=True),
     ]
 
 
@@ -53,36 +53,36 @@ async def test_a_session_is_for_the_given_tables_and_by_default_for_the_pool() -
     sessions, requested = recording_credentials()
     migrator = MigratorCredentials(sessions.sessions)
     for table_access in TableAccess:
-        await sessions.for_tenant(ACME, writes=True, table_access=table_access)()
-        await migrator.for_tenant(ACME, writes=True, table_access=table_access)()
+        await sessions.for_tenant(ACME, may_write=True, table_access=table_access)()
+        await migrator.for_tenant(ACME, may_write=True, table_access=table_access)()
     assert requested == [
         spec
         for table_access in TableAccess
         for spec in (
-            tenant_session(ACME, writes=True, table_access=table_access),
+            tenant_session(ACME, may_write=True, table_access=table_access),
             migration_session(ACME, table_access=table_access),
         )
     ]
-    await migrator.for_tenant(ACME, writes=True)()
+    await migrator.for_tenant(ACME, may_write=True)()
     assert len(requested) == 6, "the session for the pool was cached"
 
 
 async def test_a_missing_session_is_an_internal_error_with_its_reason_in_the_log() -> None:
     sessions, _ = recording_credentials(SessionUnavailable("STS cannot be reached"))
     with pytest.raises(Internal, match="no session of tenant-read for acme: STS cannot be reached"):
-        await sessions.for_tenant(ACME, writes=False)()
+        await sessions.for_tenant(ACME, may_write=False)()
 
 
 async def test_a_throttled_session_says_when_to_retry() -> None:
     sessions, _ = recording_credentials(SessionThrottled("busy", 0.0201))
     with pytest.raises(Throttled) as raised:
-        await sessions.for_tenant(ACME, writes=False)()
+        await sessions.for_tenant(ACME, may_write=False)()
     assert raised.value.extensions == {"retryAfterMs": 21}
 
 
 async def test_a_denied_session_is_replaced_by_another_for_the_same_fence() -> None:
     sessions, requested = recording_credentials()
-    source = SessionCredentials(sessions.sessions, tenant_session(ACME, writes=True))
-    assert source == sessions.for_tenant(ACME, writes=True)
+    source = SessionCredentials(sessions.sessions, tenant_session(ACME, may_write=True))
+    assert source == sessions.for_tenant(ACME, may_write=True)
     assert await source.replace(await source()) is not None
-    assert requested == [tenant_session(ACME, writes=True)] * 2
+    assert requested == [tenant_session(ACME, may_write=True)] * 2

@@ -69,7 +69,7 @@ async def test_a_handle_reads_the_table_of_its_location_with_credentials_for_its
     tables = Tables(
         client=dynamodb, name=TABLE_NAME, cursors=CursorCodec([CURSOR_KEY]), credentials=credential_provider
     )
-    await tables.for_tenant(location, writes=True).find(book_by_id, id="b1")
+    await tables.for_tenant(location, may_write=True).find(book_by_id, id="b1")
     assert [call.parameters["TableName"] for call in dynamodb.calls] == [read_table]
     assert credential_provider.asked == [table_access]
 

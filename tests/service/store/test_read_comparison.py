@@ -25,13 +25,13 @@ class ReportedDifferences(list[tuple[str, str]]):
 
 
 async def table_that_compares_reads(
-    dynamodb: TwoTableDynamoDB, reports: ReportedDifferences, *, writes: bool = False
+    dynamodb: TwoTableDynamoDB, reports: ReportedDifferences, *, may_write: bool = False
 ) -> Table:
     await handle(dynamodb, DUAL).write(
         *(put(books, book(f"b{number}", day=number)) for number in range(3)), put(chapters, chapter(1))
     )
     dynamodb.calls.clear()
-    table = handle(dynamodb, SHADOW, reports, writes=writes)
+    table = handle(dynamodb, SHADOW, reports, may_write=may_write)
     return replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=1, first_pause_seconds=0.0)))
 
 

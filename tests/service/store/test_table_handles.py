@@ -150,12 +150,12 @@ class RecordingCredentials:
     def __init__(self) -> None:
         self.requested_sessions: list[Any] = []
 
-    def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: TableAccess) -> CredentialSource:
-        self.requested_sessions.append((tenant, writes))
+    def for_tenant(self, tenant: TenantId, *, may_write: bool, table_access: TableAccess) -> CredentialSource:
+        self.requested_sessions.append((tenant, may_write))
         return credentials
 
-    def for_control_plane(self, *, writes: bool) -> CredentialSource:
-        self.requested_sessions.append(("control", writes))
+    def for_control_plane(self, *, may_write: bool) -> CredentialSource:
+        self.requested_sessions.append(("control", may_write))
         return credentials
 
 
@@ -170,9 +170,9 @@ def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
         on_denied=on_denied,
     )
     reading, writing, control = (
-        tables.for_tenant(TenantLocation(tenant=TenantId("acme")), writes=False),
-        tables.for_tenant(TenantLocation(tenant=TenantId("globex")), writes=True),
-        tables.for_control_plane(writes=False),
+        tables.for_tenant(TenantLocation(tenant=TenantId("acme")), may_write=False),
+        tables.for_tenant(TenantLocation(tenant=TenantId("globex")), may_write=True),
+        tables.for_control_plane(may_write=False),
     )
     assert [one.fence.prefix for one in (reading, writing, control)] == ["TENANT#acme#", "TENANT#globex#", "CONTROL#"]
     assert credential_provider.requested_sessions == [("acme", False), ("globex", True), ("control", False)]
@@ -191,15 +191,15 @@ def test_a_handle_is_charged_to_its_tenant_and_in_total_or_to_the_meter_of_its_r
         accounts=lambda tenant: (accounts[tenant],),
     )
     request_meter, limit = CapacityMeter(), nullcontext()
-    tables.for_tenant(TenantLocation(tenant=TenantId("acme")), writes=False).caller.meter.add(
+    tables.for_tenant(TenantLocation(tenant=TenantId("acme")), may_write=False).caller.meter.add(
         ConsumedCapacity("Query", 1.0)
     )
-    tables.for_tenant(TenantLocation(tenant=TenantId("acmecorp")), writes=True).caller.meter.add(
+    tables.for_tenant(TenantLocation(tenant=TenantId("acmecorp")), may_write=True).caller.meter.add(
         ConsumedCapacity("PutItem", 0.0, 2.0)
     )
-    tables.for_control_plane(writes=False).caller.meter.add(ConsumedCapacity("GetItem", 4.0))
+    tables.for_control_plane(may_write=False).caller.meter.add(ConsumedCapacity("GetItem", 4.0))
     request_caller = tables.for_tenant(
-        TenantLocation(tenant=TenantId("acme")), writes=False, meter=request_meter, call_limit=limit
+        TenantLocation(tenant=TenantId("acme")), may_write=False, meter=request_meter, call_limit=limit
     ).caller
     assert [(one.read_units, one.write_units) for one in accounts.values()] == [(1.0, 0.0), (0.0, 2.0), (4.0, 0.0)]
     assert (tables.meter.read_units, tables.meter.write_units) == (5.0, 2.0)

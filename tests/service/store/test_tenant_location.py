@@ -73,7 +73,7 @@ async def test_a_call_made_from_an_expired_location_is_not_sent_although_the_loc
 
 def test_a_location_without_a_tenant_has_no_handle(tables: Tables) -> None:
     with pytest.raises(TypeError, match="has no tenant"):
-        tables.for_tenant(TenantLocation(), writes=False)
+        tables.for_tenant(TenantLocation(), may_write=False)
 
 
 @pytest.fixture
@@ -85,11 +85,11 @@ def tables() -> Tables:
 class NoCredentials:
     """Fails the test if credentials are requested."""
 
-    def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: TableAccess) -> CredentialSource:
+    def for_tenant(self, tenant: TenantId, *, may_write: bool, table_access: TableAccess) -> CredentialSource:
         raise AssertionError(tenant)
 
-    def for_control_plane(self, *, writes: bool) -> CredentialSource:
-        raise AssertionError(writes)
+    def for_control_plane(self, *, may_write: bool) -> CredentialSource:
+        raise AssertionError(may_write)
 
 
 async def test_a_call_that_waits_for_a_thread_until_its_location_expires_is_not_sent() -> None:

@@ -59,7 +59,7 @@ class QuotaServer:
             created_at=now,
             updated_at=now,
         )
-        await TenantRepository(self.stack.tables.for_control_plane(writes=True), "the-tests").add(tenant)
+        await TenantRepository(self.stack.tables.for_control_plane(may_write=True), "the-tests").add(tenant)
         return self.client(self.stack.api_client(id))
 
     def client(self, client: ApiClient) -> ApiClient:
@@ -68,8 +68,8 @@ class QuotaServer:
 
     @property
     def flusher(self) -> UsageFlusher:
-        return UsageFlusher(self.admission.ledger, UsageRepository(self.tables.for_control_plane(writes=True)))
+        return UsageFlusher(self.admission.ledger, UsageRepository(self.tables.for_control_plane(may_write=True)))
 
     @property
     def usages(self) -> UsageRepository:
-        return UsageRepository(self.stack.tables.for_control_plane(writes=False))
+        return UsageRepository(self.stack.tables.for_control_plane(may_write=False))

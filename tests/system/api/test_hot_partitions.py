@@ -41,7 +41,7 @@ def partition_load(
 @pytest.fixture
 async def fleet(stack: ServiceStack) -> AsyncIterator[FleetTraffic]:
     """The published traffic of all servers. Deletes the reports of the test at its end."""
-    traffic = FleetTraffic(stack.tables.for_control_plane(writes=True))
+    traffic = FleetTraffic(stack.tables.for_control_plane(may_write=True))
     yield traffic
     for server in ("one", "other"):
         await traffic.delete(server)
@@ -100,7 +100,7 @@ async def test_the_recommendation_is_never_below_the_current_number_of_shards(
     stack: ServiceStack, tenant: TenantId, fleet: FleetTraffic
 ) -> None:
     counts = {"open_orders": ShardCounts(read_shards=16, write_shards=16)}
-    tenants = TenantRepository(stack.tables.for_control_plane(writes=True), "the-tests")
+    tenants = TenantRepository(stack.tables.for_control_plane(may_write=True), "the-tests")
     await tenants.change(tenant, TenantEventKind.SHARDS_GROWN, lambda tenant: replace(tenant, shards=counts), detail={})
     partition = TenantPartition(tenant, "GSI2", f"TENANT#{tenant}#OPEN#00")
     collection_partition = partition._replace(key=f"TENANT#{tenant}#OPEN")
@@ -139,7 +139,7 @@ async def test_a_server_publishes_its_traffic_while_it_runs_and_deletes_it_when_
     """With 1,000 servers, a partition is hot if this server sends it one or two units a second."""
     settings = stack.settings.model_copy(update={"traffic_seconds": 0.02, "servers": 1_000})
     server = Service(aws_access(settings, stack.gate.sessions).connect()).app
-    fleet = FleetTraffic(stack.tables.for_control_plane(writes=False))
+    fleet = FleetTraffic(stack.tables.for_control_plane(may_write=False))
 
     async def published_partitions() -> set[str]:
         return {

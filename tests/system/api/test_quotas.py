@@ -140,7 +140,9 @@ async def test_a_tenant_that_sends_too_many_new_documents_is_served_the_known_on
 
 
 async def tenant_of(server: QuotaServer, client: ApiClient) -> Any:
-    return await TenantRepository(server.stack.tables.for_control_plane(writes=False), "the-tests").get(client.tenant)
+    return await TenantRepository(server.stack.tables.for_control_plane(may_write=False), "the-tests").get(
+        client.tenant
+    )
 
 
 @pytest.mark.one_engine

@@ -249,7 +249,7 @@ async def serve_one_request(
 
 
 async def current_requests(stack: ServiceStack, client: ApiClient) -> int:
-    usages = UsageRepository(stack.tables.for_control_plane(writes=False))
+    usages = UsageRepository(stack.tables.for_control_plane(may_write=False))
     now = datetime.now(UTC)
     usage = await usages.sum_hours(client.tenant, now - timedelta(hours=2), now + timedelta(hours=1))
     return usage.total.requests
@@ -276,10 +276,12 @@ async def test_a_server_writes_its_usage_while_it_runs(stack: ServiceStack, owne
 
 async def test_a_commands_usage_is_written_for_its_tenant_when_it_ends(stack: ServiceStack, tenant: TenantId) -> None:
     async with metered_tables(stack.tables) as tables:
-        await UserRepository(tables.for_tenant(TenantLocation(tenant=tenant), writes=False)).newest(first=5, after=None)
-        await tables.for_tenant(TenantLocation(tenant=tenant), writes=False).find(user_by_id, id="usr_nobody")
+        await UserRepository(tables.for_tenant(TenantLocation(tenant=tenant), may_write=False)).newest(
+            first=5, after=None
+        )
+        await tables.for_tenant(TenantLocation(tenant=tenant), may_write=False).find(user_by_id, id="usr_nobody")
     now = datetime.now(UTC)
-    usages = UsageRepository(stack.tables.for_control_plane(writes=False))
+    usages = UsageRepository(stack.tables.for_control_plane(may_write=False))
     usage = await usages.sum_hours(tenant, now - timedelta(hours=2), now + timedelta(hours=1))
     (usage_outside_requests,) = usage.operations.values()
     assert list(usage.operations) == ["outside"]
@@ -290,10 +292,10 @@ async def test_a_commands_usage_is_written_for_its_tenant_when_it_ends(stack: Se
 async def test_a_measured_storage_size_reaches_the_cache_although_it_makes_no_new_version(
     stack: ServiceStack, tenant: TenantId
 ) -> None:
-    registry = TenantCache(stack.tables.for_control_plane(writes=False), max_age_seconds=0.0)
+    registry = TenantCache(stack.tables.for_control_plane(may_write=False), max_age_seconds=0.0)
     before = await registry.get(tenant)
     measured_storage = UpdateExpression(sets={("storedBytes",): 77})
-    await stack.tables.for_control_plane(writes=True).write(
+    await stack.tables.for_control_plane(may_write=True).write(
         update_attributes(tenants, {"id": tenant}, measured_storage)
     )
     after = await registry.get(tenant)

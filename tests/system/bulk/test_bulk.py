@@ -38,10 +38,10 @@ async def sales_of_this_month(table: Table) -> list[tuple[str, int]]:
 async def test_importing_an_export_into_an_empty_tenant_creates_equal_items(stack: ServiceStack, table: Table) -> None:
     source, other = await stack.new_tenant(), await stack.new_tenant()
     await FullTenant.on(stack.table(source)).fill()
-    exported = await export_all(stack.table(source, writes=False))
+    exported = await export_all(stack.table(source, may_write=False))
     counts = await import_all(stack.table(other), exported)
     assert dict(counts.written) == {"customer": 2, "category": 3, "product": 2, "order": 9}
-    assert await export_all(stack.table(other, writes=False)) == exported
+    assert await export_all(stack.table(other, may_write=False)) == exported
     imported_items, source_items = stored_items(stack, other, source)
     assert imported_items == source_items
     assert await sales_of_this_month(stack.table(other)) == await sales_of_this_month(stack.table(source)) != []
@@ -158,7 +158,7 @@ async def test_a_few_hundred_orders_are_exported_in_the_same_bytes_after_an_impo
 ) -> None:
     stack = ServiceStack.start(engine_url, "bulk-of-hundreds", issuer)
     await load_demo(stack.tables, lambda _: None)
-    exported = await export_all(stack.table(parse_tenant_id("acme"), writes=False))
+    exported = await export_all(stack.table(parse_tenant_id("acme"), may_write=False))
     other = stack.table(await stack.new_tenant())
     assert (await import_all(other, exported)).written["order"] >= 200
     assert await export_all(other) == exported

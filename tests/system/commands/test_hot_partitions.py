@@ -36,7 +36,7 @@ def test_hot_partitions_are_printed_as_a_table_and_as_json(stack: ServiceStack) 
         TenantPartition(ACME, "table", "TENANT#acme#PRODUCT#[red]"), "", {step: TrafficCounts(write_units=5_000.0)}
     )
     asyncio.run(
-        FleetTraffic(stack.tables.for_control_plane(writes=True)).put(
+        FleetTraffic(stack.tables.for_control_plane(may_write=True)).put(
             "one", HotPartitionReport((unsharded, shard), (collection_total,))
         )
     )

@@ -268,7 +268,7 @@ def test_usage_and_its_cost_are_printed_by_operation_and_by_tenant(stack: Servic
         _hour(tenant, datetime(2026, 4, 1, tzinfo=UTC), users=users),
         _hour(CONTROL_PLANE, noon, outside=UsageCounts(read_units=Decimal(8))),
     ]
-    asyncio.run(UsageRepository(stack.tables.for_control_plane(writes=True)).put(hours))
+    asyncio.run(UsageRepository(stack.tables.for_control_plane(may_write=True)).put(hours))
     period = ("--from", "2026-02-20", "--to", "2026-04-01")
     found = run_json("usage", tenant, *period)
     assert (found["from"], found["to"]) == ("2026-02-20T00:00:00Z", "2026-04-01T00:00:00Z")

@@ -88,9 +88,9 @@ def test_other_roles_may_not_create_change_or_delete_a_silo(silo_tables: Silos, 
     assert error_code(lambda: client.scan(TableName=silo)) == "AccessDeniedException"
 
 
-@pytest.mark.parametrize("writes", [False, True], ids=["reading", "writing"])
-async def test_a_tenant_may_not_change_its_own_silo(silo_tables: Silos, writes: bool) -> None:
-    client = await silo_tables.client(TableAccess.BOTH, writes=writes)
+@pytest.mark.parametrize("may_write", [False, True], ids=["reading", "writing"])
+async def test_a_tenant_may_not_change_its_own_silo(silo_tables: Silos, may_write: bool) -> None:
+    client = await silo_tables.client(TableAccess.BOTH, may_write=may_write)
     assert {error_code(call) for call in table_changes(client, silo_tables.table_of(TENANT)).values()} == {
         "AccessDeniedException"
     }

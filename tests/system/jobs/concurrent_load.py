@@ -34,12 +34,14 @@ class Server:
     def of(cls, stack: ServiceStack, age: float) -> "Server":
         return cls(
             stack,
-            TenantCache(stack.tables.for_control_plane(writes=False), max_age_seconds=age, max_use_seconds=USE_SECONDS),
+            TenantCache(
+                stack.tables.for_control_plane(may_write=False), max_age_seconds=age, max_use_seconds=USE_SECONDS
+            ),
         )
 
-    async def table(self, tenant: TenantId, *, writes: bool) -> Table:
+    async def table(self, tenant: TenantId, *, may_write: bool) -> Table:
         location = self.tenant_cache.location(await self.tenant_cache.get_active(tenant))
-        return self.stack.tables.for_tenant(location, writes=writes)
+        return self.stack.tables.for_tenant(location, may_write=may_write)
 
 
 @dataclass
@@ -82,7 +84,7 @@ class ConcurrentLoad:
     async def _create(self) -> None:
         email = f"{next(self.numbers)}@x.example"
         self.attempted.add(email)
-        users = UserRepository(await self.any_server().table(self.tenant, writes=True))
+        users = UserRepository(await self.any_server().table(self.tenant, may_write=True))
         await users.create(email=email, name="Somebody", role=Role.MEMBER)
         self.acknowledged.add(email)
 
@@ -95,7 +97,7 @@ class ConcurrentLoad:
         """Reads each page from another server. A small page size stops after a number of pages."""
         expected, found, after = set(self.acknowledged), list[str](), None
         for _ in range(40):
-            users = UserRepository(await self.any_server().table(self.tenant, writes=False))
+            users = UserRepository(await self.any_server().table(self.tenant, may_write=False))
             page = await users.newest(first=first, after=after)
             found += [user.email for user in page.items]
             if not page.has_next:
@@ -123,7 +125,7 @@ class ConcurrentLoad:
     async def read_whole_list(self) -> list[str]:
         """Reads the whole list after the move."""
         tenant = await self.servers[0].tenant_cache.get_active(self.tenant)
-        table, found, after = self.stack.tables.for_tenant(location_of(tenant), writes=False), list[str](), None
+        table, found, after = self.stack.tables.for_tenant(location_of(tenant), may_write=False), list[str](), None
         while True:
             page = await UserRepository(table).newest(first=100, after=after)
             found += [user.email for user in page.items]

@@ -48,7 +48,7 @@ class MovingTenant:
 
     async def publish(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> Tenant:
         move = phase and TableMove(target=placement.other, phase=phase, job_id="job_test")
-        tenants = TenantRepository(self.stack.tables.for_control_plane(writes=True), "the-tests")
+        tenants = TenantRepository(self.stack.tables.for_control_plane(may_write=True), "the-tests")
         return await tenants.change(
             self.tenant,
             TenantEventKind.MOVED,
@@ -60,7 +60,7 @@ class MovingTenant:
         return location_of(await self.publish(phase, placement))
 
     async def table(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> Table:
-        return self.stack.tables.for_tenant(await self.publish_location(phase, placement), writes=True)
+        return self.stack.tables.for_tenant(await self.publish_location(phase, placement), may_write=True)
 
     def server(self) -> ApiClient:
         application = self.stack.serve()
@@ -77,7 +77,7 @@ class MovingTenant:
 
     async def backfill(self) -> None:
         location = TenantLocation(tenant=self.tenant, also_write_to=TableAccess.SILO)
-        caller = self.stack.tables.for_tenant(location, writes=True).caller
+        caller = self.stack.tables.for_tenant(location, may_write=True).caller
         item_sync = ItemSync(caller=caller, source=self.pool, target=self.silo)
         for partition, sort in {key for items in self.items_in_both_tables() for key in items}:
             outcome = await item_sync.sync({"PK": {"S": partition}, "SK": {"S": sort}})

@@ -91,7 +91,7 @@ class ReshardRun:
 
     async def table(self, stack: ServiceStack, tenant: TenantId) -> Table:
         """Returns the table handle of a server that has just read the shard map."""
-        return stack.tables.for_tenant(location_of(await self.tenants.get(tenant)), writes=True)
+        return stack.tables.for_tenant(location_of(await self.tenants.get(tenant)), may_write=True)
 
 
 async def listed(table: Table, large_tenant: LargeTenant, collection: str, first: int) -> list[Any]:

@@ -132,11 +132,11 @@ class PoolOnly:
     def __init__(self, stack: ServiceStack) -> None:
         self.given = stack.tables.credentials
 
-    def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: TableAccess) -> CredentialSource:
-        return self.given.for_tenant(tenant, writes=writes, table_access=TableAccess.POOL)
+    def for_tenant(self, tenant: TenantId, *, may_write: bool, table_access: TableAccess) -> CredentialSource:
+        return self.given.for_tenant(tenant, may_write=may_write, table_access=TableAccess.POOL)
 
-    def for_control_plane(self, *, writes: bool) -> CredentialSource:
-        return self.given.for_control_plane(writes=writes)
+    def for_control_plane(self, *, may_write: bool) -> CredentialSource:
+        return self.given.for_control_plane(may_write=may_write)
 
 
 async def refused(table: Table, *error: type[KeyfenceError]) -> None:
@@ -151,7 +151,7 @@ async def test_a_write_that_is_denied_in_the_second_table_changes_nothing(moving
     await CounterRepository(await moving.table(*DUAL)).add("door", COUNTED)
     before = moving.items_in_both_tables()
     narrow = replace(moving.stack.tables, credentials=PoolOnly(moving.stack))
-    await refused(narrow.for_tenant(await moving.publish_location(*DUAL), writes=True), Forbidden)
+    await refused(narrow.for_tenant(await moving.publish_location(*DUAL), may_write=True), Forbidden)
     assert moving.items_in_both_tables() == before
 
 
@@ -204,7 +204,7 @@ async def test_after_the_move_a_tenant_can_only_reach_its_silo(moving: MovingTen
     with pytest.raises(Forbidden):
         await UserRepository(stray).newest(first=1, after=None)
     neighbour = TenantLocation(tenant=await moving.stack.new_tenant(), read_from=TableAccess.SILO)
-    elsewhere = moving.stack.tables.for_tenant(neighbour, writes=True)
+    elsewhere = moving.stack.tables.for_tenant(neighbour, may_write=True)
     foreign = replace(elsewhere, caller=replace(elsewhere.caller, table=moving.silo))
     with pytest.raises(Forbidden):
         await UserRepository(foreign).newest(first=1, after=None)

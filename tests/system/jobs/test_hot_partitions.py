@@ -56,7 +56,7 @@ class Server:
 
     def __post_init__(self) -> None:
         self.observer = TrafficObserver(TrafficWindow(self.clock))
-        control = self.stack.tables.for_control_plane(writes=True)
+        control = self.stack.tables.for_control_plane(may_write=True)
         tenants = TenantRepository(control, AUTHOR, self.clock.datetime)
         fleet = FleetTraffic(control, self.clock.datetime)
         autopilot = Autopilot(tenants=tenants, collections=COLLECTIONS, now=self.clock.datetime)
@@ -64,7 +64,7 @@ class Server:
 
     def table(self, tenant: TenantId, shards: ShardMap = UNSHARDED) -> Table:
         tables = replace(self.stack.tables, observer=self.observer)
-        made = tables.for_tenant(TenantLocation(tenant=tenant, shards=shards), writes=True)
+        made = tables.for_tenant(TenantLocation(tenant=tenant, shards=shards), may_write=True)
         return replace(made, caller=replace(made.caller, retry_policy=RetryPolicy(attempts=2, first_pause_seconds=0.0)))
 
     async def create_stores(self, tenant: TenantId, count: int, shards: ShardMap = UNSHARDED) -> None:
@@ -112,7 +112,7 @@ def server(stack: ServiceStack, clock: ManualClock, limits: PartitionLimits) -> 
 
 
 async def hottest(stack: ServiceStack, clock: ManualClock, *tenants: TenantId, first: int = 100) -> list[HotPartition]:
-    control = stack.tables.for_control_plane(writes=False)
+    control = stack.tables.for_control_plane(may_write=False)
     found = await HotPartitions(control, FleetTraffic(control, clock.datetime), COLLECTIONS).hottest(first=first)
     return [one for one in found if one.load.partition.tenant in tenants]
 
@@ -124,7 +124,7 @@ def turned_away(limits: PartitionLimits, partition: str) -> int:
 
 
 async def kinds(stack: ServiceStack, tenant: TenantId) -> list[str]:
-    page = await stack.tables.for_control_plane(writes=False).page(events_of_tenant, first=20, tenant=tenant)
+    page = await stack.tables.for_control_plane(may_write=False).page(events_of_tenant, first=20, tenant=tenant)
     return [one.kind for one in page.items if one.kind.startswith("shards.")]
 
 
@@ -183,7 +183,7 @@ async def test_the_loads_of_all_servers_are_added_up_except_those_of_a_server_th
 async def test_the_autopilot_starts_a_reshard_within_the_limit_of_the_tier_when_the_traffic_stays_high(
     stack: ServiceStack, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
-    tenants = TenantRepository(stack.tables.for_control_plane(writes=True), AUTHOR, clock.datetime)
+    tenants = TenantRepository(stack.tables.for_control_plane(may_write=True), AUTHOR, clock.datetime)
     server.publisher.autopilot = Autopilot(
         tenants=tenants,
         collections=COLLECTIONS,

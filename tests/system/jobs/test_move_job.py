@@ -30,7 +30,7 @@ def mover(stack: ServiceStack) -> Iterator[MoveRun]:
 
 
 async def emails(stack: ServiceStack, mover: MoveRun, tenant: TenantId) -> list[str]:
-    table = stack.tables.for_tenant(location_of(await mover.get(tenant)), writes=False)
+    table = stack.tables.for_tenant(location_of(await mover.get(tenant)), may_write=False)
     return [user.email for user in (await UserRepository(table).newest(first=100, after=None)).items]
 
 
@@ -66,9 +66,9 @@ async def test_a_tenant_is_moved_and_moved_back_with_all_items_and_no_item_of_a_
 async def test_a_cursor_from_before_the_move_continues_after_the_move(stack: ServiceStack, mover: MoveRun) -> None:
     tenant = await tenant_with_users(stack, "cursors")
     listed = await emails(stack, mover, tenant)
-    first = await UserRepository(stack.table(tenant, writes=False)).newest(first=5, after=None)
+    first = await UserRepository(stack.table(tenant, may_write=False)).newest(first=5, after=None)
     await mover.move(tenant, Placement.SILO)
-    table = stack.tables.for_tenant(location_of(await mover.get(tenant)), writes=False)
+    table = stack.tables.for_tenant(location_of(await mover.get(tenant)), may_write=False)
     rest = await UserRepository(table).newest(first=50, after=first.edges[-1].cursor())
     assert [user.email for user in (*first.items, *rest.items)] == listed
 
@@ -222,7 +222,7 @@ async def test_a_server_with_an_expired_location_cannot_write_to_the_old_table_a
     """Without the check, the server would write to a table that no server reads any more."""
     tenant = await tenant_with_users(stack, "stale", 1)
     await mover.move(tenant, Placement.SILO)
-    stale = stack.tables.for_tenant(TenantLocation(tenant=tenant, valid_until=0.0), writes=True)
+    stale = stack.tables.for_tenant(TenantLocation(tenant=tenant, valid_until=0.0), may_write=True)
     with pytest.raises(Exception, match="items may be elsewhere"):
         await UserRepository(stale).create(email="late@x.example", name="A", role=Role.MEMBER)
     assert items_in_both_tables(stack, tenant)[0] == {}

@@ -42,7 +42,7 @@ async def test_an_item_that_changes_meanwhile_without_a_new_version_is_moved_wit
     await others
     tenant_now = await resharder.tenants.get(tenant)
     assert (counts_of(tenant_now, "users").read_shards, put > 3) == (1, True)
-    listed = await UserRepository(stack.tables.for_tenant(location_of(tenant_now), writes=True)).newest(
+    listed = await UserRepository(stack.tables.for_tenant(location_of(tenant_now), may_write=True)).newest(
         first=50, after=None
     )
     assert sorted(user.id for user in listed.items) == sorted(ids)

@@ -58,7 +58,7 @@ class Servers:
     async def started(cls, stack: ServiceStack, tenant: TenantId) -> "Servers":
         made = cls(stack, tenant)
         for _ in range(3):
-            control = stack.tables.for_control_plane(writes=False)
+            control = stack.tables.for_control_plane(may_write=False)
             made.registries.append(TenantCache(control, max_age_seconds=MAX_AGE, max_use_seconds=GRACE))
             await made.registries[-1].get_active(tenant)
             await asyncio.sleep(MAX_AGE / 3)
@@ -66,7 +66,7 @@ class Servers:
 
     async def table(self) -> Table:
         registry = self.registries[next(self.turns) % 3]
-        return self.stack.tables.for_tenant(registry.location(await registry.get_active(self.tenant)), writes=True)
+        return self.stack.tables.for_tenant(registry.location(await registry.get_active(self.tenant)), may_write=True)
 
 
 Make = Callable[[Table], Awaitable[str]]

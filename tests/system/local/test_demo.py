@@ -41,7 +41,7 @@ async def loaded(stack: ServiceStack) -> ServiceStack:
     with pytest.raises(KeyfenceError):
         await load_demo(stack.tables, lambda _: None)
     stack.gate.faults = ()
-    assert await TenantCache(stack.tables.for_control_plane(writes=False)).find(parse_tenant_id("acme")) is None
+    assert await TenantCache(stack.tables.for_control_plane(may_write=False)).find(parse_tenant_id("acme")) is None
     progress: list[str] = []
     await load_demo(stack.tables, progress.append)
     assert progress == [f"loading the demo tenant {name}" for name in TENANTS]

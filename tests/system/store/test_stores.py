@@ -51,7 +51,7 @@ async def test_a_search_finds_the_same_stores_as_measuring_every_distance(
 
 
 async def test_a_search_costs_one_query_for_each_range_of_geohashes(stack: ServiceStack, tenant: TenantId) -> None:
-    stores = StoreRepository(stack.table(tenant, writes=False))
+    stores = StoreRepository(stack.table(tenant, may_write=False))
     stack.take_calls()
     await stores.near(Circle(latitude=52.52, longitude=13.405, radius_km=25), first=20)
     calls = stack.take_calls()

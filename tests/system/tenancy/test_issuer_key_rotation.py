@@ -40,11 +40,11 @@ class ChangedBetweenReads(TenantRepository):
 
 
 def repository(stack: ServiceStack) -> TenantRepository:
-    return TenantRepository(stack.tables.for_control_plane(writes=True), "an-operator")
+    return TenantRepository(stack.tables.for_control_plane(may_write=True), "an-operator")
 
 
 def read_only_repository(stack: ServiceStack) -> TenantRepository:
-    return TenantRepository(stack.tables.for_control_plane(writes=False), "")
+    return TenantRepository(stack.tables.for_control_plane(may_write=False), "")
 
 
 async def add_tenant(
@@ -164,7 +164,7 @@ async def test_keys_of_an_unknown_tenant_cannot_be_set(stack: ServiceStack) -> N
 
 async def test_a_tenant_cannot_change_the_keys_of_an_issuer_that_it_no_longer_owns(stack: ServiceStack) -> None:
     id, provider = await add_tenant(stack)
-    control = stack.tables.for_control_plane(writes=True)
+    control = stack.tables.for_control_plane(may_write=True)
     await control.write(delete(issuers, {"digest": issuer_digest(provider.issuer)}))
     with pytest.raises(Conflict):
         await IssuerKeyRotation(repository(stack))(id, None, "https://id.example/jwks")

@@ -101,7 +101,7 @@ def new_tenant(number: int, month: datetime) -> Tenant:
 async def test_a_list_continues_over_months_with_and_without_tenants(stack: ServiceStack, size: int) -> None:
     """Pages end inside a month, at the end of a month, and before a month without tenants."""
     months = [datetime(2026, month, 3, tzinfo=UTC) for month in (1, 2, 5, 6)]
-    tenants = TenantRepository(stack.tables.for_control_plane(writes=True), "somebody")
+    tenants = TenantRepository(stack.tables.for_control_plane(may_write=True), "somebody")
     added = [new_tenant(number, month) for month in months for number in range(4)]
     for tenant in added:
         if await tenants.find(tenant.id) is None:

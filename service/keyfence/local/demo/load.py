@@ -45,12 +45,12 @@ async def load_demo(tables: Tables, on_progress: Callable[[str], None]) -> None:
 
     The tenant itself is stored last. So the next start repeats a load that was interrupted, and skips a complete one.
     """
-    repository = TenantRepository(tables.for_control_plane(writes=True), LOADER)
+    repository = TenantRepository(tables.for_control_plane(may_write=True), LOADER)
     for text, tenant in TENANTS.items():
         id = parse_tenant_id(text)
         if await repository.find(id) is None:
             on_progress(f"loading the demo tenant {id}")
-            table = tables.for_tenant(TenantLocation(tenant=id), writes=True)
+            table = tables.for_tenant(TenantLocation(tenant=id), may_write=True)
             await _write_users(table, tenant)
             await write_shop(table, ShopData(tenant, timestamps.utc_now()))
             await repository.add(_stored_tenant(id, tenant))

@@ -29,12 +29,12 @@ class TenantCredentials:
     sessions: SessionCache
 
     def for_tenant(
-        self, tenant: TenantId, *, writes: bool, table_access: TableAccess = TableAccess.POOL
+        self, tenant: TenantId, *, may_write: bool, table_access: TableAccess = TableAccess.POOL
     ) -> CredentialSource:
-        return SessionCredentials(self.sessions, tenant_session(tenant, writes=writes, table_access=table_access))
+        return SessionCredentials(self.sessions, tenant_session(tenant, may_write=may_write, table_access=table_access))
 
-    def for_control_plane(self, *, writes: bool) -> CredentialSource:
-        return SessionCredentials(self.sessions, control_plane_session(writes=writes))
+    def for_control_plane(self, *, may_write: bool) -> CredentialSource:
+        return SessionCredentials(self.sessions, control_plane_session(may_write=may_write))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,14 @@ class MigratorCredentials:
     sessions: SessionCache
 
     def for_tenant(
-        self, tenant: TenantId, *, writes: bool, table_access: TableAccess = TableAccess.POOL
+        self, tenant: TenantId, *, may_write: bool, table_access: TableAccess = TableAccess.POOL
     ) -> CredentialSource:
-        if not writes:
-            raise TypeError("every session of the migrator can write; pass writes=True")
+        if not may_write:
+            raise TypeError("every session of the migrator can write; pass may_write=True")
         return SessionCredentials(self.sessions, migration_session(tenant, table_access=table_access))
 
-    def for_control_plane(self, *, writes: bool) -> CredentialSource:
-        return SessionCredentials(self.sessions, control_plane_session(writes=writes))
+    def for_control_plane(self, *, may_write: bool) -> CredentialSource:
+        return SessionCredentials(self.sessions, control_plane_session(may_write=may_write))
 
 
 @dataclass(frozen=True, slots=True)
