@@ -2,8 +2,9 @@
 
     uv run --no-sync python .ci/check_wheels.py
 
-Nothing of the project is on the path: what a wheel lacks is missing here as it is for whoever installs it. Exits with 1
-and the reason if a file is missing, if the command does not start, or if its answer is not the demo tenant's."""
+The environment cannot import from the project's folders. So a file that a wheel lacks is missing here, as it would be
+for a user. Prints the reason and exits with 1 if a file is missing, if the command does not start, or if it answers
+with an error."""
 
 import json
 import os
@@ -18,13 +19,17 @@ from itertools import pairwise
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[1]
-REQUIRED = {
+REQUIRED_FILES = {
     "keyfence": {"keyfence/py.typed", "keyfence/access_patterns/measured.json"},
     "keyfence_iam": {"keyfence_iam/py.typed"},
 }
-METADATA = ("License-Expression: Apache-2.0", "Description-Content-Type: text/markdown", "Requires-Python: >=3.11")
-READY = "Press Ctrl-C to stop."
-START_SECONDS, END_SECONDS = 120, 20
+REQUIRED_METADATA = (
+    "License-Expression: Apache-2.0",
+    "Description-Content-Type: text/markdown",
+    "Requires-Python: >=3.11",
+)
+LAST_LINE_OF_START = "Press Ctrl-C to stop."
+MAX_START_SECONDS, MAX_STOP_SECONDS = 120, 20
 
 
 def main() -> None:
@@ -39,12 +44,12 @@ def main() -> None:
 
 
 def build(folder: Path) -> dict[str, Path]:
-    """Returns the wheel of each package."""
+    """Returns the path of the wheel of each package."""
     run("uv", "build", "--quiet", "--all-packages", "--wheel", "--out-dir", str(folder), cwd=PROJECT)
-    found = {path.name.partition("-")[0]: path for path in folder.glob("*.whl")}
-    if found.keys() != REQUIRED.keys():
-        sys.exit(f"expected wheels of {sorted(REQUIRED)}, found {sorted(found)}")
-    return found
+    wheels = {path.name.partition("-")[0]: path for path in folder.glob("*.whl")}
+    if wheels.keys() != REQUIRED_FILES.keys():
+        sys.exit(f"expected wheels of {sorted(REQUIRED_FILES)}, found {sorted(wheels)}")
+    return wheels
 
 
 def check_content(name: str, wheel: Path) -> None:
@@ -52,14 +57,14 @@ def check_content(name: str, wheel: Path) -> None:
         names = set(archive.namelist())
         metadata = archive.read(next(path for path in names if path.endswith(".dist-info/METADATA"))).decode()
     tracked = run("git", "ls-files", name, cwd=PROJECT / ("service" if name == "keyfence" else "iam")).split()
-    if missing := (REQUIRED[name] | set(tracked)) - names:
+    if missing := (REQUIRED_FILES[name] | set(tracked)) - names:
         sys.exit(f"{wheel.name} lacks {sorted(missing)}")
-    if missing_lines := [line for line in METADATA if line not in metadata.splitlines()]:
+    if missing_lines := [line for line in REQUIRED_METADATA if line not in metadata.splitlines()]:
         sys.exit(f"the metadata of {wheel.name} lacks {missing_lines}")
 
 
 def install(wheels: dict[str, Path], folder: Path) -> Path:
-    """Returns the command `keyfence` of an environment that has the wheels and locked versions of the rest."""
+    """Installs the wheels and the locked versions of their dependencies. Returns the path of the command `keyfence`."""
     environment, constraints = folder / "environment", folder / "constraints.txt"
     locked = ("--quiet", "--frozen", "--no-hashes", "--no-emit-workspace", "--output-file", str(constraints))
     run("uv", "export", *locked, cwd=PROJECT)
@@ -78,12 +83,12 @@ def ask_demo_tenant(program: Path, folder: Path) -> str:
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     signal.signal(signal.SIGALRM, lambda *_: process.kill())
-    signal.alarm(START_SECONDS)
+    signal.alarm(MAX_START_SECONDS)
     try:
         answer = request(first_curl(process))
     finally:
         process.send_signal(signal.SIGINT)
-        code = process.wait(END_SECONDS)
+        code = process.wait(MAX_STOP_SECONDS)
         signal.alarm(0)
     if code != 0:
         sys.exit(f"keyfence dev ended with exit code {code}")
@@ -97,20 +102,20 @@ def first_curl(process: "subprocess.Popen[str]") -> list[str]:
     lines: list[str] = []
     for line in process.stdout or ():
         lines.append(line)
-        if READY in line:
-            return shlex.split(next(found for found in lines if found.startswith("curl ")))
+        if LAST_LINE_OF_START in line:
+            return shlex.split(next(command for command in lines if command.startswith("curl ")))
     sys.exit(f"keyfence dev did not start:\n{''.join(lines)}")
 
 
 def request(curl: list[str]) -> dict[str, dict[str, dict[str, dict[str, str]]]]:
-    """Sends the request of a curl command: its address, its -H headers and its -d body."""
+    """Sends the request of a curl command with its URL, its -H headers and its -d body. Returns the JSON response."""
     options = dict(pairwise(curl))
     headers = [value for option, value in pairwise(curl) if option == "-H"]
-    address = next(part for part in curl if part.startswith("http"))
-    made = urllib.request.Request(address, data=options["-d"].encode())
+    url = next(part for part in curl if part.startswith("http"))
+    curl_request = urllib.request.Request(url, data=options["-d"].encode())
     for header in headers:
-        made.add_header(*header.split(": ", 1))
-    with urllib.request.urlopen(made, timeout=30) as response:
+        curl_request.add_header(*header.split(": ", 1))
+    with urllib.request.urlopen(curl_request, timeout=30) as response:
         answer: dict[str, dict[str, dict[str, dict[str, str]]]] = json.load(response)
     return answer
 

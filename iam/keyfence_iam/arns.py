@@ -1,4 +1,4 @@
-"""Builds ARNs of tables, indexes, streams, roles, managed policies, accounts and sessions. No other module does."""
+"""Builds the ARNs of tables, indexes, streams, roles, managed policies, accounts and sessions, for all modules."""
 
 
 def table_arn(table: str, *, region: str, account: str, partition: str) -> str:

@@ -10,7 +10,11 @@ LOCAL_REGION = "us-east-1"
 
 
 def silo_table(table: str, tenant: str) -> str:
-    """Returns the name of a tenant's silo. It ends with the tenant id, so acme and acme-1 have different silos."""
+    """Returns the name of a tenant's silo.
+
+    The tenant id is at the end, so a policy can name the silo of acme without a wildcard after the id. Such a wildcard
+    would also match the silo of acme-1.
+    """
     return f"{table}-silo-{tenant}"
 
 

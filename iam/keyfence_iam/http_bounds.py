@@ -1,4 +1,4 @@
-"""A uvicorn protocol that bounds what one client can make a server hold: heads, bodies, time and connections.
+"""A uvicorn protocol that limits the head, the body, the time and the number of connections of a client.
 
 uvicorn's own protocol limits neither the size of a request head nor the time that a client takes to send a request.
 """
@@ -17,7 +17,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 GUARD = "connection_guard"
-"""The key of the `ConnectionGuard` in the ASGI lifespan state. Without one, a server makes one with default limits."""
+"""The key of the `ConnectionGuard` in the ASGI lifespan state.
+
+If the state has no guard, the server makes a guard with default limits.
+"""
 
 SWEEP_SECONDS = 1.0
 """How often deadlines are checked. One timer for all connections is cheaper than a timer for each request."""
@@ -59,11 +62,11 @@ _RESPONSES: dict[Violation, tuple[HTTPStatus, str]] = {
     "body_bytes": (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is too large."),
     "body_seconds": (HTTPStatus.REQUEST_TIMEOUT, "The body did not arrive in time."),
 }
-"""The response for a violation that a client can read. Other violations close the connection without one."""
+"""The responses to violations. After a violation that is not listed here, the connection is closed without one."""
 
 
 class _LimitExceeded(Exception):
-    """Raised in a callback of the parser, which then reports the request as invalid."""
+    """Ends a callback of the parser. The parser then reports the request as invalid."""
 
 
 @dataclass(slots=True)
@@ -112,7 +115,7 @@ class ConnectionGuard:
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Closes a connection that exceeds a limit, with a response that names the limit where the client can read one."""
+    """Closes a connection that exceeds a limit. If the client can still read a response, it names the limit."""
 
     _peer = ""
     _head_bytes = 0
@@ -152,7 +155,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Counts bytes itself: the parser calls nothing while a header, or an extension of a chunk, does not end."""
+        """Counts the bytes here, because the parser calls no method until a header or a chunk extension is complete."""
         if self._receives_body:
             self._body_bytes += len(data)
         else:
@@ -168,7 +171,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._header_bytes = self._header_count = 0
-        self._head_bytes = self._head_bytes or 1  # of a head that arrived together with the end of the last request
+        # `_close` responds only if `_head_bytes` is not 0. It is 0 if the head came together with the last request.
+        self._head_bytes = self._head_bytes or 1
         self._waits_since = self.loop.time()
 
     def on_url(self, url: bytes) -> None:
@@ -222,7 +226,7 @@ class BoundedProtocol(HttpToolsProtocol):
         raise _LimitExceeded
 
     def _close(self, violation: Violation) -> None:
-        """Sends the response for the violation if no other response is under way, and closes the connection."""
+        """Closes the connection. If no other response has begun, the response to the violation is sent before."""
         if self.transport.is_closing() and violation != "write_seconds":
             return
         self.guard.violations[violation] += 1
@@ -241,7 +245,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return bool(self.pipeline) or (self._is_responding() and self.cycle.response_started)
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Overrides uvicorn's advice to install a WebSocket library."""
+        """Logs nothing. The method of uvicorn logs the advice to install a WebSocket library."""
 
 
 def _is_inside(peer: str, network: str) -> bool:

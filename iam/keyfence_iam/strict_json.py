@@ -1,4 +1,4 @@
-"""JSON parsers that reject every text which two other parsers could read differently."""
+"""JSON parsers that reject a text if other parsers could disagree about its value."""
 
 import json
 import re
@@ -10,7 +10,10 @@ _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 
 class InvalidJson(ValueError):
-    """The text is not JSON, or an object in it has a key twice. The message says which."""
+    """The text is not JSON, is not the object that was expected, or has an object with the same key twice.
+
+    The message says which of the three it is.
+    """
 
 
 def parse(text: str | bytes) -> Any:
@@ -58,7 +61,7 @@ def _has_repeated_key(body: bytes, rendered: bytes) -> bool:
     """Returns whether a key occurs twice. Then the body has more key-value pairs than the rendered value.
 
     Each pair has one colon, so the colons are counted. Strings have the same colons in both texts, unless the body
-    has a colon as an escape. In this case the strings are removed before colons are counted.
+    writes a colon as the escape `\\u003a`. In this case the strings are removed before colons are counted.
     """
     if b"u003a" in body or b"u003A" in body:
         return _STRING.sub(b"", body).count(b":") != _STRING.sub(b"", rendered).count(b":")

@@ -35,7 +35,7 @@ def tenant_key_prefix(tenant: str) -> str:
 
 
 def tenant_of_key(key: str) -> TenantId | None:
-    """Returns the tenant that a partition key belongs to, or None for a key of the control plane."""
+    """Returns the tenant that a partition key belongs to, or None if it belongs to no tenant."""
     match = _TENANT_KEY.match(key)
     return TenantId(match[1]) if match else None
 
@@ -47,6 +47,9 @@ def split_shard(key: str) -> tuple[str, str | None]:
 
 
 def session_key_prefix(session_tags: Mapping[str, str]) -> str:
-    """Returns the prefix of keys that a session may write: its tenant's, or the control plane's if it has no tenant."""
+    """Returns the prefix of the keys that a session may write.
+
+    This is the prefix of the session's tenant. A session without a tenant may write keys of the control plane.
+    """
     tenant = next((value for key, value in session_tags.items() if key.casefold() == SESSION_TAG), None)
     return CONTROL_PLANE_PREFIX if tenant is None else tenant_key_prefix(tenant)

@@ -5,7 +5,7 @@ import pytest
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.policy import DocumentKind, parse_policy_text
 from keyfence_iam.roles import ROLES
-from keyfence_iam.roles.rendering import policy_files
+from keyfence_iam.roles.policy_files import policy_files
 from tests.docs.pages import ROOT
 
 RENDERED_FOLDER = ROOT / "iam" / "rendered"

@@ -81,7 +81,7 @@ def test_a_policy_of_each_kind_survives_a_round_trip_through_json(
         ("trust", READ, "policy.Statement[0].Resource: is not allowed in a trust policy"),
         ("trust", {"Effect": "Allow", "Action": "sts:AssumeRole"}, "policy.Statement[0]: Principal is missing"),
         ("resource", READ, "policy.Statement[0]: Principal is missing"),
-        ("trust", TRUST | {"Principal": {}}, "policy.Statement[0].Principal: names nobody"),
+        ("trust", TRUST | {"Principal": {}}, "policy.Statement[0].Principal: must name at least one principal"),
         ("trust", TRUST | {"Principal": "me"}, "policy.Statement[0].Principal: must be an object"),
         ("trust", TRUST | {"Principal": {"aws": "*"}}, "policy.Statement[0].Principal.aws: unknown element"),
         ("trust", TRUST | {"Principal": {"AWS": "12"}}, "policy.Statement[0].Principal.AWS: '12' is not the full name"),

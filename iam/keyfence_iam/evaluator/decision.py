@@ -37,7 +37,7 @@ class Allowed:
 
     statement_id: StatementId
     needs_identity_policy: bool = False
-    """Set for a trust policy that trusts the whole account of the caller. Then an identity policy must allow it too."""
+    """True if a trust policy trusts the whole account of the caller: an identity policy must allow the call too."""
 
 
 @dataclass(frozen=True, slots=True)

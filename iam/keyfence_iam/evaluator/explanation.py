@@ -92,15 +92,16 @@ def _action(statement: CompiledStatement, request: AuthorizationRequest, context
 def _resource(statement: CompiledStatement, context: RequestContext) -> ElementMatch:
     document, values = statement.statement, context.condition_values
     patterns = document.resources or document.not_resources
-    expected = tuple(_replace_variables(one, values, enabled=statement.replaces_variables) for one in patterns)
+    has_variables = statement.replaces_variables
+    expected = tuple(_replace_variables(one, values, has_variables=has_variables) for one in patterns)
     matched = statement.matches_resource(context.resource, values)
     return ElementMatch("Resource" if document.resources else "NotResource", matched, expected, context.resource)
 
 
 def _condition(compiled: CompiledCondition, statement: CompiledStatement, values: ConditionValues) -> ElementMatch:
     condition = compiled.condition
-    enabled = statement.replaces_variables and _takes_variables(condition)
-    expected = tuple(_replace_variables(value, values, enabled=enabled) for value in condition.values)
+    has_variables = statement.replaces_variables and _takes_variables(condition)
+    expected = tuple(_replace_variables(value, values, has_variables=has_variables) for value in condition.values)
     matched = statement.condition_holds(compiled, values)
     return ElementMatch(f"{condition.operator} {condition.key}", matched, expected, values.get(compiled.key))
 
@@ -110,7 +111,7 @@ def _takes_variables(condition: Condition) -> bool:
     return operator is not None and operator.takes_variables
 
 
-def _replace_variables(text: str, values: ConditionValues, *, enabled: bool) -> str | None:
+def _replace_variables(text: str, values: ConditionValues, *, has_variables: bool) -> str | None:
     """Returns the text with variables replaced, or None if a variable has no value."""
-    parts = substitute(parse_pattern(text, has_variables=enabled), values)
+    parts = substitute(parse_pattern(text, has_variables=has_variables), values)
     return None if parts is None else pattern_text(parts)

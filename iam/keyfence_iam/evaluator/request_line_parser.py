@@ -123,4 +123,4 @@ def _single_value(value: object, key: str) -> str:
         return value
     if isinstance(value, bool | int | float):
         return value_text(value)
-    raise InvalidRequestLine(f"context.{key!a}: must be a string or a list of strings")
+    raise InvalidRequestLine(f"context.{key!a}: must be a string, a number, a boolean, or a list of them")

@@ -28,4 +28,7 @@ UNREADABLE_VALUE_DENIES = True
 """Whether a condition holds in a Deny if its operator cannot parse the request's value. In an Allow it never holds."""
 
 ANY_PRINCIPAL_IS_DIRECT = True
-"""Whether a resource policy that allows "*" needs no identity policy, like one that names the session itself."""
+"""Whether a resource policy with the principal "*" is enough without an identity policy.
+
+It is enough if a resource policy names the session itself.
+"""

@@ -28,7 +28,7 @@ from keyfence_iam.gate.http.query_protocol import (
 from keyfence_iam.gate.settings import GateSettings
 from keyfence_iam.gate.sigv4.signature_verifier import SIGNING_REGION_OF_GLOBAL_SERVICES
 from keyfence_iam.policy import InvalidPolicy, parse_policy_text
-from keyfence_iam.policy.document import MAX_INLINE_SIZE
+from keyfence_iam.policy.role import MAX_INLINE_SIZE
 
 SERVICE = "iam"
 IAM_VERSION = "2010-05-08"

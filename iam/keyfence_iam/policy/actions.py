@@ -27,7 +27,7 @@ TABLE_COPY_ACTIONS = (
     "dynamodb:UpdateKinesisStreamingDestination",
     "dynamodb:StartBulkPutItems",
 )
-"""Actions that copy the items of the whole table into or out of it."""
+"""Actions that copy the items of a whole table to another place, or many items into a table."""
 
 KEYED_ITEM_ACTIONS = (*READS, *WRITES)
 """Item actions for which DynamoDB sends the partition keys to IAM, as dynamodb:LeadingKeys."""
@@ -44,7 +44,7 @@ TABLE_SETUP_ACTIONS = (
     "dynamodb:DescribeContinuousBackups",
     "dynamodb:UpdateContinuousBackups",
 )
-"""Actions that create a table, and change an existing one until it has the settings of its definition."""
+"""Actions that create a table, or give an existing table the settings of its definition."""
 
 TABLE_ADMIN_ACTIONS = (
     "dynamodb:CreateTable",

@@ -1,6 +1,5 @@
-"""`Policy`, `Statement` and `Condition`, their JSON, and the size of a policy as IAM counts it."""
+"""`Policy`, `Statement` and `Condition`, and their JSON."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -41,8 +40,8 @@ class Statement:
         elements = {
             "Sid": self.sid,
             "Effect": self.effect,
-            "Principal": _with_lists(self.principals),
-            "NotPrincipal": _with_lists(self.not_principals),
+            "Principal": _principals_as_json(self.principals),
+            "NotPrincipal": _principals_as_json(self.not_principals),
             "Action": None if self.not_actions else list(self.actions),
             "NotAction": list(self.not_actions) or None,
             "Resource": self._resources(),
@@ -59,7 +58,7 @@ class Statement:
     def _condition_block(self) -> dict[str, dict[str, Any]]:
         block: dict[str, dict[str, Any]] = {}
         for condition in self.conditions:
-            block.setdefault(condition.operator, {})[condition.key] = _one_or_list(condition.values)
+            block.setdefault(condition.operator, {})[condition.key] = _values_as_json(condition.values)
         return block
 
 
@@ -77,22 +76,9 @@ class Policy:
         return {"Version": self.version, **optional_id, "Statement": statements}
 
 
-def _with_lists(principals: Mapping[str, tuple[str, ...]] | None) -> dict[str, list[str]] | None:
+def _principals_as_json(principals: Mapping[str, tuple[str, ...]] | None) -> dict[str, list[str]] | None:
     return None if principals is None else {kind: list(names) for kind, names in principals.items()}
 
 
-def _one_or_list(values: tuple[str, ...]) -> str | list[str]:
+def _values_as_json(values: tuple[str, ...]) -> str | list[str]:
     return values[0] if len(values) == 1 else list(values)
-
-
-MAX_INLINE_SIZE = 10_240
-"""IAM's quota for all inline policies of a role together, in characters without white space."""
-MAX_MANAGED_SIZE = 6_144
-"""IAM's quota for a managed policy, in characters without white space. A permissions boundary is a managed policy."""
-MAX_TRUST_SIZE = 2_048
-"""IAM's default quota for a trust policy, in characters without white space."""
-
-
-def policy_size(policy: Policy) -> int:
-    """Returns the number of characters of a policy as IAM counts them: without white space."""
-    return len(json.dumps(policy.as_json(), separators=(",", ":")))

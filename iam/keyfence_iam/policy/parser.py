@@ -123,7 +123,10 @@ def _statement(value: object, path: str, kind: DocumentKind, *, has_variables: b
 
 
 def _check_element(elements: Mapping[str, Any], name: str, path: str, kind: DocumentKind, *, required: bool) -> None:
-    """Checks that a statement has either the element or its `Not` form if it is required, and else none of them."""
+    """Raises InvalidPolicy if a required element is missing, or if the statement has one that is not required.
+
+    The `Not` form of an element counts as the element. A statement cannot have both forms.
+    """
     present = [element for element in (name, f"Not{name}") if element in elements]
     if len(present) > 1:
         fail(path, f"{name} and Not{name} exclude each other")
@@ -183,7 +186,7 @@ def _principals(elements: Mapping[str, Any], name: str, path: str) -> Mapping[st
         return {"AWS": (ANY_PRINCIPAL,)}
     names_by_type = known_members(elements[name], f"{path}.{name}", _PRINCIPAL_TYPES)
     if not names_by_type:
-        fail(f"{path}.{name}", "names nobody")
+        fail(f"{path}.{name}", "must name at least one principal")
     return {
         principal_type: _principal_names(names_by_type, principal_type, f"{path}.{name}")
         for principal_type in names_by_type

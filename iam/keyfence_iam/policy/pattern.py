@@ -60,7 +60,10 @@ def find_variables(text: str) -> list[re.Match[str]]:
 
 
 def _pieces(text: str) -> list[tuple[str, PatternPart | None]]:
-    """Returns each text before a variable, with the variable. An escape such as `${*}` counts as a variable."""
+    """Returns each text before a variable, with the variable. The text after the last variable has None.
+
+    An escape such as `${*}` counts as a variable. In its place, the escaped character is returned.
+    """
     pieces: list[tuple[str, PatternPart | None]] = []
     position = 0
     while (opening := text.find(_OPENING, position)) >= 0:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from keyfence_iam.policy import Condition, Policy, Statement
-from keyfence_iam.policy.document import MAX_INLINE_SIZE, policy_size
+from keyfence_iam.policy.role import MAX_INLINE_SIZE, policy_size
 from keyfence_iam.roles.shared_statements import ALL_RESOURCES
 from keyfence_iam.tenant import SESSION_TAG, TenantId, parse_tenant_id
 

@@ -54,7 +54,7 @@ def render(
 
     [bold]Example:[/bold] keyfence policy render --out iam/rendered
     """
-    from keyfence_iam.roles.rendering import policy_files
+    from keyfence_iam.roles.policy_files import policy_files
 
     deployment = deployment_from_options(
         account=account, region=region, table=table, role_prefix=role_prefix, partition=partition

@@ -53,7 +53,7 @@ def test_the_context_may_be_left_out_and_session_and_boundary_may_be_null() -> N
         ({"resource": "arn:aws:dynamodb:us-east-1:app"}, "resource: "),
         ({"resource": None}, "resource: "),
         ({"context": []}, "context: must be an object"),
-        ({"context": {"x:a": {}}}, "context.'x:a': must be a string or a list of strings"),
+        ({"context": {"x:a": {}}}, "context.'x:a': must be a string, a number, a boolean, or a list of them"),
         ({"context": {"x:a": [None]}}, "context.'x:a': "),
         ({"context": {"x:a": [["b"]]}}, "context.'x:a': "),
         ({"context": {"x:a": "1", "X:a": "2"}}, "a condition key occurs twice, in different case"),

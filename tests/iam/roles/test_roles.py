@@ -9,7 +9,7 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.lint import lint
 from keyfence_iam.policy import Policy, Statement, parse_policy
 from keyfence_iam.policy.actions import ITEM_ACTIONS, KEYED_ITEM_ACTIONS, TABLE_ADMIN_ACTIONS, TABLE_SETUP_ACTIONS
-from keyfence_iam.policy.document import MAX_INLINE_SIZE, MAX_MANAGED_SIZE, MAX_TRUST_SIZE, policy_size
+from keyfence_iam.policy.role import MAX_INLINE_SIZE, MAX_MANAGED_SIZE, MAX_TRUST_SIZE, policy_size
 from keyfence_iam.roles import ROLES
 
 LOCAL = Deployment()

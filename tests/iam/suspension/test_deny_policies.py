@@ -6,7 +6,7 @@ import pytest
 
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.policy import Condition, parse_policy
-from keyfence_iam.policy.document import MAX_INLINE_SIZE, policy_size
+from keyfence_iam.policy.role import MAX_INLINE_SIZE, policy_size
 from keyfence_iam.roles import ROLES
 from keyfence_iam.suspension.deny_policies import (
     MAX_SUSPENSION_SIZE,

@@ -12,7 +12,7 @@ from keyfence.cli import ErrorBoundaryGroup
 from keyfence.cli.policy import policy
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.roles import ROLES
-from keyfence_iam.roles.rendering import policy_files
+from keyfence_iam.roles.policy_files import policy_files
 from tests.service.cli.conftest import error_message
 
 app = typer.Typer(cls=ErrorBoundaryGroup)

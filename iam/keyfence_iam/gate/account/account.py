@@ -10,8 +10,7 @@ from pathlib import Path
 from keyfence_iam import arns
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.policy import DocumentKind, Policy, parse_policy_text
-from keyfence_iam.policy.document import policy_size
-from keyfence_iam.policy.role import MAX_CHAINED_SESSION_SECONDS, RoleDefinition
+from keyfence_iam.policy.role import MAX_CHAINED_SESSION_SECONDS, RoleDefinition, policy_size
 
 _POLICY_FILE = re.compile(r"(?P<role>.+?)(\.trust|\.boundary)?\.json")
 """The name of a policy file, with the name of the role that the policy belongs to."""

@@ -18,7 +18,7 @@ from keyfence_iam.gate.http.query_protocol import STS_OPERATIONS
 from keyfence_iam.gate.sts_api import _OPERATIONS
 from keyfence_iam.policy import InvalidPolicy
 from keyfence_iam.roles import ROLES
-from keyfence_iam.roles.rendering import policy_files
+from keyfence_iam.roles.policy_files import policy_files
 from tests.iam.gate.server.scripted_engine import start_engine, table_responses
 
 ACCOUNT, REGION = "123456789012", "eu-west-1"

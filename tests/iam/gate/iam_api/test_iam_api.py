@@ -10,7 +10,7 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.faults import Fault, FaultKind
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.policy.document import MAX_INLINE_SIZE
+from keyfence_iam.policy.role import MAX_INLINE_SIZE
 from keyfence_iam.roles import ROLES
 from tests.iam.gate.iam_api.engineless_gate import (
     DENY_POLICY,
