@@ -121,7 +121,7 @@ def test_H22_a_resource_policy_that_names_the_session_overrides_its_session_poli
     assert not isinstance(evaluate(narrowed, request, own_session.principal), Allowed)
     assert isinstance(evaluate(replace(narrowed, resource=(weak_policy,)), request, own_session.principal), Allowed)
     assert OUR_ACCOUNT.resource_policies == {}
-    assert "session-named" in finding_names(weak_policy)
+    assert "session-as-principal" in finding_names(weak_policy)
 
 
 def test_H23_an_allow_with_a_condition_in_a_resource_policy_limits_nobody_and_a_deny_does() -> None:

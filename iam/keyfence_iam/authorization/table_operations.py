@@ -45,7 +45,7 @@ _MULTI_REGION_PARAMETERS = (
 )
 """Parameters of CreateTable and UpdateTable that affect other regions."""
 _DYNOXIDE_ITERATOR_FIELDS = {"table_name", "shard_id", "position"}
-"""The members of the JSON object that dynoxide encodes as a shard iterator."""
+"""The members of the JSON object in a shard iterator of dynoxide, which is a local DynamoDB engine."""
 
 
 def _table_operation(operation: str) -> AuthorizationBuilder:

@@ -104,7 +104,8 @@ def _all_mentioned(call: Parameters) -> Iterator[str]:
 def _check_placeholders(call: Parameters) -> None:
     """Raises UnsupportedRequest for a placeholder that does not begin with `#` or `:`.
 
-    A less strict engine could replace such a placeholder, where the authorization reads the name of an attribute.
+    An engine that is less strict could replace such a placeholder, although the authorization took it for the name of
+    an attribute.
     """
     for name in optional_mapping(call, "ExpressionAttributeNames"):
         if not name.startswith("#"):

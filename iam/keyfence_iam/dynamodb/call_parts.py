@@ -39,11 +39,16 @@ class StatementCall:
         values = [] if call.get("Parameters") is None else array(call, "Parameters")
         statement = parse_statement(string(call, "Statement"))
         if len(values) != statement.parameter_count:
-            raise UnsupportedRequest(f"the statement has {statement.parameter_count} parameters, not {len(values)}")
+            raise UnsupportedRequest(
+                f"the statement has {statement.parameter_count} parameters, but the call has {len(values)} values"
+            )
         return cls(statement, tuple(attribute_value(value, "Parameters") for value in values))
 
     def key_string(self, node: Node) -> str:
-        """Returns the value of a partition key, which is a parameter or a literal. Raises unless it is a string."""
+        """Returns the value of a partition key, which is a parameter or a literal.
+
+        Raises UnsupportedRequest unless the value is a string that is not empty.
+        """
         if isinstance(node, Parameter):
             return key_string(self.parameters[node.position])
         return key_string({"S": node.text} if isinstance(node, LiteralValue) else {"M": {}})

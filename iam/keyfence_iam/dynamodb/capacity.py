@@ -15,7 +15,7 @@ READ_BYTES = 4096
 WRITE_BYTES = 1024
 """Bytes that one write unit covers."""
 TRANSACTION_FACTOR = 2
-"""In a transaction every item costs twice: DynamoDB prepares each write or read and then commits it."""
+"""In a transaction every item costs twice as much: DynamoDB prepares each write or read, and then commits it."""
 
 UnitKind = Literal["read", "write"]
 
@@ -70,7 +70,7 @@ def partition_share(read: float, write: float) -> float:
 
 def consumed_total(consumed: Any) -> float:
     """Returns the sum of all units in `ConsumedCapacity`: None, a map for one table, or a list of such maps."""
-    # A shortcut for the usual form, six times as fast: the service calls this function for each response.
+    # The usual form has its own line, which is six times as fast: the service calls this function for each response.
     if isinstance(consumed, dict):
         return float(consumed.get("CapacityUnits") or 0.0)
     return float(sum(table.get("CapacityUnits") or 0.0 for table in _tables(consumed)))

@@ -20,9 +20,9 @@ class CallShape(Enum):
     """The kind of a call. It decides what DynamoDB does if one part of the call is throttled."""
 
     SINGLE = "single"
-    """The call has one part, and fails."""
+    """The call has only one part. If it is throttled, the call fails."""
     BATCH = "batch"
-    """DynamoDB processes the other parts, and reports the throttled part as unprocessed."""
+    """DynamoDB processes the other parts, and returns the throttled part as unprocessed."""
     TRANSACTION = "transaction"
     """DynamoDB cancels the whole call."""
 

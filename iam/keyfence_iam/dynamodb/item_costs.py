@@ -21,7 +21,7 @@ _PARAMETERS_THAT_HIDE_DATA = (
     "QueryFilter",
     "ScanFilter",
 )
-"""With one of them, the response has less data than DynamoDB reads and counts."""
+"""If a call has one of these parameters, the response has less data than DynamoDB reads and counts."""
 _SELECT_WHOLE_ITEMS = frozenset({None, "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"})
 """Values of `Select` for which the response has whole items. None is a call without `Select`."""
 
@@ -60,9 +60,9 @@ class ItemRead:
         return self.units(0)
 
     def units(self, size: int) -> UnitsByPartition:
-        return self.with_units(read_units(size, consistent=self.consistent) * self.unit_factor)
+        return self.units_in_partition(read_units(size, consistent=self.consistent) * self.unit_factor)
 
-    def with_units(self, units: float) -> UnitsByPartition:
+    def units_in_partition(self, units: float) -> UnitsByPartition:
         return (PartitionUnits(self.partition, "read", units),)
 
 

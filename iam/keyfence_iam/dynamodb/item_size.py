@@ -6,9 +6,9 @@ from typing import Any
 Item = Mapping[str, Any]
 
 UNKNOWN_NEW_VALUE = "unknown new value"
-"""Stands in place of an attribute type such as `S`, if an update computes the new value: `{this: <old value>}`.
+"""Takes the place of an attribute type such as `S` if the new value is not known, because an update computes it.
 
-The size of the new value is not known. It is assumed to be the size of the old value.
+The attribute value is then `{UNKNOWN_NEW_VALUE: <old value>}`. Its size is assumed to be the size of the old value.
 """
 
 STORAGE_OVERHEAD = 100
@@ -31,7 +31,7 @@ def item_size(item: Item | None) -> int:
 
 
 def _value_size(value: object) -> int:
-    """Returns the bytes of an attribute value, and 0 for a malformed one, which DynamoDB rejects anyway."""
+    """Returns the bytes of an attribute value. Returns 0 for a malformed value, which DynamoDB rejects anyway."""
     if not isinstance(value, Mapping) or len(value) != 1:
         return 0
     ((attribute_type, content),) = value.items()

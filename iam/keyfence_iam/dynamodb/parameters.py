@@ -1,4 +1,4 @@
-"""Typed access to the parameters of a call. A parameter of another type raises UnsupportedRequest."""
+"""Typed access to the parameters of a call. A parameter of the wrong type raises UnsupportedRequest."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -76,7 +76,7 @@ def optional_attributes(parameters: Parameters, name: str) -> Mapping[str, Any]:
 def attribute_value(value: object, name: str) -> Mapping[str, Any]:
     if isinstance(value, Mapping) and len(value) == 1 and ATTRIBUTE_TYPES.issuperset(value):
         return value
-    raise UnsupportedRequest(f"{name} has an attribute value without exactly one type")
+    raise UnsupportedRequest(f"{name} has a value that is not of the form {{type: value}}, such as {{'S': 'text'}}")
 
 
 def reject_unknown(parameters: Parameters, known: frozenset[str], path: str) -> None:
@@ -94,7 +94,7 @@ def key_string(value: object) -> str:
     """
     text = attribute_value(value, "a partition key").get("S")
     if not isinstance(text, str) or not text:
-        raise UnsupportedRequest("the partition key is not a string")
+        raise UnsupportedRequest("the partition key is not a string, or is empty")
     if not text.isascii():
         try:
             text.encode()

@@ -92,7 +92,10 @@ class TableSchema:
         return schema.string_partition_key
 
     def index_partition_attributes(self) -> frozenset[str]:
-        """Returns the first partition key attribute of each index, except the partition key of the table."""
+        """Returns the first partition key attribute of each index, except the partition key of the table.
+
+        An index is left out if an attribute of its partition key is not a string.
+        """
         partition_keys = (index.string_partition_key for index in self.indexes.values())
         return frozenset({key[0] for key in partition_keys if key} - {self.partition_key})
 

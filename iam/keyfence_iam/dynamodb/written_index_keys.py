@@ -1,4 +1,4 @@
-"""The values that a call writes into partition keys of indexes. IAM authorizes only the partition key of the table."""
+"""The values that a call writes into partition keys of indexes. Of a write, IAM sees only the table's partition key."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

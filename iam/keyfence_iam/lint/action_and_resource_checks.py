@@ -22,7 +22,7 @@ from keyfence_iam.policy.pattern import find_variables
 WILDCARD_ACTION = LintRule(
     "H1", "wildcard-action", "List the actions by name: a wildcard also grants the actions that AWS adds later."
 )
-NOT_ACTION_IN_ALLOW = LintRule("H1", "not-action-in-allow", "List the allowed actions with Action.")
+NOT_ACTION_IN_ALLOW = LintRule("H1", "not-action-in-allow", "Use Action, and list the allowed actions.")
 SCAN_GRANTED = LintRule("H1", "scan-granted", "Remove Scan: it returns the items of every tenant.")
 PARTIQL_GRANTED = LintRule("H1", "partiql-granted", "Remove PartiQL, or require leading keys with a Null guard.")
 UNFENCED_DATA_CALL = LintRule(
@@ -47,13 +47,15 @@ VECTOR_SEARCH_GRANTED = LintRule(
 
 TABLE_WILDCARD = LintRule("H29", "table-wildcard", "Write table/NAME and table/NAME/index/INDEX as separate resources.")
 ROLE_WILDCARD = LintRule("H29", "role-wildcard", "List the roles that may be assumed.")
-NOT_RESOURCE_IN_ALLOW = LintRule("H29", "not-resource-in-allow", "List the allowed resources with Resource.")
+NOT_RESOURCE_IN_ALLOW = LintRule("H29", "not-resource-in-allow", "Use Resource, and list the allowed resources.")
 
 RETURN_VALUES_OPEN = LintRule(
-    "H15", "return-values-open", "Add StringEqualsIfExists dynamodb:ReturnValues [NONE, UPDATED_OLD, UPDATED_NEW]."
+    "H15",
+    "return-values-open",
+    'Add "StringEqualsIfExists": {"dynamodb:ReturnValues": ["NONE", "UPDATED_OLD", "UPDATED_NEW"]}.',
 )
 PROJECTION_NOT_REQUIRED = LintRule(
-    "H16", "projection-not-required", "Add StringEquals dynamodb:Select SPECIFIC_ATTRIBUTES."
+    "H16", "projection-not-required", 'Add "StringEquals": {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"}.'
 )
 WHOLE_ITEM_REPLACED = LintRule(
     "H17", "whole-item-replaced", "Allow only UpdateItem in a statement that lists attributes."
@@ -124,7 +126,7 @@ def _check_wildcards(statement: LintedStatement) -> Iterator[Finding]:
 
 def _check_item_actions(statement: LintedStatement) -> Iterator[Finding]:
     if statement.allowed_actions((SCAN,)) and not statement.is_exempt_from(SCAN_GRANTED):
-        yield statement.finding(SCAN_GRANTED, "Scan has no leading keys: no condition on them limits it")
+        yield statement.finding(SCAN_GRANTED, "a Scan has no leading keys, so no condition on leading keys limits it")
     if (allowed := statement.allowed_actions(PARTIQL)) and not _requires_leading_keys(statement):
         problem = f"{_list_names(allowed)}: a statement without a key condition reads the whole table"
         yield statement.finding(PARTIQL_GRANTED, problem)
@@ -137,12 +139,12 @@ def _check_table_actions(statement: LintedStatement) -> Iterator[Finding]:
     yield from _check_administration(statement)
     allowed = statement.allowed_actions((*STREAM_READS, *TABLE_COPY_ACTIONS, *_OTHER_TABLE_WIDE_ACTIONS))
     if allowed and not statement.is_exempt_from(TABLE_WIDE_CALL):
-        problem = f"{_list_names(allowed)}: reaches the items of all tenants, since conditions on keys do not limit it"
+        problem = f"{_list_names(allowed)}: allowed on the items of all tenants, since no condition on keys limits it"
         yield statement.finding(TABLE_WIDE_CALL, problem)
     if statement.allowed_actions((VECTOR_SEARCH,)):
         yield statement.finding(VECTOR_SEARCH_GRANTED, "SearchVectors returns items of all tenants")
     if any(action.lower().startswith("dax:") for action in statement.statement.actions):
-        yield statement.finding(DAX_GRANTED, "DAX responds from its own cache, with its own role")
+        yield statement.finding(DAX_GRANTED, "DAX answers from its own cache, and calls DynamoDB with its own role")
 
 
 def _check_administration(statement: LintedStatement) -> Iterator[Finding]:

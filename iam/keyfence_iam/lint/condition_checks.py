@@ -1,4 +1,4 @@
-"""Checks of conditions: keys that no request has, wrong use of ForAllValues and ForAnyValue, reversed revocations."""
+"""Checks of conditions: keys that no request has, wrong ForAllValues or ForAnyValue, revocations of newer sessions."""
 
 from collections.abc import Iterator
 
@@ -40,7 +40,7 @@ def _check_key(statement: LintedStatement, condition: LintedCondition) -> Iterat
     suggestion = suggest_key(key)
     hint = f" (did you mean {suggestion}?)" if suggestion else ""
     rule = BLANK_IN_CONDITION_KEY if any(character.isspace() for character in key) else UNKNOWN_CONDITION_KEY
-    yield statement.finding(rule, f"no request has {key!r}{hint}: ForAllValues and IfExists hold without it")
+    yield statement.finding(rule, f"no request has {key!r}{hint}, so ForAllValues and IfExists always hold")
 
 
 def _check_quantifier(statement: LintedStatement, condition: LintedCondition) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ NO_CLOSING_DELIMITER = LintRule(
 EMPTY_TAG_OPENS_ALL = LintRule(
     "H9", "empty-tag-opens-all", "Write the delimiter after the tenant: then an empty tag matches no keys."
 )
-INVALID_TENANT_ID = LintRule("H5", "invalid-tenant-id", "Write the id of one tenant, or better <variable>.")
+INVALID_TENANT_ID = LintRule("H5", "invalid-tenant-id", "Write <variable>, or the id of one tenant.")
 LITERAL_WILDCARD = LintRule(
     "H7", "literal-wildcard", "Use ForAllValues:StringLike: for other operators '*' is an ordinary character."
 )
@@ -30,7 +30,7 @@ SHARED_PARTITION = LintRule(
 
 _STRING_TYPES = frozenset[OperatorType]({"string", "string_like", "string_ignore_case"})
 _WILDCARD = re.compile(r"(?<!\{)[*?]")
-"""A wildcard that is not escaped. An escaped one is written ${*}."""
+"""A wildcard that is not escaped. An escaped wildcard is written `${*}` or `${?}`."""
 
 
 def check(statement: LintedStatement) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""`LintedStatement` and `LintedCondition`: a statement and its conditions, with the questions that checks ask."""
+"""`LintedStatement` and `LintedCondition`: a statement and its conditions, with the properties that the checks need."""
 
 import re
 from collections.abc import Iterable

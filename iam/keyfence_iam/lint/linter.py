@@ -70,9 +70,7 @@ def _check_document(policy: Policy, layout: TenantLayout) -> Iterator[Finding]:
         unusual_characters = sorted({character for character in text if _is_unusual(character)})
         if unusual_characters:
             codes = ", ".join(f"U+{ord(character):04X}" for character in unusual_characters)
-            yield Finding.of(
-                NON_ASCII_CHARACTER, layout, location, f"not every part of IAM accepts or compares {codes}"
-            )
+            yield Finding.of(NON_ASCII_CHARACTER, layout, location, f"some parts of IAM do not accept {codes}")
         for element in _empty_elements(statement):
             yield Finding.of(EMPTY_LIST, layout, location, f"{element} is an empty list, which matches nothing")
 
@@ -89,7 +87,10 @@ def _is_unusual(character: str) -> bool:
 
 
 def _has_character_outside_latin_1(value: Any) -> bool:
-    """Returns whether the JSON value has such a character. The text of the policy could hide it as an escape."""
+    """Returns whether a string of the JSON value has such a character.
+
+    The text of the policy is not searched, since the character can be an escape such as `\\u4e2d` there.
+    """
     return bool(_OUTSIDE_LATIN_1.search(json.dumps(value, ensure_ascii=False)))
 
 

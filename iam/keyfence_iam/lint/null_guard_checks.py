@@ -1,4 +1,7 @@
-"""Checks that a condition on keys, attributes or tags covers every value, and has a `Null` guard for none."""
+"""Checks of conditions on leading keys, attributes and tag keys: ForAllValues, ForAnyValue, IfExists and `Null` guards.
+
+A `Null` guard is a second condition that rejects requests without the key.
+"""
 
 from collections.abc import Iterator
 
@@ -7,12 +10,12 @@ from keyfence_iam.lint.known_condition_keys import ATTRIBUTES, LEADING_KEY_NAMES
 from keyfence_iam.lint.linted_statement import LintedCondition, LintedStatement
 
 MISSING_NULL_GUARD = LintRule("H1", "missing-null-guard", 'Add "Null": {"<the key>": "false"} to the same statement.')
-IF_EXISTS_IN_ALLOW = LintRule("H1", "if-exists-in-allow", "Remove IfExists: a request without the key passes.")
+IF_EXISTS_IN_ALLOW = LintRule("H1", "if-exists-in-allow", "Remove IfExists: with it, a request without the key passes.")
 FOR_ANY_VALUE = LintRule(
     "H6", "for-any-value", "Use ForAllValues and a Null guard: every key of a batch must be the caller's."
 )
 FOR_ALL_VALUES_IN_DENY = LintRule(
-    "H6", "for-all-values-in-deny", "Use ForAnyValue in a Deny: one matching key must be enough."
+    "H6", "for-all-values-in-deny", "Use ForAnyValue in a Deny: one matching value must be enough."
 )
 
 
@@ -26,13 +29,13 @@ def check_condition(statement: LintedStatement, condition: LintedCondition) -> I
         return
     if not statement.is_allow:
         if quantifier == "ForAllValues" and condition.lowercase_key != TAG_KEYS:
-            yield statement.finding(FOR_ALL_VALUES_IN_DENY, f"a batch with other keys too escapes this Deny on {key}")
+            yield statement.finding(
+                FOR_ALL_VALUES_IN_DENY, f"this Deny on {key} does not apply to a batch that also has other values"
+            )
     elif quantifier == "ForAnyValue":
-        yield statement.finding(FOR_ANY_VALUE, f"one matching value of {key} lets all the others pass")
+        yield statement.finding(FOR_ANY_VALUE, f"if one value of {key} matches, all other values pass too")
     elif quantifier == "ForAllValues" and not _has_null_guard(statement, condition):
-        yield statement.finding(
-            MISSING_NULL_GUARD, f"requests without {key}, such as Scan, pass {condition.operator_name}"
-        )
+        yield statement.finding(MISSING_NULL_GUARD, f"requests without {key} pass {condition.operator_name}")
     if statement.is_allow and condition.operator.if_exists:
         yield statement.finding(IF_EXISTS_IN_ALLOW, f"requests without {key} pass {condition.operator_name}")
 

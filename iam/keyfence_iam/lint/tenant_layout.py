@@ -20,7 +20,7 @@ class TenantLayout:
     key_prefix: str = tenant_key_prefix(_TENANT_PLACEHOLDER)
     """The prefix of each partition key of a tenant, with `{tenant}` in place of the tenant's id."""
     shared_prefixes: tuple[str, ...] = (CONTROL_PLANE_PREFIX,)
-    """Prefixes of partition keys that belong to no tenant. Only a role of the system may name one of them."""
+    """Prefixes of partition keys that belong to no tenant. A condition with such a prefix may have no other value."""
     tenant_id_pattern: re.Pattern[str] = TENANT_ID_PATTERN
 
     def __post_init__(self) -> None:

@@ -21,11 +21,11 @@ OTHER_TAGS_ACCEPTED = LintRule(
 EMPTY_TAG_ACCEPTED = LintRule("H9", "empty-tag-accepted", 'Write "StringLike": {"<request tag>": "?*"}.')
 TRANSITIVE_TAGS = LintRule("H10", "transitive-tags", 'Add "Null": {"sts:TransitiveTagKeys": "true"}.')
 ANY_PRINCIPAL_TRUSTED = LintRule("H22", "any-principal-trusted", "Name the roles that get access.")
-NOT_PRINCIPAL_IN_ALLOW = LintRule("H22", "not-principal-in-allow", "List with Principal the roles that get access.")
-SESSION_NAMED = LintRule(
+NOT_PRINCIPAL_IN_ALLOW = LintRule("H22", "not-principal-in-allow", "Use Principal, and list the roles that get access.")
+SESSION_AS_PRINCIPAL = LintRule(
     "H22",
-    "session-named",
-    "Name the role: the session policy of a session does not limit what is granted to this session.",
+    "session-as-principal",
+    "Name the role of the session: a session policy does not limit what is granted to the session itself.",
 )
 CONDITIONAL_ALLOW = LintRule(
     "H23", "conditional-allow", "Use a Deny: an Allow in a resource policy does not limit what identity policies allow."
@@ -51,7 +51,7 @@ def _check_principals(statement: LintedStatement) -> Iterator[Finding]:
     for name in names:
         if ":assumed-role/" in name or ":federated-user/" in name:
             problem = f"{name} is one session: neither its boundary nor its session policy limits this grant"
-            yield statement.finding(SESSION_NAMED, problem)
+            yield statement.finding(SESSION_AS_PRINCIPAL, problem)
     if statement.policy_kind == "resource" and statement.conditions:
         yield statement.finding(
             CONDITIONAL_ALLOW, "the conditions of this Allow do not limit callers that an identity policy allows"
@@ -63,14 +63,14 @@ def _check_tags(statement: LintedStatement) -> Iterator[Finding]:
         return
     tag = statement.layout.session_tag
     principal_types = statement.statement.principals or {}
-    trusts_callers = statement.policy_kind == "trust" and any(one != "Service" for one in principal_types)
+    trusts_roles_or_users = statement.policy_kind == "trust" and any(one != "Service" for one in principal_types)
     allows_tagging = bool(statement.allowed_actions((TAG_SESSION,)))
     requires_tag = statement.requires_key(statement.layout.request_tag)
-    if (trusts_callers or allows_tagging) and not requires_tag:
+    if (trusts_roles_or_users or allows_tagging) and not requires_tag:
         yield statement.finding(TAG_NOT_REQUIRED, f"a session without the tag {tag} is possible")
     if requires_tag and not statement.policy_allows_any((TAG_SESSION,)):
         yield statement.finding(
-            TAG_SESSION_MISSING, "a tag is required, but no statement allows sts:TagSession, which passes it"
+            TAG_SESSION_MISSING, "a tag is required, but no statement allows sts:TagSession, which a tag needs"
         )
     if allows_tagging:
         yield from _check_other_tags(statement)
@@ -95,12 +95,15 @@ def _accepts_only(condition: LintedCondition, tag: str) -> bool:
 def _check_tag_value(statement: LintedStatement) -> Iterator[Finding]:
     key = statement.layout.request_tag
     conditions = [one for one in statement.conditions if one.lowercase_key == key.lower() and not one.forbids_key(key)]
-    if conditions and all(_accepts_empty_value(one) for one in conditions):
+    if conditions and all(_may_accept_empty_tag(one) for one in conditions):
         yield statement.finding(EMPTY_TAG_ACCEPTED, f"a tag {statement.layout.session_tag} without a value is accepted")
 
 
-def _accepts_empty_value(condition: LintedCondition) -> bool:
-    """Returns whether a request with an empty value of the key can satisfy the condition."""
+def _may_accept_empty_tag(condition: LintedCondition) -> bool:
+    """Returns whether the condition may accept a request in which the tag is empty or missing.
+
+    The values of negated operators and of IfExists are not examined: the answer for these operators is always True.
+    """
     operator = condition.operator
-    ignores_values = condition.is_null_check or operator.is_negated or operator.if_exists
-    return ignores_values or any(not value.strip("*") for value in condition.values)
+    may_accept_any_value = condition.is_null_check or operator.is_negated or operator.if_exists
+    return may_accept_any_value or any(not value.strip("*") for value in condition.values)

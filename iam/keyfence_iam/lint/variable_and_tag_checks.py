@@ -17,7 +17,7 @@ VARIABLE_WITH_DEFAULT = LintRule(
 DENY_SKIPPED_WITHOUT_TAG = LintRule(
     "H8",
     "deny-skipped-without-tag",
-    "Compare the condition key of the tag, not a variable, and deny requests without the tag by Null.",
+    "Compare the condition key of the tag and not a variable. Deny requests without the tag with a Null condition.",
 )
 UNKNOWN_VARIABLE = LintRule("H2", "unknown-variable", "Use a key that has one value in every request.")
 ROLE_TAGGING_GRANTED = LintRule(
@@ -57,7 +57,7 @@ def _check_negation(statement: LintedStatement, condition: LintedCondition) -> I
         yield statement.finding(NEGATED_OPERATOR_IN_ALLOW, problem)
     if not statement.is_allow and variables and not is_negated:
         yield statement.finding(
-            DENY_SKIPPED_WITHOUT_TAG, f"without {variables[0][0]} the condition fails and nothing is denied"
+            DENY_SKIPPED_WITHOUT_TAG, f"if {variables[0][0]} has no value, the condition fails and nothing is denied"
         )
 
 

@@ -1,6 +1,6 @@
-"""The policies of the roles without a tenant: of servers, workers, jobs and operators.
+"""The policies of the roles of servers, workers, jobs and operators. The sessions of these roles have no tenant.
 
-A Sid that begins with `AcceptH1` tells the policy linter that its finding H1 is intended in this statement.
+A Sid that contains `AcceptH1` tells the policy linter that its finding H1 is intended in this statement.
 """
 
 from keyfence_iam import arns
@@ -144,7 +144,7 @@ def suspender_identity(deployment: Deployment) -> Policy:
 def _allow_suspension(deployment: Deployment, role: str) -> Statement:
     """Allows to change the inline policies of a role, but only while the role has its permissions boundary.
 
-    With the boundary, an inline policy can take permissions away, but it cannot add any.
+    With the boundary, an inline policy can take permissions away, but it cannot add permissions.
     """
     return Statement(
         effect="Allow",

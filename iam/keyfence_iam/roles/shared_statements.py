@@ -47,12 +47,12 @@ ONLY_TENANT_TAG = (
     Condition("Null", "aws:TagKeys", ("false",)),
     Condition("Null", "sts:TransitiveTagKeys", ("true",)),
 )
-"""The new session has exactly one tag, which names its tenant and is not empty.
+"""Conditions of AssumeRole: the new session has exactly one tag, which names its tenant and is not empty.
 
 The tag is not transitive: a session that is assumed from the new session does not inherit it.
 """
 
-WITHOUT_TAGS = (Condition("Null", "aws:TagKeys", ("true",)),)
+NO_SESSION_TAGS = (Condition("Null", "aws:TagKeys", ("true",)),)
 
 
 def allow_with_leading_keys(
@@ -121,7 +121,7 @@ def allow_assume_untagged(deployment: Deployment, *roles: str) -> Statement:
         sid="AssumeRoleWithoutTenant",
         actions=(ASSUME_ROLE,),
         resources=tuple(deployment.role_arn(role) for role in roles),
-        conditions=WITHOUT_TAGS,
+        conditions=NO_SESSION_TAGS,
     )
 
 
@@ -134,7 +134,7 @@ def trust_with_tenant_tag(deployment: Deployment, *roles: str) -> Policy:
 
 def trust_untagged(deployment: Deployment, *roles: str) -> Policy:
     """Returns a trust policy: the roles may assume this role without a session tag."""
-    return _trust_policy("TrustWithoutTenant", _role_principals(deployment, *roles), (ASSUME_ROLE,), WITHOUT_TAGS)
+    return _trust_policy("TrustWithoutTenant", _role_principals(deployment, *roles), (ASSUME_ROLE,), NO_SESSION_TAGS)
 
 
 def trust_compute_services(deployment: Deployment) -> Policy:
@@ -145,7 +145,7 @@ def trust_compute_services(deployment: Deployment) -> Policy:
 def trust_account(deployment: Deployment) -> Policy:
     """Returns a trust policy: each principal of the account may assume this role if its own policies allow it."""
     root = arns.account_root_arn(account=deployment.account, partition=deployment.partition)
-    return _trust_policy("TrustAccount", {"AWS": (root,)}, (ASSUME_ROLE,), WITHOUT_TAGS)
+    return _trust_policy("TrustAccount", {"AWS": (root,)}, (ASSUME_ROLE,), NO_SESSION_TAGS)
 
 
 def _trust_policy(

@@ -113,9 +113,9 @@ def _suspension_policy(tenants: frozenset[TenantId]) -> Policy | None:
 
 
 def _is_policy_missing(error: ClientError) -> bool:
-    """Whether the policy does not exist.
+    """Returns whether the error says that the policy does not exist.
 
-    IAM has the same error code for a missing role, but another message: only the first contains the policy name.
+    For a missing role, IAM has the same error code. But only the message for a missing policy contains its name.
     """
     details = error.response["Error"]
     return details["Code"] == "NoSuchEntity" and POLICY_NAME in details["Message"]

@@ -157,7 +157,7 @@ WEAK_POLICIES: dict[str, tuple[str, Json]] = {
         "H22",
         policy(statement("Allow", "dynamodb:DescribeTable") | {"NotPrincipal": {"AWS": ROLE}}),
     ),
-    "session-named": ("H22", resource_policy(principal={"AWS": SESSION})),
+    "session-as-principal": ("H22", resource_policy(principal={"AWS": SESSION})),
     "conditional-allow": ("H23", resource_policy(condition={"StringEquals": {"aws:PrincipalAccount": "123456789012"}})),
     "version-without-variables": (
         "H24",

@@ -61,7 +61,7 @@ def test_a_finding_names_the_statement_the_problem_and_the_fix() -> None:
         code="H1",
         name="scan-granted",
         location="Statement[1] (Everything)",
-        problem="Scan has no leading keys: no condition on them limits it",
+        problem="a Scan has no leading keys, so no condition on leading keys limits it",
         fix="Remove Scan: it returns the items of every tenant.",
     )
     assert finding.as_json()["location"] == "Statement[1] (Everything)"

@@ -18,7 +18,7 @@ from keyfence_iam.dynamodb.expressions.tokens import expression_tokens
 from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 
 MAX_EXPRESSION_LENGTH = 4096
-"""The limit of DynamoDB, in bytes. It is compared with the number of characters, which is never greater."""
+"""The limit of DynamoDB, in bytes. The parser compares it with the number of characters, which is never greater."""
 CACHE_SIZE = 1024
 """Entries of each cache of parsed expressions. Programs use few different texts, since values are placeholders."""
 
@@ -104,7 +104,10 @@ def parse_projection(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """An attribute that an update sets. `placeholder` is None unless the new value is that of a placeholder alone."""
+    """An attribute that an update sets to the value of a placeholder.
+
+    `placeholder` is None if the update computes the value, or sets only a part of the attribute.
+    """
 
     attribute: str
     placeholder: str | None

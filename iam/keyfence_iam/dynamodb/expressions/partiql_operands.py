@@ -56,7 +56,7 @@ def map_entries(grammar: Grammar) -> Iterator[tuple[str, Node]]:
     while True:
         name = grammar.tokens.take()
         if name.kind not in {"string", "quoted"} or name.text in names:
-            raise UnsupportedRequest(f"expected a new name of a map entry, not {name.text!r}")
+            raise UnsupportedRequest(f"expected a name that the map does not have yet, not {name.text!r}")
         names.add(name.text)
         grammar.tokens.expect(":")
         yield name.text, grammar.nested_value()

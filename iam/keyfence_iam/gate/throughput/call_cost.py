@@ -163,7 +163,9 @@ def _single_read_cost(
         return read.units(returned_size)
     if read.target is not None:
         return read.units(item_size(items_before.get(read.target.identity)))
-    return read.with_units(max(consumed_total(content.get(CONSUMED_CAPACITY)), read.units(returned_size)[0].units))
+    return read.units_in_partition(
+        max(consumed_total(content.get(CONSUMED_CAPACITY)), read.units(returned_size)[0].units)
+    )
 
 
 def _returned_sizes(reads: Sequence[ItemRead], content: Content) -> list[int]:
