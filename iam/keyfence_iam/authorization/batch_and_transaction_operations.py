@@ -82,7 +82,7 @@ def transact_write_items(call: Parameters, tables: NamedTables) -> Iterator[Auth
 def merge_requests(requests: Iterable[AuthorizationRequest]) -> tuple[AuthorizationRequest, ...]:
     """Merges requests with the same action and resource. The merged request has the leading keys of all of them.
 
-    A full table scan is not merged with other requests: it would then seem to be limited to their leading keys.
+    The request of a full table scan is not merged. The leading keys of the others would make it look limited to them.
     """
     merged: dict[tuple[str, str, ContextValue | None], AuthorizationRequest] = {}
     for request in requests:
