@@ -1,4 +1,4 @@
-"""Checks text of callers and settings: single lines, free text, email addresses and URLs."""
+"""Checks text of callers and settings: single lines, free text and URLs."""
 
 import ipaddress
 import re
@@ -6,11 +6,7 @@ from urllib.parse import urlsplit
 
 from keyfence.errors import BadInput
 
-MAX_EMAIL_LENGTH = 254
-"""The longest address that SMTP can deliver to (RFC 5321)."""
-
 _NOT_IN_A_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 """Half of a surrogate pair. JSON can contain it, but UTF-8 cannot encode it."""
 
@@ -29,18 +25,6 @@ def checked_text(text: str, field: str, max_length: int) -> str:
     if len(text) > max_length or _SURROGATE.search(text):
         raise BadInput(f"{field} must be at most {max_length} whole characters", field=field)
     return text
-
-
-def checked_email(email: str, field: str = "email") -> str:
-    if len(email) > MAX_EMAIL_LENGTH or not _EMAIL.fullmatch(email):
-        raise BadInput(
-            f"{field} must be an address like name@host, of at most {MAX_EMAIL_LENGTH} characters", field=field
-        )
-    return email
-
-
-def checked_optional_email(email: str | None) -> str | None:
-    return None if email is None else checked_email(email)
 
 
 def is_http_url(url: str) -> bool:

@@ -19,6 +19,9 @@ TRICKY = st.text("#%&$ \"'\\/|2357F~az\x00\x1f\x7f\x80é\uffff🙂", min_size=1,
 SHORT = st.text("ab#%", min_size=1, max_size=3)
 NEIGHBOURS = st.sampled_from(["TENANT#acme#", "CONTROL#", "acme", "acmecorp", "%23", "%", "#", "00"])
 TEXT = SHORT | TRICKY | NEIGHBOURS | st.text(min_size=1, max_size=12)
+EMAILS = st.builds(
+    "{}@{}".format, st.text("aA#%é🙂", min_size=1, max_size=3), st.sampled_from(["b", "B", "bücher.example"])
+)
 ZONES = st.sampled_from([UTC, timezone(timedelta(hours=-9, minutes=-30)), timezone(timedelta(hours=14))])
 TIMES = st.datetimes(min_value=datetime(1000, 1, 2), max_value=datetime(9999, 12, 30), timezones=ZONES)
 
@@ -63,7 +66,8 @@ def cuts(draw: st.DrawFn) -> tuple[tuple[str, str], tuple[str, str]]:
 def models(kind: type[M], **given: SearchStrategy[Any]) -> SearchStrategy[M]:
     dataclass: Any = kind
     hints, made = get_type_hints(kind), fields(dataclass)
-    return st.builds(kind, **{one.name: values(hints[one.name]) for one in made} | given)
+    emails = {one.name: EMAILS for one in made if one.name == "email"}
+    return st.builds(kind, **{one.name: values(hints[one.name]) for one in made} | emails | given)
 
 
 def values(hint: Any) -> SearchStrategy[Any]:

@@ -9,6 +9,7 @@ from keyfence.domains.products.model import MAX_NAME_LENGTH as PRODUCT_NAME_LENG
 from keyfence.domains.products.model import MAX_PRICE, MAX_REVISIONS, MAX_SKU_LENGTH
 from keyfence.domains.stores.repository import MAX_CANDIDATES
 from keyfence.domains.users.model import MAX_NAME_LENGTH, MAX_SETTING_BYTES, MAX_SETTING_NAME_LENGTH, MAX_SETTINGS
+from keyfence.email_address import MAX_EMAIL_LENGTH
 from keyfence.errors import Code
 from keyfence.graphql.query_limits import QueryLimits
 from keyfence.graphql.relay_types import DEFAULT_PAGE_SIZE
@@ -17,7 +18,6 @@ from keyfence.http.response import STATUS_BY_CODE
 from keyfence.store.cursor import LIFETIME_HOURS
 from keyfence.store.key_template import MAX_PATH_BYTES, MAX_PATH_NAME_LENGTH
 from keyfence.store.pagination import MAX_PAGE_SIZE
-from keyfence.validation import MAX_EMAIL_LENGTH
 from tests.docs.pages import DOCS, blocks, prose, table
 
 PAGE = DOCS / "reference" / "errors.md"

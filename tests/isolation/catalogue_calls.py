@@ -13,7 +13,10 @@ from keyfence.store.key_template import KeyField
 from keyfence.store.keys import Fence, Key
 from keyfence.store.shards import UNSHARDED
 
-EXAMPLE_BY_NAME_ENDING: Mapping[str, object] = {"_at": datetime(2026, 11, 5, tzinfo=UTC)}
+EXAMPLE_BY_NAME_ENDING: Mapping[str, object] = {
+    "_at": datetime(2026, 11, 5, tzinfo=UTC),
+    "email": "ann@acme.example",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

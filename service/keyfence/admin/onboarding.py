@@ -11,6 +11,7 @@ import orjson
 from keyfence.auth.principal import Role
 from keyfence.domains.users.model import User, UserId
 from keyfence.domains.users.repository import UserRepository
+from keyfence.email_address import checked_email
 from keyfence.errors import Conflict
 from keyfence.store import timestamps
 from keyfence.store.ids import new_id
@@ -20,7 +21,7 @@ from keyfence.tenancy.tenant import MAX_NAME_LENGTH, Tenant, checked_name
 from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence.tenancy.tier_quotas import Tier
-from keyfence.validation import checked_email, checked_line
+from keyfence.validation import checked_line
 from keyfence_iam.tenant import TenantId
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 
+from keyfence.email_address import email_key
 from keyfence.errors import BadInput
 from keyfence.store.timestamps import timestamp_text
 from keyfence.validation import checked_line
@@ -24,6 +25,8 @@ _FIELD = re.compile(r"(?P<tag>[a-z]?)\{(?P<name>[a-z_]+)(?::(?P<spec>[a-z0-9.]+)
 _BUCKET_LENGTHS = {"month": 7, "day": 10}
 """How many characters of a timestamp are its month or its day."""
 _PATH_SPEC = "path"
+_EMAIL_SPEC = "email"
+_WORD_SPECS = frozenset({None, _PATH_SPEC, _EMAIL_SPEC, *_BUCKET_LENGTHS})
 _NUMBER_SPEC = re.compile(r"0(?P<width>[1-9][0-9]*)(?:d|\.(?P<places>[1-9][0-9]*)f)")
 
 KeyPath = tuple[str, ...]
@@ -50,7 +53,9 @@ class KeyField:
 
     name: str
     spec: str = ""
-    """The width of a number ('05d', '010.2f'), the time bucket of a time ('day', 'month'), 'path', or nothing."""
+    """The width of a number ('05d', '010.2f'), the time bucket of a time ('day', 'month'), 'path', 'email', or nothing.
+
+    'email' writes the result of `email_key`, so that all spellings of an address have one key."""
     tag: str = ""
     """A letter before the value, such as the 'v' of a revision."""
 
@@ -85,7 +90,7 @@ def _parse_segment(segment: str, template: str) -> str | KeyField:
     if _TAG.fullmatch(segment):
         return segment
     match = _FIELD.fullmatch(segment)
-    if match and (match["spec"] in {None, _PATH_SPEC, *_BUCKET_LENGTHS} or _NUMBER_SPEC.fullmatch(match["spec"])):
+    if match and (match["spec"] in _WORD_SPECS or _NUMBER_SPEC.fullmatch(match["spec"])):
         return KeyField(match["name"], match["spec"] or "", match["tag"])
     raise BadTemplate(
         f"{segment!r} in {template!r} is neither a tag nor a field; write TAG, {{field}} or {{number:05d}}"
@@ -103,7 +108,7 @@ def _render_value(name: str, spec: str, value: object) -> str:
         case int() | Decimal():
             return _render_number(name, spec, value)
         case str():
-            return _render_text(name, value)
+            return _render_text(name, email_key(value) if spec == _EMAIL_SPEC else value)
         case tuple() if value and spec == _PATH_SPEC:
             return "#".join(_render_text(name, element) for element in value)
     raise TypeError(f"{name}: a key cannot contain a {type(value).__name__}")

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from keyfence.domains.customers.access_patterns import customers
 from keyfence.domains.customers.model import Customer, CustomerId, checked_name
 from keyfence.domains.customers.repository import checked_customer_id
+from keyfence.email_address import MAX_EMAIL_LENGTH, checked_optional_email
 from keyfence.errors import BadInput
 from keyfence.store.ids import new_id
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
-from keyfence.validation import MAX_EMAIL_LENGTH, checked_optional_email
 from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import OPENING
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.app.domain_loading import load_domains
+from keyfence.email_address import email_key
 from keyfence.store.codec import attribute_name
 from keyfence.store.entity import INDEXES, Entity, Index, key_names
 from keyfence.store.key_template import KeyField
@@ -51,15 +52,16 @@ def absent_when_default(field: Any) -> bool:
 
 
 def key_part(segment: str | KeyField, model: Any) -> object:
-    """Returns the part of a field's value that a key contains. For a time this may be only the day or the month."""
+    """Returns the part of a field's value that a key contains. For a time this may be only the day or the month.
+    Different spellings of an email are equal."""
     if isinstance(segment, str):
         return None
     value = getattr(model, segment.name)
-    return (
-        value.astimezone(UTC).timetuple()[: TIME_TUPLE_LENGTHS[segment.spec]]
-        if segment.spec in TIME_TUPLE_LENGTHS
-        else value
-    )
+    if segment.spec == "email":
+        return email_key(value)
+    if segment.spec in TIME_TUPLE_LENGTHS:
+        return value.astimezone(UTC).timetuple()[: TIME_TUPLE_LENGTHS[segment.spec]]
+    return value
 
 
 @each_entity

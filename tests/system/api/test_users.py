@@ -13,6 +13,10 @@ UPDATE = """mutation($id: ID!, $input: UpdateUserInput!, $v: Int) {
   updateUser(id: $id, input: $input, expectedVersion: $v) { name email version updatedAt createdAt } }"""
 
 
+TYPED = "Zo\u00eb@b\u00fccher.example"
+SPELLINGS = ["zo\u00eb@b\u00fccher.example", "ZOE\u0308@BU\u0308CHER.example", "zo\u00eb@xn--bcher-kva.example"]
+
+
 async def create(client: ApiClient, email: str) -> str:
     user_id: str = (await client.data(CREATE, e=email))["createUser"]["id"]
     return user_id
@@ -36,6 +40,29 @@ async def test_only_one_of_concurrent_creates_with_one_email_succeeds(owner: Api
     assert sorted(error_code_or_ok(answer) for answer in answers) == ["CONFLICT"] * 7 + ["OK"]
 
 
+@pytest.mark.parametrize("spelling", SPELLINGS)
+async def test_an_email_in_another_spelling_is_taken_and_finds_the_user(owner: ApiClient, spelling: str) -> None:
+    user, other = await create(owner, TYPED), await create(owner, "other@x.example")
+    assert await owner.error_code(CREATE, e=spelling) == "CONFLICT"
+    assert await owner.error_code(UPDATE, id=other, input={"email": spelling}) == "CONFLICT"
+    by_email = await owner.data("query($e: String!) { userByEmail(email: $e) { id email } }", e=spelling)
+    assert by_email["userByEmail"] == {"id": user, "email": TYPED}
+
+
+async def test_a_user_can_change_the_spelling_of_their_email_and_keeps_the_claim(owner: ApiClient) -> None:
+    user = await create(owner, TYPED)
+    for spelling in SPELLINGS:
+        assert (await owner.data(UPDATE, id=user, input={"email": spelling}))["updateUser"]["email"] == spelling
+        assert await owner.error_code(CREATE, e=TYPED) == "CONFLICT"
+    await owner.data("mutation($id: ID!) { deleteUser(id: $id) }", id=user)
+    await create(owner, TYPED)
+
+
+async def test_only_one_of_concurrent_creates_with_spellings_of_one_email_succeeds(owner: ApiClient) -> None:
+    answers = await asyncio.gather(*(owner.execute(CREATE, e=email) for email in (TYPED, *SPELLINGS)))
+    assert sorted(error_code_or_ok(answer) for answer in answers) == ["CONFLICT"] * len(SPELLINGS) + ["OK"]
+
+
 async def test_only_one_of_concurrent_updates_with_one_expected_version_succeeds(owner: ApiClient) -> None:
     user = await create(owner, "a@x.example")
     updates = (owner.execute(UPDATE, id=user, input={"name": f"N{n}"}, v=1) for n in range(8))
@@ -51,6 +78,8 @@ def error_code_or_ok(answer: dict[str, Any]) -> str:
 BAD_USERS = {
     "no at sign": {"email": "nobody", "name": "N"},
     "blank in the email": {"email": "a b@x.example", "name": "N"},
+    "zero-width space in the email": {"email": "a\u200b@x.example", "name": "N"},
+    "email without a host": {"email": "a@b..c", "name": "N"},
     "email too long": {"email": "a" * 250 + "@x.example", "name": "N"},
     "empty name": {"email": "a@x.example", "name": ""},
     "blank name": {"email": "a@x.example", "name": "  "},

@@ -8,10 +8,10 @@ from keyfence.bulk.record_kind import RecordKind, RecordWriter, put_new
 from keyfence.domains.customers.access_patterns import customers, newest_customers
 from keyfence.domains.customers.model import Customer, CustomerId, checked_name
 from keyfence.domains.customers.repository import CustomerRepository, checked_customer_id
+from keyfence.email_address import checked_email
 from keyfence.store.table import Table
 from keyfence.store.timestamps import timestamp_text
 from keyfence.store.writes import ActivityNote
-from keyfence.validation import checked_email
 
 
 def from_fields(fields: Fields) -> Customer:

@@ -8,6 +8,7 @@ from typing import Any
 
 from keyfence.domains.customers.access_patterns import customer_by_id, customers, newest_customers
 from keyfence.domains.customers.model import Customer, CustomerId, checked_name
+from keyfence.email_address import checked_optional_email
 from keyfence.errors import NotFound
 from keyfence.store import timestamps
 from keyfence.store.expressions import absent
@@ -15,7 +16,6 @@ from keyfence.store.ids import checked_id, new_id
 from keyfence.store.pagination import Page
 from keyfence.store.table import Table
 from keyfence.store.writes import ActivityNote, changed_fields, put, require_version, retry_if_stale, update_model
-from keyfence.validation import checked_optional_email
 
 CUSTOMER_NOT_FOUND = partial(NotFound, "no such customer")
 _CHECKS_BY_FIELD: dict[str, Callable[[Any], Any]] = {"name": checked_name, "email": checked_optional_email}

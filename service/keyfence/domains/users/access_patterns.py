@@ -8,10 +8,10 @@ from keyfence.store.shards import Sharding
 users = entity(
     User,
     table=TenantKey("USER#{id}", "PROFILE"),
-    gsi1=TenantKey("EMAIL#{email}", "USER#{id}", when=is_alive),
+    gsi1=TenantKey("EMAIL#{email:email}", "USER#{id}", when=is_alive),
     gsi2=TenantKey("USERS", "{created_at}#{id}", sharding=Sharding("users", hashed_field="id"), when=is_alive),
 )
-email_claims = entity(EmailClaim, table=TenantKey("USEREMAIL#{email}", "CONSTRAINT"))
+email_claims = entity(EmailClaim, table=TenantKey("USEREMAIL#{email:email}", "CONSTRAINT"))
 settings = entity(Setting, table=TenantKey("USER#{user_id}", "SETTINGS#{name}"))
 user_counts = entity(UserCount, table=TenantKey("COUNT#USERS", "METADATA"))
 

@@ -155,7 +155,10 @@ class UserQueries:
 class UserMutations:
     """Mutations of users."""
 
-    @mutation(needs=Role.ADMIN, description="Create a user. No other user of the tenant may have the same email.")
+    @mutation(
+        needs=Role.ADMIN,
+        description="Create a user. No other user of the tenant may have the same email, in any spelling.",
+    )
     async def create_user(self, info: Info, input: CreateUserInput) -> User:
         role = input.role or Role.MEMBER
         require_owner_to_change_owner(info.context, role)

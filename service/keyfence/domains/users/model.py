@@ -46,7 +46,9 @@ class UserCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmailClaim:
-    """An item with the email in its key. A key exists once, so no two users of a tenant have the same email."""
+    """An item with the email in its key. A key exists once, so no two users of a tenant have the same email.
+
+    `email` is the result of `email_key`. The user has the address as it was typed."""
 
     email: str
     user_id: UserId

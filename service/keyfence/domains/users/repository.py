@@ -32,6 +32,7 @@ from keyfence.domains.users.model import (
     checked_name,
     is_alive,
 )
+from keyfence.email_address import checked_email, email_key
 from keyfence.errors import BadInput, Conflict, NotFound, QuotaExceeded
 from keyfence.store import timestamps
 from keyfence.store.embedded_edges import EmbeddedEdges
@@ -51,7 +52,7 @@ from keyfence.store.writes import (
     update_attributes,
     update_model,
 )
-from keyfence.validation import checked_email, checked_line
+from keyfence.validation import checked_line
 
 USER_NOT_FOUND = partial(NotFound, "no such user")
 EMAIL_TAKEN = partial(Conflict, "another user has this email", field="email")
@@ -143,11 +144,12 @@ class UserRepository:
         return QuotaExceeded(f"the tenant's quota of {self.quota:,} users is used up", quota="users")
 
     def _claim_email(self, user: User) -> Write[Any]:
-        claim = EmailClaim(email=user.email, user_id=user.id, created_at=user.updated_at, updated_at=user.updated_at)
+        email = email_key(user.email)
+        claim = EmailClaim(email=email, user_id=user.id, created_at=user.updated_at, updated_at=user.updated_at)
         return put(email_claims, claim, when=absent(), on_failure=EMAIL_TAKEN)
 
     def _change_email_claim(self, before: User, after: User) -> list[Write[Any]]:
-        if before.email == after.email:
+        if email_key(before.email) == email_key(after.email):
             return []
         return [delete(email_claims, {"email": before.email}), self._claim_email(after)]
 

@@ -22,6 +22,7 @@ from keyfence.domains.sales.monthly_sales import MonthlySales, ProductMonth, mon
 from keyfence.domains.stores.access_patterns import stores
 from keyfence.domains.users.access_patterns import email_claims, user_counts, users
 from keyfence.domains.users.model import EmailClaim, User, UserCount, UserId
+from keyfence.email_address import email_key
 from keyfence.local.demo.shop import ShopData
 from keyfence.local.demo.tenants import TENANTS, DemoTenant
 from keyfence.store import timestamps
@@ -141,7 +142,9 @@ def _user(tenant: DemoTenant, name: str, edges: Sequence[Membership]) -> User:
 
 
 def _email_claim(user: User) -> EmailClaim:
-    return EmailClaim(email=user.email, user_id=user.id, created_at=user.created_at, updated_at=user.created_at)
+    return EmailClaim(
+        email=email_key(user.email), user_id=user.id, created_at=user.created_at, updated_at=user.created_at
+    )
 
 
 def _user_count(members: Sequence[User]) -> UserCount:
