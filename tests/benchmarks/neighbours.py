@@ -42,7 +42,7 @@ from tests.engines import shared_cache
 from tests.stack import ApiClient, ServiceStack
 
 QUIET_BODY = json.dumps(BODY)
-QUIET_REQUESTS_PER_SECOND = 25
+QUIET_REQUESTS_PER_SECOND = 50
 QUIET_CONNECTIONS = 8
 NOISY_CONNECTIONS = 64
 MAX_STOLEN_SHARE = 0.02
