@@ -184,7 +184,8 @@ async def retry_if_stale(attempt: Callable[[], Awaitable[T]]) -> T:
         try:
             return await attempt()
         except StaleWrite:
-            await asyncio.sleep(STALE_WRITE_RETRIES.backoff_seconds(number))
+            if not STALE_WRITE_RETRIES.is_last(number):
+                await asyncio.sleep(STALE_WRITE_RETRIES.backoff_seconds(number))
     raise Throttled("other requests keep changing the same item; retry shortly", retryAfterMs=RETRY_AFTER_MS)
 
 

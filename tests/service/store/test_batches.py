@@ -87,6 +87,19 @@ async def test_requests_that_stay_unprocessed_are_a_throttle_and_not_a_short_ans
     assert len(client.calls) == RETRY_POLICY.attempts
 
 
+async def test_there_is_no_pause_after_the_last_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr("keyfence.store.dynamodb.batches.asyncio.sleep", sleep)
+    unprocessed = {TABLE_NAME: [{"DeleteRequest": {"Key": table_key("b1")}}]}
+    with pytest.raises(Throttled):
+        await table(ScriptedDynamoDB([{"UnprocessedItems": unprocessed}] * 10)).delete_many(book_by_id, [{"id": "b1"}])
+    assert len(pauses) == RETRY_POLICY.attempts - 1
+
+
 async def test_an_error_of_one_batch_call_fails_the_whole_read() -> None:
     client = ScriptedDynamoDB(
         [{"Responses": {TABLE_NAME: []}}, DynamoDbError("AccessDeniedException", ""), {"Responses": {TABLE_NAME: []}}]

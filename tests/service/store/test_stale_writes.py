@@ -34,6 +34,18 @@ async def test_the_number_of_attempts_is_limited_for_a_stale_write() -> None:
     assert raised.value.extensions["retryAfterMs"]
 
 
+async def test_there_is_no_pause_after_the_last_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr("keyfence.store.writes.asyncio.sleep", sleep)
+    with pytest.raises(Throttled):
+        await retry_if_stale(Attempts(*[StaleWrite()] * 100))
+    assert len(pauses) == STALE_WRITE_RETRIES.attempts - 1
+
+
 async def test_a_conflict_that_is_not_stale_is_not_retried() -> None:
     attempts = Attempts(Conflict("taken"))
     with pytest.raises(Conflict, match="taken"):

@@ -64,5 +64,6 @@ async def _call_batch(caller: DynamoDbCaller, operation: str, requests: Any) -> 
         if not unprocessed:
             return items
         requests = unprocessed[caller.table]
-        await asyncio.sleep(caller.retry_policy.backoff_seconds(attempt))
+        if not caller.retry_policy.is_last(attempt):
+            await asyncio.sleep(caller.retry_policy.backoff_seconds(attempt))
     raise DynamoDbError("ProvisionedThroughputExceededException", f"{operation} left requests unprocessed")

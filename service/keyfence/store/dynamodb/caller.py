@@ -100,7 +100,7 @@ class DynamoDbCaller:
                 answer = await self._attempt(operation, parameters, valid_until)
             except DynamoDbError as error:
                 self.observer.on_error(call, error)
-                if not error.rule.is_retryable or attempt == self.retry_policy.attempts - 1:
+                if not error.rule.is_retryable or self.retry_policy.is_last(attempt):
                     self._log_error(operation, error)
                     raise
                 # After a SERVICE_FAILURE it is unknown whether the call reached a partition.

@@ -17,8 +17,12 @@ class RetryPolicy:
     first_pause_seconds: float = 0.025
     max_pause_seconds: float = 1.0
 
+    def is_last(self, attempt: int) -> bool:
+        """Whether no attempt follows this one, so that no pause is needed. Attempts are numbered from 0."""
+        return attempt == self.attempts - 1
+
     def backoff_seconds(self, attempt: int) -> float:
-        """Returns a random pause after an attempt. Attempts are numbered from 0, and each doubles the longest pause."""
+        """Returns the pause after an attempt: a random time below a limit that doubles with each attempt."""
         longest = min(self.max_pause_seconds, self.first_pause_seconds * 2**attempt)
         return random.uniform(0, longest)  # noqa: S311
 
