@@ -73,8 +73,8 @@ class Usage:
 @strawberry.type
 class UsageQueries:
     @strawberry.field(
-        description="The usage of a tenant, from the hour that contains `from` to the hour that contains `to`. Both "
-        "hours are included. The tenant `-` is the service itself."
+        description="The usage of a tenant in all hours that overlap the time from `from` to `to`. The tenant `-` is "
+        "the service itself."
     )
     async def usage(
         self,

@@ -1,4 +1,4 @@
-"""The `keyfence` command: its subcommands, and the boundary that prints their errors."""
+"""The `keyfence` command: its subcommands, and the class that prints their errors."""
 
 import json
 from typing import Annotated, Any
@@ -47,7 +47,8 @@ class ErrorBoundaryGroup(TyperGroup):
         return sorted(super().list_commands(ctx), key=order.index)
 
     def invoke(self, ctx: Any) -> Any:
-        """Runs the subcommand. The options are not parsed yet when it fails, so --json is searched in the arguments."""
+        """Runs the subcommand, and prints its error. The subcommand may fail before its options are parsed, so `invoke`
+        looks for --json in the arguments."""
         as_json = "--json" in (*ctx._protected_args, *ctx.args)
         try:
             return super().invoke(ctx)
@@ -58,7 +59,7 @@ class ErrorBoundaryGroup(TyperGroup):
             _print_error("INTERRUPTED", "Interrupted.", as_json=as_json)
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
-            # A wrong usage is recognised by its method `format_message`: the class of typer is private.
+            # Only an error of wrong usage has the method `format_message`. Its class is private in typer.
             usage_message = getattr(error, "format_message", None)
             if not as_json or usage_message is None:
                 raise

@@ -1,4 +1,4 @@
-"""`keyfence credentials`, `keyfence token` and `keyfence jwks`: credentials and tokens for the local AWS."""
+"""`keyfence credentials`, `keyfence token` and `keyfence jwks`: credentials for the local gate, tokens for the API."""
 
 import json as json_module
 import shlex
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 MIN_SESSION_SECONDS, MAX_SESSION_SECONDS = 900, 3600
-"""The limits of STS. SDKs renew a session that ends within 15 minutes, so with 900 they renew it for every call."""
+"""The limits of STS. SDKs renew a session that ends within 15 minutes, so they renew one of 900 seconds for every
+call."""
 SYSTEM_ROLES = ("service-base", "control-plane", "suspender", "stream-worker", "migrator", "provisioner")
 MAX_TOKEN_SECONDS = 30 * 86400
 MAX_USER_LENGTH = 256
@@ -149,7 +150,7 @@ def jwks(issuer: IssuerOption, data: DataOption = DEFAULT_DIRECTORY) -> None:
     from keyfence.local.development_issuer import create_tenant_issuer
 
     if not is_issuer_url(issuer):
-        raise BadInput(f"--issuer {issuer!r} is not an https:// URL without query and fragment.")
+        raise BadInput(f"--issuer {issuer!r} must be an https:// URL that has no query and no fragment.")
     typer.echo(json_module.dumps(create_tenant_issuer(data_directory(data), issuer).jwks(), indent=2))
 
 

@@ -1,8 +1,27 @@
-"""Checks of the options that describe a deployment: account, region, table, role prefix and partition."""
+"""Options that describe a deployment, and checks of their values: account, region, table, role prefix, partition."""
 
 import re
+from typing import Annotated
+
+import typer
 
 from keyfence.errors import BadInput
+from keyfence_iam.deployment import Deployment
+
+DEFAULTS = Deployment()
+
+_PANEL = "Deployment"
+
+
+def _deployment_option(metavar: str, description: str) -> object:
+    return typer.Option(metavar=metavar, help=description, rich_help_panel=_PANEL)
+
+
+AccountOption = Annotated[str, _deployment_option("ID", "The AWS account, twelve digits.")]
+RegionOption = Annotated[str, _deployment_option("REGION", "The region of the table.")]
+TableNameOption = Annotated[str, _deployment_option("NAME", "The shared table.")]
+RolePrefixOption = Annotated[str, _deployment_option("PREFIX", "The first characters of the names of all roles.")]
+PartitionOption = Annotated[str, _deployment_option("NAME", "aws, aws-cn or aws-us-gov.")]
 
 _RULES = {
     "account": ("twelve digits", r"[0-9]{12}"),
@@ -15,8 +34,14 @@ _RULES = {
 
 
 def check_deployment_options(**values: str) -> None:
-    """Raises BadInput for a value that must not be part of an ARN. A table named `*`, for example, matches all."""
+    """Raises BadInput if a value must not be part of an ARN. The table `*`, for example, would match all tables."""
     for name, value in values.items():
         description, pattern = _RULES[name]
         if not re.fullmatch(pattern, value, re.ASCII):
             raise BadInput(f"--{name.replace('_', '-')} {value!r} must be {description}.")
+
+
+def deployment_from_options(*, account: str, region: str, table: str, role_prefix: str, partition: str) -> Deployment:
+    """Returns the deployment that the options describe. Raises BadInput if a value must not be part of an ARN."""
+    check_deployment_options(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
+    return Deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)

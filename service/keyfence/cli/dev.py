@@ -22,8 +22,8 @@ GatePortOption = Annotated[int | None, port_option(DEFAULT_GATE_PORT, "The gate'
 EngineOption = Annotated[
     Literal["auto", "moto", "dynoxide"],
     typer.Option(
-        help="dynoxide keeps its data on disk, moto in memory."
-        " auto takes dynoxide if it can be found, or fetched with npm."
+        help="The DynamoDB engine. dynoxide keeps its data on disk, moto in memory. auto takes dynoxide if it is"
+        " installed or npm can download it, and moto otherwise."
     ),
 ]
 PartitionLimitsOption = Annotated[

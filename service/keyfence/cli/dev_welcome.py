@@ -69,7 +69,8 @@ class WelcomeText:
         return f"{self.command} {subcommand} --tenant {tenant} --data {shlex.quote(str(self.data.absolute()))}"
 
     def _aws(self, id: str, tenant: DemoTenant) -> str:
-        """The endpoint is an option, because `endpoint_url` in a profile needs aws CLI 2.13, and Debian 12 has 2.9."""
+        """Returns an `aws` command. The endpoint is an option of the command, because `endpoint_url` in a profile needs
+        aws CLI 2.13, and Debian 12 has 2.9."""
         key = shlex.quote(json.dumps(owner_key(id, tenant)))
         return (
             f"aws --profile {id} --endpoint-url {self.gate_url} dynamodb get-item --table-name {self.table} --key {key}"

@@ -75,10 +75,12 @@ def gate(
 
     The engine must already run. The gate serves DynamoDB, STS, and the part of IAM that suspends tenants. It prints
     every call that it denies. Sessions come from `keyfence credentials` with the same data directory, or from the
-    gate's own STS. The data directory keeps inline policies that are set through IAM.
+    gate's own STS. Inline policies that are set through IAM are saved in the data directory.
 
-    A fault is {"kind": "latency" | "error" | "throttle" | "lost_request" | "lost_response"} with any of: operation,
-    service (dynamodb | sts | iam), key_prefix, nth | every | probability and seed, times, milliseconds, code.
+    A fault is a JSON object. Its kind is "latency", "error", "throttle", "lost_request" or "lost_response". All other
+    members are optional. service (dynamodb, sts or iam), operation and key_prefix select the calls to which it applies.
+    nth, every, or probability with seed select some of these calls. times is how often it is injected at most.
+    milliseconds is the delay of a latency, and code is the code of an error.
 
     With partition limits, calls beyond the limits of a partition get ProvisionedThroughputExceededException, and
     `keyfence top` shows the traffic of each partition.
@@ -144,7 +146,8 @@ class GateOutput:
             f"  Endpoint  {url}\n"
             f"            DynamoDB, STS and IAM. The engine behind it is {engine_url}.\n"
             f"  Tenant    {command}\n"
-            f"            prints credentials of acme. As credential_process of the profile acme in ~/.aws/config:\n"
+            f"            prints credentials of acme. Set this command as credential_process of the profile acme in\n"
+            f"            ~/.aws/config. Then the aws CLI calls DynamoDB as acme:\n"
             f"            aws --profile acme --endpoint-url {url} dynamodb get-item --table-name {self.table}"
             f" --key {key}\n\n"
             f"Denied calls are printed below. Press Ctrl-C to stop.\n",

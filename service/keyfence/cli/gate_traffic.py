@@ -55,10 +55,10 @@ def top(
 ) -> None:
     """Watch the DynamoDB traffic of tenants and partitions at a running local gate. For AWS see `keyfence hot`.
 
-    `keyfence dev` counts traffic, and `keyfence gate` does with --partition-limits. The numbers cover the last
-    ten seconds. READ/S and WRITE/S are average capacity units in a second. PEAK READ and PEAK WRITE are the units of
-    the busiest second. LOAD is the used share of a partition's limit. SHARD is the partition's number among the shards
-    of its collection, from 00. The tenant `-` is the service itself.
+    `keyfence dev` counts traffic unless its limits are off. `keyfence gate` counts traffic only with
+    --partition-limits. The numbers cover the last ten seconds. READ/S and WRITE/S are average capacity units in a
+    second. PEAK READ and PEAK WRITE are the units of the busiest second. LOAD is the used share of a partition's limit.
+    SHARD is the partition's number among the shards of its collection, from 00. The tenant `-` is the service itself.
 
     [bold]Example:[/bold] keyfence top
 
@@ -164,7 +164,8 @@ def _throttles(entry: dict[str, Any]) -> str:
 
 
 def _printable(key: str) -> str:
-    """Returns the key without control characters, which could move the cursor or change colors."""
+    """Returns the key for a table of `rich`. Control characters, which could move the cursor or change colors, are
+    replaced."""
     from keyfence.cli.terminal_output import escape_markup
 
     return escape_markup("".join(character if character.isprintable() else "\ufffd" for character in key))

@@ -28,9 +28,10 @@ def hot(
 ) -> None:
     """Show the partitions that used most of their limits in the last minute, as counted by all servers.
 
-    READ/S and WRITE/S are the capacity units in a second during the busiest ten seconds, with throttled calls. SHARDS
-    is the smallest number of shards that can serve the collection's traffic; `keyfence reshard` changes the number. A
-    partition that belongs to no collection has no shards. On AWS the command needs the role `service-base`.
+    READ/S and WRITE/S are the capacity units in a second during the busiest ten seconds, including throttled calls. OF
+    LIMIT is their share of a partition's limit. SHARDS is the smallest number of shards that can serve the collection's
+    traffic; `keyfence reshard` changes the number. A partition that belongs to no collection has no shards. On AWS the
+    command needs the role `service-base`.
 
     [bold]Example:[/bold] keyfence hot
 

@@ -1,19 +1,16 @@
 """`keyfence import` and `keyfence export`: the records of a tenant as lines of JSON."""
 
 import json as json_module
-import shutil
-import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
+from keyfence.cli.file_arguments import open_input, open_output
 from keyfence.cli.table_connection import (
     DataOption,
     EndpointUrlOption,
@@ -34,8 +31,6 @@ if TYPE_CHECKING:
 
 
 DEFAULT_ITEMS_PER_SECOND = 1000.0
-EXPORT_FILE_MODE = 0o666
-"""The permissions before the umask of the process is applied, as for files of other programs."""
 
 FileArgument = Annotated[
     str, typer.Argument(metavar="FILE", help="A file with lines as `keyfence export` writes them. - reads stdin.")
@@ -45,9 +40,7 @@ ItemRateOption = Annotated[
 ]
 OutOption = Annotated[
     Path | None,
-    typer.Option(
-        "--out", metavar="FILE", help="The file to write. It gets its name when it is complete. Default: stdout."
-    ),
+    typer.Option("--out", metavar="FILE", help="The file to write. It appears when it is complete. Default: stdout."),
 ]
 JsonSummaryOption = Annotated[bool, typer.Option("--json", help="Print the summary and errors as JSON, on stderr.")]
 
@@ -75,7 +68,7 @@ def import_(
 
     counts, domains, started_at = ImportCounts(), selected_domains(), time.monotonic()
     try:
-        with _open_input(file) as content:
+        with open_input(file) as content:
             line_count = check_lines(content, domains.record_kinds)
             content.seek(0)
             _import_lines(
@@ -118,41 +111,10 @@ def export(
                     counts[kind] += 1
                     advance(1)
 
-    with interruptible(), _open_output(out) as file:
+    with interruptible(), open_output(out) as file:
         asyncio.run(work(file))
     summary = json_module.dumps({"tenant": tenant, "exported": dict(counts)})
     typer.echo(summary if json else f"Exported {_counts_text(counts, kinds)}.", err=True)
-
-
-@contextmanager
-def _open_input(name: str) -> Iterator[BinaryIO]:
-    """Yields a file that can be read twice. stdin is copied into a temporary file first."""
-    try:
-        if name != "-":
-            with Path(name).open("rb") as file:
-                yield file
-        else:
-            with tempfile.TemporaryFile() as copy:
-                shutil.copyfileobj(sys.stdin.buffer, copy)
-                copy.seek(0)
-                yield copy
-    except OSError as error:
-        raise BadInput(f"{name} cannot be read: {error.strerror or error}.") from error
-
-
-@contextmanager
-def _open_output(out: Path | None) -> Iterator[BinaryIO]:
-    from keyfence.local.data_directory import atomic_file
-
-    if out is None:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    try:
-        with atomic_file(out, mode=EXPORT_FILE_MODE) as file:
-            yield file
-    except OSError as error:
-        raise BadInput(f"{out} cannot be written: {error.strerror or error}.") from error
 
 
 def _import_lines(

@@ -22,7 +22,8 @@ class Interrupted(KeyfenceError):
 def interruptible() -> Iterator[None]:
     """Raises KeyboardInterrupt for SIGINT and SIGTERM. SIGHUP counts as SIGTERM, unless SIGHUP is ignored (nohup).
 
-    uvicorn replaces the handlers of SIGINT and SIGTERM. It then handles SIGHUP too, because SIGHUP raises SIGTERM.
+    uvicorn replaces the handlers of SIGINT and SIGTERM. It then handles SIGHUP too, because the handler of SIGHUP
+    raises SIGTERM.
     """
     signals = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     previous_handlers = {number: signal.signal(number, _HANDLERS[number]) for number in signals}

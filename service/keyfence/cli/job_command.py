@@ -1,4 +1,4 @@
-"""Runs a job as a command: connects as the migrator, shows the progress, and handles Ctrl-C."""
+"""Runs a job as a command: connects with the role `migrator`, shows the progress, and handles Ctrl-C."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -35,7 +35,7 @@ ExportsOption = Annotated[
 ]
 
 StartJob = Callable[["MigratorAccess"], "Awaitable[Job | None]"]
-"""Starts or finds a job. Returns None if there is nothing to do."""
+"""A function that starts or finds a job. It returns None if there is nothing to do."""
 
 
 @contextmanager
@@ -76,7 +76,7 @@ def run_job_command(
     rate: float | None,
     exports: Path | None = None,
 ) -> "Job | None":
-    """Starts a job and runs it to its end as the migrator. Returns None if there is nothing to do."""
+    """Starts a job, and runs it to its end with the role `migrator`. Returns None if there is nothing to do."""
     import asyncio
     from dataclasses import replace
 

@@ -39,7 +39,7 @@ RebalanceOption = Annotated[
     typer.Option("--rebalance", help="Spread the items evenly over the shards. SHARDS must be their current number."),
 ]
 PlacementArgument = Annotated[
-    Placement, typer.Argument(case_sensitive=False, help="SILO is a table of its own, POOL is the shared table.")
+    Placement, typer.Argument(case_sensitive=False, help="SILO: a table for this tenant alone. POOL: the shared table.")
 ]
 JobsOfTenantOption = Annotated[
     str | None, typer.Option("--tenant", metavar="TENANT", help="Only jobs of this tenant. Default: all tenants.")
@@ -69,9 +69,9 @@ def reshard(
 ) -> None:
     """Change the number of shards of a tenant's collection while the tenant is served.
 
-    Increasing the number moves no items: servers first read the new shards, and write to them when all servers know
-    them. Decreasing it, or --rebalance, moves items, at most as fast as --rate allows. On AWS the command needs the
-    role `migrator`. It can be interrupted at any time: the same command resumes it.
+    An increase moves no items: first all servers read the new shards, then they also write to them. A decrease, and
+    --rebalance, move items, at most as fast as --rate allows. On AWS the command needs the role `migrator`. It can be
+    interrupted at any time: the same command resumes it.
 
     [bold]Example:[/bold] keyfence reshard acme activity 8
 
@@ -105,10 +105,10 @@ def move(
 ) -> None:
     """Move a tenant to a table of its own (SILO), or back to the shared table (POOL), while it is served.
 
-    Servers write to both tables, all items are copied and compared, servers read from the new table, and the old copy
-    is deleted. To cancel before the old copy is deleted, run the command again with the placement that the tenant had
-    before. On AWS the command needs the role `migrator`. It can be interrupted at any time: the same command
-    resumes it.
+    First, servers write to both tables. Then all items are copied and compared. Then servers read from the new table.
+    Finally the items in the old table are deleted. To cancel before that, run the command again with the placement that
+    the tenant had before. On AWS the command needs the role `migrator`. It can be interrupted at any time: the same
+    command resumes it.
 
     [bold]Example:[/bold] keyfence move acme silo
 
@@ -220,7 +220,7 @@ def show(
     data: DataOption = DEFAULT_DIRECTORY,
     endpoint_url: EndpointUrlOption = None,
 ) -> None:
-    """Show the phase and the counts of a job.
+    """Show the phase of a job, and how many items it has read and changed.
 
     [bold]Example:[/bold] keyfence job show job_01M7HHHGKHN6S6V7032B0W8CKZ --json
     """

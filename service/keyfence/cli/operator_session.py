@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_NAME_LENGTH = 256
-READER = "cli"
-"""The operator of commands that only read. The name is not stored: reading writes no event."""
+READ_ONLY_OPERATOR = "cli"
+"""The operator of commands that only read. The name is not stored, because reading writes no event."""
 
 OperatorOption = Annotated[
     str | None,
@@ -42,7 +42,7 @@ class OperatorSession:
 
     def read(self, work: "Callable[[AdminContext], Awaitable[T]]") -> T:
         """Runs `work`, which must not write."""
-        return self._run(work, READER, may_write=False)
+        return self._run(work, READ_ONLY_OPERATOR, may_write=False)
 
     def change(self, operator: str | None, tenant: TenantId, work: "Callable[[AdminContext], Awaitable[T]]") -> T:
         """Runs `work`, which changes the tenant. Raises NotFound, with advice, if the tenant does not exist."""
@@ -92,7 +92,8 @@ def _login_name() -> str:
 
 
 def _with_option_name(error: BadInput) -> str:
-    """Returns the message with the API's name of a field replaced by the option: `ownerEmail` by --owner-email."""
+    """Returns the message of the error. If it starts with a field of the API, such as `ownerEmail`, the field is
+    replaced by the option of the command, such as --owner-email."""
     field = str(error.extensions.get("field", ""))
     if not field or not error.message.startswith(field):
         return error.message

@@ -5,19 +5,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keyfence.cli.file_arguments import read_file_argument
-from keyfence.cli.policy_render import (
+from keyfence.cli.deployment_options import (
     DEFAULTS,
     AccountOption,
-    JsonOption,
     PartitionOption,
     RegionOption,
     RolePrefixOption,
     TableNameOption,
     deployment_from_options,
-    existing_role,
-    render,
 )
+from keyfence.cli.file_arguments import read_file_argument
+from keyfence.cli.policy_render import JsonOption, existing_role, render
 from keyfence.cli.table_connection import parse_tenant_option
 from keyfence.errors import BadInput
 

@@ -1,4 +1,4 @@
-"""`keyfence policy render`, and the options that describe a deployment."""
+"""`keyfence policy render`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,24 +6,17 @@ from typing import Annotated
 
 import typer
 
-from keyfence.cli.deployment_options import check_deployment_options
+from keyfence.cli.deployment_options import (
+    DEFAULTS,
+    AccountOption,
+    PartitionOption,
+    RegionOption,
+    RolePrefixOption,
+    TableNameOption,
+    deployment_from_options,
+)
 from keyfence.errors import BadInput
-from keyfence_iam.deployment import Deployment
 
-DEFAULTS = Deployment()
-
-_PANEL = "Deployment"
-
-
-def _deployment_option(metavar: str, description: str) -> object:
-    return typer.Option(metavar=metavar, help=description, rich_help_panel=_PANEL)
-
-
-AccountOption = Annotated[str, _deployment_option("ID", "The AWS account, twelve digits.")]
-RegionOption = Annotated[str, _deployment_option("REGION", "The region of the table.")]
-TableNameOption = Annotated[str, _deployment_option("NAME", "The shared table.")]
-RolePrefixOption = Annotated[str, _deployment_option("PREFIX", "The first characters of the names of all roles.")]
-PartitionOption = Annotated[str, _deployment_option("NAME", "aws, aws-cn or aws-us-gov.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RoleArgument = Annotated[str | None, typer.Argument(metavar="ROLE", help="The role. Default: all roles.")]
 TrustOption = Annotated[bool, typer.Option("--trust", help="Print trust policies instead of identity policies.")]
@@ -66,12 +59,6 @@ def render(
         typer.echo(files[f"{role}.trust.json" if trust else f"{role}.json"], nl=False)
     else:
         typer.echo(_policies_by_role(files, trust=trust))
-
-
-def deployment_from_options(*, account: str, region: str, table: str, role_prefix: str, partition: str) -> Deployment:
-    """Returns the deployment that the options describe. Raises BadInput for a value that does not fit into an ARN."""
-    check_deployment_options(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
-    return Deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
 
 
 def existing_role(role: str) -> str:

@@ -1,4 +1,4 @@
-"""Listening sockets of the commands that serve."""
+"""Opens the listening sockets of `keyfence dev`, `keyfence gate` and `keyfence serve`."""
 
 import errno
 import socket

@@ -123,7 +123,8 @@ def command_settings(**overrides: Any) -> "Settings":
 
 
 def _settings_with_cursor_key(endpoint_url: str | None = None, **overrides: Any) -> "Settings":
-    """Returns the settings with a new cursor key, because no cursor is used after the command ends."""
+    """Returns the settings with a random cursor key. The key need not be stored, because no cursor is used after the
+    command ends."""
     endpoint = {"endpoint_url": endpoint_url} if endpoint_url else {}
     return command_settings(cursor_keys=(secrets.token_urlsafe(32),), **endpoint, **overrides)
 

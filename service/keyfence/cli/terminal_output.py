@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 UNLIMITED_WIDTH = 10_000
-"""Characters in a line of output that is not a terminal: more than any line has, so that none is wrapped."""
+"""The width of output that is not a terminal, in characters. No line is so long, so that no line is wrapped."""
 COLUMN_GAP = 2
 """Spaces between two columns of a table."""
 STATUS_COLORS = {
@@ -32,7 +32,8 @@ Row = Sequence[str]
 
 @contextmanager
 def status_line() -> Iterator[Callable[[str], None]]:
-    """Yields a function that shows the current step: one moving line on a terminal, a line for each step elsewhere."""
+    """Yields a function that shows the current step. A terminal shows only the latest step. Other output gets a line
+    for each step."""
     from rich.console import Console
     from rich.markup import escape
 
@@ -46,7 +47,8 @@ def status_line() -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def progress_bar(description: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Yields a function that advances the bar by a count. Without a terminal, only the description is printed."""
+    """Yields a function that advances the bar by a number of items. Without a terminal, only the description is
+    printed."""
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

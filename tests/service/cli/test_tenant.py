@@ -79,7 +79,7 @@ def test_a_file_without_keys_is_an_error(run: Run, tmp_path: Path, content: byte
 
 def test_quotas_without_a_quota_is_an_error_with_advice(run: Run) -> None:
     output = error_message(run("tenant", "quotas", "acme"))
-    assert output == "Name at least one quota, such as --users 2000. `keyfence tenant show acme` shows all quotas."
+    assert output == "Set at least one quota, such as --users 2000. `keyfence tenant show acme` shows all quotas."
 
 
 @pytest.mark.parametrize(

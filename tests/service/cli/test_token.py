@@ -123,7 +123,7 @@ def test_a_tenants_issuer_gets_a_key_and_signs_its_tokens(run: Run, tmp_path: Pa
     [
         (["token", "--tenant", "initech", "--issuer", ISSUER], "The data directory .keyfence has no key of the issuer"),
         (["token", "--admin", "--issuer", ISSUER], "--issuer needs --tenant: "),
-        (["jwks", "--issuer", "http://id.initech.example"], "--issuer 'http://id.initech.example' is not an https://"),
+        (["jwks", "--issuer", "http://id.initech.example"], "--issuer 'http://id.initech.example' must be an https://"),
     ],
     ids=["no key", "operator", "no https"],
 )

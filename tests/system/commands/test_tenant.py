@@ -199,7 +199,8 @@ def test_a_suspended_tenant_is_refused_by_iam_immediately_and_by_servers(stack: 
     code, out, _ = run("suspend", id, "--reason", "unpaid", "--as", "ann")
     assert (code, out) == (
         0,
-        f"{id} is suspended: unpaid\nIAM denies its sessions.\nAll running servers use the change within 5 seconds.\n",
+        f"{id} is suspended: unpaid\nIAM denies its sessions.\n"
+        "All running servers use the change within 5 seconds, or within their KEYFENCE_TENANT_CACHE_SECONDS.\n",
     )
     assert not may_read_own_item(stack, gate, id)
     assert may_read_own_item(stack, gate, other)

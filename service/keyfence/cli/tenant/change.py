@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantCommand:
-    """The arguments that all commands share which change one tenant."""
+    """The arguments of every command that changes one tenant."""
 
     id: str
     operator: str | None
@@ -52,7 +52,8 @@ class TenantCommand:
         if self.json:
             print_json(tenant_json(changed))
         else:
-            typer.echo(f"{text}\nAll running servers use the change within {TENANT_CACHE_SECONDS:g} seconds.")
+            seconds = f"{TENANT_CACHE_SECONDS:g} seconds, or within their KEYFENCE_TENANT_CACHE_SECONDS"
+            typer.echo(f"{text}\nAll running servers use the change within {seconds}.")
 
 
 def quotas_text(tenant: "Tenant") -> str:
@@ -189,7 +190,7 @@ def quotas(
     }
     changes = {name: value for name, value in options.items() if value is not None}
     if not changes:
-        raise BadInput(f"Name at least one quota, such as --users 2000. `keyfence tenant show {id}` shows all quotas.")
+        raise BadInput(f"Set at least one quota, such as --users 2000. `keyfence tenant show {id}` shows all quotas.")
     TenantCommand(id=id, operator=operator, data=data, endpoint_url=endpoint_url, json=json).run(
         lambda context, tenant_id: context.administration.set_quotas(tenant_id, changes),
         lambda tenant: f"{tenant.id} has the quotas {quotas_text(tenant)}.",

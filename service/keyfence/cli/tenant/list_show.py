@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HEADINGS = ("ID", "STATUS", "TIER", "CREATED", "NAME")
 MIN_WIDTHS = (16, 12, 10, 16)
-"""Column widths in characters. Each page is printed as a table of its own, and the pages should line up."""
+"""The widths of the first columns, in characters. Each page is a table of its own, and all pages need equal columns."""
 
 StatusOption = Annotated[
     TenantStatus | None, typer.Option(case_sensitive=False, help="Only tenants with this status. Default: all.")
@@ -177,7 +177,7 @@ def _quota_rows(tenant: "Tenant") -> Iterator[tuple[str, str, str]]:
 
 
 def _shard_rows(shard_counts: "Mapping[str, ShardCounts]") -> Iterator[tuple[str, str, str, str]]:
-    """Yields a row for each collection with several shards, and one row for all the others: there are many."""
+    """Yields a row for each collection that was resharded, and one row for all other collections together."""
     from keyfence.store.shards import ONE_SHARD
 
     sharded_counts = {collection: counts for collection, counts in shard_counts.items() if counts != ONE_SHARD}

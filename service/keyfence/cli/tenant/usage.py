@@ -26,7 +26,7 @@ UsageOfArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="TENANT",
-        help="Show this tenant by operation, or the service itself if it is -. Default: one line for each tenant.",
+        help="The tenant to show, with a line for each operation. - is the service itself. Default: all tenants.",
     ),
 ]
 FromOption = Annotated[
@@ -78,7 +78,8 @@ def usage(
 
 
 async def _tenants(context: "AdminContext", only_tenant: "TenantId | None") -> "Sequence[TenantId]":
-    """Returns the tenant, or all tenants and the service itself. Raises NotFound if the tenant does not exist."""
+    """Returns `only_tenant`. If it is None, returns all tenants and `-`, the service itself. Raises NotFound if the
+    tenant does not exist."""
     from keyfence.cli.tenant.list_show import tenant_pages
     from keyfence.usage.hourly_usage import CONTROL_PLANE
 

@@ -100,7 +100,7 @@ def _verifier(key: str | None, data: Path) -> "CertificateVerifier":
 
 
 def _is_file(text: str) -> bool:
-    """Returns whether the text is the path of a file. A key can be too long for a path, which is an OSError."""
+    """Returns whether the text is the path of a file. A key can be too long for a path: then Python raises OSError."""
     try:
         return Path(text).is_file()
     except OSError:
