@@ -1,5 +1,8 @@
 """An offboarding continues after a stop, with another worker, and with a damaged export file."""
 
+import asyncio
+import time as clock
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import ceil
@@ -11,14 +14,18 @@ import pytest
 from keyfence.errors import Conflict
 from keyfence.jobs.job_runner import WAIT_STEP_SECONDS
 from keyfence.jobs.migrator_access import MigratorAccess
+from keyfence.jobs.offboard import export_pass
 from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
-from keyfence.jobs.offboard.export_file import ExportDamaged
+from keyfence.jobs.offboard.export_file import ExportDamaged, ExportFile
 from keyfence.jobs.offboard.offboarding_phases import OffboardingPhase, OffboardingState
+from keyfence.store.codec import Item
+from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
 from tests.stack import ServiceStack
 from tests.system.jobs.offboarding_run import (
     KEY,
+    Offboarder,
     all_items,
     begin,
     exported_items,
@@ -78,6 +85,77 @@ async def test_a_worker_that_is_asked_to_stop_releases_its_lease(
         seen.append(await worker.run(tenant, should_stop=partial(next, checks, True)))
     assert len(seen) > 3
     assert (seen[-1].exported_count, seen[-1].purged_count) == (10, 10)
+
+
+async def cancel_run(worker: Offboarder, tenant: TenantId, reached: asyncio.Event) -> OffboardingState:
+    """Cancels the worker's task when the event is set, and returns the state that the worker has saved."""
+    work = asyncio.ensure_future(worker.run(tenant))
+    await asyncio.wait_for(reached.wait(), timeout=30)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    return await worker.state(tenant)
+
+
+@pytest.mark.one_engine
+async def test_a_cancelled_worker_saves_how_many_items_it_has_purged(
+    stack: ServiceStack,
+    migrator: MigratorAccess,
+    time: ManualClock,
+    tmp_path: Path,
+    tenant: TenantId,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fill(stack, tenant, 10)
+    worker, deleted = offboarder(migrator, tmp_path, time, page_size=3), asyncio.Event()
+    delete = export_pass.delete_items
+
+    async def slow_delete(table: Table, keys: Sequence[Item]) -> float:
+        units = await delete(table, keys)
+        deleted.set()
+        await asyncio.sleep(0.05)
+        return units
+
+    monkeypatch.setattr(export_pass, "delete_items", slow_delete)
+    await begin(worker, tenant)
+    state = await cancel_run(worker, tenant, deleted)
+    remaining = len(items_of(all_items(stack), tenant))
+    assert (state.phase, state.purged_count, remaining) == (OffboardingPhase.PURGING, 3, 7)
+    assert (await worker.job(tenant)).worker is None
+    done = await worker.run(tenant)
+    assert (done.phase, done.exported_count, done.purged_count) == (OffboardingPhase.FINISHED, 10, 10)
+
+
+@pytest.mark.one_engine
+async def test_a_cancelled_worker_writes_nothing_to_the_export_after_the_end_of_its_run(
+    stack: ServiceStack,
+    migrator: MigratorAccess,
+    time: ManualClock,
+    tmp_path: Path,
+    tenant: TenantId,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A file is written in a thread, which cannot be cancelled. The next worker may already have opened the file."""
+    fill(stack, tenant, 10)
+    worker, started = offboarder(migrator, tmp_path, time, page_size=3), asyncio.Event()
+    append, loop, running_appends = ExportFile.append, asyncio.get_running_loop(), 0
+
+    def slow_append(file: ExportFile, size: int, lines: bytes) -> int:
+        nonlocal running_appends
+        running_appends += 1
+        loop.call_soon_threadsafe(started.set)
+        clock.sleep(0.05)
+        written_size = append(file, size, lines)
+        running_appends -= 1
+        return written_size
+
+    monkeypatch.setattr(ExportFile, "append", slow_append)
+    await begin(worker, tenant)
+    state = await cancel_run(worker, tenant, started)
+    assert running_appends == 0
+    assert (tmp_path / state.export_name).stat().st_size == state.export_size > 0
+    done = await worker.run(tenant)
+    assert (done.phase, done.exported_count, done.purged_count) == (OffboardingPhase.FINISHED, 10, 10)
 
 
 @pytest.mark.parametrize("phase", [OffboardingPhase.EXPORTING, OffboardingPhase.VERIFYING_EXPORT])
