@@ -19,6 +19,7 @@ from keyfence.jobs.offboard.certificate import compare_export, verify_certificat
 from keyfence.jobs.offboard.export_file import ExportDamaged, ExportFile
 from keyfence.jobs.offboard.offboarding_phases import OffboardingPhase, OffboardingState
 from keyfence.store.codec import Item
+from keyfence.store.job_writes import delete_items
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
@@ -108,10 +109,9 @@ async def test_a_cancelled_worker_saves_how_many_items_it_has_purged(
 ) -> None:
     fill(stack, tenant, 10)
     worker, deleted = offboarder(migrator, tmp_path, time, page_size=3), asyncio.Event()
-    delete = export_pass.delete_items
 
     async def slow_delete(table: Table, keys: Sequence[Item]) -> float:
-        units = await delete(table, keys)
+        units = await delete_items(table, keys)
         deleted.set()
         await asyncio.sleep(0.05)
         return units
