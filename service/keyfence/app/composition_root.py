@@ -29,7 +29,7 @@ from keyfence.http.routes import build_app
 from keyfence.http.tenant_and_operator_apis import OperatorApi, TenantApi
 from keyfence.jobs.background_jobs import BackgroundJobs, ServerJobRunner
 from keyfence.jobs.job_programs import ExportTarget
-from keyfence.jobs.move.shadow_differences import DifferenceReporter, ShadowDifferences
+from keyfence.jobs.move.read_differences import DifferenceReporter, ReadDifferences
 from keyfence.jobs.offboard.certificate import parse_signer
 from keyfence.jobs.reshard.start_reshard import StartReshard
 from keyfence.settings import Settings
@@ -77,7 +77,7 @@ class Service:
         self._tenants = self._make_tenant_cache()
         self._issuers = self._make_tenant_issuers()
         self._usage_flusher = UsageFlusher(ledger, UsageRepository(control), self.settings.usage_seconds)
-        self._difference_reporter = DifferenceReporter(self._tenants, ShadowDifferences(control))
+        self._difference_reporter = DifferenceReporter(self._tenants, ReadDifferences(control))
         self._jobs = self._make_background_jobs(ledger.accounts)
         self._traffic_publisher = self._make_traffic_publisher(observer)
         self._refresh_thread = RefreshThread(connections.sessions.refresh_due)

@@ -8,7 +8,7 @@ from keyfence import domains
 from keyfence.domain import BadDomains, Domain, Domains
 from keyfence.hot_partitions import autopilot, fleet_traffic
 from keyfence.jobs import job_record, scan_checkpoint
-from keyfence.jobs.move import shadow_differences
+from keyfence.jobs.move import read_differences
 from keyfence.tenancy import access_patterns as tenancy
 from keyfence.tenancy import suspensions
 from keyfence.usage import hourly_usage
@@ -21,7 +21,7 @@ CONTROL_PLANE_MODULES = (
     suspensions,
     job_record,
     scan_checkpoint,
-    shadow_differences,
+    read_differences,
     hourly_usage,
     fleet_traffic,
     autopilot,

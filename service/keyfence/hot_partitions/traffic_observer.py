@@ -52,7 +52,7 @@ class TrafficObserver:
         try:
             self._count_answer(call, answer)
         except Exception:
-            log.exception("partition_observer_failed", operation=call.operation)
+            log.exception("partition_traffic_not_counted", operation=call.operation)
 
     def on_error(self, call: ObservedCall, error: DynamoDbError) -> None:
         rule = error.rule
@@ -63,7 +63,7 @@ class TrafficObserver:
             throttled = throttled_positions(error, len(requests)) if rule is THROTTLING else ()
             self._count(call, requests, throttled, has_failed=True)
         except Exception:
-            log.exception("partition_observer_failed", operation=call.operation)
+            log.exception("partition_traffic_not_counted", operation=call.operation)
 
     def _count_answer(self, call: ObservedCall, answer: Mapping[str, Any]) -> None:
         """Counts an answered call. The units of a batch are divided evenly between the keys that were read."""

@@ -9,7 +9,7 @@ from keyfence.jobs.job_record import Job, JobKind
 from keyfence.jobs.job_runner import JobProgram
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.move.move_job import MoveJob
-from keyfence.jobs.move.shadow_differences import ShadowDifferences
+from keyfence.jobs.move.read_differences import ReadDifferences
 from keyfence.jobs.offboard.certificate import CertificateSigner
 from keyfence.jobs.offboard.offboard_job import OffboardJob
 from keyfence.jobs.rekey.rekey_job import RekeyJob
@@ -55,7 +55,7 @@ def program_for(
         case JobKind.MOVE:
             return MoveJob(
                 tenants=tenants,
-                differences=ShadowDifferences(migrator.control),
+                differences=ReadDifferences(migrator.control),
                 silos=migrator.silos,
                 table_name=migrator.table_name,
                 table_in=migrator.table_in,

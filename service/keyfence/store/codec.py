@@ -154,9 +154,10 @@ def _number_text(value: int | Decimal) -> str:
     try:
         exact = _EXACT_CONTEXT.create_decimal(value)
     except DecimalException:
-        exact = Decimal("NaN")  # which the next line rejects
+        exact = Decimal("NaN")  # the next line rejects NaN
     if not exact.is_finite() or (exact and not _MIN_EXPONENT <= exact.adjusted() <= _MAX_EXPONENT):
-        raise BadInput("a number may have 38 significant digits and be from 1E-130 to below 1E126") from None
+        message = "a number may have at most 38 digits, and its absolute value must be 0 or from 1E-130 to below 1E126"
+        raise BadInput(message) from None
     return format(exact, "f")
 
 

@@ -30,7 +30,8 @@ class CursorPosition(NamedTuple):
     table_sort: str = ""
     """The item's sort key in the table. Only for lists that read an index."""
     bucket: str = ""
-    """The partition key of the item's time bucket, without fence and shard. Only for lists in time buckets."""
+    """The partition key of the item's time bucket, without fence and shard. Only for lists that have one partition for
+    each day or month (a time bucket)."""
 
 
 @dataclass(frozen=True, slots=True)

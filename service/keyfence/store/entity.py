@@ -121,7 +121,7 @@ class Query(Generic[M]):
     entity: Entity[M]
     index: Index
     begins_with: str
-    """The tags that the sort keys begin with, such as 'ORDER#', or nothing."""
+    """The constant text that the sort keys begin with, such as 'ORDER#', or an empty text."""
     newest_first: bool
     """Whether the list is in descending order."""
     range_field: str | None = None
@@ -191,7 +191,7 @@ class ItemCollection(Generic[P, M]):
 
     @staticmethod
     def _partition_tags(entity: Entity[Any]) -> list[str | None]:
-        """Returns the tags of the partition key, with None in the place of each field."""
+        """Returns the segments of the partition key: constant texts, and None in the place of each field."""
         return [segment if isinstance(segment, str) else None for segment in entity.keys["table"].partition.segments]
 
     def sort_key_range(self) -> SortKeyRange:
@@ -212,13 +212,14 @@ def entity(
     gsi3: Key | None = None,
     index_fields: tuple[str, ...] = (),
 ) -> Entity[M]:
-    """Declares the keys of a dataclass in the table and its indexes. Raises BadEntity if they do not fit."""
+    """Declares the keys of a dataclass in the table and its indexes. Raises BadEntity if the keys do not fit the
+    dataclass or each other."""
     declared: dict[Index, Key | None] = {"table": table, "gsi1": gsi1, "gsi2": gsi2, "gsi3": gsi3}
     keys = {index: key for index, key in declared.items() if key is not None}
     for check in (_check_key_types, _check_key_fields, _check_required_fields):
         check(model, keys)
     if missing := sorted({*index_fields} - {field.name for field in fields(model)}):
-        raise BadEntity(f"{model.__name__}.index_fields has {', '.join(missing)}, which the dataclass does not have")
+        raise BadEntity(f"{model.__name__}.index_fields names {', '.join(missing)}, which the dataclass does not have")
     return Entity(model, keys, index_fields)
 
 

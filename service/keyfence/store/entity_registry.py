@@ -30,7 +30,7 @@ class EntityRegistry:
 
     @cached_property
     def collections(self) -> ShardedCollections:
-        """Every collection that is declared by the sharding of a key."""
+        """All collections. Each sharded key of an entity names one."""
         sharded = [
             (index, key.sharding) for entity in self.entities for index, key in entity.keys.items() if key.sharding
         ]
@@ -50,7 +50,8 @@ class EntityRegistry:
 
 
 def _projected_attributes(query: Query[Any]) -> Iterator[str]:
-    """Yields the attributes that a model needs. A field whose default means "unknown" need not be projected."""
+    """Yields the attributes that the models of a query need. A field whose default is None or an empty set is not
+    needed: without the attribute, the model has the default."""
     entity = query.entity
     yield from (attribute_name(field.name) for field in fields(entity.model) if not has_empty_default(field))
     for key in (entity.keys["table"], query.key):

@@ -65,7 +65,7 @@ async def add_number_and_delete(
     """Adds the number in `field` to the item with the same sort key in another partition, and deletes the item.
 
     Returns False if another writer changed the item since it was read; then nothing is changed. `shards` must be the
-    shard counts for which the key of the item is in that partition."""
+    shard counts that give the item the other partition as its key."""
     model = entity.from_item(item)
     addition = increment(entity, model, field, getattr(model, field)).render(table.caller.table, table.fence, shards)
     return await _write_and_delete(table, item, partition, addition)

@@ -16,9 +16,9 @@ MAX_PATH_NAME_LENGTH = 200
 MAX_PATH_BYTES = 1_000
 """For a whole path, escaped. A sort key has at most 1,024 bytes, and a tag comes before the path."""
 
-# '#' separates values, and '%' begins an escape. All characters up to '%' are escaped, so that escaped texts sort like
-# the original texts: an escape sorts before every unescaped character, and '#' sorts before everything that can follow
-# in a longer value.
+# '#' separates values, and '%' begins an escape. Every character up to '%' is escaped, and '%' sorts before all
+# characters that are not escaped. So escaped texts sort in the order of the original texts. '#' sorts before '%', so a
+# value sorts before all longer values that begin with it.
 _ESCAPED_CHARACTERS = re.compile(r"[\x00-%\x7f]")
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _FIELD = re.compile(r"(?P<tag>[a-z]?)\{(?P<name>[a-z_]+)(?::(?P<spec>[a-z0-9.]+))?\}")
@@ -53,7 +53,7 @@ class KeyField:
 
     name: str
     spec: str = ""
-    """The width of a number ('05d', '010.2f'), the time bucket of a time ('day', 'month'), 'path', 'email', or nothing.
+    """The width of a number ('05d', '010.2f'), the time bucket of a time ('day', 'month'), 'path', 'email', or empty.
 
     'email' writes the result of `email_key`, so that all spellings of an address have one key."""
     tag: str = ""
@@ -127,10 +127,17 @@ def _render_number(name: str, spec: str, value: int | Decimal) -> str:
     places, width = int(number_spec["places"] or 0), int(number_spec["width"])
     number = Decimal(value)
     text = f"{number.copy_abs():0{width}.{places}f}" if number.is_finite() else ""
-    # The text of a number that is negative, too large or has too many decimals does not equal the number.
+    # A number that is negative or has too many decimals has another value as text. A number that is too large has a
+    # longer text.
     if len(text) == width and Decimal(text) == number:
         return text
-    raise BadInput(f"{name} must be from 0 to the largest number of the form {0:0{width}.{places}f}", field=name)
+    raise BadInput(f"{name} must be from 0 to {_largest(width, places)}, with at most {places} decimals", field=name)
+
+
+def _largest(width: int, places: int) -> str:
+    """Returns the largest number that a field of this width can have, such as 9999.99 for 7 characters and 2
+    decimals."""
+    return f"{'9' * (width - places - 1)}.{'9' * places}" if places else "9" * width
 
 
 def checked_path(names: Sequence[str], field: str) -> KeyPath:

@@ -24,7 +24,7 @@ RESERVED_TAGS: Mapping[Realm, frozenset[str]] = {
 MAX_PARTITION_KEY_BYTES = 2048
 """DynamoDB's limit."""
 MAX_UNSHARDED_BYTES = MAX_PARTITION_KEY_BYTES - len("#00")
-"""The limit of a partition key to which a shard number is still added."""
+"""The limit of a partition key before the shard number is appended."""
 MAX_SORT_KEY_BYTES = 1024
 """DynamoDB's limit."""
 
@@ -102,7 +102,7 @@ class _Key:
     def candidates(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[KeyPair]:
         """Yields every key that an item with these values may have: one for each shard that may contain the item.
 
-        Without a value for the hashed field, every shard may contain it."""
+        Without a value for the hashed field, every shard may contain the item."""
         partition, sort = self._unsharded_partition(fence, values), self.sort.render(values)
         if self.sharding is None:
             yield KeyPair(partition, sort)
@@ -173,7 +173,7 @@ Key = TenantKey | ControlKey
 def _parse_partition(realm: Realm, text: str) -> KeyTemplate:
     """Returns a partition template. Raises BadTemplate unless it begins with a tag that is not reserved.
 
-    The prefix of the fence is added when the key is rendered, so a template can neither contain nor avoid it."""
+    The prefix of the fence is not part of a template. It is added to every key that is rendered."""
     template = KeyTemplate.parse(text)
     tag = template.segments[0]
     if not isinstance(tag, str) or not tag.isupper() or tag in RESERVED_TAGS[realm]:

@@ -96,7 +96,7 @@ def _segment_parameters(segment: ScanSegment) -> dict[str, Any]:
 
 
 def _filter_parameters(index: Index, fence: Fence | None) -> dict[str, Any]:
-    """Returns the filter for items with a key inside the fence. An index contains only its own keys and table keys."""
+    """Returns the filter for items with a key inside the fence. An index does not contain the keys of other indexes."""
     if fence is None:
         return {}
     visible_indexes: tuple[Index, ...] = ("table", *INDEXES) if index == "table" else ("table", index)

@@ -152,8 +152,8 @@ class BoundQuery(Generic[M]):
     def _can_repeat_items(self) -> bool:
         """Whether a Query can return the item of its own start position again.
 
-        This happens in an index if a reshard has changed the table key of the item: an index orders items with equal
-        sort keys by their table keys, so the item may come after its old position."""
+        In an index, the position of an item is its sort key and then its table key. A reshard can change the table key,
+        and then the item may come after its old position."""
         return self.pattern.index != "table" and self.pattern.entity.keys["table"].sharding is not None
 
     @property
@@ -162,7 +162,7 @@ class BoundQuery(Generic[M]):
 
     @cached_property
     def scope(self) -> CursorScope:
-        """The scope of all cursors of this query. It is cached because each item of a page has a cursor."""
+        """The list that the cursors of this query belong to. It is cached because each item of a page has a cursor."""
         partition = self.pattern.key.partition.render(self.values)
         arguments = "|".join((partition, self.sort_key_range.low, self.sort_key_range.high))
         return CursorScope(self.fence.prefix, self.pattern.identity, arguments)
@@ -213,6 +213,6 @@ def _count_final(items: Sequence[Item], unfinished: Sequence[ShardReader], order
 
 
 def _identity(item: Item, order: SortOrder) -> tuple[str, ...]:
-    """Returns the part of the item's table key that a move keeps. If the table itself is sharded, this is only the sort
-    key, because the partition key contains the shard."""
+    """Returns the part of the item's table key that a reshard does not change. If the list is read by the table key,
+    this is only the sort key, because the reshard changes the partition key."""
     return (item["SK"]["S"],) if order.attribute == "SK" else item_key(item)

@@ -169,7 +169,8 @@ class Table:
             raise _transaction_error(error, writes) from error
 
     async def put_many(self, entity: Entity[M], models: Sequence[M]) -> None:
-        """Puts items in batches, without a transaction and conditions. Only for items that no other writer changes."""
+        """Puts items in batches, without a transaction and without conditions. Only for items that no other writer
+        changes."""
         with _keyfence_errors():
             await put_many(self.caller, [entity.to_item(model, self.fence, self.shards) for model in models])
 
@@ -219,9 +220,9 @@ class Table:
             yield {"PK": {"S": pair.partition}, "SK": {"S": pair.sort}}
 
     async def _get_candidates(self, pattern: Get[M], keys: Sequence[Sequence[Item]]) -> list[Item]:
-        """Returns the items under the candidate keys of all keys.
+        """Returns the items that exist under any of the keys. Each element of `keys` has the candidates of one item.
 
-        While items move between shards, the candidates of one key are read in a transaction: separate reads could find
+        While items move between shards, the candidates of one item are read in a transaction: separate reads could find
         a moving item twice or not at all."""
         if not pattern.entity.keys["table"].is_moving(self.shards):
             all_candidates = [key for candidates in keys for key in candidates]
@@ -241,7 +242,7 @@ class Table:
 
 @contextmanager
 def _keyfence_errors() -> Iterator[None]:
-    """Raises the Keyfence error of a DynamoDbError."""
+    """Converts a DynamoDbError to the error that the service raises for it."""
     try:
         yield
     except DynamoDbError as error:
@@ -249,7 +250,7 @@ def _keyfence_errors() -> Iterator[None]:
 
 
 def _transaction_error(error: DynamoDbError, writes: Sequence[Write[Any]]) -> Exception:
-    """Returns the error of the first write whose condition failed, or the Keyfence error of the DynamoDbError."""
+    """Returns the error of the first write whose condition failed, or the service's error for the DynamoDbError."""
     for reason, write in zip(error.cancellation_reasons, writes, strict=False):
         if reason == "ConditionalCheckFailed":
             return write.on_failure()

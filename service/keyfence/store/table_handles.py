@@ -51,7 +51,7 @@ class Tables:
     on_denied: Callable[[], None] = lambda: None
     """Called when DynamoDB answers AccessDeniedException."""
     meter: CapacityMeter = field(default_factory=CapacityMeter)
-    """Counts the calls of all handles."""
+    """Counts the calls of all handles that have no meter of their own. The meters of requests add to it too."""
     accounts: AccountLookup = lambda _: ()
     """Finds the accounts of calls outside requests. Requests bring their own meter."""
     clock: Callable[[], float] = time.monotonic

@@ -8,7 +8,7 @@ from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 
 LOCATION_EXPIRED = "the request took too long, and the tenant's items may be elsewhere by now; retry"
-LEASE_LOST = "this worker could not renew its lease, and another worker may have taken over; run it again"
+LEASE_LOST = "this worker could not renew its lease, and another worker may have taken over the job; run the job again"
 
 
 @dataclass(slots=True, kw_only=True)

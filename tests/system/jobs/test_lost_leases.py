@@ -13,7 +13,7 @@ from keyfence.jobs.job_programs import program_for
 from keyfence.jobs.job_record import Job
 from keyfence.jobs.job_runner import JobProgram, JobResources, JobRun, run_job
 from keyfence.jobs.migrator_access import MigratorAccess
-from keyfence.jobs.move.shadow_differences import ShadowDifferences
+from keyfence.jobs.move.read_differences import ReadDifferences
 from keyfence.jobs.reshard.shard_count_changes import FINISHED_EVENTS, ReshardKind
 from keyfence.tenancy.placement import MovePhase, Placement
 from keyfence_iam.tenant import TenantId
@@ -137,7 +137,7 @@ async def test_only_the_worker_with_the_lease_forgets_the_differences_that_serve
     """Otherwise the next worker could switch to a table from which a server has read other items."""
     tenant = await tenant_with_users(stack, "lost-before-shadow", COUNT)
     job = await mover.begin(tenant, Placement.SILO)
-    differences = ShadowDifferences(mover.migrator.control)
+    differences = ReadDifferences(mover.migrator.control)
     await differences.add(job.id)
     error = await run_move_until_lease_is_lost(mover, job, "saved COMPARING-BACK")
     assert await differences.count(job.id) == 1

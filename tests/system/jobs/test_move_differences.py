@@ -8,7 +8,7 @@ import pytest
 
 from keyfence.jobs.job_programs import program_for
 from keyfence.jobs.job_runner import run_job
-from keyfence.jobs.move.shadow_differences import ShadowDifferences
+from keyfence.jobs.move.read_differences import ReadDifferences
 from keyfence.tenancy.placement import Placement
 from keyfence_iam.tenant import TenantId
 from tests.stack import ServiceStack
@@ -78,7 +78,7 @@ async def test_a_difference_that_a_server_reported_returns_the_move_to_backfill(
     def failpoint(name: str) -> None:
         phases.append(name)
 
-    differences = ShadowDifferences(mover.migrator.control)
+    differences = ReadDifferences(mover.migrator.control)
 
     class Once:
         """Reports one difference when the job asks for the first time."""

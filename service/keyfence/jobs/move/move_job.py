@@ -8,7 +8,7 @@ from keyfence.errors import Conflict
 from keyfence.jobs.job_runner import JobRun
 from keyfence.jobs.move.copy_pass import CopyPass
 from keyfence.jobs.move.move_phases import PHASE_EVENTS, TenantChange, enter_phase, finish_move, roll_back
-from keyfence.jobs.move.shadow_differences import ShadowDifferences
+from keyfence.jobs.move.read_differences import ReadDifferences
 from keyfence.jobs.scan_checkpoint import PassResult
 from keyfence.jobs.scan_pass import MAX_IDLE_ROUNDS, ScanPass, repeat_until_clean, run_pass
 from keyfence.store.codec import Item
@@ -32,7 +32,7 @@ class MoveJob:
     """The program of a move. It reads the phase in the tenant, does the work of that phase, and enters the next one."""
 
     tenants: TenantRepository
-    differences: ShadowDifferences
+    differences: ReadDifferences
     silos: SiloTables
     table_name: Callable[[TenantId, Placement], str]
     table_in: Callable[[TenantId, Placement], Table]
@@ -118,8 +118,8 @@ class MoveJob:
         await self._enter(run, MovePhase.BACKFILL)
         if run.job.round % MAX_IDLE_ROUNDS == 0:
             raise Conflict(
-                f"{difference_count:,} items or reads differ between the two tables; look for `shadow_differs` in the "
-                "logs of the servers, then resume or cancel the move"
+                f"{difference_count:,} items or reads differ between the two tables; look for `second_table_differs` in"
+                " the logs of the servers, then resume or cancel the move"
             )
 
     async def _switch(self, run: JobRun, _: TableMove) -> None:

@@ -28,14 +28,14 @@ class DualTransaction:
 
     @classmethod
     def for_tables(
-        cls, actions: Sequence[Action], second_table: str, new_items: Collection[int] = ()
+        cls, actions: Sequence[Action], second_table: str, new_item_positions: Collection[int] = ()
     ) -> "DualTransaction":
         """Copies the writes for the second table.
 
-        `new_items` are the positions of updates whose item exists in neither table. Their copies create the item. All
-        other copied updates fail if the second table does not have the item."""
+        `new_item_positions` are the positions of the updates whose item exists in neither table. Their copies create
+        the item. All other copied updates fail if the second table does not have the item."""
         copies = {
-            position: _copy_action(action, second_table, is_new_item=position in new_items)
+            position: _copy_action(action, second_table, is_new_item=position in new_item_positions)
             for position, action in enumerate(actions)
         }
         return cls(actions, {position: copy for position, copy in copies.items() if copy})

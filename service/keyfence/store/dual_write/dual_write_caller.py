@@ -65,7 +65,7 @@ class DualWriteCaller(DynamoDbCaller):
         transaction = DualTransaction.for_tables(parameters["TransactItems"], self.second_table)
         valid_until = self.location.valid_until
         token = parameters["ClientRequestToken"]
-        new_items = set[int]()
+        new_item_positions = set[int]()
         for attempt in range(MAX_ATTEMPTS):
             try:
                 return await self._transact(transaction, token, valid_until)
@@ -74,10 +74,10 @@ class DualWriteCaller(DynamoDbCaller):
                 if not missing_keys or attempt == MAX_ATTEMPTS - 1:
                     raise _final_error(transaction, error, is_copy_missing=bool(missing_keys)) from error
             outcomes = {position: await self._item_sync.sync(key) for position, key in missing_keys.items()}
-            absent_items = {position for position, outcome in outcomes.items() if outcome is SyncOutcome.ABSENT}
-            if absent_items - new_items:
-                new_items |= absent_items
-                transaction = DualTransaction.for_tables(transaction.actions, self.second_table, new_items)
+            absent_positions = {position for position, outcome in outcomes.items() if outcome is SyncOutcome.ABSENT}
+            if absent_positions - new_item_positions:
+                new_item_positions |= absent_positions
+                transaction = DualTransaction.for_tables(transaction.actions, self.second_table, new_item_positions)
                 # DynamoDB rejects a token that it has seen with other actions.
                 token = uuid.uuid4().hex
             await asyncio.sleep(self.retry_policy.backoff_seconds(attempt))
@@ -96,7 +96,8 @@ class DualWriteCaller(DynamoDbCaller):
         return ItemSync(caller=self, source=self.table, target=self.second_table)
 
     async def _read(self, operation: str, parameters: Mapping[str, Any], *, is_retry: bool) -> Answer:
-        """Reads from the first table. If the location says so, compares the answer with the second table's."""
+        """Reads from the first table. If `location.compare_reads` is True, also reads from the second table and
+        compares the answers."""
         if not self.location.compare_reads:
             return await DynamoDbCaller.call(self, operation, parameters, is_retry=is_retry)
         answer, second_answer = await asyncio.gather(
@@ -108,7 +109,7 @@ class DualWriteCaller(DynamoDbCaller):
         return answer
 
     async def _report_difference(self, operation: str, parameters: Mapping[str, Any]) -> None:
-        """Compares the tables again, and reports the difference if it is permanent."""
+        """Reads both tables again several times. Logs and reports the difference if it does not disappear."""
 
         async def read_both() -> tuple[ComparableAnswer, ComparableAnswer]:
             first, second = await asyncio.gather(
@@ -119,24 +120,25 @@ class DualWriteCaller(DynamoDbCaller):
 
         tenant = self.location.tenant
         if tenant is not None and await differ_permanently(read_both, self.retry_policy):
-            log.error("shadow_differs", tenant=tenant, operation=operation, index=parameters.get("IndexName"))
+            log.error("second_table_differs", tenant=tenant, operation=operation, index=parameters.get("IndexName"))
             self.on_difference(tenant, operation)
 
     async def _read_for_comparison(
         self, table: str, operation: str, parameters: Mapping[str, Any], *, consistent: bool = False
     ) -> ComparableAnswer:
-        """Reads from one table. Logs an error and returns None: a failed comparison must not fail the request."""
+        """Reads from one table. If the read fails, logs the error and returns None: a failed comparison must not fail
+        the request."""
         table_parameters = parameters_for_table(table, parameters, consistent=consistent)
         try:
             answer = await DynamoDbCaller.call(self, operation, table_parameters)
         except (DynamoDbError, KeyfenceError) as error:
-            log.warning("shadow_unread", tenant=self.location.tenant, operation=operation, text=str(error))
+            log.warning("comparison_read_failed", tenant=self.location.tenant, operation=operation, text=str(error))
             return None
         return comparable_answer(answer, table)
 
 
 def _final_error(transaction: DualTransaction, error: DynamoDbError, *, is_copy_missing: bool) -> Exception:
     if is_copy_missing and error.code == "TransactionCanceledException":
-        message = "the tenant moves to another table, and the same items are being copied; retry shortly"
+        message = "the tenant moves to another table, and an item of this change is being copied; retry shortly"
         return Throttled(message, retryAfterMs=RETRY_AFTER_MS)
     return transaction.as_single_table_error(error)

@@ -38,14 +38,13 @@ class ItemPair(NamedTuple):
 class ItemSync:
     """Makes items of the table `target` equal to those of the table `source`.
 
-    Items are written under the condition that both tables still have the items that were read. The caller's
+    An item is written on the condition that its attributes, as they were read from both tables, have not changed. The
+    condition cannot see that a new attribute was added, but the next comparison of the tables sees it. The caller's
     credentials must allow both tables."""
 
     caller: DynamoDbCaller
     source: str
     target: str
-    optional_attributes: frozenset[str] = frozenset()
-    """Attributes that another writer may add. If one was added after the item was read, the item counts as changed."""
 
     async def sync(self, key: Item) -> SyncOutcome:
         source_item, target_item = await asyncio.gather(self._read(self.source, key), self._read(self.target, key))
@@ -68,7 +67,7 @@ class ItemSync:
     def _actions(self, pair: ItemPair) -> list[dict[str, Any]]:
         """Returns a check that the source's item is unchanged, and the Put or Delete on the target."""
         key, source_item, target_item = pair
-        names = self.optional_attributes.union(source_item or (), target_item or ())
+        names = {*(source_item or ()), *(target_item or ())}
         check = {"TableName": self.source, "Key": key, **unchanged_condition(source_item, names)}
         on_target = {"TableName": self.target, **unchanged_condition(target_item, names)}
         if source_item:
@@ -82,10 +81,10 @@ class ItemSync:
 
 
 def unchanged_condition(item: Item | None, names: Iterable[str]) -> dict[str, Any]:
-    """Returns the condition that a table has exactly this item, or no item if `item` is None.
+    """Returns the condition that a table has this item, or no item if `item` is None.
 
-    Attributes of `names` that the item does not have must not exist. A condition cannot exclude attributes whose names
-    are unknown."""
+    Attributes of `names` that the item does not have must not exist. Other attributes may exist, because a condition
+    can only exclude attributes by their names."""
     if item is None:
         return {"ConditionExpression": "attribute_not_exists(#a0)", "ExpressionAttributeNames": {"#a0": "PK"}}
     placeholders = {f"a{number}": name for number, name in enumerate(sorted({*names, *item}))}

@@ -81,7 +81,7 @@ class DynamoDbCaller:
     observer: CallObserver = NO_OBSERVER
 
     async def call(self, operation: str, parameters: Mapping[str, Any], *, is_retry: bool = False) -> Answer:
-        """Makes a call, and repeats it while the error is retryable. Raises DynamoDbError.
+        """Makes a call, and repeats it while the error is retryable. Raises DynamoDbError if the last attempt fails.
 
         A repeated transaction does not write twice, because its parameters have a ClientRequestToken. `is_retry` is
         True for requests that an earlier call left unprocessed."""
@@ -145,7 +145,7 @@ class DynamoDbCaller:
     def _check_location(self, valid_until: float) -> None:
         """Raises Throttled if the tenant's items may be in another table or shard by now.
 
-        It must be checked right before the call, because waiting for a limit takes time."""
+        This is checked right before the HTTP call, because the call may have waited for a limit."""
         now = self.clock()
         if now > min(valid_until, self.location.valid_until):
             raise Throttled(self.location.expired_message, retryAfterMs=RETRY_AFTER_MS)
@@ -158,7 +158,7 @@ class DynamoDbCaller:
             log.error("dynamodb_denied", operation=operation, text=str(error))
             self.on_denied()
         elif error.code not in {"TransactionCanceledException", "ConditionalCheckFailedException"}:
-            log.error("dynamodb_refused", operation=operation, code=error.code, text=str(error))
+            log.error("dynamodb_failed", operation=operation, code=error.code, text=str(error))
 
 
 def _thread_limit(client: DynamoDb) -> CallLimit:

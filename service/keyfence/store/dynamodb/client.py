@@ -54,7 +54,7 @@ class ConnectionOptions:
     scan_read_timeout_seconds: float = 60.0
     """The read timeout of a Scan, which only jobs make. A page of a Scan takes longer than a request may wait.
 
-    The settle time does not count it, because a Scan changes nothing."""
+    The settle time does not include this timeout, because a Scan changes nothing."""
 
 
 class DynamoDbClient:

@@ -61,7 +61,7 @@ class ConcurrencyLimit:
     def _release(self) -> None:
         """Gives one place to the first task that still waits, or frees the place if no task waits.
 
-        The place disappears while more tasks are inside than the limit allows."""
+        If more tasks are inside than a lowered limit allows, no task gets the place."""
         while self._free >= 0 and self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():

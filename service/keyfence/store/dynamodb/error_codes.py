@@ -28,7 +28,7 @@ class DynamoDbError(Exception):
         super().__init__(f"{code}: {message}")
         self.code = code
         self.cancellation_reasons = reasons
-        """For a canceled transaction: one code for each action. An action that is not a reason has the text 'None'."""
+        """For a canceled transaction: one code for each action, or 'None' for an action that did not cause it."""
         self.consumed_capacity = consumed
         """The ConsumedCapacity of the failed call, or None if the answer has none."""
 

@@ -31,7 +31,7 @@ class TableDiffers(KeyfenceError):
 
 
 _WAITER_CONFIG: Any = {"Delay": 1, "MaxAttempts": 120}
-"""boto3 looks every second, for at most two minutes, whether a table has been created or deleted."""
+"""boto3 checks every second, for at most two minutes, whether a table has been created or deleted."""
 
 
 def table_definition(table: str, projections: Projections) -> dict[str, Any]:

@@ -34,7 +34,7 @@ differences_of_job = difference_counts.get()
 
 
 @dataclass(frozen=True, slots=True)
-class ShadowDifferences:
+class ReadDifferences:
     """Adds to, reads and deletes the stored number of differences of a move."""
 
     table: Table
@@ -58,7 +58,7 @@ class DifferenceReporter:
     For each tenant one write runs at a time. All differences that are found during a write count as one. The exact
     number does not matter: any difference makes the move copy the items again."""
 
-    def __init__(self, tenant_cache: TenantCache, differences: ShadowDifferences) -> None:
+    def __init__(self, tenant_cache: TenantCache, differences: ReadDifferences) -> None:
         self._tenant_cache, self._differences = tenant_cache, differences
         self._tasks: dict[TenantId, asyncio.Task[None]] = {}
         self._unreported: set[TenantId] = set()
@@ -80,7 +80,7 @@ class DifferenceReporter:
             if move := (await self._tenant_cache.get(tenant)).move:
                 await self._differences.add(move.job_id)
         except KeyfenceError as error:
-            log.warning("shadow_difference_not_stored", tenant=tenant, reason=error.message)
+            log.warning("read_difference_not_stored", tenant=tenant, reason=error.message)
 
     async def stop(self) -> None:
         """Waits until all noted differences are stored."""
