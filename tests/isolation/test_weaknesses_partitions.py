@@ -36,10 +36,14 @@ def test_H3_iam_lets_a_tenant_write_a_neighbours_index_key_and_the_strict_gate_d
 
 
 async def test_H3_an_item_that_a_neighbour_wrote_into_our_index_is_dropped_and_counted() -> None:
-    foreign = {"PK": {"S": "TENANT#globex#USER#1"}, "SK": {"S": "PROFILE"}, "GSI1PK": {"S": "TENANT#acme#EMAIL#e"}}
+    foreign = {
+        "PK": {"S": "TENANT#globex#USER#1"},
+        "SK": {"S": "PROFILE"},
+        "GSI1PK": {"S": "TENANT#acme#EMAIL#e@x.example"},
+    }
     counted: list[str] = []
     store = table(ScriptedDynamoDB([{"Items": [foreign]}]), on_foreign_item=lambda: counted.append("foreign"))
-    assert await store.find_first(user_by_email, email="e") is None
+    assert await store.find_first(user_by_email, email="e@x.example") is None
     assert counted == ["foreign"]
 
 

@@ -23,7 +23,7 @@ def sessions() -> SessionIssuer:
     return SessionIssuer(Account.from_definitions(ROLES, Deployment()), new_gate_key())
 
 
-@pytest.mark.parametrize(("writes", "role"), [(False, "keyfence-tenant-read"), (True, "keyfence-tenant-write")])
+@pytest.mark.parametrize(("may_write", "role"), [(False, "keyfence-tenant-read"), (True, "keyfence-tenant-write")])
 def test_a_tenants_session_has_the_role_and_the_tag_of_the_tenant(
     sessions: SessionIssuer, may_write: bool, role: str
 ) -> None:
