@@ -38,8 +38,13 @@ def links(page: Path) -> list[str]:
 
 def table(page: Path, heading: str) -> list[Row]:
     """Returns the rows of the table whose first column has this heading. The page must have exactly one."""
-    (rows,) = [rows for rows in _tables(page) if rows[0][0] == heading]
-    return rows[2:]
+    (rows,) = tables(page, heading)
+    return rows
+
+
+def tables(page: Path, heading: str) -> list[list[Row]]:
+    """Returns the rows of each table whose first column has this heading."""
+    return [rows[2:] for rows in _tables(page) if rows[0][0] == heading]
 
 
 def _tables(page: Path) -> Iterator[list[Row]]:

@@ -83,7 +83,7 @@ def test_the_page_has_the_maximum_of_each_value() -> None:
         ("items of an order", str(MAX_LINES)),
         ("quantity of an order item", f"{MAX_QUANTITY:,}"),
         ("region of an order", f"{orders.MAX_REGION_LENGTH} characters"),
-        ("reason of a flag", f"{orders.MAX_REASON_LENGTH} characters"),
+        ("reason of a flag", f"{orders.MAX_FLAG_REASON_LENGTH} characters"),
         ("note of a status change", f"{orders.MAX_NOTE_LENGTH:,} characters"),
         ("`idempotencyKey`", f"{MAX_KEY_LENGTH} characters, kept for 7 days"),
         ("`jti` of a token", f"{MAX_CLAIM_LENGTH} characters"),

@@ -5,10 +5,10 @@ import re
 import pytest
 
 from keyfence_iam.roles import ROLES
-from tests.docs.pages import DOCS, ROOT, Row, blocks, table
+from tests.docs.pages import DOCS, ROOT, Row, blocks, table, tables
 
 PAGE = DOCS / "isolate" / "isolation.md"
-THREATS = table(PAGE, "threat")
+THREATS = [row for rows in tables(PAGE, "threat") for row in rows]
 
 
 def test_the_page_has_a_row_for_every_role() -> None:

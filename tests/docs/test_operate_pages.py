@@ -10,7 +10,9 @@ import pytest
 
 from keyfence.admission.rate_limits import BURST_SECONDS
 from keyfence.domains.counters import sharded_counter
-from keyfence.hot_partitions.autopilot import Mode
+from keyfence.hot_partitions import fleet_traffic
+from keyfence.hot_partitions.autopilot import SUSTAINED_FOR, Mode
+from keyfence.hot_partitions.hot_partition_finder import MIN_REPORTED_SHARE
 from keyfence.hot_partitions.shard_recommendation import AUTOPILOT_MAX_SHARDS, GROW_AT
 from keyfence.jobs import job_store, scan_pass
 from keyfence.jobs.offboard.offboarding_phases import OffboardingPhase
@@ -97,7 +99,8 @@ def test_every_setting_that_a_page_names_exists() -> None:
         (TENANTS, f"as listed for {DEFAULT_PRICES.region} on {DEFAULT_PRICES.as_of}"),
         (TENANTS, f"kept for {RETENTION.days} days"),
         (TENANTS, "at most two seconds' worth at once"),
-        (SCALING, f"needs more than {GROW_AT * 100:g} % of what its shards carry"),
+        (SCALING, f"needs more than {GROW_AT * 100:g} % of what its shards can serve"),
+        (SCALING, f"stays that high for {SUSTAINED_FOR.total_seconds():g} seconds"),
         (
             SCALING,
             "1 shard in FREE, {1} in STANDARD, {2} in PREMIUM and {3} in ENTERPRISE".format(
@@ -117,4 +120,5 @@ def test_a_number_on_the_page_is_the_number_in_the_code(page: Path, sentence: st
 
 def test_numbers_that_pages_write_as_words_are_the_numbers_in_the_code() -> None:
     assert (2, 5, timedelta(seconds=60)) == (BURST_SECONDS, scan_pass.MAX_IDLE_ROUNDS, job_store.LEASE_DURATION)
+    assert (0.1, timedelta(minutes=10)) == (MIN_REPORTED_SHARE, fleet_traffic.TTL)
     assert dict(zip(TIER_QUOTAS, AUTOPILOT_MAX_SHARDS.values(), strict=True)) == AUTOPILOT_MAX_SHARDS

@@ -1,5 +1,6 @@
 """`Admission`: refuses a request whose tenant is over its quota, counts requests, and charges their DynamoDB calls."""
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from keyfence.admission.priority import MAX_YIELD_SECONDS, RequestCallLimit, RequestPriority
-from keyfence.admission.rate_limits import OverQuota, TenantLimits, TenantLimitsCache
+from keyfence.admission.rate_limits import FREE_CPU_MS, MAX_CPU_STEP_MS, OverQuota, TenantLimits, TenantLimitsCache
 from keyfence.auth.principal import Principal
 from keyfence.settings import Settings
 from keyfence.store.dynamodb.capacity import CapacityMeter, ConsumedCapacity
@@ -31,6 +32,8 @@ class AdmittedRequest(CapacityMeter):
     admission: "Admission"
     call_limit: RequestCallLimit
     operation: str = UNKNOWN_OPERATION
+    free_cpu_ms: float = FREE_CPU_MS
+    """CPU time that the request may still use without a charge."""
 
     def add(self, consumed: ConsumedCapacity) -> None:
         now = self.admission.now()
@@ -38,16 +41,35 @@ class AdmittedRequest(CapacityMeter):
         self.limits.charge(consumed, now)
         self.admission.ledger.add(self.tenant.id, self.operation, consumed)
 
-    def take_new_document(self) -> None:
-        """Raises OverQuota if the tenant sends too many documents that this process has not seen before."""
-        try:
-            self.limits.take_new_document(self.admission.now())
-        except OverQuota as refusal:
-            self.admission.count_refusal(self.tenant, UNKNOWN_OPERATION, refusal)
-            raise
-
     def charge_cpu(self, seconds: float) -> None:
-        self.limits.charge_cpu(seconds * 1000, self.admission.now())
+        """Charges the CPU time of one step to the quota of the tenant, except the first millisecond of the request."""
+        cpu_ms = min(seconds * 1000, MAX_CPU_STEP_MS)
+        free_ms = min(cpu_ms, self.free_cpu_ms)
+        self.free_cpu_ms -= free_ms
+        if cpu_ms > free_ms:
+            self.limits.cpu_ms.take(cpu_ms - free_ms, self.admission.now())
+
+    @asynccontextmanager
+    async def read_new_document(self) -> AsyncIterator[None]:
+        """Waits until no other new document of the tenant is being read. The body of the `async with` statement reads
+        one, and calls `yield_to_others` between its steps.
+
+        Raises OverQuota if the tenant has used up its CPU time, or sent too many new documents."""
+        async with self.limits.new_document_reads:
+            try:
+                self.limits.take_new_document(self.admission.now())
+            except OverQuota as refusal:
+                self.admission.count_refusal(self.tenant, UNKNOWN_OPERATION, refusal)
+                raise
+            await self.yield_to_others()
+            yield
+
+    async def yield_to_others(self) -> None:
+        """Waits while requests with priority run, at most MAX_YIELD_SECONDS."""
+        # A request that has just arrived needs two turns of the event loop until it is counted as a running request.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        await self.admission.priority.yield_to_others(MAX_YIELD_SECONDS)
 
     @asynccontextmanager
     async def run(self, operation: str, *, may_write: bool) -> AsyncIterator[None]:

@@ -29,7 +29,11 @@ QUEUE_RETRY_SECONDS = 1.0
 """When a client should retry if too many requests of the tenant wait."""
 
 FREE_CPU_MS = 1.0
-"""CPU time of a request that is not charged. A document that this process knows needs about a tenth of it."""
+"""CPU time of each request that is not charged. A document that this process knows needs about a tenth of it."""
+
+MAX_CPU_STEP_MS = 25.0
+"""The largest charge for one step of reading a request. No step within the limits of a document needs so much. A longer
+step contained a garbage collection, which the tenant did not cause."""
 
 MIN_CPU_BURST_MS = 50.0
 """The smallest burst of CPU time. It is enough for a client's first documents, however small the quota is."""
@@ -76,6 +80,8 @@ class TenantLimits:
     write_units: TokenBucket
     cpu_ms: TokenBucket
     new_documents: TokenBucket
+    new_document_reads: ConcurrencyLimit
+    """Allows one new document at a time, so that each is charged before the next is read."""
     running_requests: ConcurrencyLimit
     running_calls: ConcurrencyLimit
     """DynamoDB calls of all requests of the tenant."""
@@ -95,6 +101,7 @@ class TenantLimits:
             write_units=_full_bucket(quotas.write_units_per_second / servers, now),
             cpu_ms=_full_bucket(quotas.cpu_ms_per_second / servers, now, min_burst=MIN_CPU_BURST_MS),
             new_documents=TokenBucket.full(NEW_DOCUMENTS_PER_SECOND, NEW_DOCUMENTS_BURST, now),
+            new_document_reads=ConcurrencyLimit(1),
             running_requests=ConcurrencyLimit(_max_running(quotas.requests_per_second / servers, max_calls)),
             running_calls=ConcurrencyLimit(max_calls),
             max_calls=max_calls,
@@ -105,8 +112,7 @@ class TenantLimits:
 
         CPU time is charged after a request is parsed, and read units after a call, so both balances can be negative.
         While one of them is negative, all requests are refused, because every request is parsed and reads items."""
-        if seconds := self.cpu_ms.seconds_until(0.0, now):
-            raise OverQuota("cpuMsPerSecond", f"{self.quotas.cpu_ms_per_second:,} ms of CPU time a second", seconds)
+        self._require_cpu_time(now)
         if seconds := self.read_units.seconds_until(0.0, now):
             raise OverQuota("readUnitsPerSecond", f"{self.quotas.read_units_per_second:,} read units a second", seconds)
         if seconds := self.requests.seconds_until(1.0, now):
@@ -114,15 +120,17 @@ class TenantLimits:
         self.requests.take(1.0, now)
 
     def take_new_document(self, now: float) -> None:
-        """Raises OverQuota if the tenant sends too many documents that this process has not seen before."""
+        """Raises OverQuota if CPU time is used up, or if the tenant sends too many documents that this process does not
+        know."""
+        self._require_cpu_time(now)
         if seconds := self.new_documents.seconds_until(1.0, now):
             description = f"{NEW_DOCUMENTS_PER_SECOND:g} new documents a second"
             raise OverQuota("newDocumentsPerSecond", description, seconds)
         self.new_documents.take(1.0, now)
 
-    def charge_cpu(self, cpu_ms: float, now: float) -> None:
-        if cpu_ms > FREE_CPU_MS:
-            self.cpu_ms.take(cpu_ms - FREE_CPU_MS, now)
+    def _require_cpu_time(self, now: float) -> None:
+        if seconds := self.cpu_ms.seconds_until(0.0, now):
+            raise OverQuota("cpuMsPerSecond", f"{self.quotas.cpu_ms_per_second:,} ms of CPU time a second", seconds)
 
     def require_write_units(self, now: float) -> None:
         """Raises OverQuota if the balance of write units is negative."""
@@ -168,7 +176,7 @@ class TenantLimits:
 
     def is_unused(self, now: float) -> bool:
         """Whether these limits can be dropped without loss: new limits would equal them."""
-        is_idle = self.running_requests.is_idle and self.running_calls.is_idle
+        is_idle = all(one.is_idle for one in (self.new_document_reads, self.running_requests, self.running_calls))
         buckets = (self.requests, self.read_units, self.write_units, self.cpu_ms, self.new_documents)
         return is_idle and all(bucket.is_full(now) for bucket in buckets)
 

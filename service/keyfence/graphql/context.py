@@ -50,7 +50,7 @@ class Context:
         return loader
 
     def clear_loaders(self) -> None:
-        """Drops all DataLoaders. Each mutation calls it, because the mutation may change objects that they cached."""
+        """Drops all DataLoaders. Each mutation calls this method, because it may change objects in their caches."""
         self._loader_by_factory.clear()
 
     def require_free_storage(self) -> None:

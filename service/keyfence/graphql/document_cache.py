@@ -1,15 +1,22 @@
-"""`DocumentCache`: parses, validates and prices each GraphQL document once, and keeps the result by the text."""
+"""`DocumentCache`: parses and validates each GraphQL document once, computes its cost, and keeps the result."""
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from graphql import (
+    ASTValidationRule,
     DocumentNode,
     GraphQLError,
     GraphQLSchema,
+    NoUndefinedVariablesRule,
+    NoUnusedVariablesRule,
     OperationDefinitionNode,
     OperationType,
+    OverlappingFieldsCanBeMergedRule,
+    ValuesOfCorrectTypeRule,
+    VariablesInAllowedPositionRule,
     parse,
     specified_rules,
     validate,
@@ -24,10 +31,18 @@ from keyfence.graphql.query_limits import QueryLimits, check_document, check_tex
 from keyfence.graphql.query_selections import Fragments, fragments_of, selected_fields
 
 VALIDATION_RULES = (*specified_rules, MaybeNullValidationRule, OneOfInputValidationRule)
+SLOW_RULES: tuple[tuple[type[ASTValidationRule], ...], ...] = (
+    (NoUndefinedVariablesRule, NoUnusedVariablesRule, VariablesInAllowedPositionRule),
+    (OverlappingFieldsCanBeMergedRule,),
+    (ValuesOfCorrectTypeRule,),
+)
+FAST_RULES = tuple(rule for rule in VALIDATION_RULES if rule not in chain(*SLOW_RULES))
+VALIDATION_STEPS = (FAST_RULES, *SLOW_RULES)
+"""Groups of rules, each for one step. If the rules of one group find errors, the next groups are not applied."""
 MAX_ERRORS = 10
 """How many errors validation reports. Each error costs time, and a client corrects a few at a time."""
 ENTRY_WEIGHT = 256
-"""Characters that each entry counts in addition to its text. Without them, short texts would fill the memory."""
+"""How many characters each entry counts in addition to its text. Without them, very many short texts would fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +51,8 @@ class Operation:
 
     name: str | None
     root_field: str | None
-    """The only root field, or None if there are several. Usage is counted by root field, as clients choose names."""
+    """The only root field, or None if there are several. Usage is counted by root field, because clients can choose any
+    operation name."""
     kind: OperationType
     uses_introspection: bool
     cost: CostExpression
@@ -50,7 +66,9 @@ class Document:
     operations: tuple[Operation, ...]
 
     def get_operation(self, name: str | None) -> Operation:
-        """Returns the operation of this name, or the only operation if the name is None. Raises BadInput."""
+        """Returns the operation of this name, or the only operation if the name is None.
+
+        Raises BadInput if there is no such operation, or if the name is None and there are several operations."""
         matches = [operation for operation in self.operations if name is None or operation.name == name]
         if len(matches) == 1:
             return matches[0]
@@ -72,37 +90,58 @@ class DocumentCache:
         self._free_characters = capacity
         self._entries: OrderedDict[str, CacheEntry] = OrderedDict()
 
-    def get(self, text: str, on_new_document: Callable[[], None] = lambda: None) -> Document:
-        """Raises InvalidRequest if the text is not a valid document within the limits.
-
-        Calls `on_new_document` before it parses a text that it does not know."""
-        entry = self._entries.get(text)
-        if entry is None:
-            on_new_document()
-            entry = self._parse_and_validate(text)
-            self._add(text, entry)
-        else:
-            self._entries.move_to_end(text)
-        if isinstance(entry, Document):
-            return entry
-        raise InvalidRequest(entry)
+    def __contains__(self, text: str) -> bool:
+        return text in self._entries
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def _parse_and_validate(self, text: str) -> CacheEntry:
+    def get(self, text: str) -> Document:
+        """Returns the document. Reads it now if it is not in the cache.
+
+        Raises InvalidRequest if the text is not a valid document within the limits."""
+        entry = self._entries.get(text)
+        if entry is None:
+            *_, entry = self._read(text)
+        else:
+            self._entries.move_to_end(text)
+        if isinstance(entry, Document):
+            return entry
+        raise InvalidRequest(entry or ())
+
+    def read(self, text: str) -> Iterator[None]:
+        """Reads a document into the cache, one step for each `next`. Each step takes a few milliseconds at most, so
+        that the caller can let other requests run between two steps."""
+        if text not in self:
+            for _ in self._read(text):
+                yield
+
+    def _read(self, text: str) -> Iterator[CacheEntry | None]:
+        """Yields None after each step, and the entry after the last step."""
+        for entry in self._parse_and_validate(text):
+            if entry is not None:
+                self._add(text, entry)
+            yield entry
+
+    def _parse_and_validate(self, text: str) -> Iterator[CacheEntry | None]:
         try:
             check_text(text, self._limits)
             node = parse(text, max_lexical_tokens=self._limits.tokens, max_comments=self._limits.tokens)
+            yield None
             check_document(node, self._limits)
+            yield None
         except BadInput as error:
-            return (render_keyfence_error(error, request_id=""),)
+            yield (render_keyfence_error(error, request_id=""),)
+            return
         except GraphQLError as error:
-            return (render_request_error(error),)
-        errors = validate(self._schema, node, VALIDATION_RULES, max_errors=MAX_ERRORS, hide_suggestions=True)
-        if errors:
-            return tuple(map(render_request_error, errors))
-        return Document(node, self._operations(node))
+            yield (render_request_error(error),)
+            return
+        for rules in VALIDATION_STEPS:
+            if errors := validate(self._schema, node, rules, max_errors=MAX_ERRORS, hide_suggestions=True):
+                yield tuple(map(render_request_error, errors))
+                return
+            yield None
+        yield Document(node, self._operations(node))
 
     def _operations(self, node: DocumentNode) -> tuple[Operation, ...]:
         fragments = fragments_of(node)

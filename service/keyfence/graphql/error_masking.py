@@ -11,13 +11,13 @@ from keyfence.errors import Code, Internal, KeyfenceError
 RenderedError = dict[str, object]
 
 MAX_MESSAGE_LENGTH = 500
-"""Characters. graphql-core quotes the caller's value in a message, and the value can be long."""
+"""How many characters of a message are returned. graphql-core quotes the caller's value, which can be long."""
 
 _log = structlog.get_logger("keyfence.graphql")
 
 
 class InvalidRequest(Exception):
-    """Raised for a request that cannot be executed. `errors` has every reason."""
+    """Raised for a request that cannot be executed. `errors` says why. It can have several errors."""
 
     def __init__(self, errors: Iterable[RenderedError]) -> None:
         super().__init__("the request cannot be executed")

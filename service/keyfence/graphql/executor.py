@@ -24,7 +24,7 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
 
-from keyfence.errors import BadInput, KeyfenceError, Throttled
+from keyfence.errors import BadInput, KeyfenceError
 from keyfence.graphql.document_cache import DocumentCache, Operation
 from keyfence.graphql.error_masking import (
     InvalidRequest,
@@ -86,8 +86,8 @@ class GraphQLResult:
 class GraphQLExecutor:
     """Executes requests with graphql-core, and parses each document once.
 
-    It does not use `strawberry.Schema.execute`. That method parses and validates the document each time, and its result
-    does not tell an invalid request from a request whose resolvers failed."""
+    It does not use `strawberry.Schema.execute`. That method parses and validates the document each time. Its result
+    does not show whether the request was invalid or a resolver failed."""
 
     def __init__(self, schema: strawberry.Schema, *, limits: QueryLimits | None = None) -> None:
         self.limits = limits or QueryLimits()
@@ -95,20 +95,12 @@ class GraphQLExecutor:
         self._schema = schema._schema
         self._executor_class = schema.execution_context_class
 
-    def prepare(
-        self,
-        request: GraphQLRequest,
-        *,
-        may_introspect: bool = False,
-        on_new_document: Callable[[], None] = lambda: None,
-    ) -> PreparedOperation:
-        """Raises InvalidRequest with all errors if the request cannot be executed.
+    def prepare(self, request: GraphQLRequest, *, may_introspect: bool = False) -> PreparedOperation:
+        """Returns the operation that the request names.
 
-        `on_new_document` is called before a document is parsed for the first time. It may raise Throttled."""
+        Raises InvalidRequest with all errors if the operation cannot be executed."""
         try:
-            return self._prepare(request, may_introspect, on_new_document)
-        except Throttled:
-            raise
+            return self._prepare(request, may_introspect)
         except KeyfenceError as error:
             raise InvalidRequest([render_keyfence_error(error, request_id="")]) from error
 
@@ -119,10 +111,8 @@ class GraphQLExecutor:
         assert isinstance(result, ExecutionResult)
         return GraphQLResult(result.data, tuple(render_field_error(error, request_id) for error in result.errors or ()))
 
-    def _prepare(
-        self, request: GraphQLRequest, may_introspect: bool, on_new_document: Callable[[], None]
-    ) -> PreparedOperation:
-        document = self.documents.get(request.query, on_new_document)
+    def _prepare(self, request: GraphQLRequest, may_introspect: bool) -> PreparedOperation:
+        document = self.documents.get(request.query)
         operation = document.get_operation(request.operation_name)
         if operation.kind is OperationType.SUBSCRIPTION:
             raise BadInput("subscriptions are not supported")
@@ -145,14 +135,15 @@ class GraphQLExecutor:
 
 
 ScalarReader = Callable[[Any], Any]
-"""Returns the serialized value of one scalar field of the object that it is called with."""
+"""A function that receives an object, and returns the serialized value of one scalar field of the object."""
 
 
 class FastScalarExecutor(StrawberryGraphQLCoreExecutionContext):
     """Resolves scalar fields with a plain function call.
 
-    Most fields of a list are scalars, and graphql-core spends most of their time around the resolver, not in it. If
-    the value is null or an exception is raised, graphql-core resolves the field, so that errors are the same."""
+    Most fields of a list are scalars. For a scalar, graphql-core needs more time before and after the resolver than for
+    the resolver itself. If the value is null or an exception is raised, graphql-core resolves the field again, so that
+    errors are the same."""
 
     def execute_field(
         self, parent_type: GraphQLObjectType, source: Any, field_details_list: Any, path: Any, position_context: Any
@@ -170,7 +161,7 @@ class FastScalarExecutor(StrawberryGraphQLCoreExecutionContext):
 
 @cache
 def scalar_readers(schema: GraphQLSchema) -> Mapping[tuple[str, str], ScalarReader]:
-    """Returns the readers of all scalar fields that need no more than the object, by type name and field name."""
+    """Returns the readers of all scalar fields whose value depends only on the object, by type name and field name."""
     object_types = [type_ for type_ in schema.type_map.values() if isinstance(type_, GraphQLObjectType)]
     return {(type_.name, name): reader for type_ in object_types for name, reader in _readers_of_type(type_)}
 
@@ -192,7 +183,9 @@ def _resolve_and_serialize(resolve: Callable[[Any], Any], serialize: Callable[[A
 
 
 def _find_simple_resolver(field_definition: GraphQLField) -> Callable[[Any], Any] | None:
-    """Returns a function from the object to the field's value, or None if the field needs more than the object."""
+    """Returns a function that receives the object and returns the field's value.
+
+    Returns None if the resolver needs more than the object, such as arguments, or if it is asynchronous."""
     declaration = (field_definition.extensions or {}).get(GraphQLCoreConverter.DEFINITION_BACKREF)
     if not isinstance(declaration, StrawberryField):
         return None

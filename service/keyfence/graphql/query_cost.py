@@ -29,7 +29,7 @@ from keyfence.graphql.query_selections import Fragments, child_selections, respo
 
 @dataclass(frozen=True, slots=True)
 class PageSize:
-    """The size of a list: the value of `variable`, or `number` if there is no variable or it has no integer."""
+    """The size of a list: the value of `variable`, or `number` if there is no variable or its value is no integer."""
 
     number: int
     variable: str | None = None
@@ -85,7 +85,7 @@ ONE_NODE = PageSize(1)
 def cost_of_operation(
     operation: OperationDefinitionNode, schema: GraphQLSchema, fragments: Fragments, limits: QueryLimits
 ) -> CostExpression:
-    """Returns the cost of a valid operation. A field with `@skip` or `@include` counts in any case."""
+    """Returns the cost of a valid operation. A field counts even if `@skip` or `@include` leaves it out."""
     root = schema.get_root_type(operation.operation)
     if root is None:
         return CostExpression()
@@ -174,7 +174,8 @@ class _CostCalculation:
 
 
 def _page_size(argument: GraphQLArgument, node: FieldNode, assumed_size: PageSize) -> PageSize:
-    """Returns the page size that the field's selection asks for, else the argument's default, else `assumed_size`."""
+    """Returns the page size that the selection of the field asks for. If it asks for none: the default of the argument,
+    or `assumed_size` if the argument has no default."""
     default = argument.default.value if argument.default else argument.default_value
     default_size = PageSize(default) if isinstance(default, int) else assumed_size
     for sent_argument in node.arguments or ():

@@ -32,19 +32,19 @@ def introspection_forbidden() -> Forbidden:
 class QueryLimits:
     """Limits of one document. A fragment counts each time it is spread.
 
-    An error that a limit causes has the name of the field here as `extensions.limit`."""
+    If a limit is exceeded, `extensions.limit` of the error is the name of the field below."""
 
     document: int = 16_384
     """The size of the text in bytes."""
-    tokens: int = 2_000
+    tokens: int = 1_000
     depth: int = 10
     introspection_depth: int = 20
     """The depth below `__schema` and `__type`. The introspection query of common tools is 15 levels deep."""
     operations: int = 10
     """How many operations one document may define. Validation reads every fragment again for each operation."""
-    fragments: int = 100
+    fragments: int = 50
     """How many fragments one document may define."""
-    spreads: int = 300
+    spreads: int = 150
     """How many fragment spreads and inline fragments all operations may contain."""
     aliases: int = 15
     directives: int = 50

@@ -17,7 +17,7 @@ from strawberry.types.nodes import convert_arguments
 Fragments = Mapping[str, FragmentDefinitionNode]
 """The fragment definitions of a document, by name."""
 ConditionedSelection = tuple[str | None, SelectionNode]
-"""A selection after the type condition of the fragment around it. The condition is None outside of fragments."""
+"""The type condition of the fragment around a selection, and the selection. Outside of fragments it is None."""
 
 
 def fragments_of(document: DocumentNode) -> Fragments:
@@ -37,7 +37,7 @@ def flatten_fragments(selections: Iterable[SelectionNode], fragments: Fragments)
 def selected_fields(
     selections: Iterable[SelectionNode], fragments: Fragments
 ) -> Iterator[tuple[str | None, FieldNode]]:
-    """Yields the fields among the selections of `flatten_fragments`, each after its type condition."""
+    """Yields the fields among the selections of `flatten_fragments`, each with its type condition."""
     for condition, node in flatten_fragments(selections, fragments):
         if isinstance(node, FieldNode):
             yield condition, node
@@ -63,7 +63,8 @@ def requested_subfields(info: Info[Any, Any], name: str) -> list[Mapping[str, An
 def _expand(
     node: SelectionNode, condition: str | None, fragments: Fragments, expanded_names: set[str]
 ) -> list[ConditionedSelection]:
-    """Returns the selections inside a fragment. The list is empty for a field, and for a fragment that was expanded."""
+    """Returns the selections inside a fragment. Returns no selections for a field, or for a fragment in
+    `expanded_names`."""
     if isinstance(node, InlineFragmentNode):
         inner_condition = node.type_condition.name.value if node.type_condition else condition
         return _as_stack(node.selection_set.selections, inner_condition)

@@ -38,10 +38,10 @@ def _parse_date(value: object) -> date:
 
 
 def _parse_decimal(value: object) -> Decimal:
-    """Accepts a string or an integer. A JSON number with a fraction is rejected: as a float it may have lost digits."""
+    """Accepts a string or an integer. Rejects a JSON number with a fraction, because a float may have lost digits."""
     text = str(value) if isinstance(value, str | int) else ""
     if not _DECIMAL.fullmatch(text):
-        raise BadInput('a Decimal is a string of at most 20 digits, and 18 after the point, like "149.90"')
+        raise BadInput('a Decimal is a string with at most 20 digits before the point and 18 after it, like "149.90"')
     return Decimal(text) or Decimal(0)  # "-0.00" becomes 0
 
 

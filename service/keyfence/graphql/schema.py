@@ -13,7 +13,7 @@ from keyfence.graphql.scalars import SCALARS
 from keyfence.store.ids import prefix_of
 
 NodeLoader = Callable[[Context, str], Awaitable[Node | None]]
-"""Returns the node with this id, or None if the tenant has none."""
+"""A function that returns the node with an id, or None if the tenant has no such node."""
 
 
 def build_schema(

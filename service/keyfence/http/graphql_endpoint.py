@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from math import ceil
 from typing import Any
 
@@ -29,6 +28,8 @@ from keyfence.http.response import (
     method_not_allowed,
 )
 from keyfence.http.tenant_and_operator_apis import GraphQLApi
+
+END = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class GraphQLEndpoint:
 
     async def _run(self, scope: Scope, receive: Receive, media: MediaType | None) -> HttpResponse:
         if media is None:
-            raise HttpError(406, f"the answer can be {MediaType.GRAPHQL} or {MediaType.JSON}")
+            raise HttpError(406, f"the Accept header must allow {MediaType.GRAPHQL} or {MediaType.JSON}")
         _check_method(scope)
         api = self._api
         caller = await api.authenticate(header(scope, b"authorization"))
@@ -106,14 +107,13 @@ class GraphQLEndpoint:
         body = b"" if is_get else await read_body(scope, receive, self._max_body_bytes)
         with self._charge_cpu(caller):
             request = parse_query_string(scope["query_string"]) if is_get else parse_body(body)
-            prepared = self._executor.prepare(
-                request,
-                may_introspect=self._api.may_introspect(caller),
-                on_new_document=partial(self._api.take_new_document, caller),
-            )
+        if request.query not in self._executor.documents:
+            await self._read_new_document(request.query, caller)
+        with self._charge_cpu(caller):
+            prepared = self._executor.prepare(request, may_introspect=self._api.may_introspect(caller))
         operation = prepared.operation
         if is_get and operation.kind is not OperationType.QUERY:
-            raise method_not_allowed("only queries are served by GET", "POST")
+            raise method_not_allowed("GET serves only queries: send a mutation with POST", "POST")
         info = RequestInfo(
             request_id=request_id_of(scope),
             kind=operation.kind,
@@ -123,9 +123,21 @@ class GraphQLEndpoint:
         )
         return ParsedRequest(request, prepared, info)
 
+    async def _read_new_document(self, text: str, caller: object) -> None:
+        """Reads the document in short steps. Requests of other callers run between the steps."""
+        async with self._api.read_new_document(caller):
+            steps = self._executor.documents.read(text)
+            while self._run_step(steps, caller):
+                await self._api.yield_to_others(caller)
+
+    def _run_step(self, steps: Iterator[None], caller: object) -> bool:
+        """Returns False if there was no step left."""
+        with self._charge_cpu(caller):
+            return next(steps, END) is not END
+
     @contextmanager
     def _charge_cpu(self, caller: object) -> Iterator[None]:
-        """Charges the CPU time of the `with` statement to the caller, also if the request is invalid."""
+        """Charges the CPU time of the `with` block to the caller, also if the block raises an error."""
         started_at = time.thread_time()
         try:
             yield
@@ -133,9 +145,9 @@ class GraphQLEndpoint:
             self._api.charge_cpu(caller, time.thread_time() - started_at)
 
     async def _execute(self, parsed: ParsedRequest, caller: object) -> GraphQLResult:
-        """Executes a mutation after the check for a revocation, and a query at the same time as the check.
+        """Executes a mutation after the revocation check, and a query during the check.
 
-        Raises Unauthenticated if the token is revoked, also if the query has a result by then."""
+        Raises Unauthenticated if the token is revoked. If the query has a result by then, the result is dropped."""
         revocation_check = asyncio.ensure_future(self._api.check_revocation(caller))
         try:
             if parsed.info.is_mutation:

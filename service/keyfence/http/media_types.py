@@ -6,11 +6,11 @@ from functools import lru_cache
 CACHE_SIZE = 256
 """How many different values of each header are cached. Clients send few different values."""
 MAX_HEADER_LENGTH = 1_000
-"""How many characters of a header are read. Longer headers would fill the memory of the cache."""
+"""How many characters of a header are read. The rest is ignored, so that long headers do not fill the cache."""
 
 
 NAMED_PRECISION = 2
-"""The precision of a range that names the media type. `*/*` has 0, and `application/*` has 1."""
+"""Ranges in an Accept header have a precision. `*/*` has 0, `application/*` has 1, and a whole media type has 2."""
 
 
 class MediaType(StrEnum):
@@ -30,7 +30,7 @@ def prefers_html(accept: str | None) -> bool:
 
 
 def is_json(content_type: str | None) -> bool:
-    """Whether a Content-Type header says JSON in UTF-8. A header without a charset says UTF-8."""
+    """Whether a Content-Type header says JSON in UTF-8. A header without a charset means UTF-8."""
     return _is_json((content_type or "")[:MAX_HEADER_LENGTH])
 
 
@@ -42,8 +42,8 @@ def _negotiate(accept: str) -> MediaType | None:
 
 @lru_cache(CACHE_SIZE)
 def _prefers_html(accept: str) -> bool:
-    html = _quality(accept, "text/html")
-    return html[0] > 0 and html > max(_quality(accept, media) for media in MediaType)
+    html_quality = _quality(accept, "text/html")
+    return html_quality[0] > 0 and html_quality > max(_quality(accept, media) for media in MediaType)
 
 
 @lru_cache(CACHE_SIZE)
@@ -54,9 +54,10 @@ def _is_json(content_type: str) -> bool:
 
 
 def _rank(accept: str, media: MediaType) -> tuple[float, int, bool]:
-    """Returns a value that is greater for a better media type: by quality, then by precision of the range.
+    """Returns the sort key of a media type. The best media type has the greatest key.
 
-    Of two equal media types, GRAPHQL is better if both are named, and JSON if both match the same wildcard."""
+    The key compares the quality first, and then the precision of the range. If both are equal, GRAPHQL is better if
+    the header names both media types, and JSON is better if both match a wildcard."""
     quality, precision = _quality(accept, media)
     is_named = precision == NAMED_PRECISION
     return quality, precision, (media is MediaType.GRAPHQL) is is_named

@@ -27,8 +27,12 @@ REQUESTS = Metric("keyfence_http_requests_total", "status", "HTTP responses by s
 DURATION = Metric(
     "keyfence_http_request_duration_seconds", "le", "Time from the request to the end of its response.", "histogram"
 )
-ERRORS = Metric("keyfence_graphql_errors_total", "code", "Errors in responses by code, also those of single fields.")
-OVER_QUOTA = Metric("keyfence_requests_over_quota_total", "quota", "Requests refused for a quota of their tenant.")
+ERRORS = Metric(
+    "keyfence_graphql_errors_total", "code", "Errors in responses by code. Errors of single fields are included."
+)
+OVER_QUOTA = Metric(
+    "keyfence_requests_over_quota_total", "quota", "Requests refused because a quota of their tenant was used up."
+)
 CLOSED_CONNECTIONS = Metric(
     "keyfence_closed_connections_total", "limit", "Connections closed because the client exceeded a limit."
 )
@@ -41,17 +45,23 @@ DENIED = Metric("keyfence_dynamodb_denied_calls_total", "", "Calls that IAM deni
 FOREIGN_ITEMS = Metric(
     "keyfence_foreign_items_total",
     "",
-    "Items in an index whose key has another tenant's prefix. They are not returned.",
+    "Items that a query found in an index, but whose key has another tenant's prefix. They are not returned.",
 )
 DIFFERENCES = Metric(
-    "keyfence_shadow_read_differences_total",
+    "keyfence_second_table_differences_total",
     "operation",
     "Reads for which the two tables of a tenant that is being moved gave different answers.",
 )
 SESSIONS = Metric(
-    "keyfence_sts_sessions_total", "event", "STS sessions that were issued, renewed, failed or throttled."
+    "keyfence_sts_sessions_total",
+    "event",
+    "STS sessions that were issued or renewed, and requests for sessions that failed or were throttled.",
 )
-USAGE = Metric("keyfence_usage_entries_total", "outcome", "Usage of a tenant in an hour: written, failed or lost.")
+USAGE = Metric(
+    "keyfence_usage_entries_total",
+    "outcome",
+    "Entries with the usage of one tenant in one hour that were written, could not be written, or were lost.",
+)
 
 METRICS = (
     REQUESTS,

@@ -16,7 +16,7 @@ from keyfence.http.response import error_response
 
 REQUEST_ID_HEADER = b"x-request-id"
 REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{7,127}")
-"""The ids of callers that are used: they are safe in a header and in a log."""
+"""A request id that the caller sends is used only if it matches. Such an id is safe in a header and in a log."""
 
 NO_SNIFF_HEADER = (b"x-content-type-options", b"nosniff")
 NO_STORE_HEADER = (b"cache-control", b"no-store")
@@ -51,8 +51,8 @@ def request_id_of(scope: Scope) -> str:
 
 
 def skip_access_log(scope: Scope) -> None:
-    """Keeps this request out of the access log. A refusal must be cheap, and `tenant_over_quota` is logged once for
-    many refusals."""
+    """Keeps this request out of the access log. It is called for requests that a quota refuses. A refusal must be
+    cheap, and the event `tenant_over_quota` is logged once for many refusals."""
     scope[SKIP_ACCESS_LOG] = True
 
 
@@ -115,7 +115,8 @@ class AccessLogMiddleware:
 
 
 class SecurityHeadersMiddleware:
-    """Tells browsers not to guess content types, and caches not to store responses without a Cache-Control header."""
+    """Tells browsers not to guess content types. Tells caches not to store a response, unless it has a Cache-Control
+    header of its own."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -133,7 +134,8 @@ class SecurityHeadersMiddleware:
 
 
 class ErrorMiddleware:
-    """Answers an unexpected exception with status 500. Only the log has the exception, together with the request id."""
+    """Answers an unexpected exception with status 500. The response contains the request id, by which the exception
+    can be found in the log."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -151,7 +153,7 @@ class ErrorMiddleware:
         try:
             await self.app(scope, receive, send_and_note_start)
         except ClientDisconnect:
-            return None  # There is no caller to answer.
+            return None  # The caller has closed the connection, so nobody can receive a response.
         except Exception as error:
             response = error_response(mask_internal_error(error, request_id_of(scope)), status=500)
             if has_response_started:
@@ -162,8 +164,8 @@ class ErrorMiddleware:
 def middleware_in_order(*, metrics: Metrics, unlogged_paths: frozenset[str]) -> list[Middleware]:
     """Returns the middleware from the outermost to the innermost.
 
-    The request id comes first, because all others log it. The errors come last, because a response with status 500
-    needs the headers of all others and a line in the access log."""
+    The request id comes first, because the log lines of all others contain it. The errors come last, so that a response
+    with status 500 also gets the headers of the others and a line in the access log."""
     return [
         Middleware(RequestIdMiddleware),
         Middleware(AccessLogMiddleware, metrics=metrics, unlogged_paths=unlogged_paths),
@@ -173,6 +175,6 @@ def middleware_in_order(*, metrics: Metrics, unlogged_paths: frozenset[str]) -> 
 
 
 def _random_id() -> str:
-    """Returns an id from Python's own generator. The id is not a secret, and a call to the operating system would
-    release the lock of the interpreter to other threads."""
+    """Returns an id from Python's own random generator, because the id is not a secret. A call to the operating system
+    would release the interpreter lock, and this request would wait until other threads give it back."""
     return f"{getrandbits(128):032x}"

@@ -1,4 +1,4 @@
-"""Reads a GraphQL request from the body of a POST, whose size is bounded, or from the query string of a GET."""
+"""Reads a GraphQL request from the body of a POST request or from the query string of a GET request."""
 
 from collections.abc import Mapping
 from urllib.parse import parse_qsl
@@ -12,9 +12,11 @@ from keyfence.http.middleware import header
 from keyfence.http.response import HttpError
 
 MAX_BODY_BYTES = 65_536
-"""Four times the largest document. A larger body would cost the event loop more time than a typical request."""
+"""Four times the size of the largest document. Parsing a larger body would block the event loop for longer than a
+typical request."""
 MAX_PARAMETERS = 16
-"""Parameters of a query string. GraphQL defines four; the bound keeps the parser from reading thousands."""
+"""How many parameters a query string may have. GraphQL over HTTP defines four. The limit saves the parser from reading
+thousands."""
 
 
 async def read_body(scope: Scope, receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> bytes:

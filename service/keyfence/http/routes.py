@@ -16,7 +16,7 @@ from keyfence.http.middleware import middleware_in_order
 from keyfence.http.response import encode_json
 
 CheckReady = Callable[[], Awaitable[None]]
-"""Raises an exception if the service cannot serve requests now."""
+"""A function that raises an exception if the service cannot serve requests now."""
 
 log = structlog.get_logger(__name__)
 
@@ -47,7 +47,7 @@ def build_app(
     file_routes: Iterable[Route] = (),
     lifespan: Lifespan[Starlette] | None = None,
 ) -> Starlette:
-    """Returns the application. `endpoints` has the GraphQL endpoint of each path."""
+    """Returns the application. `endpoints` maps a path to its GraphQL endpoint."""
     probes = probe_routes(check_ready=check_ready, metrics=metrics)
     app = Starlette(
         routes=[*(Route(path, endpoint) for path, endpoint in endpoints.items()), *probes, *file_routes],

@@ -27,23 +27,29 @@ class GraphQLApi(Protocol[CallerT, ContextT_co]):
     """The steps in which the two APIs differ. `GraphQLEndpoint` calls them in this order."""
 
     async def authenticate(self, authorization: str | None) -> CallerT:
-        """Returns the caller that the Authorization header proves. The body has not been read yet.
+        """Returns the caller that the Authorization header proves. It is called before the body is read.
 
-        Raises Unauthenticated, or Throttled if the caller sends too many requests."""
+        Raises Unauthenticated if the header has no valid token, and Throttled if the caller sends too many requests."""
 
     def may_introspect(self, caller: CallerT) -> bool:
         """Whether the caller may send an introspection query."""
 
-    def take_new_document(self, caller: CallerT) -> None:
-        """Raises Throttled if the caller sends too many documents that this process has not seen before."""
+    def read_new_document(self, caller: CallerT) -> AbstractAsyncContextManager[None]:
+        """Returns a context manager in which a document is read that this process does not know.
+
+        Entering may wait, and raises Throttled if the caller sends too many of these documents."""
+
+    async def yield_to_others(self, caller: CallerT) -> None:
+        """Lets requests of other callers run. It is called between two steps of reading a document."""
 
     def charge_cpu(self, caller: CallerT, seconds: float) -> None:
-        """Charges the CPU time that was needed to parse and validate the request."""
+        """Charges to the caller the CPU time that was needed to parse and validate the request."""
 
     def admit(self, caller: CallerT, request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
-        """Returns a context manager that counts the request as running until it exits.
+        """Returns a context manager. While it is entered, the request counts as running.
 
-        Entering may wait, and raises Throttled if a quota is used up. `request` is None if the request is invalid."""
+        `__aenter__` waits if too many requests are running, and raises Throttled if a quota is used up. `request` is
+        None if the request is invalid."""
 
     def check_revocation(self, caller: CallerT) -> Awaitable[None]:
         """Raises Unauthenticated if the token is revoked."""
@@ -54,12 +60,12 @@ class GraphQLApi(Protocol[CallerT, ContextT_co]):
     def cost(self, caller: CallerT) -> Mapping[str, object] | None:
         """Returns the cost of the request until now, or None if this API counts no costs.
 
-        It is called if the request has the extension `cost`."""
+        It is called only if the request has the extension `cost`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantApi:
-    """The API at `/graphql`. Its resolvers reach only the table of the caller's tenant."""
+    """The API at `/graphql`. Its resolvers reach only the items of the caller's tenant."""
 
     verifier: TokenVerifier[Principal]
     tenants: TenantCache
@@ -78,8 +84,11 @@ class TenantApi:
     def may_introspect(self, caller: TenantRequest) -> bool:
         return self.everyone_may_introspect or INTROSPECT_SCOPE in caller.principal.scopes
 
-    def take_new_document(self, caller: TenantRequest) -> None:
-        caller.admitted.take_new_document()
+    def read_new_document(self, caller: TenantRequest) -> AbstractAsyncContextManager[None]:
+        return caller.admitted.read_new_document()
+
+    async def yield_to_others(self, caller: TenantRequest) -> None:
+        await caller.admitted.yield_to_others()
 
     def charge_cpu(self, caller: TenantRequest, seconds: float) -> None:
         caller.admitted.charge_cpu(seconds)
@@ -90,9 +99,7 @@ class TenantApi:
         return caller.admitted.run(request.root_field or SEVERAL_FIELDS, may_write=request.is_mutation)
 
     def check_revocation(self, caller: TenantRequest) -> Awaitable[None]:
-        return self.revocations.check(
-            caller.tenant.id, caller.principal.token_id, partial(self._revocation_repository, caller)
-        )
+        return self.revocations.check(caller.principal, partial(self._revocation_repository, caller))
 
     def make_context(self, caller: TenantRequest, request: RequestInfo) -> Context:
         admitted = caller.admitted
@@ -114,7 +121,7 @@ class TenantApi:
         }
 
     def _revocation_repository(self, caller: TenantRequest) -> RevocationRepository:
-        """Reads are strongly consistent, so that a revocation takes effect for the next request."""
+        """Returns a repository with strongly consistent reads, so that the next request finds a new revocation."""
         admitted = caller.admitted
         table = self.tables.for_tenant(caller.location, may_write=False, meter=admitted, call_limit=admitted.call_limit)
         return RevocationRepository(replace(table, consistent=True))
@@ -134,7 +141,10 @@ class OperatorApi:
     def may_introspect(self, caller: Operator) -> bool:
         return self.everyone_may_introspect or INTROSPECT_SCOPE in caller.scopes
 
-    def take_new_document(self, _caller: Operator) -> None:
+    def read_new_document(self, _caller: Operator) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+    async def yield_to_others(self, caller: Operator) -> None:
         pass
 
     def charge_cpu(self, _caller: Operator, _seconds: float) -> None:

@@ -1,13 +1,21 @@
 """An admitted request is counted, limited and charged to its tenant until it ends."""
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass, field
 
 import pytest
 from structlog.testing import capture_logs
 
-from keyfence.admission.admission import Admission
-from keyfence.admission.rate_limits import LOG_INTERVAL_SECONDS, MAX_WAITING, OverQuota, TenantLimitsCache
+from keyfence.admission.admission import Admission, AdmittedRequest
+from keyfence.admission.rate_limits import (
+    FREE_CPU_MS,
+    LOG_INTERVAL_SECONDS,
+    MAX_CPU_STEP_MS,
+    MAX_WAITING,
+    OverQuota,
+    TenantLimitsCache,
+)
 from keyfence.store.dynamodb.capacity import CapacityMeter, ConsumedCapacity
 from keyfence.tenancy.tenant import Tenant
 from keyfence.usage.ledger import UsageLedger
@@ -116,3 +124,56 @@ def test_refusals_of_a_tenant_are_logged_once_in_an_interval() -> None:
     assert [(line["event"], line["tenant"], line["quota"]) for line in lines] == [
         ("tenant_over_quota", "acme", "requestsPerSecond")
     ] * 2
+
+
+def test_the_first_millisecond_of_cpu_time_of_each_request_is_free() -> None:
+    fixture, acme = AdmissionFixture(), tenant(requests_per_second=10_000)
+    cpu_ms = fixture.admission.limits.of(acme).cpu_ms
+    for _ in range(100):
+        fixture.admission.admit(acme).charge_cpu(0.001)
+    assert cpu_ms.balance == 80.0
+    request = fixture.admission.admit(acme)
+    for _ in range(4):
+        request.charge_cpu(0.0005)
+    assert cpu_ms.balance == pytest.approx(79.0)
+
+
+def test_a_garbage_collection_during_a_step_is_not_charged_in_full() -> None:
+    fixture, acme = AdmissionFixture(), tenant()
+    fixture.admission.admit(acme).charge_cpu(0.4)
+    assert fixture.admission.limits.of(acme).cpu_ms.balance == 80.0 - (MAX_CPU_STEP_MS - FREE_CPU_MS)
+
+
+async def test_one_new_document_of_a_tenant_is_read_at_a_time_and_charged_before_the_next() -> None:
+    fixture, acme, read_count = AdmissionFixture(), tenant(requests_per_second=10_000), 0
+    requests = [fixture.admission.admit(acme) for _ in range(50)]
+
+    async def read(request: AdmittedRequest) -> None:
+        nonlocal read_count
+        async with request.read_new_document():
+            await request.yield_to_others()
+            read_count += 1
+            for _ in range(2):
+                request.charge_cpu(0.0155)
+
+    results = await asyncio.gather(*map(read, requests), return_exceptions=True)
+    assert read_count == 3, "80 ms are enough for 30 ms, 30 ms and the document that makes the balance negative"
+    assert Counter(map(type, results)) == {type(None): 3, OverQuota: 47}
+    assert fixture.counts(acme)["unknown"] == (0, 47, 0.0)
+
+
+async def test_reading_a_new_document_waits_for_requests_of_other_tenants() -> None:
+    fixture, events = AdmissionFixture(), list[str]()
+    neighbour = fixture.admission.admit(tenant("acmecorp"))
+
+    async def read(request: AdmittedRequest) -> None:
+        async with request.read_new_document():
+            events.append("a step of the new document")
+
+    async with neighbour.run("users", may_write=False):
+        reading = asyncio.create_task(read(fixture.admission.admit(tenant())))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        events.append("the end of the neighbour's request")
+    await reading
+    assert events == ["the end of the neighbour's request", "a step of the new document"]

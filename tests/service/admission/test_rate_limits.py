@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from keyfence.admission.rate_limits import (
-    FREE_CPU_MS,
     MAX_WAITING,
     NEW_DOCUMENTS_BURST,
     OverQuota,
@@ -87,18 +86,11 @@ def test_a_negative_balance_of_read_units_refuses_all_requests_until_it_is_paid(
 def test_a_negative_balance_of_cpu_time_refuses_all_requests_until_it_is_paid() -> None:
     clock = ManualClock()
     limits, acme = TenantLimitsCache(clock=clock), tenant()
-    limits.of(acme).charge_cpu(FREE_CPU_MS + 80.0 + 120.0, clock())
+    limits.of(acme).cpu_ms.take(80.0 + 120.0, clock())
     with pytest.raises(OverQuota, match="40 ms of CPU time a second") as refusal:
         limits.of(acme).admit(clock())
     assert refusal.value.extensions == {"quota": "cpuMsPerSecond", "retryAfterMs": 3_000}
     clock.now += 3
-    assert count_admitted(limits, acme, 1) == 1
-
-
-def test_the_first_millisecond_of_cpu_time_is_free() -> None:
-    limits, acme = TenantLimitsCache(clock=ManualClock()), tenant()
-    for _ in range(10_000):
-        limits.of(acme).charge_cpu(FREE_CPU_MS, limits.clock())
     assert count_admitted(limits, acme, 1) == 1
 
 
@@ -113,6 +105,14 @@ def test_new_documents_are_limited_for_each_tenant() -> None:
     limits.of(tenant("acmecorp")).take_new_document(clock())
     clock.now += 0.0625
     limits.of(acme).take_new_document(clock())
+
+
+def test_a_new_document_is_refused_while_the_balance_of_cpu_time_is_negative() -> None:
+    clock = ManualClock()
+    limits, acme = TenantLimitsCache(clock=clock), tenant()
+    limits.of(acme).cpu_ms.take(200.0, clock())
+    with pytest.raises(OverQuota, match="40 ms of CPU time a second"):
+        limits.of(acme).take_new_document(clock())
 
 
 def test_a_negative_balance_of_write_units_refuses_writes_only() -> None:

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import pytest
 
 from keyfence.errors import BadInput
 from keyfence.graphql import document_cache as document_cache_module
-from keyfence.graphql.document_cache import DocumentCache
+from keyfence.graphql.document_cache import VALIDATION_RULES, VALIDATION_STEPS, DocumentCache
 from keyfence.graphql.error_masking import InvalidRequest
 from keyfence.graphql.query_limits import QueryLimits
 from tests.service.graphql.bookshop_schema import bookshop
@@ -42,7 +43,36 @@ def document_cache(**kwargs: Any) -> DocumentCache:
 def test_a_text_is_parsed_checked_and_validated_once(call_counts: Counter[str]) -> None:
     cache = document_cache()
     assert cache.get(LIST) is cache.get(LIST)
-    assert call_counts == {"parse": 1, "check_document": 1, "validate": 1, "cost_of_operation": 1}
+    assert call_counts == {"parse": 1, "check_document": 1, "validate": len(VALIDATION_STEPS), "cost_of_operation": 1}
+
+
+@pytest.mark.parametrize("text", [LIST, "{ nothing }", "{"])
+def test_a_text_read_in_steps_gives_the_same_as_a_text_read_at_once(text: str, call_counts: Counter[str]) -> None:
+    cache = document_cache()
+    for _ in cache.read(text):
+        assert sum(call_counts.values()) == 1, "each step makes one call"
+        call_counts.clear()
+    assert text in cache
+    assert _result(cache, text) == _result(document_cache(), text)
+
+
+def test_reading_in_steps_stops_early_if_another_request_has_read_the_text(call_counts: Counter[str]) -> None:
+    cache = document_cache()
+    cache.get(LIST)
+    call_counts.clear()
+    assert list(cache.read(LIST)) == []
+    assert not call_counts
+
+
+def test_every_validation_rule_belongs_to_one_step() -> None:
+    assert Counter(chain(*VALIDATION_STEPS)) == Counter(VALIDATION_RULES)
+
+
+def _result(cache: DocumentCache, text: str) -> object:
+    try:
+        return cache.get(text).operations
+    except InvalidRequest as error:
+        return error.errors
 
 
 def test_an_invalid_text_is_validated_once_and_raises_each_time(call_counts: Counter[str]) -> None:

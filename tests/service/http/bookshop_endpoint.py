@@ -32,7 +32,10 @@ class BookshopApi:
     def may_introspect(self, caller: str) -> bool:
         return caller == "ada"
 
-    def take_new_document(self, _caller: str) -> None:
+    def read_new_document(self, _caller: str) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+    async def yield_to_others(self, caller: str) -> None:
         pass
 
     def charge_cpu(self, _caller: str, _seconds: float) -> None:
