@@ -184,6 +184,12 @@ class Settings(BaseSettings):
         )
 
     @property
+    def allow_development_keys(self) -> bool:
+        """Whether issuers may have keys that `keyfence jwks` made. On AWS, where the settings have a prefix of role
+        ARNs, they may not."""
+        return self.role_arn_prefix is None
+
+    @property
     def cursor_secrets(self) -> tuple[bytes, ...]:
         """The cursor keys as bytes, without the prefix that marks a development key."""
         return tuple(

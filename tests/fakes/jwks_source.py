@@ -5,7 +5,7 @@ from threading import Event
 
 from keyfence.auth.jwk_parser import parse_jwks_leniently
 from keyfence.auth.jwks_refresh import JwksUnavailable
-from keyfence.auth.signature_algorithms import VerificationKey
+from keyfence.auth.key_set import VerificationKey
 
 
 class ScriptedJwksSource:

@@ -73,7 +73,7 @@ class Service:
             observer=observer,
         )
         control = self.tables.for_control_plane(may_write=True)
-        self._jwks = jwks or JwksFetcher()
+        self._jwks = jwks or JwksFetcher(allow_development_keys=self.settings.allow_development_keys)
         self._tenants = self._make_tenant_cache()
         self._issuers = self._make_tenant_issuers()
         self._usage_flusher = UsageFlusher(ledger, UsageRepository(control), self.settings.usage_seconds)

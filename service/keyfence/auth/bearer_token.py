@@ -4,13 +4,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import orjson
 from jwt import PyJWS
 from jwt.exceptions import PyJWTError
+from jwt.utils import base64url_decode
 
 from keyfence.auth.jwk_parser import MAX_KID_LENGTH
-from keyfence.auth.signature_algorithms import ACCEPTED_ALGORITHMS
+from keyfence.auth.key_set import ACCEPTED_ALGORITHMS
 from keyfence.errors import Unauthenticated
+from keyfence_iam import strict_json
+from keyfence_iam.strict_json import RepeatedKey
 
 MAX_TOKEN_LENGTH = 8 * 1024
 NOT_A_JWT_MESSAGE = f"the token is not a readable JWT of at most {MAX_TOKEN_LENGTH} characters"
@@ -62,12 +64,15 @@ def _split(token: str) -> tuple[dict[str, object], dict[str, object], bytes]:
         raise Unauthenticated(NOT_A_JWT_MESSAGE)
     try:
         parts = _JWS.decode_complete(token, options={"verify_signature": False})
-        claims = orjson.loads(parts["payload"])
+        # PyJWT has parsed the header too. But if a member occurs twice, PyJWT uses the last one, and another parser may
+        # use the first one.
+        header = strict_json.parse_object(base64url_decode(token.partition(".")[0]))
+        claims = strict_json.parse_object(parts["payload"])
+    except RepeatedKey:
+        raise Unauthenticated("the token has a claim or a header parameter twice") from None
     except (PyJWTError, ValueError, RecursionError):
         raise Unauthenticated(NOT_A_JWT_MESSAGE) from None
-    if not isinstance(claims, dict):
-        raise Unauthenticated(NOT_A_JWT_MESSAGE)
-    return parts["header"], claims, parts["signature"]
+    return header, claims, parts["signature"]
 
 
 def _algorithm(header: Mapping[str, object]) -> str:

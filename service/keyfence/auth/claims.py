@@ -13,7 +13,7 @@ CLOCK_SKEW_SECONDS = 10
 """How much the clock of an issuer and the clock of this machine may differ."""
 
 MAX_TOKEN_LIFETIME_SECONDS = 30 * 86_400
-"""A token that lives longer is refused. A revocation is stored for this long, so that no revoked token outlives it."""
+"""A token that lives longer is refused. The revocation of a token is stored for this long, so it outlives the token."""
 
 MAX_CLAIM_LENGTH = 256
 """Characters of the claims `sub` and `jti`, which become parts of keys in the table."""
@@ -34,6 +34,7 @@ class Claims:
 
     subject: str
     token_id: str
+    issued_at: int
     expires_at: int
     scopes: frozenset[str]
     tenant: object
@@ -46,10 +47,11 @@ def parse_claims(raw_claims: RawClaims, *, audience: str, now: float) -> Claims:
     """Raises Unauthenticated if a claim is missing or malformed, if the token is for another audience, or if the token
     is not valid at the time `now` (epoch seconds)."""
     _require_audience(raw_claims, audience)
-    expires_at = _require_valid_times(raw_claims, now)
+    issued_at, expires_at = _require_valid_times(raw_claims, now)
     return Claims(
         subject=_text(raw_claims, "sub"),
         token_id=_text(raw_claims, "jti"),
+        issued_at=issued_at,
         expires_at=expires_at,
         scopes=_scopes(raw_claims),
         tenant=raw_claims.get("tenant"),
@@ -63,7 +65,8 @@ def _require_audience(raw_claims: RawClaims, audience: str) -> None:
         raise Unauthenticated("the token is for another audience")
 
 
-def _require_valid_times(raw_claims: RawClaims, now: float) -> int:
+def _require_valid_times(raw_claims: RawClaims, now: float) -> tuple[int, int]:
+    """Returns `iat` and `exp` in whole seconds."""
     expires_at = _epoch_seconds(raw_claims, "exp")
     if now >= expires_at + CLOCK_SKEW_SECONDS:
         raise Unauthenticated("the token has expired")
@@ -74,7 +77,7 @@ def _require_valid_times(raw_claims: RawClaims, now: float) -> int:
         raise Unauthenticated(f"the token lives longer than {MAX_TOKEN_LIFETIME_SECONDS} seconds")
     if raw_claims.get("nbf") is not None and _epoch_seconds(raw_claims, "nbf") > now + CLOCK_SKEW_SECONDS:
         raise Unauthenticated("the token is not valid yet")
-    return expires_at
+    return issued_at, expires_at
 
 
 def _required(raw_claims: RawClaims, name: str) -> object:
@@ -115,6 +118,7 @@ def principal_from_claims(claims: Claims, issuer: Issuer) -> Principal:
         subject=claims.subject,
         role=_role(claims),
         token_id=claims.token_id,
+        issued_at=claims.issued_at,
         expires_at=claims.expires_at,
         scopes=claims.scopes,
     )

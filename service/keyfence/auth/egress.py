@@ -99,7 +99,8 @@ def parse_operator_uri(uri: str) -> FetchTarget:
 
 
 def parse_tenant_uri(uri: str) -> FetchTarget:
-    """Parses a URI that a tenant registered. Raises BadJwksUri unless its scheme is https and its host may be public.
+    """Parses a URI that a tenant registered. Raises BadJwksUri if the scheme is not https, or if the host is an IP
+    address that is not public.
 
     The tenant chooses the host that this process connects to. So the URI is parsed only here, and the connection uses
     the parsed parts: a second parser could read another host."""

@@ -76,7 +76,8 @@ class _Deadline:
 
 
 class _DeadlineReader(io.RawIOBase):
-    """Reads a socket until the deadline. It replaces a socket for HTTPResponse, which calls only `makefile` on it."""
+    """Reads a socket until the deadline. HTTPResponse gets a `_DeadlineReader` in place of its socket. That works
+    because HTTPResponse calls only the method `makefile` of its socket."""
 
     def __init__(self, sock: socket.socket, deadline: _Deadline) -> None:
         self._sock, self._deadline = sock, deadline

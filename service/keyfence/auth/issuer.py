@@ -1,4 +1,4 @@
-"""`Issuer`: the URL of an identity provider and the keys that sign its tokens. Issuers from the settings."""
+"""`Issuer`: the URL of an identity provider and the keys that sign its tokens. Makes the issuers of the settings."""
 
 import re
 import time
@@ -42,11 +42,15 @@ class IssuerLookup(Protocol):
     async def find(self, url: str) -> Issuer | None: ...
 
 
-def issuer_from_settings(settings: IssuerSettings, *, clock: Clock = time.monotonic) -> Issuer:
-    """Raises ValueError, with the issuer's URL in its message, if the settings are wrong."""
+def issuer_from_settings(
+    settings: IssuerSettings, *, clock: Clock = time.monotonic, allow_development_keys: bool = False
+) -> Issuer:
+    """`allow_development_keys` concerns fetched keys. `production_problems` refuses development keys in the settings.
+
+    Raises ValueError, with the issuer's URL in its message, if the settings are wrong."""
     try:
         tenant = None if settings.tenant is None else parse_tenant_id(settings.tenant)
-        return Issuer(url=settings.issuer, keys=_key_set(settings, clock), tenant=tenant)
+        return Issuer(url=settings.issuer, keys=_key_set(settings, clock, allow_development_keys), tenant=tenant)
     except ValueError as error:
         raise ValueError(f"issuer {settings.issuer}: {error}") from None
 
@@ -66,10 +70,10 @@ def is_issuer_url(text: str) -> bool:
     return len(text) <= MAX_ISSUER_LENGTH and _ISSUER_URL.fullmatch(text) is not None
 
 
-def _key_set(settings: IssuerSettings, clock: Clock) -> KeySet:
+def _key_set(settings: IssuerSettings, clock: Clock, allow_development_keys: bool) -> KeySet:
     if settings.jwks is not None and settings.jwks_uri is None:
         return FixedKeys(parse_jwks_strictly(settings.jwks))
     if settings.jwks_uri is not None and settings.jwks is None:
-        jwks_url = JwksUrl(parse_operator_uri(settings.jwks_uri))
+        jwks_url = JwksUrl(parse_operator_uri(settings.jwks_uri), allow_development_keys=allow_development_keys)
         return FetchedKeys(jwks_url.fetch, clock=clock, issuer=settings.issuer)
     raise ValueError("set exactly one of jwks and jwks_uri")

@@ -1,4 +1,4 @@
-"""Parses JSON Web Keys (JWK) and key sets (JWKS), and refuses keys that are weak, private or of another type."""
+"""Parses JSON Web Keys (JWK) and key sets (JWKS). Refuses keys that are weak, private, or of a type not accepted."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from jwt import PyJWK
 from jwt.algorithms import AllowedPublicKeys
 from jwt.exceptions import PyJWTError
 
-from keyfence.auth.signature_algorithms import ALGORITHMS_BY_KEY_TYPE, VerificationKey
+from keyfence.auth.key_set import ALGORITHMS_BY_KEY_TYPE, VerificationKey
 
 MAX_KID_LENGTH = 256
 """Characters of a key's id."""

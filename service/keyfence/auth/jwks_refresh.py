@@ -1,5 +1,5 @@
-"""`FetchedKeys`: the keys of an issuer, fetched from its jwks_uri. They are refreshed, and survive an outage of the
-issuer's server."""
+"""`FetchedKeys`: the keys of an issuer, fetched from its jwks_uri. Keys that are old are fetched again. During an
+outage of the issuer's server, they are still used for a time."""
 
 import asyncio
 import math
@@ -14,8 +14,8 @@ import structlog
 from keyfence.auth.egress import ANY_ADDRESS, PUBLIC_ADDRESSES, EgressPolicy, FetchTarget, parse_tenant_uri
 from keyfence.auth.http_get import DEFAULT_LIMITS, FetchFailed, FetchLimits, http_get
 from keyfence.auth.jwk_parser import parse_jwks_leniently
-from keyfence.auth.key_set import KeysById, KeySet, reuse_unchanged_keys
-from keyfence.auth.signature_algorithms import VerificationKey
+from keyfence.auth.key_set import KeysById, KeySet, VerificationKey, reuse_unchanged_keys
+from keyfence.development_keys import is_development_key
 from keyfence.errors import Throttled
 
 MAX_KEYS = 64
@@ -43,6 +43,8 @@ class JwksUrl:
     target: FetchTarget
     egress: EgressPolicy = ANY_ADDRESS
     limits: FetchLimits = DEFAULT_LIMITS
+    allow_development_keys: bool = False
+    """Whether keys that a development machine made are used. They are not used on AWS."""
 
     def fetch(self) -> KeysById:
         """Returns the usable keys of the key set. Raises JwksUnavailable if the key set cannot be fetched or parsed.
@@ -57,7 +59,7 @@ class JwksUrl:
             raise JwksUnavailable(type(error).__name__) from error
         if len(keys) > MAX_KEYS:
             raise JwksUnavailable(f"more than {MAX_KEYS} keys")
-        return keys
+        return {kid: key for kid, key in keys.items() if self.allow_development_keys or not is_development_key(kid)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,7 @@ class RefreshPolicy:
     """How often a key set is fetched, and how long its keys are used."""
 
     min_interval_seconds: float = 10
-    """The shortest time between two fetches. It protects the issuer from tokens with invented kids."""
+    """The shortest time between two fetches. Without it, every token with an invented kid would cause a fetch."""
     fresh_seconds: float = 600
     """An older key set is fetched again when a request needs it."""
     usable_seconds: float = 3600
@@ -78,9 +80,10 @@ class FetchedKeys:
     """The keys of an issuer, fetched from a URL. They are fetched again if a kid is unknown or the key set is no longer
     fresh, but not more often than the policy allows.
 
-    One fetch runs at a time, and all requests wait for it. During an outage of the issuer's server, fetched keys stay
-    valid as long as the policy calls them usable, and requests with these keys do not wait. A request with another key
-    gets Throttled and not Unauthenticated: the key may be valid, so the client should send the same token again."""
+    One fetch runs at a time, and all requests that need its result wait for it. During an outage of the issuer's
+    server, keys that were fetched before stay valid for `usable_seconds`, and requests with these keys do not wait. A
+    request with another key gets Throttled and not Unauthenticated: the issuer may have added the key, so the client
+    should send the same token again."""
 
     def __init__(
         self,
@@ -100,7 +103,8 @@ class FetchedKeys:
         self._refresh: asyncio.Task[None] | None = None
 
     async def find(self, kid: str) -> VerificationKey | None:
-        """Returns the key, or None if the issuer has no key with this kid. Raises Throttled if that is not certain."""
+        """Returns the key, or None if the issuer has no key with this kid. Raises Throttled if the key is unknown or
+        too old, and the issuer's current keys cannot be fetched."""
         if kid not in self._keys or self._age_seconds() >= self._policy.fresh_seconds:
             self._start_refresh_if_due()
             await self._wait_for_refresh(is_known_key=kid in self._keys)
@@ -158,7 +162,8 @@ class FetchedKeys:
 class JwksFetcher:
     """Makes the key sets of tenants' issuers, and fetches them in threads that nothing else in the process uses.
 
-    One thread at a time fetches a key set, so a slow server of one issuer occupies at most one thread."""
+    Each key set is fetched by at most one thread at a time, so a slow server of one issuer occupies at most one
+    thread."""
 
     def __init__(
         self,
@@ -167,13 +172,15 @@ class JwksFetcher:
         limits: FetchLimits = DEFAULT_LIMITS,
         policy: RefreshPolicy | None = None,
         threads: int = FETCH_THREADS,
+        allow_development_keys: bool = False,
     ) -> None:
         self._egress, self._limits, self._policy = egress, limits, policy
+        self._allow_development_keys = allow_development_keys
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="jwks")
 
     def key_set(self, jwks_uri: str, issuer: str) -> KeySet:
         """Raises BadJwksUri if a tenant may not use this URI."""
-        jwks_url = JwksUrl(parse_tenant_uri(jwks_uri), self._egress, self._limits)
+        jwks_url = JwksUrl(parse_tenant_uri(jwks_uri), self._egress, self._limits, self._allow_development_keys)
         return FetchedKeys(jwks_url.fetch, policy=self._policy, run_in_thread=self._run_in_thread, issuer=issuer)
 
     def close(self) -> None:

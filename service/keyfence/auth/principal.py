@@ -25,12 +25,14 @@ _RANKS = {role: rank for rank, role in enumerate(Role)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """A user of a tenant, as a verified token identifies it. `expires_at` is the token's `exp`, in epoch seconds."""
+    """A user of a tenant, as a verified token identifies it. `issued_at` and `expires_at` are the token's `iat` and
+    `exp`, in epoch seconds."""
 
     tenant: TenantId
     subject: str
     role: Role
     token_id: str
+    issued_at: int
     expires_at: int
     scopes: frozenset[str] = frozenset()
 

@@ -1,4 +1,4 @@
-"""`TenantIssuerCache`: the issuers that tenants have registered, with their key sets, cached for seconds."""
+"""`TenantIssuerCache`: the issuers that tenants have registered, with their key sets, cached for a few seconds."""
 
 import asyncio
 import math
@@ -12,8 +12,7 @@ import orjson
 
 from keyfence.auth.issuer import Issuer, is_issuer_url
 from keyfence.auth.jwk_parser import parse_jwks_leniently
-from keyfence.auth.key_set import FixedKeys, KeySet, reuse_unchanged_keys
-from keyfence.auth.signature_algorithms import VerificationKey
+from keyfence.auth.key_set import FixedKeys, KeySet, VerificationKey, reuse_unchanged_keys
 from keyfence.errors import Throttled
 from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import TokenBucket
@@ -136,8 +135,8 @@ class TenantIssuerCache:
         return await self._await_lookup(url, started_after=now - NEGATIVE_CACHE_SECONDS)
 
     def invalidate(self, url: str) -> None:
-        """Makes the next request look up the issuer again. This process calls it after it has changed the issuer. The
-        result of a lookup that is running now counts as outdated too."""
+        """Makes the next request look up the issuer again. Must be called after this process has changed the issuer.
+        The result of a lookup that is running now counts as outdated too."""
         self._absence_seen_at.pop(url, None)
         if cached := self._cached.get(url):
             cached.key_set.looked_up_at = -math.inf

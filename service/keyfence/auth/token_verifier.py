@@ -2,18 +2,26 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Generic, TypeVar
 
+import structlog
+
 from keyfence.auth.bearer_token import MAX_TOKEN_LENGTH, NOT_A_JWT_MESSAGE, UnverifiedToken, parse_token
 from keyfence.auth.claims import CLOCK_SKEW_SECONDS, Claims, operator_from_claims, parse_claims, principal_from_claims
 from keyfence.auth.issuer import Issuer, IssuerLookup, issuer_from_settings, issuers_by_url
+from keyfence.auth.key_set import VerificationKey
 from keyfence.auth.principal import Operator, Principal
-from keyfence.auth.signature_algorithms import VerificationKey
 from keyfence.errors import Unauthenticated
-from keyfence.settings import Settings
+from keyfence.settings import IssuerSettings, Settings
+
+log = structlog.get_logger(__name__)
+
+NOT_SIGNED_MESSAGE = "the token is not signed by an issuer that is accepted"
+"""One message for an unknown issuer, an unknown key and a wrong signature, so that nobody can find out with forged
+tokens which issuers tenants have registered. The log says which of the three it was."""
 
 RECHECK_SECONDS = 300
 """How long the result of a verification is used. Then the token is verified again."""
@@ -75,10 +83,7 @@ class TokenCache(Generic[Caller]):
 
 class TokenVerifier(Generic[Caller]):
     """Verifies tokens for one audience. The issuers of the settings are in `issuers`. All other issuers are looked up
-    in `tenant_issuers`.
-
-    Raises Unauthenticated for a token that is refused. The message says what to correct, but nothing about keys.
-    Raises Throttled if the keys of the issuer cannot be fetched (see `FetchedKeys`)."""
+    in `tenant_issuers`."""
 
     def __init__(
         self,
@@ -95,7 +100,10 @@ class TokenVerifier(Generic[Caller]):
         self._cache = TokenCache[Caller](max_cached_tokens)
 
     async def verify(self, token: str) -> Caller:
-        """Returns the caller of a token. The signature of a cached token is not verified again."""
+        """Returns the caller of a token. The signature of a cached token is not verified again.
+
+        Raises Unauthenticated if the token is refused. The message says what to correct, but nothing about issuers and
+        keys. Raises Throttled if the keys of the issuer cannot be fetched (see `FetchedKeys`)."""
         digest = _digest(token)
         verified = self._cache.find(digest, self._clock())
         if verified is not None and (verified.has_current_key() or await self._has_key_after_refresh(verified)):
@@ -104,7 +112,8 @@ class TokenVerifier(Generic[Caller]):
         return await self._verify_uncached(token, digest)
 
     async def _has_key_after_refresh(self, verified: VerifiedToken[Caller]) -> bool:
-        """Looks up the issuer again. The cached issuer may have expired, and that does not make the token invalid."""
+        """Looks up the issuer again, and returns whether the issuer still uses the key. An issuer that has only expired
+        in the cache does not make the token invalid."""
         await self._find_issuer(verified.issuer.url)
         return verified.has_current_key()
 
@@ -125,7 +134,7 @@ class TokenVerifier(Generic[Caller]):
         url = unverified_token.claims.get("iss")
         issuer = await self._find_issuer(url) if isinstance(url, str) else None
         if issuer is None:
-            raise Unauthenticated("the token's issuer is not accepted")
+            raise _not_signed(unverified_token, "the issuer is unknown")
         return issuer
 
     async def _find_issuer(self, url: str) -> Issuer | None:
@@ -141,7 +150,7 @@ def tenant_verifier(
 ) -> TokenVerifier[Principal]:
     """Returns the verifier for the tokens of users, which the tenants' API accepts."""
     return TokenVerifier(
-        issuers=map(issuer_from_settings, settings.issuers),
+        issuers=_issuers(settings.issuers, settings),
         audience=settings.audience,
         caller_from_claims=principal_from_claims,
         clock=clock,
@@ -158,15 +167,21 @@ def operator_verifier(settings: Settings, *, clock: Clock = time.time) -> TokenV
     if any(issuer.tenant is not None for issuer in settings.admin_issuers):
         raise ValueError("an issuer of operators must not have a tenant")
     return TokenVerifier(
-        issuers=map(issuer_from_settings, settings.admin_issuers),
+        issuers=_issuers(settings.admin_issuers, settings),
         audience=settings.admin_audience,
         caller_from_claims=operator_from_claims,
         clock=clock,
     )
 
 
+def _issuers(issuers: Iterable[IssuerSettings], settings: Settings) -> Iterator[Issuer]:
+    allowed = settings.allow_development_keys
+    return (issuer_from_settings(issuer, allow_development_keys=allowed) for issuer in issuers)
+
+
 def _digest(token: str) -> bytes:
-    """Raises Unauthenticated if the token is too long. A digest of a long text would take time."""
+    """Returns the key of the token in the cache. Raises Unauthenticated if the token is not ASCII, or is too long: the
+    digest of a long text takes time."""
     if len(token) > MAX_TOKEN_LENGTH or not token.isascii():
         raise Unauthenticated(NOT_A_JWT_MESSAGE)
     return sha256(token.encode()).digest()
@@ -176,9 +191,14 @@ async def _verify_signature(unverified_token: UnverifiedToken, issuer: Issuer) -
     """Returns the key that the token is signed with. Raises Unauthenticated if the signature is not valid."""
     key = await issuer.keys.find(unverified_token.kid)
     if key is None:
-        raise Unauthenticated("the token's signing key is not a key of its issuer")
+        raise _not_signed(unverified_token, "the issuer has no key with this kid")
     if not key.verifies(
         unverified_token.signed_content, algorithm=unverified_token.algorithm, signature=unverified_token.signature
     ):
-        raise Unauthenticated("the token's signature is not valid")
+        raise _not_signed(unverified_token, "the signature does not match")
     return key
+
+
+def _not_signed(unverified_token: UnverifiedToken, reason: str) -> Unauthenticated:
+    log.info("token_refused", reason=reason, issuer=unverified_token.claims.get("iss"), kid=unverified_token.kid)
+    return Unauthenticated(NOT_SIGNED_MESSAGE)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from keyfence.auth.jwks_refresh import REFRESH_TASK_NAME, FetchedKeys, RefreshPolicy
-from keyfence.auth.signature_algorithms import VerificationKey
+from keyfence.auth.key_set import VerificationKey
 from keyfence.errors import Throttled
 from tests.fakes.clock import ManualClock
 from tests.fakes.identity_provider import jwk, private_key

@@ -1,15 +1,19 @@
 """A key set is fetched over HTTP without trust in the answer."""
 
+from dataclasses import replace
+
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from keyfence.auth.claims import principal_from_claims
 from keyfence.auth.egress import parse_operator_uri
 from keyfence.auth.http_get import DEFAULT_LIMITS, MAX_BODY_BYTES, FetchLimits
 from keyfence.auth.issuer import issuer_from_settings
 from keyfence.auth.jwks_refresh import JwksUnavailable, JwksUrl, RefreshPolicy
-from keyfence.auth.token_verifier import TokenVerifier
+from keyfence.auth.token_verifier import TokenVerifier, operator_verifier, tenant_verifier
 from keyfence.errors import Throttled, Unauthenticated
-from keyfence.settings import IssuerSettings
+from keyfence.local.development_issuer import DevelopmentIssuer
+from keyfence.settings import IssuerSettings, Settings
 from tests.fakes.clock import ManualClock
 from tests.fakes.identity_provider import URL, IdentityProvider
 from tests.fakes.jwks_server import JwksServer
@@ -114,3 +118,34 @@ async def test_a_verifier_follows_a_rotation_and_an_outage_over_http(
     with pytest.raises(Unauthenticated):
         await verifier.verify(provider.token())
     assert len(jwks_server.requested_paths) == 3
+
+
+def test_a_fetched_development_key_is_left_out_unless_it_is_allowed(
+    jwks_server: JwksServer, provider: IdentityProvider
+) -> None:
+    (key,) = provider.jwks()["keys"]
+    jwks_server.publish({"keys": [key, {**key, "kid": "dev-k2"}]})
+    assert set(jwks_url(jwks_server).fetch()) == {"k1"}
+    assert set(replace(jwks_url(jwks_server), allow_development_keys=True).fetch()) == {"k1", "dev-k2"}
+
+
+@pytest.mark.parametrize(
+    ("role_arn_prefix", "is_accepted"), [("arn:aws:iam::123456789012:role/keyfence-", False), (None, True)]
+)
+@pytest.mark.parametrize("audience", ["keyfence", "keyfence-admin"])
+async def test_a_token_of_a_fetched_development_key_is_refused_on_aws(
+    jwks_server: JwksServer, audience: str, role_arn_prefix: str | None, is_accepted: bool
+) -> None:
+    issuer = DevelopmentIssuer(key=ec.generate_private_key(ec.SECP256R1()), issuer=URL)
+    jwks_server.publish(issuer.jwks())
+    issuers = (IssuerSettings(issuer=URL, jwks_uri=jwks_server.url()),)
+    settings = Settings(issuers=issuers, admin_issuers=issuers, role_arn_prefix=role_arn_prefix)
+    try:
+        if audience == settings.audience:
+            await tenant_verifier(settings).verify(issuer.token(tenant="acme", user="ann"))
+        else:
+            await operator_verifier(settings).verify(issuer.admin_token())
+        accepted = True
+    except Unauthenticated:
+        accepted = False
+    assert accepted == is_accepted

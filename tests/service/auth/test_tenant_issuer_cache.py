@@ -7,8 +7,7 @@ import pytest
 
 from keyfence.auth.issuer import MAX_ISSUER_LENGTH, Issuer
 from keyfence.auth.jwks_refresh import FetchedKeys
-from keyfence.auth.key_set import KeySet
-from keyfence.auth.signature_algorithms import VerificationKey
+from keyfence.auth.key_set import KeySet, VerificationKey
 from keyfence.auth.tenant_issuer_cache import (
     EARLY_LOOKUP_INTERVAL_SECONDS,
     MAX_AGE_SECONDS,

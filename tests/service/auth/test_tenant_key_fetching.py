@@ -23,7 +23,7 @@ from keyfence.auth.egress import (
 )
 from keyfence.auth.http_get import DEFAULT_LIMITS, MAX_BODY_BYTES, FetchLimits
 from keyfence.auth.jwks_refresh import MAX_KEYS, JwksFetcher, JwksUnavailable, JwksUrl
-from keyfence.auth.signature_algorithms import VerificationKey
+from keyfence.auth.key_set import VerificationKey
 from keyfence.errors import Throttled
 from tests.fakes.identity_provider import IdentityProvider, jwk, private_key
 from tests.fakes.jwks_server import JwksServer, running_jwks_server
@@ -314,3 +314,15 @@ async def test_internal_addresses_are_refused_by_default(server: JwksServer) -> 
 async def _fetch_key(fetcher: JwksFetcher, server: JwksServer) -> VerificationKey | None:
     keys = fetcher.key_set(f"https://{NAME}:{server.server_port}/jwks", "https://id.acme.example")
     return await keys.find("k1")
+
+
+@pytest.mark.parametrize("allow", [False, True])
+async def test_a_tenants_fetched_development_key_is_used_only_if_it_is_allowed(
+    server: JwksServer, egress: EgressPolicy, provider: IdentityProvider, allow: bool
+) -> None:
+    (key,) = provider.jwks()["keys"]
+    server.publish({"keys": [{**key, "kid": "dev-k1"}]})
+    fetcher = JwksFetcher(egress=egress, allow_development_keys=allow)
+    keys = fetcher.key_set(f"https://{NAME}:{server.server_port}/jwks", "https://id.acme.example")
+    assert (await keys.find("dev-k1") is not None) == allow
+    fetcher.close()

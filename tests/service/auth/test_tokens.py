@@ -4,12 +4,14 @@ import json
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from jwt.algorithms import get_default_algorithms
+from structlog.testing import capture_logs
 
 from keyfence.auth.bearer_token import MAX_TOKEN_LENGTH
 from keyfence.auth.claims import principal_from_claims
 from keyfence.auth.issuer import issuer_from_settings
 from keyfence.auth.principal import Operator, Principal, Role
-from keyfence.auth.token_verifier import TokenVerifier, operator_verifier, tenant_verifier
+from keyfence.auth.token_verifier import NOT_SIGNED_MESSAGE, TokenVerifier, operator_verifier, tenant_verifier
 from keyfence.errors import Unauthenticated
 from keyfence.settings import IssuerSettings, Settings
 from keyfence_iam.tenant import TenantId
@@ -20,13 +22,18 @@ UserVerifier = TokenVerifier[Principal]
 
 
 async def refusal(verifier: TokenVerifier[Principal] | TokenVerifier[Operator], token: str) -> str:
-    """Returns the error message. The same token must be refused a second time too."""
-    with pytest.raises(Unauthenticated) as first:
+    """Returns the error message, or the reason in the log if the message does not tell it.
+
+    The same token must be refused a second time too."""
+    with pytest.raises(Unauthenticated) as first, capture_logs():
         await verifier.verify(token)
-    with pytest.raises(Unauthenticated) as second:
+    with pytest.raises(Unauthenticated) as second, capture_logs() as lines:
         await verifier.verify(token)
     assert first.value.message == second.value.message
-    return second.value.message
+    if second.value.message != NOT_SIGNED_MESSAGE:
+        return second.value.message
+    (reason,) = [str(line["reason"]) for line in lines if line["event"] == "token_refused"]
+    return reason
 
 
 async def test_a_valid_token_identifies_its_principal(verifier: UserVerifier, provider: IdentityProvider) -> None:
@@ -36,6 +43,7 @@ async def test_a_valid_token_identifies_its_principal(verifier: UserVerifier, pr
         subject="usr_1",
         role=Role.MEMBER,
         token_id="t1",
+        issued_at=int(provider.clock.now),
         expires_at=int(provider.clock.now) + 3600,
         scopes=frozenset({"introspect", "export"}),
     )
@@ -199,7 +207,7 @@ async def test_a_token_without_a_kid_is_refused(
 
 
 async def test_an_unknown_kid_is_refused(verifier: UserVerifier, provider: IdentityProvider) -> None:
-    assert "signing key" in await refusal(verifier, provider.sign(provider.claims(), kid="k2"))
+    assert "no key with this kid" in await refusal(verifier, provider.sign(provider.claims(), kid="k2"))
 
 
 @pytest.mark.parametrize(
@@ -217,7 +225,43 @@ async def test_a_token_with_critical_extensions_is_refused(
 async def test_an_issuer_url_that_is_not_exactly_equal_is_refused(
     verifier: UserVerifier, provider: IdentityProvider, issuer: object
 ) -> None:
-    assert await refusal(verifier, provider.token(iss=issuer)) == "the token's issuer is not accepted"
+    assert await refusal(verifier, provider.token(iss=issuer)) == "the issuer is unknown"
+
+
+async def test_forged_tokens_do_not_tell_which_issuers_are_accepted(
+    verifier: UserVerifier, provider: IdentityProvider, clock: ManualClock
+) -> None:
+    stranger = IdentityProvider(clock, key_name="stranger")
+    forged_tokens = {
+        "the issuer is unknown": stranger.token(iss="https://evil.example"),
+        "the issuer has no key with this kid": stranger.sign(stranger.claims(), kid="k2"),
+        "the signature does not match": stranger.token(),
+    }
+    for reason, token in forged_tokens.items():
+        with pytest.raises(Unauthenticated) as refused, capture_logs() as lines:
+            await verifier.verify(token)
+        assert refused.value.message == NOT_SIGNED_MESSAGE
+        assert [line["reason"] for line in lines] == [reason]
+
+
+@pytest.mark.parametrize(
+    ("header", "claims"),
+    [
+        ('{"alg":"ES256","kid":"k1"}', '{"tenant":"globex",%s'),
+        ('{"alg":"ES256","kid":"k1"}', '{"t\\u0065nant":"globex",%s'),
+        ('{"alg":"ES256","kid":"k1"}', '{"nested":{"a":1,"a":1},%s'),
+        ('{"alg":"ES256","kid":"k2","kid":"k1"}', "{%s"),
+        ('{"alg":"none","alg":"ES256","kid":"k1"}', "{%s"),
+    ],
+)
+async def test_a_signed_token_with_a_repeated_claim_or_header_parameter_is_refused(
+    verifier: UserVerifier, provider: IdentityProvider, header: str, claims: str
+) -> None:
+    members = json.dumps(provider.claims())[1:]
+    content = ".".join(base64url(text.encode()) for text in (header, claims % members))
+    signature = get_default_algorithms()["ES256"].sign(content.encode(), private_key("ES256", provider.key_name))
+    token = f"{content}.{base64url(signature)}"
+    assert await refusal(verifier, token) == "the token has a claim or a header parameter twice"
 
 
 async def test_a_key_of_one_issuer_verifies_no_token_of_another(clock: ManualClock) -> None:
@@ -227,7 +271,7 @@ async def test_a_key_of_one_issuer_verifies_no_token_of_another(clock: ManualClo
     verifier = TokenVerifier(
         issuers=issuers, audience="keyfence", caller_from_claims=principal_from_claims, clock=clock
     )
-    assert "signing key" in await refusal(verifier, globex.token(iss=acme.url))
+    assert "no key with this kid" in await refusal(verifier, globex.token(iss=acme.url))
     assert (await verifier.verify(globex.token(tenant="globex"))).tenant == "globex"
 
 

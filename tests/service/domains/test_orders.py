@@ -23,8 +23,8 @@ from keyfence.domains.orders.model import (
     OrderTotal,
     as_deleted,
     as_restored,
+    checked_flag_reason,
     checked_note,
-    checked_reason,
     checked_region,
     has_expired,
     is_open,
@@ -223,7 +223,7 @@ def test_deleting_and_restoring_an_order_keeps_its_update_time() -> None:
     assert deleted.updated_at == as_restored(deleted).updated_at == OPENING
 
 
-@pytest.mark.parametrize(("check", "max_length"), [(checked_region, 64), (checked_reason, 500)])
+@pytest.mark.parametrize(("check", "max_length"), [(checked_region, 64), (checked_flag_reason, 500)])
 def test_regions_and_reasons_are_printable_lines(check: Callable[[str], str], max_length: int) -> None:
     assert check("x" * max_length) == "x" * max_length
     for text in ("", " ", "a\nb", "x" * (max_length + 1)):

@@ -23,7 +23,7 @@ async def cost_and_calls(stack: ServiceStack, client: ApiClient, query: str) -> 
     stack.take_calls()
     cost_extension = await cost(client, query, {"cost": True})
     return cost_extension, len(
-        [call for call in stack.take_calls() if call.parameters.get("TableName") or "TransactItems" in call.parameters]
+        [call for call in stack.take_calls() if {"TableName", "RequestItems", "TransactItems"} & set(call.parameters)]
     )
 
 
@@ -33,16 +33,18 @@ async def test_a_request_with_the_cost_extension_gets_calls_units_and_dollars(
     await owner.data(USERS)
     cost_extension, calls = await cost_and_calls(stack, owner, USERS)
     assert cost_extension["calls"] == calls == 2
-    assert cost_extension["readUnits"] == 1.5, "half a unit for the empty list, and one unit for the check of the token"
+    assert cost_extension["readUnits"] == 2.5, (
+        "half a unit for the empty list, and two units for the check of the token"
+    )
     assert cost_extension["writeUnits"] == 0
-    assert cost_extension["usd"] == pytest.approx(1.5 * 0.125 / 1e6)
+    assert cost_extension["usd"] == pytest.approx(2.5 * 0.125 / 1e6)
 
 
 @pytest.mark.one_engine
 async def test_the_cost_counts_writes_and_failed_calls(stack: ServiceStack, owner: ApiClient) -> None:
     await owner.data(USERS)
     cost_extension, calls = await cost_and_calls(stack, owner, CREATE)
-    assert (cost_extension["calls"], cost_extension["readUnits"]) == (calls, 1)
+    assert (cost_extension["calls"], cost_extension["readUnits"]) == (calls, 2)
     assert cost_extension["writeUnits"] > 6
     conflict_answer = (await owner.post({"query": CREATE, "extensions": {"cost": True}})).json()
     assert conflict_answer["errors"][0]["extensions"]["code"] == "CONFLICT"
@@ -66,7 +68,7 @@ async def test_the_cost_uses_the_prices_of_the_settings(stack: ServiceStack, own
     high_prices = PriceSettings.model_validate({"region": "x", "as_of": "2026-01-01", "read": 1_000_000, "write": 0})
     settings = stack.settings.model_copy(update={"prices": high_prices})
     client = replace(owner, application=stack.serve(settings=settings))
-    assert (await cost(client, USERS, {"cost": True}))["usd"] == 1.5
+    assert (await cost(client, USERS, {"cost": True}))["usd"] == 2.5
 
 
 async def test_metrics_count_units_and_refusals_by_quota_and_name_no_tenant(stack: ServiceStack) -> None:

@@ -93,9 +93,13 @@ async def test_every_request_checks_once_consistently_with_a_read_session(
     for query in (USERS, CREATE, "{ viewer { subject } }", "{ nothing }"):
         stack.take_calls()
         await owner.execute(query)
-        (check,) = [call for call in stack.take_calls() if call.operation == "GetItem"]
-        assert check.parameters["Key"]["PK"]["S"] == f"TENANT#{owner.tenant}#SESSION#{token_id_of(owner)}"
-        assert check.parameters["ConsistentRead"] is True
+        (check,) = [call for call in stack.take_calls() if "REVOCATION#" in str(call.parameters.get("RequestItems"))]
+        (read,) = check.parameters["RequestItems"].values()
+        assert [key["PK"]["S"] for key in read["Keys"]] == [
+            f"TENANT#{owner.tenant}#REVOCATION#JTI#{token_id_of(owner)}",
+            f"TENANT#{owner.tenant}#REVOCATION#SUB#somebody",
+        ]
+        assert read["ConsistentRead"] is True
         session = stack.gate.sessions.get(check.credentials.access_key, check.credentials.token or "")
         assert session.role.name == "keyfence-tenant-read"
 

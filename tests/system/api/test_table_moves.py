@@ -98,7 +98,7 @@ async def differences(server: ApiClient) -> list[str]:
     transport = httpx2.ASGITransport(server.application)
     async with httpx2.AsyncClient(transport=transport, base_url="http://x") as http:
         lines = (await http.get("/metrics")).text.splitlines()
-    return [line for line in lines if line.startswith("keyfence_shadow_read_differences_total{")]
+    return [line for line in lines if line.startswith("keyfence_second_table_differences_total{")]
 
 
 async def test_every_kind_of_change_is_written_to_both_tables_from_the_start(moving: MovingTenant) -> None:

@@ -17,7 +17,7 @@ from tests.system.field_costs.call_recorder import CallRecorder, RecordedCall, f
 from tests.system.field_costs.field_requests import MUTATIONS, QUERIES, request_document, request_variables
 from tests.system.field_costs.large_tenant import LargeTenant
 
-PATTERNS_OF_EVERY_REQUEST = frozenset({"revocation_of_session", "tenant_by_id"})
+PATTERNS_OF_EVERY_REQUEST = frozenset({"revocations_of_token", "tenant_by_id"})
 """Reads that belong to no field. The cost of `viewer` contains them."""
 
 

@@ -19,7 +19,7 @@ class SessionMutations:
     @mutation(
         needs=Role.VIEWER,
         frees_storage=True,
-        description="Revoke a token by its jti claim: the caller's own, or, as an ADMIN, any token of the tenant.",
+        description="Revoke a token by its jti claim. Only an ADMIN can revoke a token that is not the request's own.",
     )
     async def revoke_session(self, info: Info, jti: str) -> bool:
         principal = info.context.principal

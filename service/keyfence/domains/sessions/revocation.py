@@ -1,43 +1,62 @@
-"""`Revocation`: a revoked token, with its keys and its repository. `RevocationCheck`: refuses revoked tokens."""
+"""`Revocation`: ended tokens, with their keys and their repository. `RevocationCheck`: refuses ended tokens."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from keyfence.auth.claims import CLOCK_SKEW_SECONDS, MAX_CLAIM_LENGTH, MAX_TOKEN_LIFETIME_SECONDS
+from keyfence.auth.principal import Principal
 from keyfence.errors import BadInput, Unauthenticated
 from keyfence.store import timestamps
 from keyfence.store.entity import entity
 from keyfence.store.keys import TenantKey
 from keyfence.store.table import Table
-from keyfence.store.writes import ActivityNote, put
+from keyfence.store.writes import ActivityNote, Write, put
 from keyfence_iam.tenant import TenantId
+
+
+class RevocationScope(StrEnum):
+    """Which tokens a revocation ends: the one with a `jti`, or those with a `sub`."""
+
+    JTI = "JTI"
+    SUB = "SUB"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revocation:
-    """A revoked token. `jti` is its id. After `ttl`, in seconds since 1970, the token itself has expired."""
+    """Ends tokens before they expire. After `ttl`, in seconds since 1970, the tokens themselves have expired."""
 
-    jti: str
+    scope: RevocationScope
+    id: str
+    """The `jti` or the `sub` of the tokens."""
     actor: str
     ttl: int
     created_at: datetime
     updated_at: datetime
+    issued_until: int | None = None
+    """The last `iat`, in seconds since 1970, that is ended. None if the token is ended whenever it was issued."""
     version: int = 1
 
-    def is_effective(self, now: datetime) -> bool:
-        """Compares the time itself, because DynamoDB may delete an item days after its `ttl`."""
-        return now.timestamp() < self.ttl
+    def ends(self, issued_at: int, now: datetime) -> bool:
+        """Returns whether a token with this `iat` is ended. DynamoDB may delete the item days after its `ttl`."""
+        return now.timestamp() < self.ttl and (self.issued_until is None or issued_at <= self.issued_until)
 
 
-def new_revocation(jti: str, actor: str, now: datetime) -> Revocation:
+def new_revocation(scope: RevocationScope, id: str, actor: str, now: datetime) -> Revocation:
     """Returns a revocation that lasts until every token that was issued before `now` has expired.
 
     The clocks of the issuer and of this server may each be wrong by CLOCK_SKEW_SECONDS."""
     expires_at = now + timedelta(seconds=MAX_TOKEN_LIFETIME_SECONDS + 2 * CLOCK_SKEW_SECONDS + 1)
     return Revocation(
-        jti=checked_jti(jti), actor=actor, ttl=int(expires_at.timestamp()), created_at=now, updated_at=now
+        scope=scope,
+        id=id,
+        actor=actor,
+        ttl=int(expires_at.timestamp()),
+        created_at=now,
+        updated_at=now,
+        issued_until=int(now.timestamp()) if scope is RevocationScope.SUB else None,
     )
 
 
@@ -47,56 +66,68 @@ def checked_jti(jti: str) -> str:
     return jti
 
 
-revocations = entity(Revocation, table=TenantKey("SESSION#{jti}", "METADATA"))
+revocations = entity(Revocation, table=TenantKey("REVOCATION#{scope}#{id}", "METADATA"))
 
-revocation_of_session = revocations.get()
+revocations_of_token = revocations.get()
 
 
 @dataclass(frozen=True, slots=True)
 class RevocationRepository:
-    """The revoked tokens of the tenant that the table belongs to."""
+    """The ended tokens of the tenant that the table belongs to."""
 
     table: Table
     now: Callable[[], datetime] = timestamps.utc_now
 
-    async def is_revoked(self, jti: str) -> bool:
-        found = await self.table.find(revocation_of_session, jti=jti)
-        return found is not None and found.is_effective(self.now())
+    async def is_revoked(self, principal: Principal) -> bool:
+        """Returns whether the token itself, or all tokens of its subject until its `iat`, are ended. Makes one call."""
+        keys = [
+            {"scope": RevocationScope.JTI, "id": principal.token_id},
+            {"scope": RevocationScope.SUB, "id": principal.subject},
+        ]
+        found = await self.table.find_many(revocations_of_token, keys)
+        return any(revocation is not None and revocation.ends(principal.issued_at, self.now()) for revocation in found)
 
     async def revoke(self, jti: str, actor: str) -> None:
         """Revokes a token. Does not check that the token exists, because the service has no list of tokens."""
-        revocation = new_revocation(jti, actor, self.now())
-        await self.table.write(put(revocations, revocation), note=ActivityNote("session.revoked", revocation.jti))
+        revocation = new_revocation(RevocationScope.JTI, checked_jti(jti), actor, self.now())
+        await self.table.write(put(revocations, revocation), note=ActivityNote("session.revoked", revocation.id))
+
+    def end_tokens_of(self, subject: str, actor: str) -> Write[Revocation]:
+        """Returns the write that ends every token of the subject that was issued until now, in whole seconds.
+
+        It can replace an earlier write for the subject, because it ends all the tokens that the earlier one ended."""
+        return put(revocations, new_revocation(RevocationScope.SUB, subject, actor, self.now()))
 
 
-MAX_REMEMBERED = 10_000
-"""Bounds the memory. If there are more tokens, the oldest entry is dropped and that token is read again."""
+MAX_REMEMBERED_TOKENS = 10_000
+"""Limits the memory. If there are more tokens, the oldest one is forgotten. Its next request reads the table again."""
 
-Token = tuple[TenantId, str]
-"""A tenant and the `jti` of a token."""
+Token = tuple[TenantId, str, str, int]
+"""A tenant, and the `jti`, `sub` and `iat` of a token. Two issuers of a tenant may use the same `jti`."""
 
 
 @dataclass(slots=True)
 class RevocationCheck:
-    """Refuses revoked tokens. Remembers for `remember_seconds` that a token is valid, but never that it is revoked."""
+    """Refuses ended tokens. Remembers for `remember_seconds` that a token is valid, but never that it is ended."""
 
     remember_seconds: float = 0.0
     clock: Callable[[], float] = time.monotonic
     _valid_until: dict[Token, float] = field(default_factory=dict)
 
-    async def check(self, tenant: TenantId, jti: str, repository: Callable[[], RevocationRepository]) -> None:
-        """Raises Unauthenticated if the token is revoked. Calls `repository` only if the table has to be read."""
-        now, token = self.clock(), (tenant, jti)
+    async def check(self, principal: Principal, make_repository: Callable[[], RevocationRepository]) -> None:
+        """Raises Unauthenticated if the token is ended. Calls `make_repository` only if the table has to be read."""
+        now = self.clock()
+        token = (principal.tenant, principal.token_id, principal.subject, principal.issued_at)
         if now < self._valid_until.get(token, now):
             return
         self._valid_until.pop(token, None)
-        if await repository().is_revoked(jti):
+        if await make_repository().is_revoked(principal):
             raise Unauthenticated("the token has been revoked")
         self._remember(token, now + self.remember_seconds)
 
     def _remember(self, token: Token, until: float) -> None:
         if not self.remember_seconds:
             return
-        if len(self._valid_until) >= MAX_REMEMBERED:
+        if len(self._valid_until) >= MAX_REMEMBERED_TOKENS:
             self._valid_until.pop(next(iter(self._valid_until)))
         self._valid_until[token] = until

@@ -11,5 +11,5 @@ DOMAIN = Domain(
     mutations=(UserMutations,),
     types=(User,),
     nodes={"usr": load_user},
-    depends_on=("groups", "activity"),
+    depends_on=("groups", "sessions", "activity"),
 )

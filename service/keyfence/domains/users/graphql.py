@@ -12,6 +12,7 @@ from strawberry.scalars import JSON
 from keyfence.auth.principal import Role
 from keyfence.domains.activity.graphql import Activity, activity_repository
 from keyfence.domains.groups.model import MemberId
+from keyfence.domains.sessions.graphql import revocation_repository
 from keyfence.domains.users import model
 from keyfence.domains.users.model import UserId
 from keyfence.domains.users.repository import UserRepository, checked_user_id
@@ -51,7 +52,7 @@ async def load_user(context: Context, id: str) -> Node | None:
 
 
 def require_owner_to_change_owner(context: Context, role: Role) -> None:
-    """Raises Forbidden if `role` is OWNER and the caller is not an OWNER, who alone may change an OWNER."""
+    """Raises Forbidden if `role` is OWNER and the caller is not an OWNER."""
     if role is Role.OWNER and context.principal.role is not Role.OWNER:
         raise Forbidden("only an OWNER may create, change or delete an OWNER")
 
@@ -104,7 +105,7 @@ class User(Node):
 
         return await groups_of(info.context, self.source, page_size(first), after)
 
-    @strawberry.field(description="What the user did in the last 90 days, newest first.")
+    @strawberry.field(description="The actions of the user in the last 90 days, newest first.")
     async def activity(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Activity]:
         page = await info.context.get(activity_repository).of_user(self.source.id, first=page_size(first), after=after)
         return connection(page, Activity.of)
@@ -179,21 +180,27 @@ class UserMutations:
             )
         )
 
-    @mutation(needs=Role.ADMIN, frees_storage=True, description="Delete a user with their settings and memberships.")
+    @mutation(
+        needs=Role.ADMIN,
+        frees_storage=True,
+        description="Delete a user with their settings and memberships. Ends all tokens of the user.",
+    )
     async def delete_user(self, info: Info, id: strawberry.ID) -> strawberry.ID:
         from keyfence.domains.groups.graphql import membership_repository
 
         user = checked_user_id(id)
         context = info.context
         await context.get(user_repository).begin_delete(
-            user, authorize=lambda found: require_owner_to_change_owner(context, found.role)
+            user,
+            authorize=lambda found: require_owner_to_change_owner(context, found.role),
+            also_write=lambda: context.get(revocation_repository).end_tokens_of(user, context.principal.subject),
         )
         await context.get(membership_repository).remove_user(MemberId(user))
         await context.get(user_repository).finish_delete(user)
         return id
 
     @mutation(
-        needs=Role.MEMBER, description="Set a named value of the caller's own user, or, as an ADMIN, of any user."
+        needs=Role.MEMBER, description="Set a named value of a user. Only an ADMIN can set values of other users."
     )
     async def put_setting(self, info: Info, user_id: strawberry.ID, name: str, value: JSON) -> Setting:
         owner = checked_user_id(user_id, "userId")

@@ -20,7 +20,8 @@ MAX_SETTING_BYTES = 4_096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """A user of one tenant. `embedded_edges` leads to groups; it is None if the user was read from an index."""
+    """A user of one tenant. `embedded_edges` has the user's first memberships. It is None if the user was read from an
+    index."""
 
     id: UserId
     email: str
@@ -46,9 +47,10 @@ class UserCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmailClaim:
-    """An item with the email in its key. A key exists once, so no two users of a tenant have the same email.
+    """An item with the email in its key. A table has each key only once, so no two users of a tenant share an email.
 
-    `email` is the result of `email_key`. The user has the address as it was typed."""
+    `email` is the result of `email_key`, so that all spellings of an address have the same key. `User.email` is the
+    address as it was typed."""
 
     email: str
     user_id: UserId

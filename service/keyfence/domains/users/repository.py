@@ -153,13 +153,18 @@ class UserRepository:
             return []
         return [delete(email_claims, {"email": before.email}), self._claim_email(after)]
 
-    async def begin_delete(self, id: UserId, *, authorize: Callable[[User], None]) -> None:
+    async def begin_delete(
+        self, id: UserId, *, authorize: Callable[[User], None], also_write: Callable[[], Write[Any]] | None = None
+    ) -> None:
         """Marks the user as deleted. Then no query returns the user, and another user can have the email.
 
-        Remove the memberships next, then call `finish_delete`. All steps can be repeated after a failure."""
-        await retry_if_stale(lambda: self._begin_delete(id, authorize))
+        The write that `also_write` returns is made in the same transaction. Remove the memberships next, then call
+        `finish_delete`. All steps can be repeated after a failure."""
+        await retry_if_stale(lambda: self._begin_delete(id, authorize, also_write))
 
-    async def _begin_delete(self, id: UserId, authorize: Callable[[User], None]) -> None:
+    async def _begin_delete(
+        self, id: UserId, authorize: Callable[[User], None], also_write: Callable[[], Write[Any]] | None
+    ) -> None:
         user = await self.table.find(user_by_id, id=id)
         if user is None:
             raise USER_NOT_FOUND()
@@ -170,7 +175,10 @@ class UserRepository:
                 "user.deleted", id, {"before": {"email": user.email, "name": user.name, "role": user.role}}
             )
             free_email = delete(email_claims, {"email": user.email})
-            await self.table.write(update_model(users, user, deleted), free_email, self._add_to_count(-1), note=note)
+            other_writes = [also_write()] if also_write else []
+            await self.table.write(
+                update_model(users, user, deleted), free_email, self._add_to_count(-1), *other_writes, note=note
+            )
 
     async def finish_delete(self, id: UserId) -> None:
         """Deletes the settings of the user, and then the user's item."""
@@ -209,7 +217,7 @@ class UserRepository:
 
 
 def _json_text(value: object) -> str:
-    """Returns the value as JSON. Raises BadInput if the value is too large, or if JSON would change it."""
+    """Returns the value as JSON. Raises BadInput if the value is too large, or if JSON cannot represent it exactly."""
     try:
         text = orjson.dumps(value)
         is_lossless = orjson.loads(text) == value
