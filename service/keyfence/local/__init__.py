@@ -1,1 +1,1 @@
-"""The local AWS of a laptop: DynamoDB engines, the gate, token issuers, demo data and the data directory."""
+"""A replacement for AWS on a laptop: DynamoDB engines, the gate, token issuers, demo data and the data directory."""

@@ -22,7 +22,7 @@ EXPORTS = "exports"
 """The folder with the exports of offboarded tenants."""
 
 FORMAT = 1
-"""The number of the format. Increase it when this version can no longer use directories of earlier versions."""
+"""The number of the directory's format. Increase it if the new version cannot use directories of earlier versions."""
 FORMAT_FILE = "format"
 GATE_KEY_FILE = "gate-key"
 CURSOR_KEY_FILE = "cursor-key"
@@ -54,7 +54,10 @@ class GateRecord:
 
 
 def data_directory(path: Path) -> Path:
-    """Creates the directory if it is missing, and returns it. Raises DirectoryUnusable if it is not writable."""
+    """Creates the directory if it is missing, and returns it.
+
+    Raises DirectoryUnusable if the directory is not writable or has another format.
+    """
     try:
         if not path.is_dir():
             _create_directory(path)
@@ -67,7 +70,10 @@ def data_directory(path: Path) -> Path:
 
 
 def check_format(directory: Path) -> None:
-    """Raises DirectoryUnusable if another version of Keyfence made the directory."""
+    """Raises DirectoryUnusable if the directory has another format than FORMAT.
+
+    A directory that has neither a format file nor keys is new, so it is accepted.
+    """
     stored_format = _read_format(directory)
     has_keys = any((directory / name).exists() for name in _KEY_FILES)
     if stored_format is None and not has_keys:
@@ -82,9 +88,10 @@ def check_format(directory: Path) -> None:
 
 @contextmanager
 def atomic_file(path: Path, *, overwrite: bool = True, mode: int = 0o600) -> Iterator[BinaryIO]:
-    """Yields a temporary file. When it is complete and on the disk, it gets the name `path`. An error deletes it.
+    """Yields a temporary file. At the end of the `with` block, the file is flushed to the disk and renamed to `path`.
 
-    With overwrite=False, a file that already exists at `path` is kept.
+    If the block raises an error, the temporary file is deleted. With overwrite=False, a file that already exists at
+    `path` is kept.
     """
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
@@ -102,26 +109,27 @@ def atomic_file(path: Path, *, overwrite: bool = True, mode: int = 0o600) -> Ite
 
 
 def cursor_key(directory: Path) -> str:
-    return _load_key(directory, CURSOR_KEY_FILE, "a cursor key", _DEVELOPMENT_KEY_PATTERN, new_development_key)
+    return _load_text_key(directory, CURSOR_KEY_FILE, "a cursor key", _DEVELOPMENT_KEY_PATTERN, new_development_key)
 
 
 def signing_key(directory: Path) -> str:
-    return _load_key(directory, SIGNING_KEY_FILE, "a signing key", _DEVELOPMENT_KEY_PATTERN, new_development_key)
+    return _load_text_key(directory, SIGNING_KEY_FILE, "a signing key", _DEVELOPMENT_KEY_PATTERN, new_development_key)
 
 
 def gate_key(directory: Path) -> bytes:
-    """Returns the 32 bytes that sign sessions. All gates on this directory have the same key."""
+    """Returns the 32 bytes with which a gate signs sessions. All gates on this directory use the same key."""
     return bytes.fromhex(
-        _load_key(directory, GATE_KEY_FILE, "a gate key", "[0-9a-f]{64}", lambda: secrets.token_hex(32))
+        _load_text_key(directory, GATE_KEY_FILE, "a gate key", "[0-9a-f]{64}", lambda: secrets.token_hex(32))
     )
 
 
-def load_or_create_key(directory: Path, name: str, create: Callable[[], bytes]) -> bytes:
-    """Returns the content of a key file. Creates the file if it is missing.
+def load_or_create_key(directory: Path, file_name: str, create: Callable[[], bytes]) -> bytes:
+    """Returns the content of a key file. If the file is missing, writes the key that `create` returns.
 
     If two processes create the file at the same time, both return the key of the first process.
+    Raises KeyFileUnusable if the file cannot be read or written.
     """
-    path = directory / name
+    path = directory / file_name
     try:
         if not path.exists():
             _write_format(directory)
@@ -173,10 +181,13 @@ def _read_format(directory: Path) -> str | None:
         return None
 
 
-def _load_key(directory: Path, name: str, description: str, pattern: str, create: Callable[[], str]) -> str:
-    """Returns the key in a text file, which `create` makes if it is missing. Raises KeyFileUnusable for other text."""
-    content = load_or_create_key(directory, name, lambda: create().encode() + b"\n")
+def _load_text_key(directory: Path, file_name: str, description: str, pattern: str, create: Callable[[], str]) -> str:
+    """Returns the key in a text file. If the file is missing, writes the key that `create` returns.
+
+    Raises KeyFileUnusable if the text does not match `pattern`. The error message contains `description`.
+    """
+    content = load_or_create_key(directory, file_name, lambda: create().encode() + b"\n")
     text = content.decode("ascii", errors="replace").strip()
     if not re.fullmatch(pattern, text):
-        raise corrupt_key_file(directory / name, description)
+        raise corrupt_key_file(directory / file_name, description)
     return text

@@ -31,7 +31,7 @@ TENANT_ISSUERS = "issuers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DevelopmentIssuer:
-    """Signs tokens with one P-256 key. The key id is `dev-` and the beginning of the key's thumbprint (RFC 7638)."""
+    """Signs tokens with one P-256 key. The key id is `dev-` and the first digits of the key's thumbprint (RFC 7638)."""
 
     key: ec.EllipticCurvePrivateKey
     issuer: str = DEVELOPMENT_ISSUER
@@ -71,7 +71,7 @@ def load_development_issuer(directory: Path) -> DevelopmentIssuer:
 
 
 def create_tenant_issuer(directory: Path, issuer: str) -> DevelopmentIssuer:
-    """Returns the issuer with this URL, for a tenant that brings its own. The key is created on first use."""
+    """Returns the issuer with this URL, for a tenant that has its own issuer. The key is created on first use."""
     return DevelopmentIssuer(key=_load_key(directory, _key_file(issuer)), issuer=issuer)
 
 
@@ -90,16 +90,16 @@ def _key_file(issuer: str) -> str:
     return f"{TENANT_ISSUERS}/{hashlib.sha256(issuer.encode(errors='replace')).hexdigest()[:24]}.pem"
 
 
-def _load_key(directory: Path, name: str) -> ec.EllipticCurvePrivateKey:
+def _load_key(directory: Path, file_name: str) -> ec.EllipticCurvePrivateKey:
     try:
-        key = load_pem_private_key(load_or_create_key(directory, name, _new_key), password=None)
+        key = load_pem_private_key(load_or_create_key(directory, file_name, _new_key_pem), password=None)
     except ValueError as error:
-        raise corrupt_key_file(directory / name, "a private key") from error
+        raise corrupt_key_file(directory / file_name, "a private key") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
-        raise corrupt_key_file(directory / name, "a P-256 key")
+        raise corrupt_key_file(directory / file_name, "a P-256 key")
     return key
 
 
-def _new_key() -> bytes:
+def _new_key_pem() -> bytes:
     key = ec.generate_private_key(ec.SECP256R1())
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())

@@ -33,8 +33,10 @@ def start_gate(
 ) -> Gate:
     """Starts a gate, and saves its address in the directory, where other commands find it.
 
-    `saves_policies` says whether inline policies, which suspend tenants, survive a restart. It must be False for an
-    engine in memory: the tenant would still be suspended when its data is gone.
+    With `saves_policies`, the inline policies of the roles survive a restart of the gate. These policies suspend
+    tenants. `saves_policies` must be False for an engine that keeps its data in memory: otherwise a tenant would still
+    be suspended after its data is lost. With `checks_index_keys`, the gate also denies writes of index keys outside
+    the tenant's prefix, which IAM does not check.
     """
     account = Account.from_definitions(ROLES, deployment)
     start = partial(

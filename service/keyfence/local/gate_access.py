@@ -1,4 +1,4 @@
-"""Makes sessions for local gates from the key in the data directory. No gate has to run for that."""
+"""Issues sessions that local gates accept. They are signed with the key in the data directory; no gate has to run."""
 
 from pathlib import Path
 
@@ -33,7 +33,8 @@ def tenant_session(
 ) -> IssuedSession:
     """Returns a session of the tenant's read or write role, tagged with the tenant.
 
-    The role is assumed as the service assumes it, so the role's trust policy is checked.
+    The session is issued in the same way as for the service: the role service-base assumes the tenant's role. So the
+    trust policy of the tenant's role is checked.
     """
     return _assume(issuer, TENANT_WRITE if may_write else TENANT_READ, {SESSION_TAG: tenant}, seconds)
 
@@ -41,8 +42,8 @@ def tenant_session(
 def role_session(issuer: SessionIssuer, role: str, *, seconds: int = SESSION_SECONDS) -> IssuedSession:
     """Returns a session of a role that belongs to no tenant.
 
-    The service assumes the roles of the control plane and the suspender. AWS gives the other roles
-    directly to processes, for example to the migrator.
+    The role service-base assumes the roles control-plane and suspender, so their trust policies are checked. The
+    other roles are issued directly, as AWS gives a process its role.
     """
     if role in {CONTROL_PLANE, SUSPENDER}:
         return _assume(issuer, role, {}, seconds)

@@ -46,12 +46,12 @@ class GateClient:
         """Returns the gate's traffic report. Raises BadInput if the gate counts no traffic or denies the request."""
         response = self._send(AWSRequest("GET", f"{self.url.rstrip('/')}/traffic"), "dynamodb")
         try:
-            report: dict[str, Any] = orjson.loads(response.content)
+            body: dict[str, Any] = orjson.loads(response.content)
         except orjson.JSONDecodeError as error:
             raise BadInput(f"The server at {self.url} is not a gate.") from error
         if response.status_code != 200:
-            raise BadInput(self._denial_message(response, report))
-        return report
+            raise BadInput(self._denial_message(response.status_code, body))
+        return body
 
     def _send(self, request: AWSRequest, service: str) -> AWSResponse:
         credentials = role_session(self.issuer, PROVISIONER).credentials
@@ -64,9 +64,9 @@ class GateClient:
                 f"No gate answers at {self.url}. Start `keyfence dev` or `keyfence gate` on this data directory."
             ) from error
 
-    def _denial_message(self, response: AWSResponse, report: dict[str, Any]) -> str:
-        if response.status_code == 404:
+    def _denial_message(self, status_code: int, body: dict[str, Any]) -> str:
+        if status_code == 404:
             return f"The gate at {self.url} does not count traffic: start it with --partition-limits."
-        message = report.get("message") or report.get("Message") or f"HTTP {response.status_code}"
+        message = body.get("message") or body.get("Message") or f"HTTP {status_code}"
         advice = "Check that --data names the data directory of this gate."
         return f"The gate at {self.url} does not show its traffic: {message} {advice}"

@@ -1,4 +1,4 @@
-"""boto3 sessions of roles of the local AWS. Their credentials are renewed before they expire."""
+"""boto3 sessions for the roles of a local gate. Their credentials are renewed before they expire."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from keyfence_iam.gate.account.session_token import iso_seconds
 
 
 class RoleCredentialProvider(CredentialProvider):
-    """Provides credentials of one role to boto3, as Amazon ECS provides those of a task to its process."""
+    """Provides the credentials of one role to boto3, as Amazon ECS provides the credentials of a task role."""
 
     METHOD = "keyfence"
     CANONICAL_NAME = "Keyfence"
@@ -23,10 +23,10 @@ class RoleCredentialProvider(CredentialProvider):
 
     def load(self) -> RefreshableCredentials:
         return RefreshableCredentials.create_from_metadata(
-            metadata=self._issue(), refresh_using=self._issue, method=self.METHOD
+            metadata=self._issue_metadata(), refresh_using=self._issue_metadata, method=self.METHOD
         )
 
-    def _issue(self) -> dict[str, Any]:
+    def _issue_metadata(self) -> dict[str, Any]:
         issued = self._issuer.issue_service_session(self._role)
         return {
             "access_key": issued.credentials.access_key,

@@ -20,16 +20,19 @@ class PoliciesUnusable(KeyfenceError):
 
 
 def load(directory: Path, account: Account) -> Account:
-    """Returns the account with the inline policies that are saved in the directory. Raises PoliciesUnusable."""
+    """Returns the account with the inline policies that are saved in the directory.
+
+    Raises PoliciesUnusable if the file exists but cannot be read, or contains anything but valid policies.
+    """
     path = directory / POLICIES_FILE
     try:
-        return (
-            account.with_inline_policies(_checked_policies(json.loads(path.read_bytes()))) if path.exists() else account
-        )
+        if not path.exists():
+            return account
+        return account.with_inline_policies(_checked_policies(json.loads(path.read_bytes())))
     except (OSError, ValueError, RecursionError, InvalidPolicy) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise PoliciesUnusable(
-            f"The policies in {path} cannot be used: {reason}. If you delete the file, no tenant is suspended any more."
+            f"The policies in {path} cannot be used: {reason}. If you delete the file, the gate denies no tenant."
         ) from error
 
 
@@ -40,7 +43,7 @@ def save(directory: Path, policies: PolicyTexts) -> None:
 
 def _checked_policies(content: object) -> PolicyTexts:
     if not isinstance(content, dict) or not all(_is_text_mapping(policies) for policies in content.values()):
-        raise ValueError("the file must map role names to policy names to policy texts")
+        raise ValueError("the file must contain an object with policy names and policy texts for each role name")
     return content
 
 

@@ -16,7 +16,7 @@ from tests.service.local.engine_tables import create_table, tables
 
 def test_a_started_engine_answers_and_is_persistent(engine: Dynoxide) -> None:
     assert tables(engine.url) == []
-    assert (engine.name, engine.persistent, engine.failure()) == ("dynoxide", True, None)
+    assert (engine.name, engine.is_persistent, engine.failure()) == ("dynoxide", True, None)
 
 
 def test_data_survives_a_restart(engine: Dynoxide, start: Start, tmp_path: Path) -> None:

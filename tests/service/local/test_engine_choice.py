@@ -61,7 +61,7 @@ def test_auto_finds_dynoxide_in_the_data_directory(
     (tmp_path / "dynoxide").symlink_to(dynoxide_program)
     chosen = engine_choice.start_engine("auto", tmp_path, quiet)
     try:
-        assert chosen.engine.persistent
+        assert chosen.engine.is_persistent
         assert str(tmp_path) in chosen.description
     finally:
         chosen.engine.stop()

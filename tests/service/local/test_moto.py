@@ -22,7 +22,7 @@ def test_it_answers_on_localhost_until_it_is_stopped(capfd: pytest.CaptureFixtur
         create_table(engine.url, table)
         assert table in tables(engine.url)
         assert engine.url.startswith("http://127.0.0.1:")
-        assert (engine.name, engine.persistent, engine.failure()) == ("moto", False, None)
+        assert (engine.name, engine.is_persistent, engine.failure()) == ("moto", False, None)
     finally:
         engine.stop()
     with pytest.raises(EndpointConnectionError):

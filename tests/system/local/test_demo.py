@@ -102,7 +102,7 @@ async def test_every_index_has_the_orders_that_belong_there(loaded: ServiceStack
 @pytest.mark.parametrize("name", TENANTS)
 async def test_product_counts_and_sales_are_correct_sums(loaded: ServiceStack, name: str) -> None:
     table, shop = loaded.table(parse_tenant_id(name)), ShopData(TENANTS[name], timestamps.utc_now())
-    found = await CategoryRepository(table).under()
+    found = await CategoryRepository(table).subtree()
     assert {category.path for category in found} == set(shop.shop.categories)
     for category in found:
         inside = await ids(table.iterate(products_in_category, category=category.path))

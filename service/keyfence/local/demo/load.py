@@ -38,13 +38,14 @@ from keyfence.tenancy.tier_quotas import Tier
 from keyfence_iam.tenant import TenantId, parse_tenant_id
 
 LOADER = "keyfence-dev"
-"""The operator in the events of the demo tenants."""
+"""The operator who is named in the events of the demo tenants."""
 
 
 async def load_demo(tables: Tables, on_progress: Callable[[str], None]) -> None:
     """Writes the demo tenants that do not exist yet.
 
-    The tenant itself is stored last. So the next start repeats a load that was interrupted, and skips a complete one.
+    The tenant itself is stored last. If the load is interrupted, the tenant does not exist, so the next start repeats
+    the load.
     """
     repository = TenantRepository(tables.for_control_plane(may_write=True), LOADER)
     for text, tenant in TENANTS.items():
@@ -58,10 +59,11 @@ async def load_demo(tables: Tables, on_progress: Callable[[str], None]) -> None:
 
 
 async def write_shop(table: Table, shop: ShopData) -> None:
-    """Writes all items of a shop. The items are always the same, so an interrupted write can be repeated.
+    """Writes all items of a shop. Their keys are always the same, so an interrupted write can be repeated.
 
-    Items with few index keys come first, because engines get slower as their indexes grow. The activity log comes
-    last, in one transaction: its entries about deleted orders depend on the time, so a repetition would add others.
+    Items with few index keys come first, because engines get slower as their indexes grow. The activity log is written
+    last, in one transaction. The keys of its entries about deleted orders contain the deletion time, which depends on
+    the current time. If some of these entries were written before an interruption, the repetition would add others.
     """
     writes = sorted(_shop_writes(shop), key=lambda write: len(write.entity.keys))
     for start in range(0, len(writes), MAX_SPLIT_TRANSACTION_WRITES):

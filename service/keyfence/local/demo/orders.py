@@ -31,15 +31,15 @@ from keyfence.store.writes import ActivityNote, changed_fields
 
 FIRST_ORDER_AT = FOUNDED_AT + timedelta(days=60)
 STATUS_PATH = (OrderStatus.CONFIRMED, OrderStatus.PROCESSING, OrderStatus.SHIPPED, OrderStatus.DELIVERED)
-DELIVERY_TIME = timedelta(days=40)
+MAX_DELIVERY_TIME = timedelta(days=40)
 """The longest time from placing an order to its last status."""
 CANCELLED_SHARE = 0.08
-"""The share of orders that are cancelled on the way."""
+"""The share of orders that are cancelled instead of delivered."""
 FLAGGED_EVERY, CLAIMED_EVERY, DELETED_EVERY = 17, 23, 53
 """Every 17th order is flagged for review, every 23rd is claimed by a reviewer, every 53rd is in the recycle bin."""
 FLAG_REASON = "is this address right?"
 MAX_ACTIVITIES = 50
-"""The activity log contains only the newest entries, so that it fits into one transaction."""
+"""How many entries the activity log contains. They are the newest, and fit into one transaction."""
 
 
 @dataclass(slots=True)
@@ -76,9 +76,10 @@ class DemoOrder:
 
 @dataclass(frozen=True, slots=True)
 class DemoOrders:
-    """All orders of a demo tenant. The random generator has a fixed seed, so they are the same on every machine.
+    """All orders of a demo tenant. The random generators have fixed seeds, so the orders are the same on every machine.
 
-    Only the deletion times of orders in the recycle bin depend on `now`, because the bin empties itself after a time.
+    Two things depend on `now`: the deletion times, because a deleted order stays in the recycle bin only for a limited
+    time, and the entries of the activity log, because it keeps entries only for a limited time.
     """
 
     tenant: DemoTenant
@@ -95,10 +96,10 @@ class DemoOrders:
         return sorted(recent_entries, key=lambda activity: activity.created_at)[-MAX_ACTIVITIES:]
 
     def _orders(self) -> Iterator[DemoOrder]:
-        return (self._order(number) for number in range(self.tenant.shop.orders))
+        return (self._order(number) for number in range(self.tenant.shop.order_count))
 
     def _order(self, number: int) -> DemoOrder:
-        random = Random(f"{self.tenant.domain}/{number}")  # noqa: S311 - the same seed on every machine
+        random = Random(f"{self.tenant.email_domain}/{number}")  # noqa: S311 - the same seed on every machine
         new_order, items = self._new_order(number, random)
         order = DemoOrder(self.tenant, new_order, items)
         order.advance(new_order, "placed", self._user(0), new_order.created_at)
@@ -112,14 +113,16 @@ class DemoOrders:
         The exponents make the data uneven: more orders in later months, frequent customers and popular products.
         """
         shop = self.tenant.shop
-        time_share = ((number + random.random()) / shop.orders) ** 0.8
+        time_share = ((number + random.random()) / shop.order_count) ** 0.8
         created_at = (FIRST_ORDER_AT + timedelta(days=shop.days * time_share)).replace(microsecond=0)
         customer = self.customers[int(len(self.customers) * random.random() ** 2)]
         id = OrderId(self.tenant.make_id("ord", str(number), created_at))
         product_numbers = {
             int(len(self.products) * random.random() ** 1.6) for _ in range(random.randint(1, shop.max_lines))
         }
-        products = [_as_of(self.products[product_number], created_at) for product_number in sorted(product_numbers)]
+        products = [
+            _product_at(self.products[product_number], created_at) for product_number in sorted(product_numbers)
+        ]
         lines = [
             RequestedLine(OrderedProductId(product.id), 1 + int(shop.max_quantity * random.random() ** 2))
             for product in products
@@ -137,7 +140,7 @@ class DemoOrders:
         return order, items
 
     def _advance_status(self, order: DemoOrder, random: Random) -> None:
-        """Advances the order until it is delivered or cancelled, or until the end of the shop's time."""
+        """Changes the status step by step, until the order is delivered or cancelled or the shop's last day is over."""
         end_at = FIRST_ORDER_AT + timedelta(days=self.tenant.shop.days)
         changed_at = order.order.created_at
         for status, pause in self._status_changes(random):
@@ -148,14 +151,14 @@ class DemoOrders:
             order.advance(changed_order, "transitioned", self._user(len(order.events)), changed_at)
 
     def _status_changes(self, random: Random) -> Iterator[tuple[OrderStatus, timedelta]]:
-        """Yields each next status, and how long the order waits before it."""
+        """Yields each next status, and how long the order stays in the status before."""
         is_cancelled = random.random() < CANCELLED_SHARE
         statuses = (*STATUS_PATH[: random.randrange(3)], OrderStatus.CANCELLED) if is_cancelled else STATUS_PATH
         for status in statuses:
-            yield status, DELIVERY_TIME / len(STATUS_PATH) * (0.1 + 0.9 * random.random())
+            yield status, MAX_DELIVERY_TIME / len(STATUS_PATH) * (0.1 + 0.9 * random.random())
 
     def _review(self, order: DemoOrder, number: int) -> None:
-        """Flags, claims or deletes some of the orders, by their number."""
+        """Flags, claims or deletes the order, or does nothing. That depends on the order's number."""
         flagged_at = order.order.updated_at + timedelta(hours=2)
         is_claimed = number % CLAIMED_EVERY == 7
         if number % FLAGGED_EVERY == 5 or is_claimed:
@@ -180,7 +183,7 @@ class DemoOrders:
         return self.tenant.users[number % len(self.tenant.users)]
 
 
-def _as_of(record: ProductRecord, time: datetime) -> Product:
+def _product_at(record: ProductRecord, time: datetime) -> Product:
     """Returns the product with the price that it had at the time."""
     prices = [revision.price for revision in record.revisions if revision.created_at <= time]
     return replace(record.product, price=prices[-1])

@@ -62,7 +62,7 @@ class ShopData:
         return [self._product(product) for product in self.shop.products]
 
     def _product(self, product: DemoProduct) -> ProductRecord:
-        """Returns a product with all its revisions. Its price changed after each quarter of the shop's time."""
+        """Returns a product with a revision for each of its prices. The price changes every quarter of `shop.days`."""
         quarter = timedelta(days=self.shop.days // 4)
         changed_at = [OPENED_AT, *(FIRST_ORDER_AT + quarter * number for number in range(1, len(product.prices)))]
         versions = [

@@ -8,7 +8,7 @@ from hashlib import sha256
 from ulid import ULID
 
 CategoryPath = tuple[str, ...]
-"""The names of a category and of those above it, the uppermost first."""
+"""The name of a category and of each category above it. The top category is first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class DemoProduct:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoShop:
-    """The shop of a demo tenant: its products, customers and stores, and the numbers of orders."""
+    """The shop of a demo tenant: its products, customers and stores, and how many orders it has."""
 
     currency: str
     categories: tuple[CategoryPath, ...]
@@ -32,8 +32,7 @@ class DemoShop:
     regions: tuple[str, ...]
     stores: Mapping[str, tuple[float, float]]
     """Latitude and longitude, by the name of the store."""
-    orders: int
-    """The number of orders."""
+    order_count: int
     days: int
     """The time from the first order to the last, in days."""
     max_lines: int
@@ -102,7 +101,7 @@ ACME_SHOP = DemoShop(
         "Vienna": (48.2082, 16.3738),
         "Zürich": (47.3769, 8.5417),
     },
-    orders=210,
+    order_count=210,
     days=240,
     max_lines=4,
     max_quantity=3,
@@ -120,7 +119,7 @@ GLOBEX_SHOP = DemoShop(
     customers=("Cobalt Works", "Dune Fabrication", "Harbor School", "Mesa Tooling", "Pine & Sons"),
     regions=("us-east", "us-west"),
     stores={"Portland": (45.5202, -122.6742)},
-    orders=35,
+    order_count=35,
     days=240,
     max_lines=9,
     max_quantity=250,
@@ -136,7 +135,7 @@ class DemoTenant:
 
     name: str
     tier: str
-    domain: str
+    email_domain: str
     users: tuple[str, ...]
     groups: Mapping[str, tuple[str, ...]]
     """The names of the members, by the name of the group."""
@@ -147,16 +146,16 @@ class DemoTenant:
         return FOUNDED_AT + timedelta(days=3 * number, minutes=17 * number)
 
     def make_id(self, prefix: str, name: str, created_at: datetime) -> str:
-        """Returns an id with a ULID. The same name and time always give the same id."""
+        """Returns an id with a ULID. The same prefix, name and time always give the same id."""
         milliseconds = int(created_at.timestamp() * 1000).to_bytes(6, "big")
-        random_part = sha256(f"{self.domain}/{prefix}/{name}".encode()).digest()[:10]
+        random_part = sha256(f"{self.email_domain}/{prefix}/{name}".encode()).digest()[:10]
         return f"{prefix}_{ULID.from_bytes(milliseconds + random_part)}"
 
     def user_id(self, user: str) -> str:
         return self.make_id("usr", user, self.joined_at(user))
 
     def email(self, user: str) -> str:
-        return f"{user.lower().replace(' ', '-')}@{self.domain}"
+        return f"{user.lower().replace(' ', '-')}@{self.email_domain}"
 
     @property
     def owner_id(self) -> str:
@@ -182,7 +181,7 @@ TENANTS: Mapping[str, DemoTenant] = {
     "acme": DemoTenant(
         name="Acme Corporation",
         tier="STANDARD",
-        domain="acme.example",
+        email_domain="acme.example",
         users=_ACME_USERS,
         groups={
             "Everyone": _ACME_USERS,
@@ -195,7 +194,7 @@ TENANTS: Mapping[str, DemoTenant] = {
     "globex": DemoTenant(
         name="Globex",
         tier="FREE",
-        domain="globex.example",
+        email_domain="globex.example",
         users=("Founder", "Workshop", "Front desk"),
         groups={"Makers": ("Workshop", "Founder"), "Sales": ("Front desk",)},
         shop=GLOBEX_SHOP,

@@ -1,4 +1,4 @@
-"""Finds the dynoxide binary, or fetches it with npm."""
+"""Finds the binary of dynoxide, a local DynamoDB engine, or fetches it with npm."""
 
 import os
 import platform
@@ -35,7 +35,7 @@ NPM_SETTINGS = {
 
 
 def find_or_fetch(directory: Path, on_progress: OnProgress) -> Path:
-    """Returns the dynoxide binary: from PATH, from the directory, or fetched into the directory with npm."""
+    """Returns the dynoxide binary on PATH or in the directory. If there is none, fetches it with npm."""
     return find(directory) or _fetch(directory, on_progress)
 
 
@@ -54,7 +54,10 @@ def npm_program(package: str) -> str:
 
 
 def npm_pack(program: str, package: str, directory: Path) -> Path:
-    """Downloads the archive of a package and returns its path. npm checks the archive against the registry's digest."""
+    """Downloads the archive of a package and returns its path. npm checks the digest of the archive.
+
+    Raises EngineMissing if npm fails, takes too long or writes no archive.
+    """
     try:
         _run_npm([program, "pack", package, "--pack-destination", str(directory)], directory)
         return next(directory.glob("*.tgz"))
@@ -67,7 +70,10 @@ def npm_pack(program: str, package: str, directory: Path) -> Path:
 
 
 def _fetch(directory: Path, on_progress: OnProgress) -> Path:
-    """Fetches the binary. It gets its name after a test run, so an interrupted fetch leaves no broken binary."""
+    """Fetches the binary into a temporary directory, and tests that it runs. Then moves it to FETCHED_FILE.
+
+    So an interrupted fetch leaves no broken binary.
+    """
     package = _package_name()
     program = npm_program(package)
     on_progress(f"fetching {package} with npm, only once")
@@ -78,7 +84,7 @@ def _fetch(directory: Path, on_progress: OnProgress) -> Path:
 
 
 def _run_npm(command: list[str], directory: Path) -> None:
-    """Runs npm without questions, in `directory`, where npm does not find the settings of the user's project."""
+    """Runs npm in `directory`, so that npm does not read the settings of the user's project. npm asks no questions."""
     subprocess.run(  # noqa: S603
         command,
         cwd=directory,
@@ -92,7 +98,7 @@ def _run_npm(command: list[str], directory: Path) -> None:
 
 
 def _npm_error(stderr: str) -> str:
-    """Returns the error code that npm printed, or else its last line."""
+    """Returns the error code that npm printed, or the last line if there is no code."""
     code = re.search(r"^npm \S+ code (\S+)", stderr, re.MULTILINE)
     return code[1] if code else (stderr.strip().splitlines() or ["no message"])[-1]
 

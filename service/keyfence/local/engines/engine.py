@@ -19,11 +19,11 @@ class Engine(Protocol):
     def url(self) -> str: ...
 
     @property
-    def persistent(self) -> bool:
+    def is_persistent(self) -> bool:
         """Whether the data still exists after `stop`."""
 
     def failure(self) -> str | None:
-        """Returns why the engine stopped by itself, or None while it runs."""
+        """Returns a message that says why the engine stopped by itself, or None while it runs."""
 
     def stop(self) -> None: ...
 

@@ -35,8 +35,8 @@ def start_engine(name: EngineName, directory: Path, on_progress: OnProgress) -> 
     return ChosenEngine(engine=engine, description=f"dynoxide, with its data in {directory}")
 
 
-def _start_moto(on_progress: OnProgress, heading: str) -> ChosenEngine:
+def _start_moto(on_progress: OnProgress, name_and_reason: str) -> ChosenEngine:
     engine = moto.start(on_progress)
     return ChosenEngine(
-        engine=engine, description=f"{heading}: its data is in memory and is lost when `keyfence dev` stops"
+        engine=engine, description=f"{name_and_reason}: its data is in memory and is lost when `keyfence dev` stops"
     )

@@ -25,7 +25,7 @@ class Moto:
     server: "BaseWSGIServer"
     thread: Thread
     name: str = "moto"
-    persistent: bool = False
+    is_persistent: bool = False
 
     @property
     def url(self) -> str:

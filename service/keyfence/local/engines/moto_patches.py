@@ -1,4 +1,4 @@
-"""Patches for moto: a failed transaction is rolled back, and a repeated request token writes nothing."""
+"""Patches for moto: a failed transaction is rolled back, and a repeated ClientRequestToken writes nothing."""
 
 import copy
 import json
@@ -16,7 +16,7 @@ from moto.dynamodb.models.table import Table
 from moto.dynamodb.responses import DynamoHandler
 
 REMEMBERED_SECONDS = 600.0
-"""DynamoDB also remembers request tokens for ten minutes."""
+"""How long a ClientRequestToken is remembered. DynamoDB remembers it for ten minutes too."""
 
 _moto_transact_handler = DynamoHandler.transact_write_items
 
@@ -73,9 +73,10 @@ _moto_transact = DynamoDBBackend.transact_write_items
 
 
 def install_rollback() -> None:
-    """Makes a failed transaction undo its writes.
+    """Makes a failed transaction undo only the items that it wrote.
 
-    moto copies whole tables before a transaction to undo it, which is slow. A copy now returns the table itself.
+    moto itself undoes a transaction by a deep copy of each whole table, which is slow. After this call, a deep copy of
+    a table returns the same table, so moto copies nothing.
     """
     setattr(DynamoDBBackend, "transact_write_items", _transact_with_rollback)  # noqa: B010
     setattr(Table, "__deepcopy__", lambda table, _memo: table)  # noqa: B010
@@ -92,33 +93,33 @@ def _transact_with_rollback(backend: DynamoDBBackend, transact_items: list[dict[
 
 
 def _undo_functions(backend: DynamoDBBackend, writes: Sequence[dict[str, Any]]) -> Iterator[Undo]:
-    """Yields functions that restore the item and the stream of each write. Call them only if the transaction failed."""
+    """Yields functions that restore the item and the stream of each write to their present state."""
     for body in (body for write in writes for body in write.values()):
         if (table := backend.tables.get(body.get("TableName"))) is not None:
-            yield _restore_item(table, body.get("Key") or body["Item"])
-            yield _restore_stream(table)
+            yield _undo_for_item(table, body.get("Key") or body["Item"])
+            yield _undo_for_stream(table)
 
 
-def _restore_item(table: Table, key: dict[str, Any]) -> Undo:
+def _undo_for_item(table: Table, key: dict[str, Any]) -> Undo:
     names = [name for name in (table.hash_key_attr, table.range_key_attr) if name]
     *partition_key, last_key = (DynamoType(key[name]) for name in names)
     items: Any = table.items[partition_key[0]] if partition_key else table.items
-    before = copy.deepcopy(items.get(last_key))
+    item_before = copy.deepcopy(items.get(last_key))
 
     def restore() -> None:
         items.pop(last_key, None)
-        if before is not None:
-            items[last_key] = before
+        if item_before is not None:
+            items[last_key] = item_before
 
     return restore
 
 
-def _restore_stream(table: Table) -> Undo:
+def _undo_for_stream(table: Table) -> Undo:
     shard = table.stream_shard
-    length = len(shard.items) if shard else 0
+    length_before = len(shard.items) if shard else 0
 
     def restore() -> None:
         if shard:
-            del shard.items[length:]
+            del shard.items[length_before:]
 
     return restore

@@ -4,8 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from keyfence.local.engines.dynoxide import DATABASE_FILE, Dynoxide
-from keyfence.local.engines.dynoxide_database import RETENTION_SECONDS
+from keyfence.local.engines.dynoxide import DATABASE_FILE, STREAM_RETENTION_SECONDS, Dynoxide
 from tests.service.local.conftest import Start
 from tests.service.local.engine_tables import client, create_table
 
@@ -33,7 +32,7 @@ def test_expired_stream_records_are_deleted_at_the_start(engine: Dynoxide, start
     create_table(engine.url, "orders", stream=True)
     put(engine, "orders", 3)
     engine.stop()
-    rows(tmp_path, f"UPDATE _stream_records SET created_at = created_at - {RETENTION_SECONDS + 60}")
+    rows(tmp_path, f"UPDATE _stream_records SET created_at = created_at - {STREAM_RETENTION_SECONDS + 60}")
     put(start(tmp_path), "orders", 2)
     assert rows(tmp_path, "SELECT sequence_number FROM _stream_records ORDER BY id") == [("3",), ("4",), ("5",)]
 
@@ -42,6 +41,6 @@ def test_younger_stream_records_are_kept(engine: Dynoxide, start: Start, tmp_pat
     create_table(engine.url, "orders", stream=True)
     put(engine, "orders", 3)
     engine.stop()
-    rows(tmp_path, f"UPDATE _stream_records SET created_at = created_at - {RETENTION_SECONDS - 600}")
+    rows(tmp_path, f"UPDATE _stream_records SET created_at = created_at - {STREAM_RETENTION_SECONDS - 600}")
     start(tmp_path)
     assert rows(tmp_path, "SELECT count(*) FROM _stream_records") == [(3,)]
