@@ -16,6 +16,10 @@ class InvalidJson(ValueError):
     """
 
 
+class RepeatedKey(InvalidJson):
+    """The text has an object with the same key twice."""
+
+
 def parse(text: str | bytes) -> Any:
     """Parses a JSON value. Bytes must be UTF-8.
 
@@ -40,7 +44,7 @@ def parse_object(body: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidJson("the body is not an object")
     if _has_repeated_key(body, rendered):
-        raise InvalidJson("a key occurs twice in one object")
+        raise RepeatedKey("a key occurs twice in one object")
     return value
 
 
@@ -49,7 +53,7 @@ def _object_with_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) < len(pairs):
         keys = [key for key, _ in pairs]
         repeated = next(key for key in keys if keys.count(key) > 1)
-        raise InvalidJson(f"the key {repeated!r} occurs twice in one object")
+        raise RepeatedKey(f"the key {repeated!r} occurs twice in one object")
     return members
 
 

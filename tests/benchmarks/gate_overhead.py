@@ -204,9 +204,7 @@ def _steps(signer: _Signer, call: Call) -> list[Callable[[], object]]:
     authorizations = authorizations_for(call.operation, parameters, scope, SCHEMAS)
 
     def decide() -> None:
-        context = session.context(
-            signer.sessions.clock(), source_ip=HOST, secure_transport=False, region=DEPLOYMENT.region
-        )
+        context = session.context(signer.sessions.clock(), source_ip=HOST, uses_tls=False, region=DEPLOYMENT.region)
         assert first_denied(authorizations, context, session, signer.sessions.account) is None
 
     return [

@@ -107,7 +107,7 @@ def authorization_requests(call: Call) -> Iterator[AuthorizationRequest]:
 
 def reaches(caller: Session, call: Call) -> bool:
     """Returns whether the gate allows the session to make the call."""
-    session_context = caller.context(NOON, source_ip="127.0.0.1", secure_transport=False, region=DEPLOYMENT.region)
+    session_context = caller.context(NOON, source_ip="127.0.0.1", uses_tls=False, region=DEPLOYMENT.region)
     requests = [
         AuthorizationRequest(request.action, request.resource, {**session_context, **request.context})
         for request in authorization_requests(call)

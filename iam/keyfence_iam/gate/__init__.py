@@ -1,6 +1,7 @@
 """The gate: a local AWS endpoint in front of a DynamoDB engine.
 
-The gate verifies signatures, answers calls to STS and IAM, evaluates policies, injects faults and limits partitions.
+The gate verifies signatures, answers calls to STS and IAM, and evaluates policies. It can also inject faults and limit
+the throughput of partitions.
 
 `Account`, `Gate`, `Fault` and `PartitionLimits` are imported when they are first used: `Gate` imports uvicorn, and
 commands that only derive credentials must start without uvicorn.

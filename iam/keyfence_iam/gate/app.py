@@ -118,8 +118,11 @@ def traffic_response(session: Session, settings: GateSettings) -> HttpResponse:
     Only sessions of the traffic role without session policies may read it: partition keys can contain personal data.
     """
     role, prefix = settings.traffic_role, settings.sessions.account.role_prefix
-    if role is None or session.role.name != f"{prefix}{role}" or session.policies is not None:
-        return dynamodb_error("AccessDeniedException", f"Only the role {role} may read the traffic of partitions.")
+    if role is None:
+        return dynamodb_error("AccessDeniedException", "This gate lets no role read the traffic of partitions.")
+    if session.role.name != f"{prefix}{role}" or session.policies is not None:
+        message = f"Only the role {role} may read the traffic of partitions, in a session without session policies."
+        return dynamodb_error("AccessDeniedException", message)
     if settings.limits is None:
         return dynamodb_error("ResourceNotFoundException", "This gate runs without partition limits.", 404)
     return json_response(settings.limits.traffic_report(), 200)

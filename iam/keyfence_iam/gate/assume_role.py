@@ -43,11 +43,11 @@ def assume_role(
     sessions: SessionIssuer,
     *,
     source_ip: str = "127.0.0.1",
-    secure_transport: bool = False,
+    uses_tls: bool = False,
 ) -> IssuedSession:
     """Issues the session, or raises QueryError.
 
-    The caller is always a session of another role. AWS calls this role chaining and limits such sessions to one hour.
+    The caller is itself a session of a role. AWS calls this role chaining, and limits the new session to one hour.
     """
     account, now = sessions.account, sessions.clock()
     role = account.find_role_by_arn(request.role_arn)
@@ -55,7 +55,7 @@ def assume_role(
         raise access_denied(caller.arn, "sts:AssumeRole", request.role_arn)
     source_identity = _resulting_source_identity(request, caller)
     inherited_tags = _inherited_tags(request, caller)
-    caller_context = caller.context(now, source_ip=source_ip, secure_transport=secure_transport, region=account.region)
+    caller_context = caller.context(now, source_ip=source_ip, uses_tls=uses_tls, region=account.region)
     context = {**caller_context, **_request_context(request, role, source_identity)}
     actions = _required_actions(source_identity, is_tagged=bool(request.tags or inherited_tags))
     _authorize(caller, role, context, actions)
@@ -77,7 +77,10 @@ def assume_role(
 
 
 def _resulting_source_identity(request: AssumeRoleRequest, caller: Session) -> str | None:
-    """Returns the source identity of the new session. A source identity that the caller has is always inherited."""
+    """Returns the source identity of the new session. If the caller has a source identity, the session inherits it.
+
+    Raises QueryError if the request sets another source identity than the inherited one.
+    """
     requested, inherited = request.source_identity, caller.claims.source_identity
     if requested is not None and inherited is not None and requested != inherited:
         raise validation_error("The source identity is already set for this assume role session")

@@ -30,9 +30,10 @@ class DeniedCall:
     message: str
     """The message in the response."""
     reason: str
-    """The reason for the log. The response does not contain it."""
+    """The reason for the log. It can have more details than the message."""
     decision: Denied | None = None
-    """None if the gate denied the call without policies: an unsupported request, or an index key outside the prefix."""
+    """The decision of the policies. None if the gate itself denied the call: the request is not supported, or it
+    writes an index key outside the session's key prefix."""
 
 
 OnDenied = Callable[[DeniedCall], None]

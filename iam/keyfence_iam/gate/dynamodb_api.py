@@ -86,7 +86,7 @@ class DynamoDBApi:
         context = session.context(
             issuer.clock(),
             source_ip=request.source_ip,
-            secure_transport=request.uses_tls,
+            uses_tls=request.uses_tls,
             region=self._arn_scope.region,
         )
         if denied := first_denied(call.authorizations, context, session, issuer.account):
@@ -109,7 +109,7 @@ class DynamoDBApi:
         request = call.authorizations[0]
         message = (
             f"User: {call.session.arn} is not authorized to perform: {request.action} on resource: {request.resource}"
-            f" (strict gate: {reason})"  # shows that the gate made this check, since AWS does not have it
+            f" (strict gate: {reason})"  # AWS does not check index keys, so the message says that the gate did
         )
         raise self._log_denial(call, request, reason, message=message)
 
@@ -123,7 +123,8 @@ class DynamoDBApi:
         except EngineUnreachable as error:
             call.response = _engine_error(error)
         finally:
-            if call.operation in TABLE_CHANGES:  # after the change: a schema that was read during it may be the old one
+            # A schema that was read during the change may be the old one, so the cache is cleared after the change.
+            if call.operation in TABLE_CHANGES:
                 self._schemas.clear()
 
     async def _send(self, call: DynamoDBCall) -> HttpResponse:
@@ -165,7 +166,10 @@ class DynamoDBApi:
 
 
 def index_key_outside_prefix(call: DynamoDBCall, index_key_prefix: IndexKeyPrefix) -> str | None:
-    """Returns a message about the first index key without the session's key prefix, or None if all keys have it."""
+    """Returns None if every index key that the call writes has the session's key prefix. Otherwise returns a reason.
+
+    The reason names the first index key without the prefix, or says why the index keys cannot be determined.
+    """
     prefix = index_key_prefix(call.session.tags)
     try:
         for attribute, value in index_keys_written(call.operation, call.parameters, call.schemas):

@@ -26,16 +26,19 @@ class FaultPlan:
         self._counters = tuple(_FaultCounter(fault) for fault in self.faults)
         self._lock = Lock()
 
-    def due_faults(self, service: str, operation: str, keys: tuple[str, ...] = ()) -> tuple[Fault, ...]:
+    def due_faults(self, service: str, operation: str, partition_keys: tuple[str, ...] = ()) -> tuple[Fault, ...]:
         """Returns the faults that are due for this call.
 
-        Every fault that applies to the call counts the call, also if an earlier fault ends it.
+        Every fault that applies to the call counts the call, even if an earlier fault in the list ends the call.
         """
         if not self._counters:
             return ()
         with self._lock:
-            applicable = [counter for counter in self._counters if counter.fault.applies_to(service, operation, keys)]
-            return tuple(counter.fault for counter in applicable if counter.count_call())
+            return tuple(
+                counter.fault
+                for counter in self._counters
+                if counter.fault.applies_to(service, operation, partition_keys) and counter.count_call()
+            )
 
 
 class _FaultCounter:
@@ -104,7 +107,7 @@ async def inject(faults: Iterable[Fault], errors: ServiceErrors) -> bool:
 
 def _error_response(fault: Fault, errors: ServiceErrors) -> HttpResponse:
     if fault.kind == "throttle":
-        message = fault.message or "Rate exceeded (gate: fault)"
+        message = fault.message or "Rate exceeded (gate: injected fault)"
         return errors.error_response(fault.code or errors.throttling_code, message, 400)
-    message = fault.message or "Internal server error (gate: fault)"
+    message = fault.message or "Internal server error (gate: injected fault)"
     return errors.error_response(fault.code or errors.internal_code, message, fault.status or 500)

@@ -14,32 +14,35 @@ FaultService = Literal["dynamodb", "sts", "iam"]
 
 
 class InvalidFault(ValueError):
-    """A fault that is not valid. The message begins with the JSON path of the invalid value."""
+    """A fault that is not valid, or a document that is not JSON.
+
+    If a value in the document is invalid, the message begins with the JSON path of this value.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     """An error or delay that the gate injects into calls.
 
-    At most one of `nth`, `every` and `probability` is set. It selects the calls that get the fault. Without any of
-    them, all calls get the fault.
+    `service`, `operation` and `key_prefix` say to which calls the fault applies. Only these calls are counted. At most
+    one of `nth`, `every` and `probability` is set, and selects some of them. Otherwise all of them get the fault.
     """
 
     kind: FaultKind
-    """`lost_request` closes the connection before the engine executes the call, `lost_response` afterwards."""
+    """`lost_request` closes the connection before the call is executed, `lost_response` afterwards."""
     service: FaultService = "dynamodb"
     operation: str = "*"
     """The name of an operation, or `*` for all operations of the service."""
     key_prefix: str | None = None
     """The fault only applies to calls with a partition key that begins with this prefix. None means all calls."""
     nth: int | None = None
-    """The number of the only call that gets the fault, counted from 1."""
+    """Only the call with this number gets the fault. The first call has the number 1."""
     every: int | None = None
-    """Every call whose number is a multiple of this gets the fault."""
+    """A call gets the fault if its number is a multiple of this."""
     probability: float | None = None
     """The share of calls that get the fault, from 0 to 1."""
     seed: int = 0
-    """The seed of the random numbers for `probability`, which make a test repeatable."""
+    """The seed of the random numbers for `probability`. With the same seed, a test selects the same calls again."""
     times: int | None = None
     """The fault is injected at most this often. None means without a limit."""
     milliseconds: float = 0
@@ -47,12 +50,13 @@ class Fault:
     code: str | None = None
     message: str | None = None
     status: int | None = None
+    """The error code, the message and the HTTP status of the response. None means the default of the service."""
 
-    def applies_to(self, service: str, operation: str, keys: tuple[str, ...]) -> bool:
+    def applies_to(self, service: str, operation: str, partition_keys: tuple[str, ...]) -> bool:
         return (
             self.service == service
             and self.operation in {"*", operation}
-            and (self.key_prefix is None or any(key.startswith(self.key_prefix) for key in keys))
+            and (self.key_prefix is None or any(key.startswith(self.key_prefix) for key in partition_keys))
         )
 
 
@@ -83,7 +87,7 @@ def _parse_fault(value: object, path: str) -> Fault:
 
 def _check_member(name: str, value: object, path: str) -> None:
     if name not in _MEMBERS:
-        raise InvalidFault(f"{path}: is unknown; allowed are {', '.join(_MEMBERS)}")
+        raise InvalidFault(f"{path}: is unknown; the members of a fault are {', '.join(_MEMBERS)}")
     expected, is_valid = _MEMBERS[name]
     if not is_valid(value):
         raise InvalidFault(f"{path}: must be {expected}")
@@ -92,7 +96,7 @@ def _check_member(name: str, value: object, path: str) -> None:
 def _check_operation(fault: Mapping[str, Any], path: str) -> None:
     service, operation = fault.get("service", "dynamodb"), fault.get("operation", "*")
     if operation != "*" and operation not in _OPERATIONS_BY_SERVICE[service]:
-        raise InvalidFault(f"{path}.operation: the gate has no operation {operation} of {service}")
+        raise InvalidFault(f"{path}.operation: the gate does not support the operation {operation} of {service}")
 
 
 def _check_combination(fault: Mapping[str, Any], path: str) -> None:
@@ -143,11 +147,11 @@ _MEMBERS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "message": ("a text", _is_text),
     "status": ("an HTTP status from 400 to 599", lambda value: _is_count(value) and 400 <= value <= 599),
 }
-"""The members of a fault: a description of the allowed values, and the check of a value."""
+"""The members of a fault by name, each with a description of its valid values and a function that checks a value."""
 _MEMBERS_BY_KIND: Mapping[str, frozenset[str]] = {
     "latency": frozenset({"milliseconds"}),
     "error": frozenset({"code", "message", "status"}),
     "throttle": frozenset({"code", "message"}),
 }
-"""The members that only some kinds have."""
+"""The members that only some kinds of faults have, by kind."""
 _MEMBERS_OF_ALL_KINDS = _MEMBERS.keys() - frozenset().union(*_MEMBERS_BY_KIND.values())

@@ -59,8 +59,8 @@ class Gate:
     ) -> Self:
         """Starts a gate on `listener`, a socket that already listens, or else on `port`. Port 0 means any free port.
 
-        The secret keys and session tokens of all sessions are derived from `key`. Without a key, the gate creates a
-        random one, and all credentials become invalid when the gate stops.
+        The secret keys of sessions are derived from `key`, and session tokens are encrypted with it. Without a key, the
+        gate creates a random key, and all credentials become invalid when the gate stops. Raises GateStartError.
         """
         settings = GateSettings(
             sessions=SessionIssuer(account, key or new_gate_key(), clock=clock),
@@ -122,7 +122,7 @@ class Gate:
         self._thread.join()
 
     def stop(self) -> None:
-        """Waits until the calls in progress are answered, then stops the server."""
+        """Stops the server. It waits at most `server.SHUTDOWN_SECONDS` for the calls in progress."""
         self._server.should_exit = True
         self._thread.join()
 

@@ -14,11 +14,11 @@ from keyfence_iam.gate.http import parameter_validation
 from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
 from keyfence_iam.gate.http.query_protocol import (
     DELETE_ROLE_POLICY,
-    FAULT_NAMESPACE,
     GET_ROLE_POLICY,
     IAM_NAMESPACE,
     IAM_OPERATIONS,
     PUT_ROLE_POLICY,
+    UNKNOWN_OPERATION_NAMESPACE,
     InvalidForm,
     QueryError,
     QueryForm,
@@ -99,7 +99,7 @@ class RolePolicyApi:
         caller_context = caller.context(
             now,
             source_ip=http_request.source_ip,
-            secure_transport=http_request.uses_tls,
+            uses_tls=http_request.uses_tls,
             region=SIGNING_REGION_OF_GLOBAL_SERVICES[SERVICE],
         )
         arn = role.arn if role else account.role_arn(request.role)
@@ -129,7 +129,7 @@ class RolePolicyApi:
 
 
 def parse_request(form: QueryForm) -> RolePolicyRequest:
-    """Returns the parameters of a request. Raises QueryError with all invalid parameters."""
+    """Returns the parameters of a request. Raises QueryError, which lists all invalid parameters."""
     operation = _requested_operation(form)
     role, policy_name = form.find("RoleName"), form.find("PolicyName")
     document = form.find("PolicyDocument") if operation == PUT_ROLE_POLICY else ""
@@ -150,7 +150,7 @@ def _requested_operation(form: QueryForm) -> str:
     if version == IAM_VERSION and action in IAM_OPERATIONS:
         return action
     message = f"Could not find operation {action} for version {version}"
-    raise QueryError("InvalidAction", message, namespace=FAULT_NAMESPACE)
+    raise QueryError("InvalidAction", message, namespace=UNKNOWN_OPERATION_NAMESPACE)
 
 
 def _role_context(request: RolePolicyRequest, role: Role | None) -> Mapping[str, ContextValue]:

@@ -1,4 +1,4 @@
-"""`GateServer`: uvicorn in a thread, with limits for clients and with connections that the application can abort."""
+"""`GateServer`: a uvicorn server with limits for clients, and with connections that the application can abort."""
 
 import socket
 import threading

@@ -14,7 +14,7 @@ from keyfence_iam.gate.assume_role import (
 from keyfence_iam.gate.http import parameter_validation
 from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
 from keyfence_iam.gate.http.query_protocol import (
-    FAULT_NAMESPACE,
+    UNKNOWN_OPERATION_NAMESPACE,
     Content,
     InvalidForm,
     QueryError,
@@ -32,10 +32,10 @@ MAX_POLICY_ARNS = 10
 MAX_SESSION_POLICY_CHARACTERS = 2048
 """The limit of AWS for the session policy and the ARNs of managed session policies together."""
 MAX_MINIMUM_TOKEN_SIZE = 4096
-"""The largest MinimumSessionTokenSize that AWS accepts, in bytes."""
+"""The largest MinimumSessionTokenSize that AWS accepts, in characters."""
 
 Operation = Callable[[HttpRequest, QueryForm, Session, SessionIssuer], HttpResponse]
-"""Answers a request. The session is the caller. Raises QueryError."""
+"""Answers a request. The third argument is the caller's session. Raises QueryError if the request is rejected."""
 
 
 def sts_response(request: HttpRequest, caller: Session, sessions: SessionIssuer) -> HttpResponse:
@@ -60,8 +60,8 @@ def action_of(body: bytes) -> str:
 def parse_assume_role(form: QueryForm) -> AssumeRoleRequest:
     """Returns the parameters of AssumeRole. Raises QueryError if they are invalid.
 
-    The error lists all parameters that violate a constraint. If there are none, the parameters are compared with each
-    other, and the error reports the first contradiction.
+    The error lists all parameters that violate a constraint. If no parameter violates a constraint, more checks follow,
+    and the error reports only the first check that fails.
     """
     duration = parameter_validation.parse_integer(form.find("DurationSeconds"))
     token_size = parameter_validation.parse_integer(form.find("MinimumSessionTokenSize"))
@@ -96,7 +96,7 @@ def parse_assume_role(form: QueryForm) -> AssumeRoleRequest:
 
 
 def _text_violations(form: QueryForm) -> list[str]:
-    required = [
+    violations = [
         *parameter_validation.ARN.violations(form.find("RoleArn"), "roleArn"),
         *parameter_validation.SESSION_NAME.violations(form.find("RoleSessionName"), "roleSessionName"),
     ]
@@ -105,7 +105,6 @@ def _text_violations(form: QueryForm) -> list[str]:
         (parameter_validation.EXTERNAL_ID, "ExternalId", "externalId"),
         (parameter_validation.SESSION_NAME, "SourceIdentity", "sourceIdentity"),
     )
-    violations = required
     for constraint, name, path in optional_parameters:
         if (value := form.find(name)) is not None:
             violations += constraint.violations(value, path)
@@ -171,18 +170,18 @@ def _requested_operation(form: QueryForm) -> Operation:
         return _OPERATIONS[action]
     version_text = "NO_VERSION_SPECIFIED" if version is None else version
     message = f"Could not find operation {action or ''} for version {version_text}"
-    raise QueryError("InvalidAction", message, namespace=FAULT_NAMESPACE)
+    raise QueryError("InvalidAction", message, namespace=UNKNOWN_OPERATION_NAMESPACE)
 
 
 def _assume_role(request: HttpRequest, form: QueryForm, caller: Session, sessions: SessionIssuer) -> HttpResponse:
-    issued = assume_role(
+    issued_session = assume_role(
         parse_assume_role(form),
         caller,
         sessions,
         source_ip=request.source_ip,
-        secure_transport=request.uses_tls,
+        uses_tls=request.uses_tls,
     )
-    return xml_response("AssumeRole", _assume_role_result(issued))
+    return xml_response("AssumeRole", _assume_role_result(issued_session))
 
 
 def _get_caller_identity(_: HttpRequest, __: QueryForm, caller: Session, ___: SessionIssuer) -> HttpResponse:
@@ -194,8 +193,8 @@ def _reject_session_credentials(_: HttpRequest, form: QueryForm, __: Session, __
     raise QueryError("AccessDenied", f"Cannot call {form.find('Action')} with session credentials", 403)
 
 
-def _assume_role_result(issued: IssuedSession) -> Mapping[str, Content]:
-    session, credentials = issued.session, issued.credentials
+def _assume_role_result(issued_session: IssuedSession) -> Mapping[str, Content]:
+    session, credentials = issued_session.session, issued_session.credentials
     token = credentials.token or ""
     utilization = str(token_utilization(len(token)))
     source_identity = session.claims.source_identity

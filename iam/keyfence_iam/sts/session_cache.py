@@ -18,11 +18,11 @@ from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import TokenBucket, call_budget
 
 MAX_SESSIONS = 10_000
-"""The number of cached sessions. The least recently used session is removed first."""
+"""The maximum number of cached sessions. The least recently used session is removed first."""
 STS_CALLS_PER_SECOND = 50.0
 """The default budget of calls to STS."""
 THREADS = 8
-"""The number of calls to STS at the same time."""
+"""The maximum number of calls to STS at the same time."""
 
 AssumeRole = Callable[[SessionSpec, int], Credentials]
 """Requests a session from STS. The number is its lifetime in seconds. Raises SessionUnavailable."""
@@ -65,6 +65,7 @@ class SessionCache:
         random_number: Callable[[], float] = random.random,
     ) -> None:
         self.counts: Counter[str] = Counter(issued=0, renewed=0, failed=0, throttled=0)
+        """The numbers of issued and renewed sessions, of failed requests, and of requests that exceeded the budget."""
         self._assume = assume
         self._schedule = schedule
         self._budget = budget or call_budget(STS_CALLS_PER_SECOND)
@@ -89,10 +90,10 @@ class SessionCache:
         return found if isinstance(found, Credentials) else await self._wait(found)
 
     async def replace(self, spec: SessionSpec, denied: Credentials) -> Credentials | None:
-        """Returns a session to use instead of a denied one, which may have been revoked. Returns None if there is none.
+        """Returns other credentials after a call was denied, because the session of the call may have been revoked.
 
-        The denied session stays in the cache until STS has issued a new one. A call can also be denied for another
-        reason than a revoked session, and during an outage of STS a session that may be valid is better than none.
+        Returns None if the cache has no other credentials and cannot get any now. The denied session stays in the cache
+        until STS has issued a new session: if the call was denied for another reason, the session is still valid.
         """
         with suppress(Exception):  # the error is already logged, and the caller reports the denial
             with self._lock:
@@ -109,7 +110,7 @@ class SessionCache:
             self._forgotten_while_pending.update(spec for spec in self._pending if spec.tenant == tenant)
 
     def refresh_due(self) -> None:
-        """Refreshes the sessions that are in use, and removes the sessions that expired.
+        """Refreshes the used sessions that are due for a refresh, and removes the sessions that expired.
 
         The lock is taken for each session separately, so that callers do not wait until all sessions are processed.
         """
@@ -196,7 +197,8 @@ class SessionCache:
     def _request_and_store(self, spec: SessionSpec, deadline: float) -> Credentials:
         """Requests a session in a thread, and stores the session or the failure.
 
-        The lifetime of the session counts from before the call, by the clock of this process, not by that of STS.
+        The lifetime of the session is measured on the clock of this process, which can differ from the clock of STS. It
+        begins before the call, so that the session never ends earlier than the cache expects.
         """
         requested_at = self._clock()
         try:
@@ -209,9 +211,9 @@ class SessionCache:
         return credentials
 
     def _end_request(self, spec: SessionSpec, store_outcome: Callable[[], None]) -> None:
-        """Stores the outcome, and removes the pending call, even if the outcome cannot be stored.
+        """Stores the outcome and removes the pending call.
 
-        Otherwise later callers would wait for a call that has ended.
+        The pending call is removed even if storing fails. Otherwise later callers would wait for a call that has ended.
         """
         with self._lock:
             try:
@@ -221,7 +223,7 @@ class SessionCache:
                 self._forgotten_while_pending.discard(spec)
 
     def _call_sts(self, spec: SessionSpec, *, waited_too_long: bool) -> Credentials:
-        """Calls STS, a second time if the connection was lost.
+        """Calls STS. Calls it a second time if the connection was lost and the budget allows another call.
 
         If all waiters have already timed out, STS is not called. Otherwise a long queue of useless calls would delay
         new callers after an outage.

@@ -21,7 +21,9 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""On Linux, CLOCK_MONOTONIC stops while the machine is suspended. macOS has no CLOCK_BOOTTIME and does not need it."""
+"""A clock that never stops. On Linux, CLOCK_MONOTONIC stops while the machine is suspended, CLOCK_BOOTTIME does not.
+macOS has no CLOCK_BOOTTIME, and its CLOCK_MONOTONIC does not stop.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +35,13 @@ class RefreshSchedule:
 
     session_seconds: int = 900
     expiry_margin_seconds: float = 15.0
-    """A session that expires sooner is not given out, because a call must arrive while the session is valid."""
+    """A session that expires within this time is not given out, because a call must arrive before the session ends."""
     earliest_refresh: float = 0.5
     latest_refresh: float = 0.6
     """A session is refreshed at a random time between these two shares of its lifetime."""
     first_retry_seconds: float = 1.0
     longest_retry_seconds: float = 30.0
-    """The delay before a failed refresh is tried again: the first delay, and the longest. Each failure doubles it."""
+    """The first and the longest delay before a failed refresh is tried again. Each failure doubles the delay."""
     failure_cache_seconds: float = 1.0
     """After a failure, callers get the same error for this long, without another call to STS."""
     replacement_interval_seconds: float = 30.0
@@ -62,7 +64,10 @@ class RefreshSchedule:
 
 
 class RefreshThread:
-    """A daemon thread that runs a task at an interval until it is stopped. A task that fails is run again."""
+    """A daemon thread that runs a task again and again, at an interval, until `stop` is called.
+
+    If the task fails, the error is logged, and the task runs again after the interval.
+    """
 
     def __init__(self, task: Callable[[], None], interval_seconds: float = REFRESH_INTERVAL_SECONDS) -> None:
         self._task = task

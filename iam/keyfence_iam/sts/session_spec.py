@@ -1,4 +1,4 @@
-"""`SessionSpec`: the role, tenant and scope of a session. `SessionUnavailable`: the errors of requesting a session."""
+"""`SessionSpec`: the role, tenant and scope of a session. `SessionUnavailable`: no session can be requested."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -46,7 +46,7 @@ def tenant_session(tenant: TenantId, *, may_write: bool, table_access: TableAcce
 def migration_session(tenant: TenantId, *, table_access: TableAccess = TableAccess.POOL) -> SessionSpec:
     """Returns the spec of a session that moves or deletes a tenant's items, even if the tenant is suspended.
 
-    Only the migrator may assume the role of this session.
+    Only the migrator, the role of processes that run jobs, may assume the role of this session.
     """
     return SessionSpec(TENANT_MIGRATION, parse_tenant_id(tenant), table_access.scope)
 

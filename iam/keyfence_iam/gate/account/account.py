@@ -107,8 +107,8 @@ class Account:
     ) -> "Account":
         """Reads each role from `<role>.trust.json` and, if they exist, from `<role>.json` and `<role>.boundary.json`.
 
-        `keyfence policy render --out` writes these files. Raises FileNotFoundError if a role has no trust policy, and
-        InvalidPolicy with the name of the file if a file does not contain a policy.
+        `<role>` is the name of the role without `role_prefix`. `keyfence policy render --out` writes these files.
+        Raises FileNotFoundError if a role has no trust policy, and InvalidPolicy if a file does not contain a policy.
         """
         account = cls(id=account_id, region=region, partition=partition, role_prefix=role_prefix, roles={})
         matches = (_POLICY_FILE.fullmatch(path.name) for path in Path(directory).iterdir())
@@ -152,7 +152,10 @@ class Account:
         return self.with_role(self.get_role(role).with_policy(policy))
 
     def with_inline_policies(self, texts: Mapping[str, Mapping[str, str]]) -> "Account":
-        """Returns the account with saved inline policies. Policies of roles that no longer exist are dropped."""
+        """Returns the account with these inline policies. `texts` has them by role name and policy name.
+
+        Policies of roles that the account does not have are ignored.
+        """
         roles = dict(self.roles)
         for role, texts_by_name in texts.items():
             if role in roles:

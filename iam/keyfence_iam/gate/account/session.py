@@ -81,14 +81,14 @@ class Session:
         policies = self._policies_without_resource
         return replace(policies, resource=resource_policies) if resource_policies else policies
 
-    def context(self, now: datetime, *, source_ip: str, secure_transport: bool, region: str) -> dict[str, ContextValue]:
+    def context(self, now: datetime, *, source_ip: str, uses_tls: bool, region: str) -> dict[str, ContextValue]:
         """Returns the values of the global condition keys (`aws:...`) for a request of this session."""
         return {
             **self._principal_context,
             "aws:CurrentTime": iso_seconds(now),
             "aws:EpochTime": str(int(now.timestamp())),
             "aws:SourceIp": source_ip,
-            "aws:SecureTransport": "true" if secure_transport else "false",
+            "aws:SecureTransport": "true" if uses_tls else "false",
             "aws:RequestedRegion": region,
         }
 

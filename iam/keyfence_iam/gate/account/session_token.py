@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 GATE_KEY_BYTES = 32
 MAX_TOKEN_SIZE = 4096
-"""The maximum number of characters. Claims that need a larger token are rejected, as STS does."""
+"""The maximum number of characters of a token. STS also rejects sessions that need a larger token."""
 _ACCESS_KEY = re.compile(r"ASIA[A-Z2-7]{16}")
 _TOKEN_FORMAT = b"keyfence-session-1"
 """The version of the format. The cipher authenticates it with each token, so a token of another version is invalid."""
@@ -71,11 +71,11 @@ class TokenCipher:
 
     def encrypt(self, claims: SessionClaims, access_key: str, minimum_size: int = 0) -> str:
         """Returns a token of at least `minimum_size` characters. Raises TokenTooLarge."""
-        packed = zlib.compress(orjson.dumps(_to_list(claims)), 9)
-        token = self._encrypt_packed(packed, access_key)
+        content = zlib.compress(orjson.dumps(_to_list(claims)), 9)
+        token = self._encrypt_content(content, access_key)
         if len(token) < minimum_size:
-            zeros = bytes(_padding_bytes(minimum_size, len(packed)))
-            token = self._encrypt_packed(packed + zeros, access_key)
+            zeros = bytes(_padding_bytes(minimum_size, len(content)))
+            token = self._encrypt_content(content + zeros, access_key)
         if len(token) > MAX_TOKEN_SIZE:
             raise TokenTooLarge(len(token))
         return token
@@ -83,14 +83,14 @@ class TokenCipher:
     def decrypt(self, token: str, access_key: str) -> SessionClaims:
         """Returns the claims of a token. Raises InvalidSessionToken."""
         try:
-            packed = self._cipher.decrypt(_decode(token), [_TOKEN_FORMAT, access_key.encode()])
+            content = self._cipher.decrypt(_decode(token), [_TOKEN_FORMAT, access_key.encode()])
         except (InvalidTag, ValueError) as error:
             raise InvalidSessionToken("the session token was not issued for this access key") from error
         # A decompressor object ignores the zeros that `encrypt` appended. zlib.decompress would reject them.
-        return _from_list(orjson.loads(zlib.decompressobj().decompress(packed)))
+        return _from_list(orjson.loads(zlib.decompressobj().decompress(content)))
 
-    def _encrypt_packed(self, packed: bytes, access_key: str) -> str:
-        return b64encode(self._cipher.encrypt(packed, [_TOKEN_FORMAT, access_key.encode()])).decode()
+    def _encrypt_content(self, content: bytes, access_key: str) -> str:
+        return b64encode(self._cipher.encrypt(content, [_TOKEN_FORMAT, access_key.encode()])).decode()
 
 
 def token_utilization(size: int) -> int:
@@ -131,12 +131,12 @@ def iso_seconds(time: datetime) -> str:
     return f"{time.astimezone(UTC).isoformat()[:19]}Z"
 
 
-def _padding_bytes(minimum_size: int, packed_size: int) -> int:
-    """Returns how many bytes must be appended to reach `minimum_size` characters.
+def _padding_bytes(minimum_size: int, content_size: int) -> int:
+    """Returns how many bytes must be appended to the content, so that the token has `minimum_size` characters.
 
     Base64 has four characters for three bytes.
     """
-    return -(-minimum_size // 4) * 3 - _CIPHER_OVERHEAD_BYTES - packed_size
+    return -(-minimum_size // 4) * 3 - _CIPHER_OVERHEAD_BYTES - content_size
 
 
 def _decode(token: str) -> bytes:

@@ -34,11 +34,14 @@ FORWARDED_HEADERS = frozenset(
         b"x-amzn-trace-id",
     }
 )
-"""The request headers that are forwarded. The engine could act on any other header, and no policy has allowed that."""
+"""The request headers that are forwarded. The engine could act on other headers, which the gate does not check."""
 
 
 class EngineUnreachable(Exception):
-    """The engine did not answer. If `may_be_executed` is true, the engine may have executed the call."""
+    """The engine did not answer, or the gate cannot use the answer.
+
+    If `may_be_executed` is true, the engine may have executed the call.
+    """
 
     def __init__(self, reason: str, *, may_be_executed: bool = True) -> None:
         super().__init__(reason)
@@ -141,8 +144,6 @@ class EngineConnection(asyncio.Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineAddress:
-    """The address of the engine."""
-
     host: str
     port: int
     uses_tls: bool = False

@@ -31,14 +31,14 @@ class TableSchemaCache:
         return self._schemas
 
     def clear(self) -> None:
-        """Empties the cache. A pending response is not cached either: it may describe a table before a change."""
+        """Empties the cache. A pending response will not be cached: it may describe a table before its change."""
         self._schemas, self._pending = {}, {}
         self._expires_at = self._now() + MAX_SCHEMA_AGE_SECONDS
 
     async def find(self, tables: Iterable[str]) -> Mapping[str, TableSchema]:
         """Returns the schemas of these tables, without the tables that do not exist.
 
-        Raises UnsupportedRequest for a table whose partition key is not a string, and EngineUnreachable.
+        Raises UnsupportedRequest if a partition key is not a string, and EngineUnreachable if DescribeTable fails.
         """
         schemas = {table: self.cached_schemas.get(table) or await self._find_one(table) for table in tables}
         return {table: schema for table, schema in schemas.items() if schema is not None}
@@ -56,9 +56,9 @@ class TableSchemaCache:
     async def _describe(
         self, table: str, schemas: dict[str, TableSchema], pending: dict[str, asyncio.Task[TableSchema | None]]
     ) -> TableSchema | None:
-        """Reads a schema and stores it in `schemas`.
+        """Reads a schema, stores it in `schemas`, and removes the request from `pending`.
 
-        If `clear` was called since, `schemas` is no longer the dictionary of the cache, and the schema is not cached.
+        If `clear` is called during the request, the cache gets new dictionaries, and this schema is not cached.
         """
         try:
             schema = await self._request_schema(table)

@@ -107,7 +107,7 @@ class HttpRequest:
     def find_header(self, name: bytes) -> bytes | None:
         """Returns the value of a header, or None if the header is missing or repeated.
 
-        A repeated header is ignored, because the gate and the engine could read different values.
+        A repeated header is ignored, because the gate could read one of its values and the engine another.
         """
         values = [value for key, value in self.headers if key == name]
         return values[0] if len(values) == 1 else None

@@ -19,7 +19,7 @@ class StringConstraint:
     pattern: str
     """The regular expression in the message of AWS. Not every one of these expressions is valid in Python."""
     matches: Callable[[str], object]
-    """Checks a value that is not empty. Returns a false value if the value violates the constraint."""
+    """Checks a value that is not empty. Returns False or None if the value does not match the pattern."""
 
     def violations(self, value: str | None, path: str) -> list[str]:
         """Returns a message for each violation. `path` is the name of the parameter in the messages."""
@@ -32,8 +32,8 @@ class StringConstraint:
 
     def _violated_requirements(self, value: str) -> Iterable[str]:
         # An empty value matches a pattern that ends with `*`, and violates a pattern that ends with `+`.
-        is_invalid = not self.matches(value) if value else self.pattern.endswith("+")
-        if is_invalid:
+        violates_pattern = not self.matches(value) if value else self.pattern.endswith("+")
+        if violates_pattern:
             yield f"Member must satisfy regular expression pattern: {self.pattern}"
         if len(value) < self.min_length:
             yield f"Member must have length greater than or equal to {self.min_length}"
@@ -75,7 +75,10 @@ TAG_VALUE = StringConstraint(min_length=0, max_length=256, pattern=r"[\p{L}\p{Z}
 
 
 def parse_integer(text: str | None) -> int | None:
-    """Parses a 32-bit integer as AWS does. Raises QueryError. A plus sign and leading zeros are allowed."""
+    """Parses a 32-bit integer as AWS does: a plus sign and leading zeros are allowed.
+
+    Returns None if `text` is None. Raises QueryError if the text is not a 32-bit integer.
+    """
     if text is None:
         return None
     if not text:
@@ -99,7 +102,7 @@ def length_violations(length: int, path: str, maximum: int) -> list[str]:
 
 
 def raise_violations(violations: list[str]) -> None:
-    """Raises QueryError with these messages, unless there are none."""
+    """Raises QueryError with these messages if there are any."""
     if violations:
         plural = "s" if len(violations) > 1 else ""
         raise validation_error(f"{len(violations)} validation error{plural} detected: {'; '.join(violations)}")

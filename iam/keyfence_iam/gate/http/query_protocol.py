@@ -12,8 +12,8 @@ MAX_FIELDS = 1000
 """The number of fields that a form may have. The largest valid form, AssumeRole with 50 tags, has less than 200."""
 STS_NAMESPACE = "https://sts.amazonaws.com/doc/2011-06-15/"
 IAM_NAMESPACE = "https://iam.amazonaws.com/doc/2010-05-08/"
-FAULT_NAMESPACE = "http://webservices.amazon.com/AWSFault/2005-15-09"
-"""The XML namespace of the error for an unknown operation, which belongs to no service."""
+UNKNOWN_OPERATION_NAMESPACE = "http://webservices.amazon.com/AWSFault/2005-15-09"
+"""The XML namespace of the error for an unknown operation. This namespace belongs to no service."""
 PUT_ROLE_POLICY, GET_ROLE_POLICY, DELETE_ROLE_POLICY = "PutRolePolicy", "GetRolePolicy", "DeleteRolePolicy"
 IAM_OPERATIONS = frozenset({PUT_ROLE_POLICY, GET_ROLE_POLICY, DELETE_ROLE_POLICY})
 STS_OPERATIONS = frozenset({"AssumeRole", "GetCallerIdentity", "GetSessionToken", "GetFederationToken"})
@@ -41,7 +41,7 @@ class QueryForm:
 
     @classmethod
     def find_version(cls, body: bytes) -> str | None:
-        """Returns the API version that a form names, or None if it names none. Each service has another API version."""
+        """Returns the API version that the form in `body` names, or None. Each service has its own API version."""
         try:
             return cls(body).find("Version")
         except InvalidForm:
@@ -82,8 +82,8 @@ def validation_error(message: str) -> QueryError:
     return QueryError("ValidationError", message)
 
 
-def access_denied(caller: str, action: str, resource: str, reason: str = "") -> QueryError:
-    message = f"User: {caller} is not authorized to perform: {action} on resource: {resource}{reason}"
+def access_denied(caller_arn: str, action: str, resource: str, reason: str = "") -> QueryError:
+    message = f"User: {caller_arn} is not authorized to perform: {action} on resource: {resource}{reason}"
     return QueryError("AccessDenied", message, 403)
 
 
@@ -108,9 +108,9 @@ def _elements_xml(content: Mapping[str, Content]) -> str:
 
 
 def _content_xml(content: Content) -> str:
-    """Returns content as XML.
+    """Returns content as XML. Characters that are not allowed in XML are replaced by U+FFFD.
 
-    Messages quote values that callers sent. Characters that are not allowed in XML are replaced by U+FFFD.
+    Error messages can have such characters, because they quote values that callers sent.
     """
     return escape(_INVALID_IN_XML.sub("\ufffd", content)) if isinstance(content, str) else _elements_xml(content)
 

@@ -110,9 +110,9 @@ def _check_complete(parameters: dict[str, str], date: str | None, header: str) -
 
 
 def _parse_date(date: str) -> tuple[datetime, str]:
-    """Returns the time of a request, as a datetime and in ISO 8601 basic format.
+    """Returns the time of a request twice: as a datetime, and as text in ISO 8601 basic format.
 
-    The header `Date` may have the date format of HTTP instead.
+    `date` has ISO 8601 basic format or the date format of HTTP. Raises SignatureError if it has another format.
     """
     try:
         return (datetime.fromisoformat(date), date) if _ISO_BASIC_DATE.fullmatch(date) else _parse_http_date(date)

@@ -12,7 +12,7 @@ def canonical_request(
 ) -> bytes:
     """Returns the canonical request.
 
-    The hash of the body is computed here. The hash in the header x-amz-content-sha256 could be that of another body.
+    The hash of the body is computed here, because the header x-amz-content-sha256 could have the hash of another body.
     """
     lines = [
         method.encode(),
@@ -51,8 +51,8 @@ def canonical_path(path: bytes) -> bytes:
             del segments[-1:]
         elif segment not in {b"", b"."}:
             segments.append(quote(segment, safe="~").encode())
-    trailing = b"/" if segments and path.endswith(b"/") else b""
-    return b"/" + b"/".join(segments) + trailing
+    trailing_slash = b"/" if segments and path.endswith(b"/") else b""
+    return b"/" + b"/".join(segments) + trailing_slash
 
 
 def canonical_query(query: bytes) -> bytes:

@@ -32,7 +32,7 @@ UNREPEATABLE_HEADERS = (b"host", b"authorization", b"date", b"x-amz-date", b"x-a
 
 
 class SignatureVerifier:
-    """Verifies signatures. Signing keys are cached: each is valid for one access key on one day."""
+    """Verifies signatures. Signing keys are cached, by access key, day, region and service."""
 
     def __init__(self, sessions: SessionIssuer, *, region: str) -> None:
         self._sessions = sessions
@@ -42,8 +42,8 @@ class SignatureVerifier:
     def verify(self, request: HttpRequest, service: str) -> Session:
         """Returns the session that signed this request. `service` is `dynamodb`, `sts` or `iam`.
 
-        Raises SignatureError. The checks have the order of AWS: first the Authorization header, then the session
-        and its expiry, then the signature.
+        Raises SignatureError if a check fails. The checks have the order of AWS: first the Authorization header, then
+        the session and its expiry, then the signature.
         """
         now, headers = self._sessions.clock(), canonical_headers(request.headers)
         _reject_repeated_headers(request, headers)
@@ -65,9 +65,9 @@ class SignatureVerifier:
         return session
 
     def _get_session(self, access_key: str, token: str | None, service: str) -> Session:
-        """Raises SignatureError if the token is invalid.
+        """Returns the session of a token. Raises SignatureError if the token is missing or invalid.
 
-        AWS ends the message with a full stop, but not for an invalid token in a request to DynamoDB or IAM.
+        As on AWS, the message ends with a full stop if the token is missing or if the service is STS.
         """
         message = "The security token included in the request is invalid"
         try:
@@ -127,9 +127,9 @@ def _reject_presigned(query: bytes, headers: Mapping[bytes, bytes]) -> None:
 
 
 def _reject_unsigned_headers(headers: Mapping[bytes, bytes], authorization: AuthorizationHeader) -> None:
-    """Raises SignatureError if a header x-amz-... is not signed.
+    """Raises SignatureError if a header whose name begins with x-amz- is not signed.
 
-    Services act on such headers, and anybody between the caller and the gate could have added an unsigned header.
+    Services act on these headers. Anybody between the caller and the gate could have added an unsigned header.
     """
     for name in headers:
         if name.startswith(b"x-amz-") and name not in authorization.signed_headers:

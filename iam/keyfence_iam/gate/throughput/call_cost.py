@@ -1,4 +1,7 @@
-"""Computes the capacity units that a call cost, from the response of the engine."""
+"""Computes the capacity units that a call cost, from the response of the engine.
+
+Also changes requests so that the response has the consumed capacity.
+"""
 
 import zlib
 from collections import defaultdict
@@ -19,7 +22,7 @@ from keyfence_iam.dynamodb.capacity import (
 from keyfence_iam.dynamodb.item_costs import ItemRead, ItemWrite, returns_whole_items
 from keyfence_iam.dynamodb.item_size import item_size
 from keyfence_iam.dynamodb.table_schema import TableSchema
-from keyfence_iam.gate.engine.items_before_write import ItemsBefore
+from keyfence_iam.gate.engine.item_reader import ItemsBefore
 from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
 
 RETURN_CONSUMED_CAPACITY = "ReturnConsumedCapacity"
@@ -28,7 +31,7 @@ _BODY_HEADERS = frozenset({b"content-length", b"x-amz-crc32"})
 """The response headers that depend on the body."""
 
 Content = Mapping[str, Any]
-"""The body of a response, or the parameters of a call."""
+"""A JSON object: the body of a response, or the parameters of a call."""
 
 
 def wants_consumed_capacity(parameters: Content) -> bool:
@@ -39,6 +42,7 @@ def request_consumed_capacity(request: HttpRequest, parameters: Content) -> Http
     """Returns the request with ReturnConsumedCapacity, and without the header that allows a compressed response.
 
     If the parameter is missing, it is inserted at the beginning of the body. The other bytes of the body do not change.
+    The gate reads the response, so the response must not be compressed.
     """
     headers = [header for header in request.headers if header[0] != b"accept-encoding"]
     if RETURN_CONSUMED_CAPACITY not in parameters:
@@ -82,7 +86,8 @@ def write_cost(
     """Returns the cost of writes.
 
     Successful writes cost their estimates. If a condition failed, each write costs as much as writing the stored item.
-    After any other error, the writes cost nothing.
+    A cancelled transaction costs the same, unless one of its cancellation reasons is a validation error. After any
+    other error, the writes cost nothing.
     """
     if response.status == 200:
         return tuple(_successful_write_cost(writes, estimates, content))

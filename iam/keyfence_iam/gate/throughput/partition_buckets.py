@@ -19,12 +19,12 @@ MAX_BUCKETS = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRates:
-    """The capacity units per second of a partition."""
+    """How many capacity units a partition can use per second before its calls are throttled."""
 
     read: float = PARTITION_READ_UNITS
     write: float = PARTITION_WRITE_UNITS
     burst_seconds: float = 1.0
-    """For how many seconds a partition saves its unused units."""
+    """A partition can save the unused units of this many seconds, and use them later."""
 
     def units_per_second(self, kind: UnitKind) -> float:
         return self.read if kind == "read" else self.write
@@ -46,7 +46,8 @@ class PartitionBuckets:
     def has_units(self, units: PartitionUnits) -> bool:
         """Whether the partition has units left.
 
-        The check counts as a use of the bucket, so that the bucket of a busy partition in debt is not dropped.
+        The check counts as a use of the bucket. Otherwise the empty bucket of a throttled partition could be dropped,
+        and the partition would have all its units again.
         """
         bucket = self._buckets.get((units.partition, units.kind))
         if bucket is None:
@@ -55,7 +56,7 @@ class PartitionBuckets:
         return bucket.available(self._now()) > 0
 
     def take(self, cost: Iterable[PartitionUnits]) -> None:
-        """Takes units, even if a partition has fewer units left. The partition is then in debt."""
+        """Takes units, even if a partition has fewer units left. Its number of units is then negative."""
         for units in cost:
             self._bucket_of(units).take(units.units, self._now())
 

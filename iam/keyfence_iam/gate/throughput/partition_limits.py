@@ -10,7 +10,9 @@ from keyfence_iam.gate.throughput.partition_buckets import PartitionBuckets, Par
 from keyfence_iam.gate.throughput.traffic_report import GroupOf, SplitShard, TrafficReport, no_group, no_shard
 
 ThrottledParts = Mapping[int, PartitionUnits]
-"""The throttled parts of a call, by position from 0. The value names a partition that has no units left."""
+"""The throttled parts of a call: its reads or writes, by position from 0. The value names a partition that has no units
+left.
+"""
 
 
 class PartitionLimits:
@@ -34,8 +36,7 @@ class PartitionLimits:
 
     def find_throttled(self, parts: Sequence[UnitsByPartition]) -> ThrottledParts:
         """Returns the parts that would be throttled now. No units are taken."""
-        exhausted = ((position, self._find_exhausted(part)) for position, part in enumerate(parts))
-        return {position: units for position, units in exhausted if units is not None}
+        return {position: units for position, part in enumerate(parts) if (units := self._find_exhausted(part))}
 
     def admit(self, shape: CallShape, parts: Sequence[UnitsByPartition]) -> ThrottledParts:
         """Takes the units of the admitted parts, and returns the throttled parts.
@@ -70,11 +71,12 @@ class PartitionLimits:
         return self._traffic.report(self.rates)
 
     def _admit_part(self, part: UnitsByPartition) -> PartitionUnits | None:
-        """Takes the units of a part, or returns the partition that throttles it."""
-        exhausted = self._find_exhausted(part)
-        if exhausted is None:
+        """Takes the units of a part and returns None, or takes nothing and returns a partition without units."""
+        exhausted_partition = self._find_exhausted(part)
+        if exhausted_partition is None:
             self.buckets.take(part)
-        return exhausted
+        return exhausted_partition
 
     def _find_exhausted(self, part: UnitsByPartition) -> PartitionUnits | None:
+        """Returns the first partition that has no units left, with the units that the part needs, or None."""
         return next((units for units in part if not self.buckets.has_units(units)), None)

@@ -26,7 +26,7 @@ def throughput_exceeded(units: PartitionUnits) -> HttpResponse:
 
 
 def transaction_cancelled(throttled: ThrottledParts, part_count: int) -> HttpResponse:
-    """Returns the error response for a throttled transaction, with a reason for each of its parts."""
+    """Returns the error response for a throttled transaction, with a reason for each of its reads or writes."""
     reasons = [_cancellation_reason(throttled.get(position)) for position in range(part_count)]
     codes = ", ".join(reason["Code"] for reason in reasons)
     return json_response(
@@ -56,11 +56,14 @@ def merge_request_items(first: Mapping[str, Any], second: Mapping[str, Any]) -> 
 
 
 def _selected_entries(request_items: Mapping[str, Any], positions: Container[int]) -> Iterator[tuple[str, Any]]:
-    """Yields the entry of each table. An entry is a list of writes, or a mapping with the list `Keys` of reads."""
-    position = count()
+    """Yields each table that has selected requests, with its entry.
+
+    An entry is a list of writes, or a mapping in which `Keys` is the list of reads.
+    """
+    position_counter = count()
     for table, entry in request_items.items():
         requests = entry if isinstance(entry, list) else entry["Keys"]
-        if selected := [request for request in requests if next(position) in positions]:
+        if selected := [request for request in requests if next(position_counter) in positions]:
             yield table, selected if isinstance(entry, list) else {**entry, "Keys": selected}
 
 

@@ -9,7 +9,7 @@ from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 from keyfence_iam.dynamodb.table_schema import table_name
 from keyfence_iam.gate.dynamodb_call import DynamoDBCall
 from keyfence_iam.gate.engine.engine_client import EngineClient, forward
-from keyfence_iam.gate.engine.items_before_write import ItemReader, ItemsBefore
+from keyfence_iam.gate.engine.item_reader import ItemReader, ItemsBefore
 from keyfence_iam.gate.engine.table_schema_cache import TableSchemaCache
 from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse, ResponseError
 from keyfence_iam.gate.throughput import call_cost
@@ -34,7 +34,7 @@ UNPROCESSED_MEMBERS = {"BatchGetItem": "UnprocessedKeys", "BatchWriteItem": "Unp
 
 
 class ThroughputLimiter:
-    """Forwards calls within the limits of partitions.
+    """Forwards calls within the limits of partitions. A part of a call is one of its reads or writes.
 
     Calls that access no items, and calls with PartiQL statements, have no limits.
     """
@@ -49,7 +49,7 @@ class ThroughputLimiter:
         try:
             schemas = await self._schemas.find(tables)
         except UnsupportedRequest:
-            # The partition key of the table is not a string. Of the calls to such a table, only a Scan is authorized.
+            # The partition key of the table is not a string. The gate denies every call to its items except Scan.
             return await forward(call.request, self._engine)
         if call.operation == "Scan":
             return await self._scan(call, limits, schemas)
@@ -66,8 +66,9 @@ class ThroughputLimiter:
     ) -> HttpResponse:
         """Forwards the call if its partitions have units left. Raises ResponseError if the call is throttled.
 
-        The limits are checked twice. Before the stored items are read, only the partitions of the table are known: a
-        call that fails this check costs the engine nothing. The items then show the partitions of indexes.
+        The limits are checked twice. The first check knows only the partitions of the table. It is made before stored
+        items are read, so a call that it throttles costs the engine nothing. The second check also knows the partitions
+        of indexes, because they depend on the stored items.
         """
         _raise_if_throttled(limits, access, limits.find_throttled([part.minimum_units for part in access.parts]))
         items_before = await self._reader.read(access.items_to_read)
@@ -90,7 +91,8 @@ class ThroughputLimiter:
     ) -> HttpResponse:
         """Forwards the admitted parts of a call, and replaces their estimated cost by the real cost.
 
-        `estimates` also has the throttled parts. If the engine does not respond, the call costs nothing.
+        `estimates` has the cost of every part, including the throttled parts. If the engine does not respond, the call
+        costs nothing.
         """
         admitted_estimates = [units for position, units in enumerate(estimates) if position not in throttled]
         cost: UnitsByPartition = ()

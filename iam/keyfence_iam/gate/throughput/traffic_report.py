@@ -1,4 +1,4 @@
-"""`TrafficReport`: the busiest partitions of the last ten seconds, and the busiest groups of partitions."""
+"""`TrafficReport`: the busiest partitions of the last ten seconds, and the busiest groups, such as tenants."""
 
 import time
 from collections import Counter
@@ -12,7 +12,7 @@ from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 
 WINDOW_SECONDS = 10
 MAX_KEYS = 2_000
-"""The number of partitions, and of groups, that are counted in each second. Those with less traffic are left out."""
+"""The number of partitions, and of groups, that are counted in each second. Others, with less traffic, are left out."""
 MAX_ROWS = 100
 """The number of partitions, and of groups, in a report."""
 NO_GROUP = "-"
@@ -24,7 +24,7 @@ GroupOf = Callable[[str], str | None]
 """Returns the group of a partition key, for example its tenant, or None if the key belongs to no group."""
 
 SplitShard = Callable[[str], tuple[str, str | None]]
-"""Splits a partition key into the key of its collection and its shard. The shard is None for a key without shards."""
+"""Splits a partition key into the key of its collection and its shard. The shard is None if the key has no shard."""
 
 
 def no_group(_: str) -> str | None:
@@ -50,11 +50,11 @@ class Traffic:
 
     @property
     def weight(self) -> float:
-        """The number by which groups are sorted: units per second, and throttled parts of calls."""
+        """The number by which groups are sorted: the sum of units per second and throttled parts of calls."""
         return self.read + self.write + self.throttles
 
     def load(self, rates: PartitionRates) -> float:
-        """Returns the share of the partition's limit that is used: 1 is the whole limit."""
+        """Returns the used share of the read limit or of the write limit, whichever is higher. 1 is the whole limit."""
         return max(self.read / rates.read, self.write / rates.write)
 
     def as_json(self) -> dict[str, Any]:
@@ -91,9 +91,9 @@ class TrafficReport:
         self._groups.add(self._group(units.partition), 0.0, 0.0).throttled += 1
 
     def report(self, rates: PartitionRates) -> dict[str, Any]:
-        """Returns the report as JSON.
+        """Returns the report as JSON. The busiest groups and partitions come first.
 
-        Groups are sorted by their units, and partitions by the used share of their limit. The busiest come first.
+        Groups are sorted by `weight`. Partitions are sorted by `load`, and with equal load by their throttles.
         """
         partitions, groups = _total_traffic(self._partitions), _total_traffic(self._groups)
         partition_count_by_group = Counter(map(self._group, partitions))
@@ -142,7 +142,10 @@ def _new_window(now: Callable[[], float]) -> TrafficWindow[K]:
 
 
 def _total_traffic(window: TrafficWindow[K]) -> dict[K, Traffic]:
-    """Returns the traffic of each partition or group. Each sketch of the window is the traffic of one second."""
+    """Returns the traffic of each partition or group.
+
+    The window has one sketch for each second. A sketch has the keys with the most traffic.
+    """
     totals: dict[K, Traffic] = {}
     for second in window.recent_sketches():
         for key, entry in second:

@@ -34,7 +34,7 @@ GET_ITEM = AuthorizationRequest("dynamodb:GetItem", "arn:aws:dynamodb:us-east-1:
 
 
 def context(session: Session) -> dict[str, object]:
-    return dict(session.context(NOW, source_ip="192.0.2.7", secure_transport=False, region="us-east-1"))
+    return dict(session.context(NOW, source_ip="192.0.2.7", uses_tls=False, region="us-east-1"))
 
 
 def test_the_account_has_every_role_that_is_deployed() -> None:

@@ -89,7 +89,9 @@ async def test_a_request_without_a_valid_signature_is_denied() -> None:
 
 async def test_without_a_traffic_role_everybody_is_denied() -> None:
     async with gate_with_engine(limits=PartitionLimits(now=ManualClock())) as (gate, _):
-        assert (await get_traffic(role_caller(gate, "provisioner"))).error == "AccessDeniedException"
+        reply = await get_traffic(role_caller(gate, "provisioner"))
+    assert reply.error == "AccessDeniedException"
+    assert b"lets no role read" in reply.body
 
 
 async def test_a_gate_without_limits_has_no_traffic_report() -> None:

@@ -13,13 +13,13 @@ MAX_BATCH_GET_KEYS = 100
 """The number of keys that DynamoDB accepts in one BatchGetItem."""
 
 ItemsBefore = Mapping[ItemIdentity, Item]
-"""Items before a write, by their keys. An item that does not exist is not in the mapping."""
+"""Stored items before a call, by table and key. An item that does not exist is not in the mapping."""
 
 
 class ItemReader:
     """Reads items with strong consistency.
 
-    If the engine rejects the read, no items are returned: the engine will reject the write too.
+    If the engine rejects the read, no items are returned: the engine will also reject the call that follows.
     """
 
     def __init__(self, engine: EngineClient, region: str) -> None:
