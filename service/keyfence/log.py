@@ -21,6 +21,7 @@ EVENTS: Mapping[str, str] = {
     "second_table_differs": "The two tables of a tenant that is being moved gave different answers: operation, index.",
     "comparison_read_failed": "A table of a tenant that is being moved could not be read for a comparison: the reason.",
     "read_difference_not_stored": "A difference could not be counted for the move: the reason.",
+    "token_refused": "A token has no valid signature of an accepted issuer: the reason, the issuer and the kid.",
     "jwks_unavailable": "The keys of an issuer could not be fetched: issuer and reason.",
     "tenant_over_quota": "A tenant exceeds a quota, so requests are refused. Logged at most once in ten seconds.",
     "usage_write_failed": "The usage of tenants could not be written. The next attempt includes it.",

@@ -53,7 +53,7 @@ class CategoryTree:
 
     async def listed_products(self) -> dict[KeyPath, list[str]]:
         """Returns the products that the list of each category shows."""
-        shown = [category.path for category in await CategoryRepository(self.table).under()]
+        shown = [category.path for category in await CategoryRepository(self.table).subtree()]
         assert len(shown) == len(set(shown))
         products = ProductRepository(self.table, "visitor")
         pages = {path: await products.in_category(path, first=100, after=None) for path in shown}

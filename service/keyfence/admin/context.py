@@ -76,7 +76,7 @@ class AdminContextFactory:
             administration=TenantAdministration(tenants, suspensions, on_changed),
             onboard=self.new_onboarding(tenants),
             rotate_issuer_keys=IssuerKeyRotation(
-                tenants, on_changed, allow_development_keys=self._allow_development_keys
+                tenants, on_changed, allow_development_keys=self.settings.allow_development_keys
             ),
             start_offboarding=StartOffboarding(tenants, suspensions, on_changed, self.run_in_background),
             start_reshard=StartReshard(tenants, collections, on_changed, self.run_in_background),
@@ -95,14 +95,8 @@ class AdminContextFactory:
             tenants,
             self._users_of,
             frozenset(settings.issuer for settings in issuers_in_settings),
-            allow_development_keys=self._allow_development_keys,
+            allow_development_keys=self.settings.allow_development_keys,
         )
-
-    @property
-    def _allow_development_keys(self) -> bool:
-        """Whether tenants may have keys that `keyfence jwks` made. On AWS, where the settings have a prefix of role
-        ARNs, they may not."""
-        return self.settings.role_arn_prefix is None
 
     def _users_of(self, tenant: Tenant) -> UserRepository:
         table = self.tables.for_tenant(location_of(tenant), may_write=True)

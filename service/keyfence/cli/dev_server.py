@@ -95,7 +95,7 @@ def run_dev(
             listener=gate_listener,
             server_url=welcome.server_url,
             limits=limits,
-            saves_policies=chosen.engine.persistent,
+            saves_policies=chosen.engine.is_persistent,
         ) as gate:
             asyncio.run(_serve(listener, chosen.engine, gate, settings, welcome))
     finally:

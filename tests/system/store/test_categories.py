@@ -38,18 +38,18 @@ async def test_a_subtree_is_one_query_without_the_siblings_that_share_its_letter
     category_tree: CategoryTree, stack: ServiceStack
 ) -> None:
     stack.take_calls()
-    found = await CategoryRepository(category_tree.table).under(AUDIO)
+    found = await CategoryRepository(category_tree.table).subtree(AUDIO)
     assert [call.operation for call in stack.take_calls()] == ["Query"]
     assert [category.path for category in found] == [path for path in sorted(TREE) if path[0] == "audio"]
-    assert [category.path for category in await CategoryRepository(category_tree.table).under()] == sorted(TREE)
-    assert await CategoryRepository(category_tree.table).under(("audi",)) == []
+    assert [category.path for category in await CategoryRepository(category_tree.table).subtree()] == sorted(TREE)
+    assert await CategoryRepository(category_tree.table).subtree(("audi",)) == []
 
 
 async def test_a_tree_of_more_than_one_page_is_returned_completely(stack: ServiceStack, tenant: TenantId) -> None:
     categories = CategoryRepository(stack.table(tenant))
     await categories.create(["root"])
     await asyncio.gather(*(categories.create(["root", f"n{number:03}"]) for number in range(120)))
-    assert len(await categories.under(["root"])) == 121
+    assert len(await categories.subtree(["root"])) == 121
 
 
 async def test_a_category_needs_its_parent_and_cannot_be_created_twice(category_tree: CategoryTree) -> None:
@@ -246,7 +246,7 @@ async def test_what_is_created_during_a_move_is_refused_or_moved_too(category_tr
     ]
     assert unexpected == []
     await category_tree.check()
-    listed = {category.path for category in await categories.under()}
+    listed = {category.path for category in await categories.subtree()}
     created_paths = [one.path for one in outcomes if isinstance(one, Category)]
     assert all(path in listed or (SOUND + path[1:]) in listed for path in created_paths)
     assert outcomes[0] == 4 + sum(path[0] == "audio" for path in created_paths)
@@ -275,6 +275,6 @@ async def test_products_that_are_revised_during_a_move_keep_their_revision_and_a
 
 async def test_categories_of_another_tenant_are_not_listed(stack: ServiceStack, category_tree: CategoryTree) -> None:
     other = stack.table(await stack.new_tenant())
-    assert await CategoryRepository(other).under() == []
+    assert await CategoryRepository(other).subtree() == []
     with pytest.raises(NotFound):
         await moves(other).move(AUDIO, SOUND)

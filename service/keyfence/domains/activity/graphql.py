@@ -47,7 +47,7 @@ class Activity:
 class ActivityQueries:
     """The query of the activity log."""
 
-    @strawberry.field(description="What users did in the last 90 days, newest first.")
+    @strawberry.field(description="The actions of users in the last 90 days, newest first.")
     async def activity(
         self,
         info: Info,

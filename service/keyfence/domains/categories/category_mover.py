@@ -34,11 +34,12 @@ from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
 from keyfence.store.writes import ActivityNote, StaleWrite, Write, check, delete, put, retry_if_stale, update_attributes
 
 MoveProducts = Callable[[KeyPath, KeyPath, Write[Any]], Awaitable[None]]
-"""Moves the products of the category at the first path to the second path. The third argument is a condition check
-that every transaction must contain."""
+"""A function that moves the products of the category at the first path to the second path. The third argument is a
+condition check that every transaction must contain."""
 
 MOVE_BATCH = (MAX_SPLIT_TRANSACTION_WRITES - 1) // 2
-"""Categories of one transaction: at most two writes each, beside the check that the move has not ended."""
+"""How many categories one transaction changes. Each needs at most two writes. One more write is the check that the move
+has not ended."""
 
 
 class MoveEnded(Conflict):
@@ -72,7 +73,9 @@ class MoveRun:
     now: Callable[[], datetime]
 
     async def run(self) -> int:
-        """Returns how many categories were moved. If a new path is too long, cancels the move and raises BadInput."""
+        """Moves the categories, and returns how many were moved.
+
+        If the new path of a category is too long, cancels the move and raises BadInput."""
         leaving_categories = await self._mark_all_leaving()
         try:
             routes = [(category, self.move.new_path(category.path)) for category in leaving_categories]
@@ -168,7 +171,9 @@ class CategoryMover:
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def move(self, path: Sequence[str], to: Sequence[str]) -> int:
-        """Returns how many categories were moved. If an earlier move was interrupted, finishes that move first."""
+        """Moves a category, and returns how many categories were moved.
+
+        If an earlier move of another category was interrupted, finishes that move first."""
         source, target = checked_path(path, "path"), checked_path(to, "to")
         check_route(source, target)
         return await retry_if_stale(lambda: self._move(source, target))

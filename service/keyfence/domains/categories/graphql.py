@@ -36,9 +36,12 @@ class Category:
 class CategoryQueries:
     """Queries of categories."""
 
-    @strawberry.field(description="A category and everything below it, or the complete tree. Parents come first.")
+    @strawberry.field(
+        description="The category `under` and everything below it. Without `under`: the complete tree. "
+        "Parents come before their children."
+    )
     async def categories(self, info: Info, under: list[str] | None = None) -> list[Category]:
-        return [Category.of(category) for category in await info.context.get(category_repository).under(under)]
+        return [Category.of(category) for category in await info.context.get(category_repository).subtree(under)]
 
 
 @strawberry.type

@@ -12,9 +12,9 @@ MoveId = NewType("MoveId", str)
 
 
 class MoveState(StrEnum):
-    """The state of a category during a move. A LEAVING category is emptied and then deleted.
+    """The state of a category during a move. A LEAVING category is at the old path: it is emptied and then deleted.
 
-    An ARRIVING category is its copy at the new path, which is filled and then becomes visible."""
+    An ARRIVING category is the copy at the new path: it is filled and then becomes visible."""
 
     LEAVING = "LEAVING"
     ARRIVING = "ARRIVING"
@@ -22,7 +22,7 @@ class MoveState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Category:
-    """A category of products. `product_count` does not contain the products of subcategories.
+    """A category of products. `product_count` does not include the products of subcategories.
 
     While `move_state` is set, nothing can be added to the category."""
 
@@ -85,5 +85,5 @@ def moved_count(move: CategoryMove) -> int:
 
 
 def is_visible(category: Category) -> bool:
-    """Whether queries return the category. During a move they return only the old path, so no category twice."""
+    """Whether queries return the category. During a move they return it only at its old path, so never twice."""
     return category.move_state is not MoveState.ARRIVING

@@ -18,7 +18,9 @@ from keyfence.store.writes import ActivityNote, StaleWrite, Write, check, put, r
 
 
 async def read_tree(table: Table, root: KeyPath | None = None) -> list[Category]:
-    """Returns a category and everything below it, or the complete tree. Parents come before their children."""
+    """Returns the category `root` and everything below it. Without a root, returns the complete tree.
+
+    Parents come before their children."""
     subtree = None if root is None else ValueRange(low=root, high=root)
     return [category async for category in table.iterate(category_tree, between=subtree)]
 
@@ -57,8 +59,10 @@ class CategoryRepository:
     table: Table
     now: Callable[[], datetime] = timestamps.utc_now
 
-    async def under(self, path: Sequence[str] | None = None) -> list[Category]:
-        """Returns a category and everything below it, or the complete tree. Returns an empty list if nothing exists."""
+    async def subtree(self, path: Sequence[str] | None = None) -> list[Category]:
+        """Returns the category at the path and everything below it. Without a path, returns the complete tree.
+
+        Returns an empty list if the category does not exist."""
         root = None if path is None else checked_path(path, "under")
         return [category for category in await read_tree(self.table, root) if is_visible(category)]
 

@@ -1,4 +1,4 @@
-"""A counter whose value is the sum of parts in several shards, so that many writers can add to it."""
+"""A counter whose value is the sum of parts in several shards, so that many writers can add to it at the same time."""
 
 import secrets
 from collections.abc import Callable, Sequence

@@ -38,7 +38,7 @@ async def load_customer(context: Context, id: str) -> Node | None:
 
 @dataclass(frozen=True, slots=True)
 class PrefetchedOrders:
-    """The first page of a customer's orders, which the Query of the customer has read too. `first` is the page size."""
+    """The first page of a customer's orders, read by the same Query as the customer. `first` is the page size."""
 
     first: int
     page: Page[OrderRow]
@@ -69,7 +69,9 @@ class Customer(Node):
             prefetched=prefetched,
         )
 
-    @strawberry.field(description="The orders of the customer, newest first. A status selects the orders that have it.")
+    @strawberry.field(
+        description="The orders of the customer, newest first. If a status is given: only orders in this status."
+    )
     async def orders(
         self, info: Info, status: OrderStatus | None = None, first: int | None = 20, after: str | None = None
     ) -> Connection[Order]:
@@ -138,9 +140,9 @@ class CustomerMutations:
 
 
 def _orders_to_prefetch(info: Info) -> int | None:
-    """Returns how many of the newest orders to read together with the customer, or None to read none.
+    """Returns how many of the newest orders the query requests together with the customer, or None.
 
-    Orders with a status or after a cursor need a Query of their own."""
+    Orders in one status, and orders after a cursor, are not counted, because they need a Query of their own."""
     first_pages = [
         arguments
         for arguments in requested_subfields(info, "orders")

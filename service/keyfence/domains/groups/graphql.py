@@ -178,7 +178,9 @@ class GroupMemberConnection:
 
 
 async def groups_of(context: Context, user: users_model.User, first: int, after: str | None) -> UserGroupConnection:
-    """Reads the user from the table if it came from an index, which does not have the embedded edges."""
+    """Returns a page of the user's groups.
+
+    If the user was read from an index, reads the user from the table first. An index has no embedded edges."""
     complete_user = user if user.embedded_edges else await context.loader(user_loader).load(user.id)
     embedded = complete_user.embedded_edges if complete_user and complete_user.embedded_edges else EmbeddedEdges()
     page = await context.get(membership_repository).of_user(user.id, embedded, first=first, after=after)
@@ -188,7 +190,9 @@ async def groups_of(context: Context, user: users_model.User, first: int, after:
 
 
 async def members_of(context: Context, group: model.Group, first: int, after: str | None) -> GroupMemberConnection:
-    """Reads the group from the table if it came from an index, which does not have the embedded edges."""
+    """Returns a page of the group's members.
+
+    If the group was read from an index, reads the group from the table first. An index has no embedded edges."""
     complete_group = group if group.embedded_edges else await context.loader(group_loader).load(group.id)
     embedded = complete_group.embedded_edges if complete_group and complete_group.embedded_edges else EmbeddedEdges()
     page = await context.get(membership_repository).of_group(group.id, embedded, first=first, after=after)

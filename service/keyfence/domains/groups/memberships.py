@@ -30,7 +30,7 @@ from keyfence.store.embedded_edges import EdgeAttributes, EmbeddedEdges, remove_
 from keyfence.store.entity import Query
 from keyfence.store.expressions import Condition, UpdateExpression, absent, equals, present
 from keyfence.store.pagination import Edge, Page, checked_page_size
-from keyfence.store.table import Table
+from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
 from keyfence.store.writes import (
     ActivityNote,
     Write,
@@ -44,12 +44,14 @@ from keyfence.store.writes import (
 
 GroupAndUser = tuple[GroupId, MemberId]
 ToMembership = Callable[[str, EdgeAttributes], Membership]
-"""Returns the membership of a child, from its id and the attributes of the embedded edge."""
+"""A function that returns a membership. It receives the id of the group or user that an embedded edge leads to, and the
+attributes of the edge."""
 
-REMOVE_BATCH = 24
-"""Memberships that one transaction removes. Each needs up to three writes, and a transaction has at most 100."""
+REMOVE_BATCH = (MAX_SPLIT_TRANSACTION_WRITES - 2) // 2
+"""How many memberships of one user or of one group a transaction removes. Each needs two writes. Two more writes are
+the user or the group, and the activity note."""
 MAX_ROUNDS = 50
-"""How often the index is read again until it lists no more members."""
+"""How often the index is read, at most, until all members are removed."""
 ALREADY_MEMBER = partial(Conflict, "the user is a member of the group already")
 GROUP_NOT_FOUND = partial(NotFound, "no such group")
 USER_NOT_FOUND = partial(NotFound, "no such user")
@@ -88,7 +90,7 @@ class MembershipRepository:
     ) -> Page[Membership]:
         """Returns the page from the embedded edges if there are enough of them. Otherwise queries the table.
 
-        One edge more than the page needs tells whether there is a next page."""
+        Asks for one edge more than the page has, to find out whether there is a next page."""
         edges = embedded_edges.first(checked_page_size(first) + 1) if after is None else None
         if edges is None:
             return await self.table.page(pattern, first=first, after=after, between=None, **parent)
@@ -143,7 +145,7 @@ class MembershipRepository:
         return after
 
     async def remove(self, group_id: GroupId, user_id: MemberId) -> bool:
-        """Returns False if the user was not a member."""
+        """Removes a user from a group. Returns False if the user was not a member."""
         await self._group_and_member(group_id, user_id)
         try:
             await self._remove_memberships([(group_id, user_id)])

@@ -25,7 +25,8 @@ class GroupRole(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A named group of users. `embedded_edges` leads to members; it is None if the group was read from an index."""
+    """A named group of users. `embedded_edges` has the group's first members. It is None if the group was read from an
+    index."""
 
     id: GroupId
     name: str
@@ -40,8 +41,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Membership:
-    """The edge between a user and a group, in the list of groups and in the list of members. The user joined at
-    `created_at`."""
+    """A user is a member of a group. The membership is an edge in the list of the user's groups and in the list of the
+    group's members. The user joined at `created_at`."""
 
     user_id: MemberId
     group_id: GroupId

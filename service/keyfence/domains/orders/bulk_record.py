@@ -29,8 +29,8 @@ from keyfence.domains.orders.model import (
     OrderId,
     OrderStatus,
     OrderTotal,
+    checked_flag_reason,
     checked_note,
-    checked_reason,
     checked_region,
 )
 from keyfence.domains.orders.recycle_bin import DETAIL_TTL_MARGIN
@@ -43,7 +43,7 @@ from keyfence.store.ids import checked_id
 from keyfence.store.timestamps import timestamp_text
 from keyfence.validation import checked_line
 
-MAX_KIND_LENGTH = 64
+MAX_EVENT_KIND_LENGTH = 64
 FIELD_PAIRS = (("flaggedAt", "flagReason"), ("claimedAt", "claimedBy"))
 """A line has both fields of a pair, or none."""
 
@@ -124,7 +124,7 @@ def with_ttl(record: OrderRecord) -> OrderRecord:
 def _items(fields: Fields, order: OrderId, created_at: datetime) -> tuple[LineItem, ...]:
     items = fields.objects("items")
     if not 1 <= len(items) <= MAX_LINES:
-        raise fields.error("items", f"must be 1 to {MAX_LINES}")
+        raise fields.error("items", f"must have 1 to {MAX_LINES} entries")
     return tuple(_item(item, order, position, created_at) for position, item in enumerate(items, start=1))
 
 
@@ -184,7 +184,7 @@ def _event(fields: Fields, order: OrderId, revision: int) -> OrderEvent:
         id=fields.required("id", lambda value: EventId(checked_id("evt", parse_text(value)))),
         order_id=order,
         revision=revision,
-        kind=fields.required("kind", lambda value: checked_line(parse_text(value), "kind", MAX_KIND_LENGTH)),
+        kind=fields.required("kind", lambda value: checked_line(parse_text(value), "kind", MAX_EVENT_KIND_LENGTH)),
         actor=fields.required("by", parse_actor),
         created_at=created_at,
         updated_at=created_at,
@@ -195,8 +195,8 @@ def _event(fields: Fields, order: OrderId, revision: int) -> OrderEvent:
 
 
 def _check_transitions(events: Sequence[OrderEvent], status: OrderStatus) -> None:
-    """Checks that the first event sets a status, that each later status can follow the one before, and that the last
-    one is the status of the order."""
+    """Raises BadInput if the first event sets no status, if a status cannot follow the status before it, or if the last
+    status is not the status of the order."""
     changes = [event for event in events if event.from_status or event.to_status]
     if not changes or changes[0] is not events[0] or changes[0].from_status is not None:
         raise BadInput("must begin with an event that has `to` and no `from`")
@@ -204,19 +204,19 @@ def _check_transitions(events: Sequence[OrderEvent], status: OrderStatus) -> Non
         if before.to_status is None or after.from_status != before.to_status or after.to_status is None:
             raise BadInput(f"have a gap at {after.id}: its `from` must be the `to` of the event before")
         if after.to_status not in TRANSITIONS[before.to_status]:
-            raise BadInput(f"have a step from {before.to_status} to {after.to_status}, which no order can take")
+            raise BadInput(f"change the status from {before.to_status} to {after.to_status}, which is not allowed")
     if changes[-1].to_status != status:
         raise BadInput(f"must end in the order's status, which is {status}")
 
 
 def _review_fields(fields: Fields) -> dict[str, Any]:
-    """Parses the fields of the review queue: by whom and why an order was flagged or claimed, and when."""
+    """Parses the fields of the review queue: when and why the order was flagged, when and by whom it was claimed."""
     for first, second in FIELD_PAIRS:
         if (fields.values.get(first) is None) != (fields.values.get(second) is None):
             raise fields.error(first, f"must be given together with {second}")
     return {
         "flagged_at": fields.optional("flaggedAt", parse_timestamp, None),
-        "flag_reason": fields.optional("flagReason", lambda value: checked_reason(parse_text(value)), None),
+        "flag_reason": fields.optional("flagReason", lambda value: checked_flag_reason(parse_text(value)), None),
         "claimed_at": fields.optional("claimedAt", parse_timestamp, None),
         "claimed_by": fields.optional("claimedBy", parse_actor, None),
     }

@@ -182,7 +182,8 @@ class OrderQueries:
         )
 
     @strawberry.field(
-        description="The orders of a region by the day on which they were placed, in UTC. Both bounds are included."
+        description="The orders of a region that were placed from one day to another, oldest first. "
+        "Both days are in UTC and are included."
     )
     async def orders_by_region(
         self,

@@ -1,4 +1,4 @@
-"""`IdempotencyKey`: makes repeated requests to place an order, with the same key, place only one order."""
+"""`IdempotencyKey`: if a request to place an order is repeated with the same key, only one order is placed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,9 +45,9 @@ def request_fingerprint(customer: CustomerId, region: str, lines: Sequence[Reque
 
 
 def new_idempotency_key(
-    key: str, order_id: OrderId, fingerprint: str, now: datetime, expired: IdempotencyKey | None
+    key: str, order_id: OrderId, fingerprint: str, now: datetime, expired_key: IdempotencyKey | None
 ) -> IdempotencyKey:
-    """Returns a new key, which replaces the expired one if there is one."""
+    """Returns a new key. It replaces the expired key if there is one."""
     return IdempotencyKey(
         key=key,
         order_id=order_id,
@@ -55,5 +55,5 @@ def new_idempotency_key(
         ttl=int((now + RETENTION).timestamp()),
         created_at=now,
         updated_at=now,
-        version=expired.version + 1 if expired else 1,
+        version=expired_key.version + 1 if expired_key else 1,
     )

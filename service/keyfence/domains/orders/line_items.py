@@ -1,4 +1,4 @@
-"""`RequestedLine`: a line of a request to place an order. `LineItem`: a stored line with its price. `order_total`."""
+"""`RequestedLine`: a line of a request to place an order. `LineItem`: a stored line of an order, with its price."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class PricedProduct(Protocol):
 
 
 FindProducts = Callable[[Sequence[ProductId]], Awaitable[Sequence[PricedProduct | None]]]
-"""Returns each product with its current price, or None if it does not exist."""
+"""A function that returns each product with its current price, or None if the product does not exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ def new_line_items(
 
 
 def order_total(items: Sequence[LineItem], currency: str) -> OrderTotal:
-    """Adds up the items without rounding."""
+    """Returns the sum of the items, without rounding."""
     with localcontext(prec=_DIGITS):
         total = sum((item.unit_price * item.quantity for item in items), Decimal(0))
     return OrderTotal(total=total, currency=currency, item_count=len(items))

@@ -16,7 +16,7 @@ OrderId = NewType("OrderId", str)
 CustomerId = NewType("CustomerId", str)
 
 MAX_REGION_LENGTH = 64
-MAX_REASON_LENGTH = 500
+MAX_FLAG_REASON_LENGTH = 500
 MAX_NOTE_LENGTH = 1_000
 BIN_RETENTION = timedelta(days=30)
 """A deleted order can be restored for this long."""
@@ -46,7 +46,7 @@ TRANSITIONS: Mapping[OrderStatus, tuple[OrderStatus, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderTotal:
-    """The sum of an order's items, which never changes.
+    """The sum of an order's items. It never changes.
 
     It is stored as one attribute, because DynamoDB lets an index project at most 20 named attributes."""
 
@@ -72,7 +72,8 @@ class OrderRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order(OrderRow):
-    """An order. The fields of this class are None if the order was read from an index.
+    """An order. If it was read from an index, the fields below are None. Only the index of the recycle bin has
+    `deleted_at`.
 
     `restore_lock` is set while the order is being restored from the recycle bin."""
 
@@ -135,7 +136,7 @@ def has_expired(order: Order, now: datetime) -> bool:
 
 
 checked_region = partial(checked_line, field="region", max_length=MAX_REGION_LENGTH)
-checked_reason = partial(checked_line, field="reason", max_length=MAX_REASON_LENGTH)
+checked_flag_reason = partial(checked_line, field="reason", max_length=MAX_FLAG_REASON_LENGTH)
 
 
 def checked_note(note: str | None) -> str | None:
@@ -147,7 +148,9 @@ EventId = NewType("EventId", str)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderEvent:
-    """A change of an order, after which the order has the version `revision`. Only the `ttl` of an event can change."""
+    """A change of an order. After the change, the order has the version `revision`.
+
+    The only field of an event that can change later is `ttl`."""
 
     id: EventId
     order_id: OrderId

@@ -122,7 +122,7 @@ class OrderMutations:
 async def _sales_writes(context: Context, before: model.Order, after: model.Order) -> Sequence[Write[Any]]:
     """Returns the writes that add the order's items to the monthly sales, or subtract them.
 
-    Returns no writes if the order counts as sold both before and after the change, or neither."""
+    Returns no writes if the change has no effect on whether the order counts as sold."""
     if (before.status in SOLD_STATUSES) == (after.status in SOLD_STATUSES):
         return ()
     (items,) = await context.get(order_details).items_of([before])

@@ -35,7 +35,7 @@ class RecycleBin:
     orders: OrderRepository
 
     async def newest(self, *, first: int, after: str | None) -> Page[Order]:
-        """Returns deleted orders, latest deletion first. Expired orders are the last of the list and are left out."""
+        """Returns deleted orders, latest deletion first. Leaves out expired orders, which are last in the list."""
         page = await self.orders.table.page(deleted_orders, first=first, after=after)
         now = self.orders.now()
         edges = tuple(edge for edge in page.edges if not has_expired(edge.node, now))

@@ -68,7 +68,7 @@ def update_writes(before: Order, after: Order, event: OrderEvent, when: Conditio
 
 
 def _row_writes(before: Order, after: Order) -> list[Write[Any]]:
-    """Returns the change of the order's row. A deleted order has no row."""
+    """Returns the write that updates, deletes or adds the order's row. A deleted order has no row."""
     if is_alive(before) and is_alive(after):
         return [update_model(order_rows, order_row(before), order_row(after))]
     if is_alive(before):
@@ -88,7 +88,8 @@ ORDER_IS_DELETED = partial(Conflict, "the order is in the recycle bin; restore i
 LOGGED_FIELDS = ("status", "flagged_at", "flag_reason", "claimed_by", "deleted_at")
 
 ExtraWrites = Callable[[Order, Order], Awaitable[Sequence[Write[Any]]]]
-"""Returns further writes for the transaction of a status change. Receives the order before and after the change."""
+"""A function that returns further writes for the transaction of a status change. It receives the order before and after
+the change."""
 
 
 def checked_order_id(text: str, field: str = "id") -> OrderId:
@@ -147,7 +148,8 @@ class OrderRepository:
     async def of_region(
         self, region: str, *, since: date | None = None, until: date | None = None, first: int, after: str | None
     ) -> Page[OrderRow]:
-        """Returns the orders that were placed from one day to another, both included, in UTC."""
+        """Returns the orders that were placed from the day `since` to the day `until`. Both days are in UTC and are
+        included."""
         period = ValueRange(
             low=since and datetime.combine(since, time.min, UTC), high=until and datetime.combine(until, time.max, UTC)
         )
@@ -217,7 +219,9 @@ class OrderDetails:
         return _split(items, [order.totals.item_count for order in orders])
 
     async def histories_of(self, orders: Sequence[OrderRow]) -> list[list[OrderEvent]]:
-        """Returns the events of each order, oldest first. Reads one order by a Query, several in one batch."""
+        """Returns the events of each order, oldest first.
+
+        Reads the events of a single order by a Query, and the events of several orders in one batch."""
         if len(orders) == 1:
             return [await self.history(orders[0].id)]
         keys = [

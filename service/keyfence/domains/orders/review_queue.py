@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from keyfence.domains.orders.access_patterns import review_queue
-from keyfence.domains.orders.model import Order, OrderId, checked_reason, with_changes
+from keyfence.domains.orders.model import Order, OrderId, checked_flag_reason, with_changes
 from keyfence.domains.orders.repository import OrderRepository
 from keyfence.errors import Conflict
 from keyfence.store.pagination import Page
@@ -27,7 +27,7 @@ class ReviewQueue:
         return await self.orders.table.page(review_queue, first=first, after=after)
 
     async def flag(self, id: OrderId, reason: str) -> Order:
-        valid_reason = checked_reason(reason)
+        valid_reason = checked_flag_reason(reason)
         return await retry_if_stale(lambda: self._flag(id, valid_reason))
 
     async def _flag(self, id: OrderId, reason: str) -> Order:
@@ -40,7 +40,8 @@ class ReviewQueue:
     async def claim(self) -> Order | None:
         """Claims the oldest order that is still flagged. Returns None if the queue is empty.
 
-        The queue is an index, which may still list claimed orders, so each order is read from the table first."""
+        The queue is an index, which may still list orders that were claimed a moment ago. So each order is read from
+        the table before it is claimed."""
         after: str | None = None
         while True:
             page = await self.oldest(first=CLAIM_CANDIDATES, after=after)
@@ -51,10 +52,11 @@ class ReviewQueue:
             after = page.edges[-1].cursor()
 
     async def _claim_any(self, candidates: list[OrderId]) -> Order | None:
-        """Claims the first candidate that is still flagged. Removes the others from `candidates`.
+        """Claims one of the candidates, and returns it. Returns None if none of them is flagged any more.
 
-        If another request changed an order at the same time, the order is read again, because it may still be flagged.
-        From the second failure on, the candidates are shuffled, so that concurrent callers try different orders."""
+        If another request changes an order at the same time, the order stays a candidate, because it may still be
+        flagged. From the second such failure on, the candidates are shuffled, so that concurrent callers try different
+        orders."""
         failures = 0
         while candidates:
             try:

@@ -134,11 +134,11 @@ async def load(table: Table, ids: Sequence[ProductId]) -> list[ProductRecord | N
 
 
 async def _with_revisions(table: Table, product: Product | None) -> ProductRecord | None:
-    """Adds the revisions up to the one that was read, without newer ones that other requests may have made since."""
+    """Returns the product with its revisions. Leaves out revisions that were made after the product was read."""
     if product is None:
         return None
-    up_to_read = ValueRange(low=1, high=product.revision)
-    revisions = table.iterate(revisions_of_product, between=up_to_read, product_id=product.id)
+    known_revisions = ValueRange(low=1, high=product.revision)
+    revisions = table.iterate(revisions_of_product, between=known_revisions, product_id=product.id)
     newest_first = [revision async for revision in revisions]
     return ProductRecord(product, tuple(newest_first[::-1]))
 

@@ -23,9 +23,10 @@ from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
 from keyfence.store.writes import StaleWrite, Write, update_attributes, update_model
 
 MOVE_BATCH = (MAX_SPLIT_TRANSACTION_WRITES - 3) // 2
-"""Products that one transaction moves: two writes each, beside the guard and the counts of two categories."""
+"""How many products one transaction moves. Each needs two writes. Three more writes are the guard and the counts of the
+two categories."""
 MAX_ROUNDS = 50
-"""How often the index is read again until it lists no more products."""
+"""How often the index is read, at most, until all products are moved."""
 
 
 class _CategoryUnavailable(Conflict):
@@ -89,7 +90,9 @@ class CategoryProducts:
         )
 
     async def _move_batch(self, ids: Sequence[str], source: KeyPath, target: KeyPath, guard: Write[Any]) -> bool:
-        """Returns whether any product was moved. Reads the products from the table, because the index may be stale."""
+        """Moves the products that are still in the category `source`. Returns whether any product was moved.
+
+        Reads the products from the table, because the index may be stale."""
         found = await self.table.find_many(product_by_id, [{"id": id} for id in ids])
         products_in_source = [product for product in found if product and product.category == source]
         if not products_in_source:

@@ -38,7 +38,7 @@ async def load_product(context: Context, id: str) -> Node | None:
     return Product.of(product) if product else None
 
 
-@strawberry.type(description="A product as it was from one time until its next revision.")
+@strawberry.type(description="A product as it was from the time of this revision until the next revision.")
 class ProductRevision:
     """A revision of a product. Revisions never change."""
 

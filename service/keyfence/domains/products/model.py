@@ -16,7 +16,7 @@ ProductId = NewType("ProductId", str)
 MAX_SKU_LENGTH = 100
 MAX_NAME_LENGTH = 200
 MAX_PRICE = Decimal("9999999.99")
-"""The list of a category is sorted by a key that has ten characters for the price, with its decimal point."""
+"""The sort key of a category's products has ten characters for the price, including the decimal point."""
 MAX_REVISIONS = 9_999
 """The sort key of a revision has four digits for its number."""
 
@@ -42,7 +42,8 @@ class Product:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkuClaim(Product):
-    """A copy of a product with the SKU in its key. A key exists once, so no two products of a tenant share a SKU."""
+    """A copy of a product with the SKU in its key. A table has each key only once, so no two products of a tenant share
+    a SKU."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +79,7 @@ def sku_claim(product: Product) -> SkuClaim:
 
 
 def revision_of(product: Product, actor: str) -> ProductRevision:
-    """Returns the revision that records the current state of the product. `actor` has changed it last."""
+    """Returns the revision that records the current state of the product. `actor` made the latest change."""
     return ProductRevision(
         product_id=product.id,
         revision=product.revision,

@@ -1,1 +1,1 @@
-"""How many of each product were sold in each month."""
+"""The quantity of each product that was sold in each month."""

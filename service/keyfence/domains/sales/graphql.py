@@ -14,7 +14,7 @@ def sales_repository(context: Context) -> SalesRepository:
     return SalesRepository(context.table)
 
 
-@strawberry.type(description="A product and how many of it were sold.")
+@strawberry.type(description="A product and the quantity that was sold.")
 class ProductSales:
     """One row of the ranking of a month."""
 

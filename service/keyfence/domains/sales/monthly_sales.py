@@ -1,4 +1,4 @@
-"""`MonthlySales`: how many of a product were sold in a month, with its keys, its repository, and `sales_changes`."""
+"""`MonthlySales`: the quantity of a product that was sold in a month, with its keys and its repository."""
 
 import re
 from collections import Counter
@@ -23,8 +23,8 @@ _MONTH = re.compile(r"(?!0000)[0-9]{4}-(0[1-9]|1[0-2])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonthlySales:
-    """How many of a product were sold in one month. `id` is the id of the product. `created_at` is the start of the
-    month."""
+    """The quantity of a product that was sold in one month. `id` is the id of the product. `created_at` is the start of
+    the month."""
 
     id: str
     created_at: datetime
@@ -115,7 +115,7 @@ class SalesRepository:
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def top(self, month: str, *, first: int) -> Sequence[MonthlySales]:
-        """Returns the sales of a month, those with the largest quantity first."""
+        """Returns the sales of a month, largest quantity first."""
         return (await self.table.page(top_products, first=first, created_at=checked_month(month))).items
 
     async def writes(self, changes: SalesChanges) -> list[Write[Any]]:

@@ -1,7 +1,8 @@
 """Geohashes, circles on the earth, and the ranges of geohashes that cover a circle.
 
-A geohash is the number of a cell in base 32. The number has the bits of longitude and latitude in turn, so points that
-are close to each other mostly share a prefix. More bits mean smaller cells."""
+A geohash is the number of a cell of the earth's surface, written in base 32. The bits of the number come from the
+longitude and the latitude in turn. So points that are close to each other mostly share a prefix. More bits mean smaller
+cells."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -61,9 +62,11 @@ def encode(latitude: float, longitude: float) -> str:
 
 
 def covering_ranges(box: Box) -> list[Range]:
-    """Returns ranges that contain every point of the box. Uses the smallest cells of which MAX_CELLS are enough."""
-    cell_sizes = range(2 * COORDINATE_BITS, -1, -1)
-    cells = next(cells for bits in cell_sizes if len(cells := _cells_of_box(box, bits)) <= MAX_CELLS)
+    """Returns ranges that contain every point of the box.
+
+    Covers the box with at most MAX_CELLS cells, which are as small as possible."""
+    bit_counts = range(2 * COORDINATE_BITS, -1, -1)
+    cells = next(cells for bits in bit_counts if len(cells := _cells_of_box(box, bits)) <= MAX_CELLS)
     return [Range(_to_text(first), _to_text(end - 1)) for first, end in _join_adjacent(cells.code_ranges())]
 
 
@@ -84,7 +87,7 @@ def _shifts(bits: int) -> tuple[int, int]:
 
 
 def _scale(degrees: float, full_range: int) -> int:
-    """Returns a coordinate as an integer from 0 to 2**30, if it is within its range of `full_range` degrees."""
+    """Returns a coordinate as an integer. The range of the coordinate, `full_range` degrees, becomes 0 to 2**30."""
     return floor((degrees + full_range / 2) / full_range * (1 << COORDINATE_BITS))
 
 

@@ -1,4 +1,4 @@
-"""`StoreRepository`: creates the stores of one tenant, and finds those near a point."""
+"""`StoreRepository`: creates the stores of one tenant, and finds the stores near a point."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -59,10 +59,10 @@ class StoreRepository:
     async def _read_ranges(self, reads: Sequence[RangeRead], limit: int) -> list[Store]:
         """Returns all stores of these ranges. Raises BadInput if there are more than `limit`.
 
-        Reads an equal part of the limit from each range. Then continues the ranges that have more stores, with what is
-        left of the limit."""
-        part = limit // len(reads) + 1
-        pages = await asyncio.gather(*(self.table.read(query, part, position) for query, position in reads))
+        Divides the limit equally among the ranges. Then calls itself for the ranges that have more stores, with the
+        rest of the limit."""
+        page_size = limit // len(reads) + 1
+        pages = await asyncio.gather(*(self.table.read(query, page_size, position) for query, position in reads))
         remaining = limit - sum(map(len, pages))
         if remaining < 0:
             raise BadInput(
@@ -72,7 +72,7 @@ class StoreRepository:
         unfinished = [
             (query, query.position(items[-1]))
             for (query, _), items in zip(reads, pages, strict=True)
-            if len(items) == part
+            if len(items) == page_size
         ]
         return found_stores + (await self._read_ranges(unfinished, remaining) if unfinished else [])
 
