@@ -69,6 +69,11 @@ class RecordedCall:
     parameters: Mapping[str, Any]
     credentials: Credentials
 
+    @property
+    def is_revocation_check(self) -> bool:
+        """Every request makes one of these calls, in addition to those of its fields."""
+        return self.operation == "BatchGetItem" and "#REVOCATION#" in str(self.parameters)
+
 
 @dataclass(slots=True)
 class RecordingClient:
@@ -234,6 +239,10 @@ class ServiceStack:
         """Returns the calls since the last call of this method."""
         calls, self.recorder.calls = self.recorder.calls, []
         return calls
+
+    def take_operations(self) -> list[str]:
+        """Returns the operations of the calls since the last `take_calls`, without the check for a revoked token."""
+        return [call.operation for call in self.take_calls() if not call.is_revocation_check]
 
 
 def _client(url: str, credentials: Credentials) -> "DynamoDBClient":

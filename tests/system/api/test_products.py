@@ -144,4 +144,4 @@ async def test_views_are_counted_for_each_product_and_shown_in_lists_for_one_bat
         "A": 2,
         "B": 1,
     }
-    assert [call.operation for call in stack.take_calls() if call.operation != "GetItem"] == ["Query", "BatchGetItem"]
+    assert stack.take_operations() == ["Query", "BatchGetItem"]
