@@ -167,6 +167,7 @@ class ServiceStack:
             issuers=(IssuerSettings(issuer=issuer.issuer, jwks=issuer.jwks()),),
             admin_issuers=(IssuerSettings(issuer=issuer.issuer, jwks=issuer.jwks()),),
             cursor_keys=("dev-" + "A" * 43,),
+            revocation_seconds=0.0,  # so that every request makes the same calls
         )
         create_table(settings, gate.sessions)
         plain_connections = aws_access(settings, gate.sessions).connect()

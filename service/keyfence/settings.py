@@ -108,8 +108,9 @@ class Settings(BaseSettings):
     issuer_lookups_per_second: float = Field(default=100.0, gt=0)
     """How often one process may look up an unknown issuer, or fetch keys for an unknown `kid`."""
 
-    revocation_seconds: float = Field(default=0.0, ge=0, le=300)
-    """How long a process caches that a token is not revoked. With 0, every request checks its token."""
+    revocation_seconds: float = Field(default=1.0, ge=0, le=300)
+    """How long a process caches that a token is not revoked. Queries use the cache, mutations do not. With 0, every
+    request checks its token."""
 
     host: str = "127.0.0.1"
     """The address to listen on."""

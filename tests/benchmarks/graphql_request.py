@@ -1,6 +1,6 @@
 """Measures the CPU time of a request for a list of twenty users: the whole request, and each step of it.
 
-Run: uv run python -m tests.benchmarks.graphql_request [--requests 500]
+Run: uv run python -m tests.benchmarks.graphql_request [--requests 500] [--revocation-seconds 1]
 """
 
 import argparse
@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,6 +30,7 @@ from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest
 from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch
+from keyfence.settings import Settings
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.tenant_cache import TenantCache, location_of
@@ -60,6 +62,8 @@ class RepeatingClient:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=500, help="the number of requests for each measurement")
+    default_seconds = Settings.model_fields["revocation_seconds"].default
+    parser.add_argument("--revocation-seconds", type=float, default=default_seconds, help="0: check every request")
     parser.add_argument("--serve", metavar="FILE", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve:
@@ -68,19 +72,19 @@ def main() -> None:
     with TemporaryDirectory() as directory:
         engine = dynoxide.start(Path(directory), lambda _: None, find_or_fetch(shared_cache(), print))
         try:
-            asyncio.run(_measure(engine.url, Path(directory), arguments.requests))
+            asyncio.run(_measure(engine.url, Path(directory), arguments.requests, arguments.revocation_seconds))
         finally:
             engine.stop()
 
 
-async def _measure(url: str, directory: Path, requests: int) -> None:
+async def _measure(url: str, directory: Path, requests: int, revocation_seconds: float) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
-    stack = ServiceStack.start(url, TABLE, DevelopmentIssuer(key=key))
+    stack = _start_stack(url, key, revocation_seconds)
     session = stack.api_client(await stack.new_tenant("acme"))
     users = UserRepository(stack.table(session.tenant))
     for number in range(40):
         await users.create(email=f"{number}@x.example", name=f"User {number}", role=Role.MEMBER)
-    rows = [("whole request, over a socket", _over_socket(url, key, session, directory, requests))]
+    rows = [("whole request, over a socket", _over_socket(stack, key, session, directory, requests))]
     rows += [(name, await _cpu_microseconds(work, requests)) for name, work in (await _steps(stack, session)).items()]
     _print_rows(rows)
 
@@ -116,8 +120,6 @@ async def _steps(stack: ServiceStack, session: ApiClient) -> dict[str, Callable[
 
 async def _stack_without_dynamodb(stack: ServiceStack, session: ApiClient) -> ServiceStack:
     """Returns a stack whose client answers each Query with the same recorded response."""
-    from dataclasses import replace
-
     responses: list[Answer] = []
 
     class RecordingClient(RepeatingClient):
@@ -134,7 +136,6 @@ async def _stack_without_dynamodb(stack: ServiceStack, session: ApiClient) -> Se
 
 def _application_without_queries(stack: ServiceStack, page: Answer) -> Any:
     """Returns an application that calls DynamoDB only for the tenant's record, which it reads every five seconds."""
-    from dataclasses import replace
 
     class QueryRepeatingClient(RepeatingClient):
         async def call(self, operation: str, *rest: Any) -> Answer:
@@ -173,12 +174,21 @@ async def _cpu_microseconds(work: Callable[[], Awaitable[object]], calls: int) -
     return await async_cpu_microseconds(work, calls)
 
 
-def _over_socket(url: str, key: ec.EllipticCurvePrivateKey, session: ApiClient, directory: Path, calls: int) -> float:
+def _start_stack(url: str, key: ec.EllipticCurvePrivateKey, revocation_seconds: float) -> ServiceStack:
+    stack = ServiceStack.start(url, TABLE, DevelopmentIssuer(key=key))
+    settings = stack.settings.model_copy(update={"revocation_seconds": revocation_seconds})
+    return replace(stack, settings=settings, application=stack.serve(settings=settings))
+
+
+def _over_socket(
+    stack: ServiceStack, key: ec.EllipticCurvePrivateKey, session: ApiClient, directory: Path, calls: int
+) -> float:
     """Returns the CPU time of a server in a process of its own, so that the client's CPU time is not counted."""
     plan = directory / "plan.json"
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     port = free_port()
-    plan.write_text(json.dumps({"url": url, "key": pem, "port": port}))
+    seconds = stack.settings.revocation_seconds
+    plan.write_text(json.dumps({"url": stack.engine_url, "key": pem, "port": port, "revocation_seconds": seconds}))
     server = subprocess.Popen([sys.executable, "-m", "tests.benchmarks.graphql_request", "--serve", str(plan)])
     try:
         _send_requests(port, session.token, 50, timeout_seconds=20.0)
@@ -195,7 +205,7 @@ def _serve(plan: dict[str, Any]) -> None:
 
     key = load_pem_private_key(plan["key"].encode(), password=None)
     assert isinstance(key, ec.EllipticCurvePrivateKey)
-    application = ServiceStack.start(plan["url"], TABLE, DevelopmentIssuer(key=key)).application
+    application = _start_stack(plan["url"], key, plan["revocation_seconds"]).application
     log.configure(as_json=True)
     sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
     uvicorn.run(application, port=plan["port"], loop="uvloop", http="httptools", log_config=None, access_log=False)

@@ -94,7 +94,7 @@ class GraphQLEndpoint:
         except (HttpError, InvalidRequest):
             # A caller with a revoked token must not learn what is wrong with the request, so check the token first.
             async with api.admit(caller, None):
-                await api.check_revocation(caller)
+                await api.check_revocation(caller, may_write=False)
             raise
         async with api.admit(caller, parsed.info):
             result = await self._execute(parsed, caller)
@@ -148,7 +148,7 @@ class GraphQLEndpoint:
         """Executes a mutation after the revocation check, and a query during the check.
 
         Raises Unauthenticated if the token is revoked. If the query has a result by then, the result is dropped."""
-        revocation_check = asyncio.ensure_future(self._api.check_revocation(caller))
+        revocation_check = asyncio.ensure_future(self._api.check_revocation(caller, may_write=parsed.info.is_mutation))
         try:
             if parsed.info.is_mutation:
                 await revocation_check

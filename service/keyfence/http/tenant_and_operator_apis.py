@@ -51,8 +51,8 @@ class GraphQLApi(Protocol[CallerT, ContextT_co]):
         `__aenter__` waits if too many requests are running, and raises Throttled if a quota is used up. `request` is
         None if the request is invalid."""
 
-    def check_revocation(self, caller: CallerT) -> Awaitable[None]:
-        """Raises Unauthenticated if the token is revoked."""
+    def check_revocation(self, caller: CallerT, *, may_write: bool) -> Awaitable[None]:
+        """Raises Unauthenticated if the token is revoked. A request that may write does not use a cached result."""
 
     def make_context(self, caller: CallerT, request: RequestInfo) -> ContextT_co:
         """Returns the context that resolvers get."""
@@ -98,8 +98,9 @@ class TenantApi:
             return caller.admitted.run(UNKNOWN_OPERATION, may_write=False)
         return caller.admitted.run(request.root_field or SEVERAL_FIELDS, may_write=request.is_mutation)
 
-    def check_revocation(self, caller: TenantRequest) -> Awaitable[None]:
-        return self.revocations.check(caller.principal, partial(self._revocation_repository, caller))
+    def check_revocation(self, caller: TenantRequest, *, may_write: bool) -> Awaitable[None]:
+        make_repository = partial(self._revocation_repository, caller)
+        return self.revocations.check(caller.principal, make_repository, may_write=may_write)
 
     def make_context(self, caller: TenantRequest, request: RequestInfo) -> Context:
         admitted = caller.admitted
@@ -153,7 +154,7 @@ class OperatorApi:
     def admit(self, _caller: Operator, _request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
-    async def check_revocation(self, caller: Operator) -> None:
+    async def check_revocation(self, caller: Operator, *, may_write: bool) -> None:
         pass
 
     def make_context(self, caller: Operator, request: RequestInfo) -> AdminContext:

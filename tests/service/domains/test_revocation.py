@@ -51,20 +51,20 @@ async def test_without_remembering_every_request_reads_the_table() -> None:
     repository = FakeRepository()
     check = repository.new_check(0)
     for _ in range(3):
-        await check.check(principal("a"), repository.as_repository)
+        await check.check(principal("a"), repository.as_repository, may_write=False)
     assert repository.reads == 3
 
 
 async def test_a_revocation_is_noticed_when_the_remembered_time_is_over() -> None:
     repository = FakeRepository()
     check = repository.new_check(5)
-    await check.check(principal("a"), repository.as_repository)
+    await check.check(principal("a"), repository.as_repository, may_write=False)
     repository.revoked.add("a")
     repository.now = 4.9
-    await check.check(principal("a"), repository.as_repository)
+    await check.check(principal("a"), repository.as_repository, may_write=False)
     repository.now = 5.0
     with pytest.raises(Unauthenticated):
-        await check.check(principal("a"), repository.as_repository)
+        await check.check(principal("a"), repository.as_repository, may_write=False)
     assert repository.reads == 2
 
 
@@ -73,18 +73,29 @@ async def test_a_revoked_token_is_checked_again_each_time() -> None:
     check = repository.new_check(5)
     for _ in range(2):
         with pytest.raises(Unauthenticated):
-            await check.check(principal("a"), repository.as_repository)
+            await check.check(principal("a"), repository.as_repository, may_write=False)
     repository.revoked.clear()
-    await check.check(principal("a"), repository.as_repository)
+    await check.check(principal("a"), repository.as_repository, may_write=False)
+
+
+async def test_a_request_that_writes_does_not_rely_on_the_memory() -> None:
+    repository = FakeRepository()
+    check = repository.new_check(5)
+    await check.check(principal("a"), repository.as_repository, may_write=False)
+    repository.revoked.add("a")
+    await check.check(principal("a"), repository.as_repository, may_write=False)
+    for may_write in (True, False):
+        with pytest.raises(Unauthenticated):
+            await check.check(principal("a"), repository.as_repository, may_write=may_write)
 
 
 async def test_tenants_do_not_share_remembered_tokens() -> None:
     repository = FakeRepository()
     check = repository.new_check(5)
-    await check.check(principal("a"), repository.as_repository)
+    await check.check(principal("a"), repository.as_repository, may_write=False)
     repository.revoked.add("a")
     with pytest.raises(Unauthenticated):
-        await check.check(principal("a", tenant="globex"), repository.as_repository)
+        await check.check(principal("a", tenant="globex"), repository.as_repository, may_write=False)
 
 
 @pytest.mark.parametrize(
@@ -93,10 +104,10 @@ async def test_tenants_do_not_share_remembered_tokens() -> None:
 async def test_tokens_with_the_same_jti_are_remembered_separately(other: Principal) -> None:
     repository = FakeRepository()
     check = repository.new_check(5)
-    await check.check(principal("a"), repository.as_repository)
+    await check.check(principal("a"), repository.as_repository, may_write=False)
     repository.revoked.add("a")
     with pytest.raises(Unauthenticated):
-        await check.check(other, repository.as_repository)
+        await check.check(other, repository.as_repository, may_write=False)
 
 
 async def test_the_number_of_remembered_tokens_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +115,7 @@ async def test_the_number_of_remembered_tokens_is_bounded(monkeypatch: pytest.Mo
     repository = FakeRepository()
     check = repository.new_check(5)
     for number in range(10):
-        await check.check(principal(str(number)), repository.as_repository)
+        await check.check(principal(str(number)), repository.as_repository, may_write=False)
     assert len(check._valid_until) == 3
 
 

@@ -44,7 +44,7 @@ class BookshopApi:
     def admit(self, _caller: str, _request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
-    async def check_revocation(self, caller: str) -> None:
+    async def check_revocation(self, caller: str, *, may_write: bool) -> None:
         pass
 
     def make_context(self, caller: str, request: RequestInfo) -> str:

@@ -34,7 +34,7 @@ class RecordingApi:
         yield
         self.steps.append("end")
 
-    async def check_revocation(self, _: str) -> None:
+    async def check_revocation(self, _: str, *, may_write: bool) -> None:
         self.steps.append("check revocation")
 
     def make_context(self, caller: str, info: RequestInfo) -> str:

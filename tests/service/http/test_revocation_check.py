@@ -22,7 +22,7 @@ class PausedCheckApi:
     refusal: KeyfenceError | None = None
     started_operations: list[str] = field(default_factory=list)
 
-    async def check_revocation(self, _: str) -> None:
+    async def check_revocation(self, _: str, *, may_write: bool) -> None:
         await self.decided.wait()
         if self.refusal:
             raise self.refusal

@@ -144,12 +144,3 @@ async def test_the_owner_who_deletes_themselves_gets_the_answer_and_is_refused_a
     client = stack.api_client(owner.tenant, user=user)
     assert (await client.data(DELETE, id=user))["deleteUser"] == user
     assert await status(client) == 401
-
-
-async def test_with_a_cache_time_a_request_makes_no_call_for_the_check(stack: ServiceStack, owner: ApiClient) -> None:
-    settings = stack.settings.model_copy(update={"revocation_seconds": 60.0})
-    client = replace(owner, application=stack.serve(settings=settings))
-    await client.data(USERS)
-    stack.take_calls()
-    await client.data(USERS)
-    assert [call.operation for call in stack.take_calls()] == ["Query"]

@@ -1,4 +1,4 @@
-"""A revoked token is refused from the next request on, by every server."""
+"""A revoked token is refused from the next request on, by every server, unless a server caches the check."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -104,10 +104,16 @@ async def test_every_request_checks_once_consistently_with_a_read_session(
         assert session.role.name == "keyfence-tenant-read"
 
 
-async def test_with_a_cache_time_the_check_is_made_once_in_that_time(stack: ServiceStack, owner: ApiClient) -> None:
+async def test_with_a_cache_time_queries_check_once_in_that_time_and_mutations_each_time(
+    stack: ServiceStack, owner: ApiClient
+) -> None:
     settings = stack.settings.model_copy(update={"revocation_seconds": 60.0})
     client = replace(owner, application=stack.serve(settings=settings))
     await client.data(USERS)
     stack.take_calls()
     await client.data(USERS)
     assert [call.operation for call in stack.take_calls()] == ["Query"]
+    await owner.data(REVOKE, jti=token_id_of(owner))
+    await client.data(USERS)
+    assert await client.error_code(REVOKE, jti="other") == "UNAUTHENTICATED"
+    assert await client.error_code(USERS) == "UNAUTHENTICATED", "the mutation has removed the token from the cache"

@@ -108,17 +108,22 @@ Token = tuple[TenantId, str, str, int]
 
 @dataclass(slots=True)
 class RevocationCheck:
-    """Refuses ended tokens. Remembers for `remember_seconds` that a token is valid, but never that it is ended."""
+    """Refuses ended tokens. Remembers for `remember_seconds` that a token is valid, but never that it is ended.
+
+    Requests that write do not use the memory. So an ended token can read for `remember_seconds` at most, and it can no
+    longer write."""
 
     remember_seconds: float = 0.0
     clock: Callable[[], float] = time.monotonic
     _valid_until: dict[Token, float] = field(default_factory=dict)
 
-    async def check(self, principal: Principal, make_repository: Callable[[], RevocationRepository]) -> None:
+    async def check(
+        self, principal: Principal, make_repository: Callable[[], RevocationRepository], *, may_write: bool
+    ) -> None:
         """Raises Unauthenticated if the token is ended. Calls `make_repository` only if the table has to be read."""
         now = self.clock()
         token = (principal.tenant, principal.token_id, principal.subject, principal.issued_at)
-        if now < self._valid_until.get(token, now):
+        if not may_write and now < self._valid_until.get(token, now):
             return
         self._valid_until.pop(token, None)
         if await make_repository().is_revoked(principal):
