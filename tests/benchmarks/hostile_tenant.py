@@ -13,7 +13,7 @@ from statistics import median
 from time import thread_time
 
 from keyfence.app.domain_loading import load_domains
-from keyfence.app.production import tune_process
+from keyfence.app.process_tuning import tune_process
 from keyfence.graphql.error_masking import InvalidRequest
 from keyfence.graphql.executor import GraphQLExecutor
 from keyfence.http.request_body import parse_body

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from keyfence import log
 from keyfence.app.composition_root import Service
 from keyfence.app.local_development import aws_access
-from keyfence.app.production import tune_process
+from keyfence.app.process_tuning import tune_process
 from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import UserRepository
 from keyfence.local.development_issuer import DevelopmentIssuer

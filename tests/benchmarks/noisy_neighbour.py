@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from keyfence import log
-from keyfence.app.production import tune_process
+from keyfence.app.process_tuning import tune_process
 from keyfence.tenancy.tier_quotas import QuotaOverrides
 from tests.benchmarks.cpu_time import async_cpu_microseconds
 from tests.benchmarks.graphql_request import post

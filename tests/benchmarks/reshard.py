@@ -19,12 +19,12 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from keyfence.app.production import tune_process
+from keyfence.app.process_tuning import tune_process
 from keyfence.domains.activity.activity_log import Activity, ActivityId, ActivityRepository, activities
 from keyfence.errors import Throttled
 from keyfence.jobs.job_record import Job
+from keyfence.jobs.job_repository import JobRepository
 from keyfence.jobs.job_runner import JobResources, run_job
-from keyfence.jobs.job_store import JobStore
 from keyfence.jobs.reshard.reshard_job import ReshardJob
 from keyfence.jobs.reshard.start_reshard import StartReshard
 from keyfence.local.development_issuer import DevelopmentIssuer
@@ -39,8 +39,8 @@ from keyfence.store.tenant_location import LOCATION_EXPIRED
 from keyfence.store.writes import put
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant_cache import TenantCache
-from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
+from keyfence_iam.gate.throughput.partition_rates import PartitionRates
 from keyfence_iam.tenant import TenantId
 from tests.engines import shared_cache
 from tests.stack import ServiceStack
@@ -166,7 +166,7 @@ async def _reshard(stack: ServiceStack, tenant: TenantId, shards: int) -> None:
         tenant, COLLECTION, shards
     )
 
-    resources = JobResources(store=JobStore(control), scan=TableScan(control.caller))
+    resources = JobResources(store=JobRepository(control), scan=TableScan(control.caller))
     settle = timedelta(seconds=_settle_seconds())
     await run_job(
         resources,

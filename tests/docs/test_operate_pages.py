@@ -11,10 +11,10 @@ import pytest
 from keyfence.admission.rate_limits import BURST_SECONDS
 from keyfence.domains.counters import sharded_counter
 from keyfence.hot_partitions import fleet_traffic
-from keyfence.hot_partitions.autopilot import SUSTAINED_FOR, Mode
 from keyfence.hot_partitions.hot_partition_finder import MIN_REPORTED_SHARE
+from keyfence.hot_partitions.shard_autopilot import SUSTAINED_FOR, Mode
 from keyfence.hot_partitions.shard_recommendation import AUTOPILOT_MAX_SHARDS, GROW_AT
-from keyfence.jobs import job_store, scan_pass
+from keyfence.jobs import job_repository, scan_pass
 from keyfence.jobs.offboard.offboarding_phases import OffboardingPhase
 from keyfence.log import EVENTS
 from keyfence.settings import Settings
@@ -110,7 +110,7 @@ def test_every_setting_that_a_page_names_exists() -> None:
         (SCALING, f"1 to {MAX_SHARDS} shards, `counters` 1 to {sharded_counter.MAX_SHARDS}"),
         (SCALING, "after five rounds without progress"),
         (RECOVERY, f"{SETTINGS.settle_seconds:g} s by default"),
-        (RECOVERY, f"lease for {job_store.LEASE_DURATION.total_seconds():g} seconds"),
+        (RECOVERY, f"lease for {job_repository.LEASE_DURATION.total_seconds():g} seconds"),
         (RECOVERY, "after five rounds without progress"),
     ],
 )
@@ -119,6 +119,6 @@ def test_a_number_on_the_page_is_the_number_in_the_code(page: Path, sentence: st
 
 
 def test_numbers_that_pages_write_as_words_are_the_numbers_in_the_code() -> None:
-    assert (2, 5, timedelta(seconds=60)) == (BURST_SECONDS, scan_pass.MAX_IDLE_ROUNDS, job_store.LEASE_DURATION)
+    assert (2, 5, timedelta(seconds=60)) == (BURST_SECONDS, scan_pass.MAX_IDLE_ROUNDS, job_repository.LEASE_DURATION)
     assert (0.1, timedelta(minutes=10)) == (MIN_REPORTED_SHARE, fleet_traffic.TTL)
     assert dict(zip(TIER_QUOTAS, AUTOPILOT_MAX_SHARDS.values(), strict=True)) == AUTOPILOT_MAX_SHARDS

@@ -12,7 +12,7 @@ from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.store.table import Table
 from keyfence.store.table_handles import Tables
 from keyfence.store.tenant_location import TenantLocation
-from keyfence_iam.gate.faults import Fault, FaultKind
+from keyfence_iam.gate.fault_definition import Fault, FaultKind
 from tests import tier
 from tests.failures.tenant_snapshot import Snapshot, TenantItems
 from tests.stack import ApiClient, ServiceStack

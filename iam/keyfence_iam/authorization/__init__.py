@@ -7,7 +7,7 @@ from keyfence_iam.authorization.call_authorization import (
     tables_needed,
 )
 from keyfence_iam.authorization.named_tables import ArnScope
-from keyfence_iam.dynamodb.parameters import UnsupportedRequest
+from keyfence_iam.dynamodb.request_parameters import UnsupportedRequest
 from keyfence_iam.dynamodb.table_schema import TableSchema
 from keyfence_iam.dynamodb.written_index_keys import index_keys_written
 

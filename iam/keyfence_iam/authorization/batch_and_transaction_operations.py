@@ -4,15 +4,20 @@ from collections.abc import Iterable, Iterator
 
 from keyfence_iam.authorization.item_operations import attributes_key, mentioned_attributes_key, select_key
 from keyfence_iam.authorization.named_tables import NamedTables
-from keyfence_iam.authorization.undocumented_request_context import (
+from keyfence_iam.authorization.request_condition_keys import (
     DISCLOSURE_ORDER,
     enclosing_operation_key,
     return_consumed_capacity_key,
     transaction_return_values_key,
 )
 from keyfence_iam.dynamodb.attributes import changed_attributes, mentioned_attributes
-from keyfence_iam.dynamodb.call_parts import batch_reads, batch_writes, transaction_reads, transaction_writes
-from keyfence_iam.dynamodb.parameters import Parameters, attributes, string
+from keyfence_iam.dynamodb.batch_and_transaction_parts import (
+    batch_reads,
+    batch_writes,
+    transaction_reads,
+    transaction_writes,
+)
+from keyfence_iam.dynamodb.request_parameters import Parameters, attributes, string
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 
 FULL_TABLE_SCAN = "dynamodb:FullTableScan"

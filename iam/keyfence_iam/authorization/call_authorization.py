@@ -12,7 +12,7 @@ from keyfence_iam.authorization import (
 from keyfence_iam.authorization.batch_and_transaction_operations import MERGED_OPERATIONS, merge_requests
 from keyfence_iam.authorization.named_tables import ArnScope, AuthorizationBuilder, NamedTables
 from keyfence_iam.dynamodb import operations
-from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest, as_mapping, reject_unknown
+from keyfence_iam.dynamodb.request_parameters import Parameters, UnsupportedRequest, as_mapping, reject_unknown
 from keyfence_iam.dynamodb.table_schema import TableSchema, table_name
 from keyfence_iam.evaluator.request import AuthorizationRequest
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from keyfence_iam.authorization.leading_keys import query_leading_keys
 from keyfence_iam.authorization.named_tables import NamedTables, resource_arn
-from keyfence_iam.authorization.undocumented_request_context import return_consumed_capacity_key
+from keyfence_iam.authorization.request_condition_keys import return_consumed_capacity_key
 from keyfence_iam.dynamodb.attributes import changed_attributes, has_projection, mentioned_attributes
-from keyfence_iam.dynamodb.parameters import Parameters, attributes, choice, optional_string, string
+from keyfence_iam.dynamodb.request_parameters import Parameters, attributes, choice, optional_string, string
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 
 _SELECT_VALUES = frozenset({"ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES", "SPECIFIC_ATTRIBUTES", "COUNT"})

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from keyfence_iam.dynamodb.attributes import resolve_name
 from keyfence_iam.dynamodb.expressions.expression_parser import parse_condition
-from keyfence_iam.dynamodb.parameters import (
+from keyfence_iam.dynamodb.request_parameters import (
     Parameters,
     UnsupportedRequest,
     array,

@@ -8,7 +8,7 @@ from typing import Any
 from keyfence_iam import arns
 from keyfence_iam.authorization.leading_keys import leading_keys
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest, key_string
+from keyfence_iam.dynamodb.request_parameters import Parameters, UnsupportedRequest, key_string
 from keyfence_iam.dynamodb.table_schema import TableSchema
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 

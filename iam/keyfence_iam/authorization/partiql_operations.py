@@ -6,12 +6,12 @@ from keyfence_iam.authorization.batch_and_transaction_operations import FULL_TAB
 from keyfence_iam.authorization.item_operations import attributes_key
 from keyfence_iam.authorization.leading_keys import leading_keys
 from keyfence_iam.authorization.named_tables import NamedTable, NamedTables, resource_arn
-from keyfence_iam.authorization.undocumented_request_context import enclosing_operation_key
+from keyfence_iam.authorization.request_condition_keys import enclosing_operation_key
 from keyfence_iam.dynamodb import operations
-from keyfence_iam.dynamodb.call_parts import StatementCall, statement_calls
+from keyfence_iam.dynamodb.batch_and_transaction_parts import StatementCall, statement_calls
 from keyfence_iam.dynamodb.expressions.grammar import Node, Path
 from keyfence_iam.dynamodb.expressions.partiql_parser import PartiQLStatement, possible_values, required_value
-from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest
+from keyfence_iam.dynamodb.request_parameters import Parameters, UnsupportedRequest
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 
 from keyfence_iam import arns, strict_json
 from keyfence_iam.authorization.named_tables import ArnScope, AuthorizationBuilder, NamedTables, resource_arn
-from keyfence_iam.authorization.undocumented_request_context import ANY_RESOURCE, ANY_STREAM_LABEL, list_tables_resource
-from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest, as_mapping, optional_string, string
+from keyfence_iam.authorization.request_condition_keys import ANY_RESOURCE, ANY_STREAM_LABEL, list_tables_resource
+from keyfence_iam.dynamodb.request_parameters import Parameters, UnsupportedRequest, as_mapping, optional_string, string
 from keyfence_iam.evaluator.request import AuthorizationRequest
 
 _TABLE_NAME_OPERATIONS = (

@@ -2,7 +2,7 @@
 
 from keyfence_iam.dynamodb.capacity import Partition, consumed_units, read_units, write_units
 from keyfence_iam.dynamodb.item_size import item_size, stored_size
-from keyfence_iam.dynamodb.parameters import UnsupportedRequest
+from keyfence_iam.dynamodb.request_parameters import UnsupportedRequest
 from keyfence_iam.dynamodb.table_schema import TableSchema
 
 __all__ = [

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from keyfence_iam.dynamodb.expressions.expression_parser import parse_condition, parse_projection, parse_update
 from keyfence_iam.dynamodb.item_size import UNKNOWN_NEW_VALUE, Item
-from keyfence_iam.dynamodb.parameters import (
+from keyfence_iam.dynamodb.request_parameters import (
     Parameters,
     UnsupportedRequest,
     as_mapping,

@@ -5,12 +5,17 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from keyfence_iam.dynamodb.attributes import attribute_changes
-from keyfence_iam.dynamodb.call_parts import batch_reads, batch_writes, transaction_reads, transaction_writes
+from keyfence_iam.dynamodb.batch_and_transaction_parts import (
+    batch_reads,
+    batch_writes,
+    transaction_reads,
+    transaction_writes,
+)
 from keyfence_iam.dynamodb.capacity import TRANSACTION_FACTOR, Partition
 from keyfence_iam.dynamodb.item_costs import ItemKey, ItemRead, ItemWrite, returns_whole_items
 from keyfence_iam.dynamodb.item_size import Item
 from keyfence_iam.dynamodb.operations import WriteKind
-from keyfence_iam.dynamodb.parameters import Parameters
+from keyfence_iam.dynamodb.request_parameters import Parameters
 from keyfence_iam.dynamodb.table_schema import TableSchema, table_name
 
 TableSchemas = Mapping[str, TableSchema]

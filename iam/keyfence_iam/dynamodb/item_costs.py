@@ -8,7 +8,7 @@ from keyfence_iam.dynamodb.attributes import AttributeChange, apply_changes
 from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits, UnitsByPartition, read_units, write_units
 from keyfence_iam.dynamodb.item_size import Item, item_size
 from keyfence_iam.dynamodb.operations import WriteKind
-from keyfence_iam.dynamodb.parameters import Parameters
+from keyfence_iam.dynamodb.request_parameters import Parameters
 from keyfence_iam.dynamodb.table_schema import TableSchema
 
 ItemIdentity = tuple[str, bytes]

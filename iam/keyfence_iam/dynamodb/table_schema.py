@@ -8,7 +8,7 @@ import orjson
 
 from keyfence_iam.dynamodb.capacity import Partition
 from keyfence_iam.dynamodb.item_size import UNKNOWN_NEW_VALUE, Item
-from keyfence_iam.dynamodb.parameters import UnsupportedRequest, as_mapping, string
+from keyfence_iam.dynamodb.request_parameters import UnsupportedRequest, as_mapping, string
 
 _GLOBAL, _LOCAL = "GlobalSecondaryIndexes", "LocalSecondaryIndexes"
 

@@ -5,10 +5,15 @@ from typing import Any
 
 from keyfence_iam.dynamodb import operations
 from keyfence_iam.dynamodb.attributes import resolve_name
-from keyfence_iam.dynamodb.call_parts import StatementCall, batch_writes, statement_calls, transaction_writes
+from keyfence_iam.dynamodb.batch_and_transaction_parts import (
+    StatementCall,
+    batch_writes,
+    statement_calls,
+    transaction_writes,
+)
 from keyfence_iam.dynamodb.expressions.expression_parser import parse_update
 from keyfence_iam.dynamodb.expressions.grammar import LiteralValue, Node, Parameter
-from keyfence_iam.dynamodb.parameters import (
+from keyfence_iam.dynamodb.request_parameters import (
     Parameters,
     UnsupportedRequest,
     as_mapping,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from keyfence_iam.gate.account.account import Account
-    from keyfence_iam.gate.faults import Fault
+    from keyfence_iam.gate.fault_definition import Fault
     from keyfence_iam.gate.gate import Gate
     from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 
@@ -20,7 +20,7 @@ __all__ = ["Account", "Fault", "Gate", "PartitionLimits"]
 
 _MODULES_BY_NAME = {
     "Account": "keyfence_iam.gate.account.account",
-    "Fault": "keyfence_iam.gate.faults",
+    "Fault": "keyfence_iam.gate.fault_definition",
     "Gate": "keyfence_iam.gate.gate",
     "PartitionLimits": "keyfence_iam.gate.throughput.partition_limits",
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from threading import Lock
 
-from keyfence_iam.gate.faults import Fault
+from keyfence_iam.gate.fault_definition import Fault
 from keyfence_iam.gate.http.messages import HttpResponse, ResponseError, dynamodb_error
 from keyfence_iam.gate.http.query_protocol import IAM_NAMESPACE, xml_error
 

@@ -13,8 +13,8 @@ from keyfence_iam.gate.account.session_token import Clock, new_gate_key, utc_now
 from keyfence_iam.gate.app import GateApp
 from keyfence_iam.gate.denials import DenialLog, OnDenied, ignore_denial
 from keyfence_iam.gate.engine.engine_client import EngineClient
+from keyfence_iam.gate.fault_definition import Fault
 from keyfence_iam.gate.fault_injection import FaultPlan
-from keyfence_iam.gate.faults import Fault
 from keyfence_iam.gate.server import GateServer
 from keyfence_iam.gate.settings import GateSettings, IndexKeyPrefix, SaveRolePolicies, do_not_save
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits

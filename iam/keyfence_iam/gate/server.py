@@ -7,7 +7,7 @@ import uvicorn
 
 from keyfence_iam.gate.app import ABORT_CONNECTION, GateApp
 from keyfence_iam.gate.http.messages import MAX_BODY_BYTES
-from keyfence_iam.http_bounds import GUARD, BoundedProtocol, ConnectionGuard, ConnectionLimits
+from keyfence_iam.http_connection_limits import GUARD, BoundedProtocol, ConnectionGuard, ConnectionLimits
 
 SHUTDOWN_SECONDS = 3
 """How long a stopping server waits for the calls in progress."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from keyfence_iam.lint import null_guard_checks
+from keyfence_iam.lint import missing_key_checks
 from keyfence_iam.lint.findings import Finding, LintRule
 from keyfence_iam.lint.known_condition_keys import (
     is_known_key,
@@ -25,11 +25,11 @@ REVERSED_REVOCATION = LintRule("H27", "reversed-revocation", "Deny with DateLess
 
 
 def check(statement: LintedStatement) -> Iterator[Finding]:
-    """Yields the findings of each condition, those of `null_guard_checks` included."""
+    """Yields the findings of each condition, those of `missing_key_checks` included."""
     for condition in statement.conditions:
         yield from _check_key(statement, condition)
         yield from _check_quantifier(statement, condition)
-        yield from null_guard_checks.check_condition(statement, condition)
+        yield from missing_key_checks.check_condition(statement, condition)
         yield from _check_revocation(statement, condition)
 
 

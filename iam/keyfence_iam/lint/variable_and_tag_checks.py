@@ -1,4 +1,4 @@
-"""Checks of policy variables and tags: unknown variables, defaults, negated operators, spelling, tagging of roles."""
+"""Checks of policy variables and tags: unknown variables, defaults, spelling, tagging of roles."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -8,9 +8,6 @@ from keyfence_iam.lint.known_condition_keys import TAG_KEYS, is_known_key
 from keyfence_iam.lint.linted_statement import LintedCondition, LintedStatement
 from keyfence_iam.policy.pattern import find_variables
 
-NEGATED_OPERATOR_IN_ALLOW = LintRule(
-    "H8", "negated-operator-in-allow", "Use an operator without Not, or use a Deny for the other values."
-)
 VARIABLE_WITH_DEFAULT = LintRule(
     "H8", "variable-with-default", "Remove the default: a session without the tag must get nothing."
 )
@@ -32,7 +29,7 @@ def check(statement: LintedStatement) -> Iterator[Finding]:
         yield statement.finding(ROLE_TAGGING_GRANTED, f"{action} can give every session of a role any tenant")
     for condition in statement.conditions:
         yield from _check_variables(statement, condition.variables)
-        yield from _check_negation(statement, condition)
+        yield from _check_deny(statement, condition)
         yield from _check_case(statement, condition)
     in_resources = [variable for resource in statement.statement.resources for variable in find_variables(resource)]
     yield from _check_variables(statement, in_resources)
@@ -47,18 +44,10 @@ def _check_variables(statement: LintedStatement, variables: Iterable[re.Match[st
             yield statement.finding(VARIABLE_WITH_DEFAULT, f"{variable[0]} has the default value if the tag is missing")
 
 
-def _check_negation(statement: LintedStatement, condition: LintedCondition) -> Iterator[Finding]:
-    variables, is_negated = condition.variables, condition.operator.is_negated
-    concerns_tenant = (
-        condition.is_leading_keys or bool(variables) or condition.lowercase_key.startswith("aws:principaltag/")
-    )
-    if statement.is_allow and is_negated and concerns_tenant:
-        problem = f"{condition.operator_name} on {condition.key} holds if the key or the tag is missing"
-        yield statement.finding(NEGATED_OPERATOR_IN_ALLOW, problem)
-    if not statement.is_allow and variables and not is_negated:
-        yield statement.finding(
-            DENY_SKIPPED_WITHOUT_TAG, f"if {variables[0][0]} has no value, the condition fails and nothing is denied"
-        )
+def _check_deny(statement: LintedStatement, condition: LintedCondition) -> Iterator[Finding]:
+    if not statement.is_allow and condition.variables and not condition.operator.is_negated:
+        problem = f"if {condition.variables[0][0]} has no value, the condition fails and nothing is denied"
+        yield statement.finding(DENY_SKIPPED_WITHOUT_TAG, problem)
 
 
 def _check_case(statement: LintedStatement, condition: LintedCondition) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from keyfence.domains.activity.activity_log import new_activity_log
 from keyfence.domains.users.repository import UserRepository
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic, HotPartitions
 from keyfence.jobs.job_record import Job
-from keyfence.jobs.job_store import JobStore
+from keyfence.jobs.job_repository import JobRepository
 from keyfence.jobs.move.start_move import StartMove
 from keyfence.jobs.offboard.start_offboarding import StartOffboarding
 from keyfence.jobs.reshard.start_reshard import StartReshard
@@ -42,7 +42,7 @@ class AdminContext:
     start_offboarding: StartOffboarding
     start_reshard: StartReshard
     start_move: StartMove
-    jobs: JobStore
+    jobs: JobRepository
     usage: UsageRepository
     prices: PriceTable
     hot_partitions: HotPartitions
@@ -81,7 +81,7 @@ class AdminContextFactory:
             start_offboarding=StartOffboarding(tenants, suspensions, on_changed, self.run_in_background),
             start_reshard=StartReshard(tenants, collections, on_changed, self.run_in_background),
             start_move=StartMove(tenants, on_changed, self.run_in_background),
-            jobs=JobStore(control_plane),
+            jobs=JobRepository(control_plane),
             usage=UsageRepository(control_plane),
             prices=price_table(self.settings),
             hot_partitions=HotPartitions(control_plane, FleetTraffic(control_plane), collections),

@@ -10,7 +10,7 @@ from keyfence.admin.context import Info
 from keyfence.admin.tenants import CollectionShards, Tenant
 from keyfence.graphql.relay_types import Connection, connection, page_size
 from keyfence.jobs import job_record as model
-from keyfence.jobs.job_store import parse_job_id
+from keyfence.jobs.job_repository import parse_job_id
 from keyfence.jobs.offboard.offboarding_phases import OffboardingPhase, state_of
 from keyfence.jobs.offboard.start_offboarding import OffboardingProgress
 from keyfence.jobs.progress_estimate import progress_of

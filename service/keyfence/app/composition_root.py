@@ -17,16 +17,17 @@ from keyfence.auth.tenant_issuer_cache import TenantIssuerCache
 from keyfence.auth.token_verifier import operator_verifier, tenant_verifier
 from keyfence.domains.sessions.revocation import RevocationCheck
 from keyfence.graphql.executor import GraphQLExecutor
-from keyfence.hot_partitions.autopilot import AUTHOR, Autopilot
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic
 from keyfence.hot_partitions.hot_partition_finder import CollectionMatcher, HotPartitionFinder
+from keyfence.hot_partitions.shard_autopilot import AUTHOR, Autopilot
 from keyfence.hot_partitions.traffic_observer import TrafficObserver
 from keyfence.hot_partitions.traffic_publisher import TrafficPublisher
 from keyfence.http.graphiql import graphiql_page, graphiql_routes
 from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.metrics import Metrics
+from keyfence.http.operator_api import OperatorApi
 from keyfence.http.routes import build_app
-from keyfence.http.tenant_and_operator_apis import OperatorApi, TenantApi
+from keyfence.http.tenant_api import TenantApi
 from keyfence.jobs.background_jobs import BackgroundJobs, ServerJobRunner
 from keyfence.jobs.job_programs import ExportTarget
 from keyfence.jobs.move.read_differences import DifferenceReporter, ReadDifferences
@@ -39,7 +40,7 @@ from keyfence.tenancy.tenant import Tenant
 from keyfence.tenancy.tenant_cache import TenantCache
 from keyfence.usage.hourly_usage import UsageRepository, price_table
 from keyfence.usage.ledger import UsageFlusher
-from keyfence_iam.http_bounds import GUARD, ConnectionGuard, ConnectionLimits
+from keyfence_iam.http_connection_limits import GUARD, ConnectionGuard, ConnectionLimits
 from keyfence_iam.sts.session_refresh import RefreshThread
 from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import call_budget

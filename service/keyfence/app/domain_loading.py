@@ -6,8 +6,9 @@ from pkgutil import iter_modules
 
 from keyfence import domains
 from keyfence.domain import BadDomains, Domain, Domains
-from keyfence.hot_partitions import autopilot, fleet_traffic
-from keyfence.jobs import job_record, scan_checkpoint
+from keyfence.hot_partitions import fleet_traffic, shard_autopilot
+from keyfence.jobs import access_patterns as jobs
+from keyfence.jobs import scan_checkpoint
 from keyfence.jobs.move import read_differences
 from keyfence.tenancy import access_patterns as tenancy
 from keyfence.tenancy import suspensions
@@ -19,12 +20,12 @@ tokens and for the activity log."""
 CONTROL_PLANE_MODULES = (
     tenancy,
     suspensions,
-    job_record,
+    jobs,
     scan_checkpoint,
     read_differences,
     hourly_usage,
     fleet_traffic,
-    autopilot,
+    shard_autopilot,
 )
 """The modules that declare the entities of the control plane."""
 

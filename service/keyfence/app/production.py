@@ -1,7 +1,5 @@
 """Checks the settings, and builds the application of `keyfence serve` on AWS."""
 
-import gc
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -11,6 +9,7 @@ from keyfence import log
 from keyfence.app.aws_connections import AwsAccess
 from keyfence.app.composition_root import Service
 from keyfence.app.domain_loading import load_domains
+from keyfence.app.process_tuning import tune_process
 from keyfence.auth.token_verifier import operator_verifier, tenant_verifier
 from keyfence.domain import BadDomains
 from keyfence.settings import BadSettings, Settings, load_settings
@@ -22,10 +21,6 @@ from keyfence_iam.boto_session import default_boto_session
 from keyfence_iam.sts.session_refresh import RefreshSchedule
 from keyfence_iam.sts.sts_client import StsClient
 from keyfence_iam.suspension import TenantSuspension
-
-THREAD_SWITCH_SECONDS = 0.001
-"""How long a thread may run Python code before another thread may run. Python's default is 0.005. When a thread decodes
-an answer of DynamoDB, the event loop has to wait that long. This happens several times in one request."""
 
 
 def application() -> Starlette:
@@ -66,16 +61,6 @@ def startup_problems(settings: Settings) -> list[str]:
         except (ValueError, BadDomains, *AWS_ERRORS) as error:
             problems.append(f"{name}: {error}")
     return problems
-
-
-def tune_process() -> None:
-    """Shortens the pauses that one request causes for all others. Call it once, when all modules are loaded.
-
-    The objects that exist now live as long as the process. `gc.freeze` exempts them from garbage collection. A full
-    collection with them would stop all requests for about 0.1 s."""
-    gc.collect()
-    gc.freeze()
-    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
 
 
 def _startup_steps(settings: Settings) -> Iterator[tuple[str, Callable[[], object]]]:

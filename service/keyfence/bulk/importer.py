@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from keyfence.bulk.json_fields import Fields, parse_text
-from keyfence.bulk.json_lines import MAX_LINE_BYTES, BadLines, LineError, decode_line, differing_fields
+from keyfence.bulk.json_lines import MAX_LINE_BYTES, BadLines, LineError, decode_line
+from keyfence.bulk.line_differences import differing_fields
+from keyfence.bulk.record_fields import Fields, parse_text
 from keyfence.bulk.record_kind import AlreadyExists, RecordKind, RecordKinds, RecordWriter
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store import timestamps

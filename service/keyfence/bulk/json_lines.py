@@ -1,6 +1,6 @@
-"""Lines of JSON: encoding, decoding and comparing them, and the errors of lines that cannot be imported."""
+"""Lines of JSON: encoding and decoding them, and the errors of lines that cannot be imported."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,15 +60,3 @@ def decode_line(content: bytes) -> Line:
     if not isinstance(document, dict):
         raise BadInput("must be an object")
     return document
-
-
-def differing_fields(left: object, right: object, path: str = "") -> Iterator[tuple[str, object, object]]:
-    """Yields the path of each field in which two lines differ, with the left and the right value."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        for name in left | right:
-            yield from differing_fields(left.get(name), right.get(name), f"{path}.{name}" if path else name)
-    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
-        for position, (left_item, right_item) in enumerate(zip(left, right, strict=True)):
-            yield from differing_fields(left_item, right_item, f"{path}[{position}]")
-    elif left != right:
-        yield path, left, right

@@ -7,8 +7,8 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, Generic, TypeVar
 
-from keyfence.bulk.json_fields import Fields
 from keyfence.bulk.json_lines import Line
+from keyfence.bulk.record_fields import Fields
 from keyfence.errors import Conflict
 from keyfence.store.dynamodb.pacer import Pacer
 from keyfence.store.entity import Entity, Get, Model

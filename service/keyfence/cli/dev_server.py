@@ -23,7 +23,7 @@ from keyfence.settings import IssuerSettings, Settings
 from keyfence_iam.deployment import LOCAL_REGION, Deployment
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
-from keyfence_iam.http_bounds import BoundedProtocol
+from keyfence_iam.http_connection_limits import BoundedProtocol
 
 HOST = "127.0.0.1"
 SHUTDOWN_SECONDS = 3

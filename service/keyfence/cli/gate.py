@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import socket
 
     from keyfence_iam.gate.denials import DeniedCall
-    from keyfence_iam.gate.faults import Fault
+    from keyfence_iam.gate.fault_definition import Fault
     from keyfence_iam.gate.gate import Gate
     from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 
@@ -206,7 +206,7 @@ def _start(
 
 
 def _read_faults(file: Path | None) -> "tuple[Fault, ...]":
-    from keyfence_iam.gate.faults import InvalidFault, parse_faults_json
+    from keyfence_iam.gate.fault_definition import InvalidFault, parse_faults_json
 
     try:
         return () if file is None else parse_faults_json(file.read_bytes())

@@ -47,8 +47,8 @@ def remembered_port(data: Path, field: Literal["url", "server_url"]) -> int | No
 def partition_limits(is_limited: bool, burst_seconds: float | None) -> "PartitionLimits | None":
     """Returns the limits for the gate, or None without --partition-limits. Raises BadInput if --burst-seconds is not
     valid."""
-    from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
     from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
+    from keyfence_iam.gate.throughput.partition_rates import PartitionRates
     from keyfence_iam.tenant import split_shard, tenant_of_key
 
     if burst_seconds is not None and not is_limited:

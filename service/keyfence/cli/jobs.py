@@ -150,7 +150,7 @@ def rekey(
 
     [bold]Example:[/bold] keyfence rekey --tenant acme --type User --rate 200 --json
     """
-    from keyfence.jobs.job_store import JobStore
+    from keyfence.jobs.job_repository import JobRepository
     from keyfence.jobs.rekey.rekey_job import new_rekey_job
 
     tenant_id = parse_tenant_option(tenant) if tenant else None
@@ -164,7 +164,7 @@ def rekey(
             segments=segments,
             dry_run=dry_run,
         )
-        return await JobStore(migrator.control).add(new_job)
+        return await JobRepository(migrator.control).add(new_job)
 
     print_job(run_job_command(start, data, endpoint_url, rate), as_json=json)
 
@@ -224,7 +224,7 @@ def show(
 
     [bold]Example:[/bold] keyfence job show job_01M7HHHGKHN6S6V7032B0W8CKZ --json
     """
-    from keyfence.jobs.job_store import parse_job_id
+    from keyfence.jobs.job_repository import parse_job_id
 
     job_id = parse_job_id(id)
 
@@ -250,11 +250,11 @@ def resume(
 
     [bold]Example:[/bold] keyfence job resume job_01M7HHHGKHN6S6V7032B0W8CKZ
     """
-    from keyfence.jobs.job_store import JobStore, parse_job_id
+    from keyfence.jobs.job_repository import JobRepository, parse_job_id
 
     job_id = parse_job_id(id)
 
     async def find(migrator: "MigratorAccess") -> "Job":
-        return await JobStore(migrator.control).get(job_id)
+        return await JobRepository(migrator.control).get(job_id)
 
     print_job(run_job_command(find, data, endpoint_url, rate, exports), as_json=json)

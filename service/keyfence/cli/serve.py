@@ -114,7 +114,7 @@ def _run(settings: "Settings") -> None:
     import uvicorn
 
     from keyfence.cli.ports import listen
-    from keyfence_iam.http_bounds import BoundedProtocol
+    from keyfence_iam.http_connection_limits import BoundedProtocol
 
     listen(settings.host, settings.port, "KEYFENCE_PORT").close()
     uvicorn.run(

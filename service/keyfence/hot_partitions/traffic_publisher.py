@@ -6,9 +6,9 @@ import structlog
 from ulid import ULID
 
 from keyfence.errors import KeyfenceError
-from keyfence.hot_partitions.autopilot import Autopilot
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic
 from keyfence.hot_partitions.hot_partition_finder import HotPartitionFinder
+from keyfence.hot_partitions.shard_autopilot import Autopilot
 from keyfence.periodic_task import PeriodicTask
 
 PUBLISH_SECONDS = 10.0

@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from keyfence.errors import KeyfenceError, Throttled, Unauthenticated
 from keyfence.graphql.error_masking import InvalidRequest, RenderedError, error_codes, render_keyfence_error
 from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest, GraphQLResult, PreparedOperation, RequestInfo
+from keyfence.http.graphql_api import GraphQLApi
 from keyfence.http.media_types import MediaType, is_json, negotiate, prefers_html
 from keyfence.http.metrics import Metrics
 from keyfence.http.middleware import header, request_id_of, skip_access_log
@@ -27,7 +28,6 @@ from keyfence.http.response import (
     json_response,
     method_not_allowed,
 )
-from keyfence.http.tenant_and_operator_apis import GraphQLApi
 
 END = object()
 

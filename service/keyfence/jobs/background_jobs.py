@@ -13,11 +13,11 @@ import structlog
 from keyfence.errors import KeyfenceError
 from keyfence.jobs.job_programs import ExportTarget, OnTenantChanged, program_for
 from keyfence.jobs.job_record import Job, JobId, JobKind
+from keyfence.jobs.job_repository import JobRepository
 from keyfence.jobs.job_runner import JobResources, run_job
-from keyfence.jobs.job_store import JobStore
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.reshard.reshard_job import ReshardJob
-from keyfence.jobs.reshard.shard_count_changes import ReshardKind
+from keyfence.jobs.reshard.reshard_phases import ReshardKind
 from keyfence.store.scan import TableScan
 from keyfence.store.table_handles import Tables
 from keyfence.tenancy.repository import TenantRepository
@@ -54,7 +54,7 @@ class ServerJobRunner:
             await run_job(resources, job.id, program)
         else:
             control = self.tables.for_control_plane(may_write=True)
-            resources = JobResources(store=JobStore(control), scan=TableScan(control.caller))
+            resources = JobResources(store=JobRepository(control), scan=TableScan(control.caller))
             await run_job(resources, job.id, self._growth_program(job))
 
     def _growth_program(self, job: Job) -> ReshardJob:

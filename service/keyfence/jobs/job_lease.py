@@ -13,7 +13,7 @@ import structlog
 
 from keyfence.errors import Conflict, KeyfenceError, Throttled
 from keyfence.jobs.job_record import Job, JobId
-from keyfence.jobs.job_store import JobStore
+from keyfence.jobs.job_repository import JobRepository
 from keyfence.jobs.worker_id import is_dead_local_worker
 from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.error_codes import RETRY_AFTER_MS
@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
-async def take_lease(store: JobStore, job: Job) -> AsyncIterator[Job]:
+async def take_lease(store: JobRepository, job: Job) -> AsyncIterator[Job]:
     """Takes the lease of a job for the body of the `with` block. Raises Conflict if another worker has it."""
     expires_at = job.lease_expires_at
     if expires_at and expires_at > store.now() and not is_dead_local_worker(job.worker or ""):

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from keyfence.jobs.job_lease import JobLease, take_lease
 from keyfence.jobs.job_record import FINISHED, Job, JobId
-from keyfence.jobs.job_store import JobStore
+from keyfence.jobs.job_repository import JobRepository
 from keyfence.store.dynamodb.pacer import Pacer
 from keyfence.store.scan import TableScan
 from keyfence.store.writes import Write
@@ -32,7 +32,7 @@ class JobPaused(Exception):
 class JobResources:
     """The resources of every job: the store of its record, a scan of the shared table, limits and callbacks."""
 
-    store: JobStore
+    store: JobRepository
     scan: TableScan
     units_per_second: float | None = None
     """The limit of capacity units for reads and writes together, over all segments. None means no limit."""

@@ -5,8 +5,8 @@ The migrator scans all items. It writes each item with the credentials of the te
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from keyfence.jobs.job_repository import JobRepository
 from keyfence.jobs.job_runner import JobResources
-from keyfence.jobs.job_store import JobStore
 from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.retry_policy import BACKGROUND_RETRIES
 from keyfence.store.dynamodb.table_definition import SiloTables
@@ -50,7 +50,7 @@ class MigratorAccess:
         return replace(self, tables=replace(self.tables, accounts=accounts))
 
     def job_resources(self, *, units_per_second: float) -> JobResources:
-        return JobResources(store=JobStore(self.control), scan=self.scan, units_per_second=units_per_second)
+        return JobResources(store=JobRepository(self.control), scan=self.scan, units_per_second=units_per_second)
 
     @property
     def control(self) -> Table:

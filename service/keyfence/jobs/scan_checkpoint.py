@@ -8,7 +8,7 @@ from datetime import datetime
 import orjson
 
 from keyfence.jobs.job_record import Job, JobId
-from keyfence.jobs.job_store import TAKEN_OVER, JobStore
+from keyfence.jobs.job_repository import TAKEN_OVER, JobRepository
 from keyfence.store.codec import Item
 from keyfence.store.entity import entity
 from keyfence.store.expressions import absent
@@ -120,7 +120,7 @@ def new_checkpoints(job_id: JobId, pass_name: str, segment_count: int, now: date
     ]
 
 
-async def load_checkpoints(store: JobStore, job: Job, pass_name: str, segment_count: int) -> list[ScanCheckpoint]:
+async def load_checkpoints(store: JobRepository, job: Job, pass_name: str, segment_count: int) -> list[ScanCheckpoint]:
     """Returns the checkpoint of every segment of a pass: the stored one, or a new one if none is stored."""
     fresh = new_checkpoints(job.id, pass_name, segment_count, store.now())
     keys = [{"job_id": job.id, "pass_name": pass_name, "segment": number} for number in range(segment_count)]

@@ -10,7 +10,7 @@ from keyfence.local.data_directory import GateRecord, gate_key, save_gate_record
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.denials import OnDenied, ignore_denial
-from keyfence_iam.gate.faults import Fault
+from keyfence_iam.gate.fault_definition import Fault
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.roles import ROLES

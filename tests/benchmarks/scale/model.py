@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 
 from keyfence.hot_partitions.shard_recommendation import AUTOPILOT_MAX_SHARDS
-from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
+from keyfence_iam.gate.throughput.partition_rates import PartitionRates
 from tests.benchmarks.scale.outcome import STEP_SECONDS, Outcome
 from tests.benchmarks.scale.population import UNITS_PER_WRITE, RunParameters
 from tests.benchmarks.scale.shard_buckets import ShardBuckets, page_units, query_units

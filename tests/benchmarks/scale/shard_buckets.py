@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from keyfence_iam.dynamodb.capacity import read_units
-from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
+from keyfence_iam.gate.throughput.partition_rates import PartitionRates
 from keyfence_iam.token_bucket import TokenBucket
 
 ITEMS_PER_PAGE, INDEX_ENTRY_BYTES = 20, 400

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from keyfence.hot_partitions.shard_recommendation import capped_by_tier, recommended_for_reads, recommended_shards
-from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
+from keyfence_iam.gate.throughput.partition_rates import PartitionRates
 from tests.benchmarks.scale.shard_buckets import page_units, query_units
 from tests.benchmarks.scale.tenant import Tenant
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from keyfence.hot_partitions.shard_recommendation import AUTOPILOT_MAX_SHARDS
 from keyfence.tenancy.tier_quotas import Tier
-from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
+from keyfence_iam.gate.throughput.partition_rates import PartitionRates
 from tests.benchmarks.scale.model import (
     RandomSources,
     count_quiet_tenant,

@@ -4,7 +4,7 @@ import pytest
 
 from keyfence.tenancy.tier_quotas import Tier
 from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
-from keyfence_iam.gate.throughput.partition_buckets import PartitionBuckets, PartitionRates
+from keyfence_iam.gate.throughput.partition_rates import PartitionBuckets, PartitionRates
 from tests.benchmarks.scale.model import new_outcome, simulate
 from tests.benchmarks.scale.outcome import Outcome
 from tests.benchmarks.scale.shard_buckets import ShardBuckets, page_units

@@ -7,7 +7,7 @@ import pytest
 
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.faults import Fault, FaultKind
+from keyfence_iam.gate.fault_definition import Fault, FaultKind
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles import ROLES
 from keyfence_iam.suspension import SuspensionFailed, TenantSuspension, TooManySuspended

@@ -1,6 +1,7 @@
 """Formatting of lines, and the fields in which two lines differ."""
 
-from keyfence.bulk.json_lines import differing_fields, encode_line, new_line
+from keyfence.bulk.json_lines import encode_line, new_line
+from keyfence.bulk.line_differences import differing_fields
 
 
 def test_nulls_are_left_out() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.gate.faults import Fault
+from keyfence_iam.gate.fault_definition import Fault
 from tests.stack import ApiClient, ServiceStack
 
 CREATE = "mutation($path: [String!]!) { createCategory(path: $path) { path name depth } }"

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from keyfence.jobs.job_record import JobKind, new_job
-from keyfence.jobs.job_store import JobStore
+from keyfence.jobs.job_repository import JobRepository
 from keyfence_iam.tenant import TenantId
 from tests.stack import ApiClient, ServiceStack
 
@@ -19,7 +19,7 @@ CREATED_AT = datetime(2026, 11, 16, tzinfo=UTC)
 
 async def test_a_job_is_shown_as_it_is_stored(stack: ServiceStack, tenant: TenantId) -> None:
     job = new_job(JobKind.REKEY, tenant, created_by="ann", created_at=CREATED_AT, parameters={"type": "User"})
-    await JobStore(stack.tables.for_control_plane(may_write=True)).add(job)
+    await JobRepository(stack.tables.for_control_plane(may_write=True)).add(job)
     answer = await stack.operator_client().data(JOB, id=job.id)
     assert answer["job"] == {
         "id": job.id,
@@ -56,7 +56,7 @@ LIST = """query($tenant: ID, $after: String) { jobs(tenant: $tenant, first: 2, a
 async def test_jobs_are_listed_newest_first_for_one_tenant_and_for_all_tenants(
     stack: ServiceStack, tenant: TenantId
 ) -> None:
-    other_tenant, store = await stack.new_tenant(), JobStore(stack.tables.for_control_plane(may_write=True))
+    other_tenant, store = await stack.new_tenant(), JobRepository(stack.tables.for_control_plane(may_write=True))
     assert (await stack.operator_client().data(LIST, tenant=tenant))["jobs"]["edges"] == []
     for number, kind in enumerate(JobKind):
         created_at = CREATED_AT + timedelta(minutes=number)

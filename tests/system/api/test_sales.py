@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from datetime import UTC, datetime
 
-from keyfence_iam.gate.faults import Fault
+from keyfence_iam.gate.fault_definition import Fault
 from tests.data.order_requests import TRANSITION, new_customer, new_product, order_input, place_order
 from tests.stack import ApiClient, ServiceStack
 

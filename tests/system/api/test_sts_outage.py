@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from keyfence.store.dynamodb.credentials import TenantCredentials
-from keyfence_iam.gate.faults import Fault
+from keyfence_iam.gate.fault_definition import Fault
 from keyfence_iam.sts import SessionCache
 from tests.stack import ApiClient, ServiceStack
 

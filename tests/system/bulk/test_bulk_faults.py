@@ -13,7 +13,7 @@ from keyfence.domains.activity.activity_log import new_activity_log
 from keyfence.errors import KeyfenceError
 from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.store.table import Table
-from keyfence_iam.gate.faults import Fault, FaultKind
+from keyfence_iam.gate.fault_definition import Fault, FaultKind
 from keyfence_iam.tenant import TenantId
 from tests.data.full_tenant import SMALL, FullTenant, activity_counts, content, export_all, import_all, stored_items
 from tests.stack import ServiceStack

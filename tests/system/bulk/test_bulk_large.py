@@ -11,7 +11,7 @@ from keyfence.domains.orders import bulk
 from keyfence.domains.orders.repository import OrderDetails, OrderRepository, checked_order_id
 from keyfence.domains.sales.monthly_sales import SalesRepository
 from keyfence.errors import Internal
-from keyfence_iam.gate.faults import Fault
+from keyfence_iam.gate.fault_definition import Fault
 from keyfence_iam.tenant import TenantId
 from tests.data.bulk_lines import CREATED_AT, HISTORY, PRODUCT_ID, event, line_with, parsed_record
 from tests.data.full_tenant import SMALL, content, export_all, import_all

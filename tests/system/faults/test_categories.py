@@ -4,7 +4,7 @@ import pytest
 
 from keyfence.domains.categories import category_mover
 from keyfence.domains.products import category_products
-from keyfence_iam.gate.faults import FaultKind
+from keyfence_iam.gate.fault_definition import FaultKind
 from tests.failures.faulty_change import ERROR_CODES, FaultyChange, error_code, every_kind
 from tests.failures.tenant_snapshot import Snapshot
 from tests.stack import ApiClient, ServiceStack

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence_iam.gate.faults import FaultKind
+from keyfence_iam.gate.fault_definition import FaultKind
 from tests.data.order_requests import PLACE, TRANSITION, new_customer, new_product, order_input, place_order
 from tests.failures.faulty_change import ERROR_CODES, FaultyChange, error_code, every_kind
 from tests.stack import ApiClient, ServiceStack

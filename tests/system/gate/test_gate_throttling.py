@@ -3,8 +3,8 @@
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
+from keyfence_iam.gate.throughput.partition_rates import PartitionRates
 from tests.fakes.clock import ManualClock
 from tests.stack import ServiceStack
 from tests.system.gate.limited_partitions import (

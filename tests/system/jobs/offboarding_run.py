@@ -15,8 +15,8 @@ from keyfence.app.command_connections import connect_migrator
 from keyfence.app.local_development import aws_access
 from keyfence.jobs.job_programs import ExportTarget, program_for
 from keyfence.jobs.job_record import Job, JobId
+from keyfence.jobs.job_repository import JobRepository
 from keyfence.jobs.job_runner import run_job
-from keyfence.jobs.job_store import JobStore
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.offboard.certificate import CertificateSigner
 from keyfence.jobs.offboard.offboard_job import OffboardJob
@@ -94,8 +94,8 @@ class Offboarder:
     def suspensions(self) -> SuspensionPublisher:
         return SuspensionPublisher(self.migrator.control, self.publish_suspensions, now=self.time.datetime)
 
-    def store(self, **changes: Any) -> JobStore:
-        return JobStore(self.migrator.control, now=self.time.datetime, **changes)
+    def store(self, **changes: Any) -> JobRepository:
+        return JobRepository(self.migrator.control, now=self.time.datetime, **changes)
 
     def with_resources(self, **changes: Any) -> "Offboarder":
         return replace(self, resources={**self.resources, **changes})
@@ -118,7 +118,7 @@ class Offboarder:
         await self.store().save(job, replace(job, finished_at=None, **job_changes(after)))
         await self.time.sleep(61)
 
-    async def run(self, tenant: TenantId, store: JobStore | None = None, **changes: Any) -> OffboardingState:
+    async def run(self, tenant: TenantId, store: JobRepository | None = None, **changes: Any) -> OffboardingState:
         job = await self.job(tenant)
         resources = replace(
             self.migrator.job_resources(units_per_second=1_000_000.0),

@@ -14,7 +14,7 @@ from keyfence.jobs.job_record import Job
 from keyfence.jobs.job_runner import JobResources, run_job
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.reshard.reshard_job import ReshardJob
-from keyfence.jobs.reshard.shard_count_changes import counts_of
+from keyfence.jobs.reshard.reshard_phases import counts_of
 from keyfence.jobs.reshard.start_reshard import StartReshard
 from keyfence.settings import Settings
 from keyfence.store.codec import Item

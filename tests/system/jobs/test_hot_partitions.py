@@ -13,10 +13,10 @@ from keyfence.app.domain_loading import load_domains
 from keyfence.domains.stores.access_patterns import stores
 from keyfence.domains.stores.model import Store, StoreId
 from keyfence.errors import Throttled
-from keyfence.hot_partitions.autopilot import AUTHOR, Autopilot
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic, HotPartition, HotPartitions
 from keyfence.hot_partitions.hot_partition_finder import CollectionMatcher, HotPartitionFinder
 from keyfence.hot_partitions.partition_load import WINDOW_SECONDS
+from keyfence.hot_partitions.shard_autopilot import AUTHOR, Autopilot
 from keyfence.hot_partitions.traffic_observer import TrafficObserver
 from keyfence.hot_partitions.traffic_publisher import TrafficPublisher
 from keyfence.jobs.reshard.start_reshard import StartReshard

@@ -14,7 +14,7 @@ from keyfence.jobs.job_record import Job
 from keyfence.jobs.job_runner import JobProgram, JobResources, JobRun, run_job
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.move.read_differences import ReadDifferences
-from keyfence.jobs.reshard.shard_count_changes import FINISHED_EVENTS, ReshardKind
+from keyfence.jobs.reshard.reshard_phases import FINISHED_EVENTS, ReshardKind
 from keyfence.tenancy.placement import MovePhase, Placement
 from keyfence_iam.tenant import TenantId
 from tests.stack import ServiceStack

@@ -13,7 +13,7 @@ from keyfence.jobs.offboard.offboarding_phases import OffboardingPhase
 from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.tenant_status import TenantStatus
-from keyfence_iam.gate.faults import Fault, FaultKind
+from keyfence_iam.gate.fault_definition import Fault, FaultKind
 from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.fakes.clock import ManualClock

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from keyfence.errors import Conflict, Throttled
-from keyfence.jobs.job_store import JobStore
+from keyfence.jobs.job_repository import JobRepository
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.offboard import export_pass
 from keyfence.jobs.offboard.export_file import ExportDigest, ExportFile
@@ -41,9 +41,9 @@ def worker(migrator: MigratorAccess, tmp_path: Path) -> Offboarder:
     return offboarder(migrator, tmp_path, ManualClock.at(START))
 
 
-def with_short_lease(migrator: MigratorAccess) -> JobStore:
+def with_short_lease(migrator: MigratorAccess) -> JobRepository:
     """Returns a store on the real clock with short leases."""
-    return JobStore(migrator.control, lease_duration=LEASE)
+    return JobRepository(migrator.control, lease_duration=LEASE)
 
 
 def certificates(exports: Path) -> list[Path]:

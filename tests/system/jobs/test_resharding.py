@@ -12,7 +12,7 @@ from keyfence.domains.counters.sharded_counter import CounterRepository
 from keyfence.domains.groups.access_patterns import memberships
 from keyfence.domains.products.model import view_counter_name
 from keyfence.errors import BadInput, Conflict
-from keyfence.jobs.job_store import LEASE_DURATION
+from keyfence.jobs.job_repository import LEASE_DURATION
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.reshard.start_reshard import StartReshard
 from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS

@@ -8,7 +8,7 @@ from keyfence.auth.principal import Role
 from keyfence.domains.users.model import UserId
 from keyfence.domains.users.repository import UserRepository
 from keyfence.jobs.migrator_access import MigratorAccess
-from keyfence.jobs.reshard.shard_count_changes import counts_of
+from keyfence.jobs.reshard.reshard_phases import counts_of
 from keyfence.store.shards import ShardMap
 from keyfence.tenancy.tenant_cache import location_of
 from tests.stack import ServiceStack

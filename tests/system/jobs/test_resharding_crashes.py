@@ -17,7 +17,7 @@ from keyfence.domains.customers.access_patterns import customers
 from keyfence.errors import Conflict
 from keyfence.jobs.job_record import Job
 from keyfence.jobs.migrator_access import MigratorAccess
-from keyfence.jobs.reshard.shard_count_changes import with_counts
+from keyfence.jobs.reshard.reshard_phases import with_counts
 from keyfence.store.entity import Entity
 from keyfence.store.keys import Fence
 from keyfence.store.shards import ShardCounts

@@ -29,7 +29,7 @@ from keyfence.local.demo.tenants import TENANTS
 from keyfence.store import timestamps
 from keyfence.store.embedded_edges import EmbeddedEdges
 from keyfence.tenancy.tenant_cache import TenantCache
-from keyfence_iam.gate.faults import Fault
+from keyfence_iam.gate.fault_definition import Fault
 from keyfence_iam.tenant import TenantId, parse_tenant_id
 from tests.stack import ServiceStack
 

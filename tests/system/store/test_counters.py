@@ -4,7 +4,7 @@ import asyncio
 
 from keyfence.domains.counters.sharded_counter import CounterPart, CounterRepository, counter_by_name
 from keyfence.store.writes import ActivityNote
-from keyfence_iam.gate.faults import Fault
+from keyfence_iam.gate.fault_definition import Fault
 from keyfence_iam.tenant import TenantId
 from tests.fakes.shard_maps import even_shards
 from tests.stack import ServiceStack

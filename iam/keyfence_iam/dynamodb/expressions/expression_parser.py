@@ -15,7 +15,7 @@ from keyfence_iam.dynamodb.expressions.grammar import (
     conjuncts,
 )
 from keyfence_iam.dynamodb.expressions.tokens import expression_tokens
-from keyfence_iam.dynamodb.parameters import UnsupportedRequest
+from keyfence_iam.dynamodb.request_parameters import UnsupportedRequest
 
 MAX_EXPRESSION_LENGTH = 4096
 """The limit of DynamoDB, in bytes. The parser compares it with the number of characters, which is never greater."""

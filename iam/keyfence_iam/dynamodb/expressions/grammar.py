@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from keyfence_iam.dynamodb.expressions.tokens import Tokens
-from keyfence_iam.dynamodb.parameters import UnsupportedRequest
+from keyfence_iam.dynamodb.request_parameters import UnsupportedRequest
 
 FUNCTIONS: Mapping[str, bool] = {
     "attribute_exists": True,

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from keyfence_iam.dynamodb.expressions.grammar import FUNCTIONS, Grammar, LiteralValue, Node, OperatorNode, Parameter
 from keyfence_iam.dynamodb.expressions.tokens import Token, statement_tokens
-from keyfence_iam.dynamodb.parameters import UnsupportedRequest
+from keyfence_iam.dynamodb.request_parameters import UnsupportedRequest
 
 MAX_STATEMENT_LENGTH = 8192
 """The limit of DynamoDB, in characters."""

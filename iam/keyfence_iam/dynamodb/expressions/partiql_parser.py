@@ -21,7 +21,7 @@ from keyfence_iam.dynamodb.expressions.partiql_operands import (
     map_entries,
     statement_grammar,
 )
-from keyfence_iam.dynamodb.parameters import UnsupportedRequest
+from keyfence_iam.dynamodb.request_parameters import UnsupportedRequest
 
 _CACHE_SIZE = 1024
 """Entries of the cache of parsed statements. Programs use few different texts, since values are parameters."""

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from keyfence_iam.dynamodb.parameters import UnsupportedRequest
+from keyfence_iam.dynamodb.request_parameters import UnsupportedRequest
 
 _EXPRESSION_TOKEN = re.compile(
     r"[ \t\r\n]+|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<alias>#[A-Za-z0-9_]+)|(?P<value>:[A-Za-z0-9_]+)"

@@ -6,7 +6,7 @@ from typing import Any
 
 from keyfence_iam.dynamodb.capacity import PartitionUnits, UnitsByPartition
 from keyfence_iam.dynamodb.item_access import CallShape
-from keyfence_iam.gate.throughput.partition_buckets import PartitionBuckets, PartitionRates
+from keyfence_iam.gate.throughput.partition_rates import PartitionBuckets, PartitionRates
 from keyfence_iam.gate.throughput.traffic_report import GroupOf, SplitShard, TrafficReport, no_group, no_shard
 
 ThrottledParts = Mapping[int, PartitionUnits]

@@ -5,7 +5,7 @@ from typing import Any
 
 from keyfence_iam.dynamodb.capacity import UnitsByPartition
 from keyfence_iam.dynamodb.item_access import CallShape, ItemAccess, TableSchemas, find_item_access
-from keyfence_iam.dynamodb.parameters import UnsupportedRequest
+from keyfence_iam.dynamodb.request_parameters import UnsupportedRequest
 from keyfence_iam.dynamodb.table_schema import table_name
 from keyfence_iam.gate.dynamodb_call import DynamoDBCall
 from keyfence_iam.gate.engine.engine_client import EngineClient, forward

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
 from keyfence_iam.dynamodb.traffic_window import TrafficWindow
-from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
+from keyfence_iam.gate.throughput.partition_rates import PartitionRates
 
 WINDOW_SECONDS = 10
 MAX_KEYS = 2_000

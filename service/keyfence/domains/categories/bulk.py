@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 
-from keyfence.bulk.json_fields import Fields, parse_texts, parse_timestamp
 from keyfence.bulk.json_lines import Line, new_line
+from keyfence.bulk.record_fields import Fields, parse_texts, parse_timestamp
 from keyfence.bulk.record_kind import RecordKind, RecordWriter, put_new
 from keyfence.domains.categories.access_patterns import categories, category_by_path, category_tree, last_move
 from keyfence.domains.categories.model import Category, CategoryMove

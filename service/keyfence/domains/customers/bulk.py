@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncIterator, Sequence
 
-from keyfence.bulk.json_fields import Fields, parse_positive_integer, parse_text, parse_timestamp
 from keyfence.bulk.json_lines import Line, new_line
+from keyfence.bulk.record_fields import Fields, parse_positive_integer, parse_text, parse_timestamp
 from keyfence.bulk.record_kind import RecordKind, RecordWriter, put_new
 from keyfence.domains.customers.access_patterns import customers, newest_customers
 from keyfence.domains.customers.model import Customer, CustomerId, checked_name

@@ -6,7 +6,8 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from keyfence.bulk.json_fields import (
+from keyfence.bulk.json_lines import Line, new_line, without_nulls
+from keyfence.bulk.record_fields import (
     Fields,
     enum_parser,
     parse_actor,
@@ -15,7 +16,6 @@ from keyfence.bulk.json_fields import (
     parse_text,
     parse_timestamp,
 )
-from keyfence.bulk.json_lines import Line, new_line, without_nulls
 from keyfence.bulk.record_kind import IMPORTER
 from keyfence.domains.customers.repository import checked_customer_id
 from keyfence.domains.orders.line_items import MAX_LINES, MAX_QUANTITY, LineItem, ProductId, order_total

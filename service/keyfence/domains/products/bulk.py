@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from keyfence.bulk.json_fields import (
+from keyfence.bulk.json_lines import Line, new_line
+from keyfence.bulk.record_fields import (
     Fields,
     parse_actor,
     parse_amount,
@@ -14,7 +15,6 @@ from keyfence.bulk.json_fields import (
     parse_texts,
     parse_timestamp,
 )
-from keyfence.bulk.json_lines import Line, new_line
 from keyfence.bulk.record_kind import IMPORTER, RecordKind, RecordWriter, load_in_batches, put_new
 from keyfence.domains.categories.access_patterns import category_tree
 from keyfence.domains.products.access_patterns import (

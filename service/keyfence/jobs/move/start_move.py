@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyfence.errors import Conflict, Internal
-from keyfence.jobs.job_record import Job, JobKind, job_by_id, jobs, new_job
+from keyfence.jobs.access_patterns import job_by_id, jobs
+from keyfence.jobs.job_record import Job, JobKind, new_job
 from keyfence.jobs.move.move_phases import cancel_move, plan_move
 from keyfence.store.expressions import absent
 from keyfence.store.writes import Write, put

@@ -8,7 +8,8 @@ from typing import Any
 from ulid import ULID
 
 from keyfence.errors import BadInput, Conflict, Internal
-from keyfence.jobs.job_record import Job, JobId, JobKind, job_by_id, jobs, new_job
+from keyfence.jobs.access_patterns import job_by_id, jobs
+from keyfence.jobs.job_record import Job, JobId, JobKind, new_job
 from keyfence.jobs.offboard.export_file import SUFFIX, initial_hash
 from keyfence.jobs.offboard.offboarding_phases import OffboardingState, state_text
 from keyfence.store import timestamps

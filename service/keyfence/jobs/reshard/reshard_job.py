@@ -9,7 +9,7 @@ import orjson
 from keyfence.jobs.job_record import STARTED
 from keyfence.jobs.job_runner import JobRun
 from keyfence.jobs.reshard.misplaced_items import MisplacedItems
-from keyfence.jobs.reshard.shard_count_changes import (
+from keyfence.jobs.reshard.reshard_phases import (
     FINISHED_EVENTS,
     ReshardKind,
     counts_of,

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from keyfence.errors import BadInput, Conflict, Internal
-from keyfence.jobs.job_record import Job, JobKind, job_by_id, jobs, new_job
-from keyfence.jobs.reshard.shard_count_changes import (
+from keyfence.jobs.access_patterns import job_by_id, jobs
+from keyfence.jobs.job_record import Job, JobKind, new_job
+from keyfence.jobs.reshard.reshard_phases import (
     STARTED_EVENTS,
     ReshardKind,
     counts_of,

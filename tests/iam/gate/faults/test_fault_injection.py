@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from keyfence_iam.gate.fault_definition import Fault, FaultKind
 from keyfence_iam.gate.fault_injection import DYNAMODB_ERRORS, inject
-from keyfence_iam.gate.faults import Fault, FaultKind
 from keyfence_iam.gate.gate import Gate
 from tests.iam.gate.server.raw_client import GET_ITEM, Reply, gate_with_engine, role_caller, send_raw, tenant_caller
 from tests.iam.gate.server.scripted_engine import ScriptedEngine

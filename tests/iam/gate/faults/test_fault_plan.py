@@ -1,7 +1,7 @@
 """Faults are due for the intended calls, and every run gives the same calls."""
 
+from keyfence_iam.gate.fault_definition import Fault
 from keyfence_iam.gate.fault_injection import FaultPlan
-from keyfence_iam.gate.faults import Fault
 
 
 def _due_calls(fault: Fault, calls: int = 12) -> list[int]:

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
-from keyfence_iam.gate.faults import Fault
-from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
+from keyfence_iam.gate.fault_definition import Fault
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
+from keyfence_iam.gate.throughput.partition_rates import PartitionRates
 from tests.fakes.clock import ManualClock
 from tests.iam.gate.server.raw_client import GET_ITEM, TABLE, admin_caller, gate_with_engine, tenant_caller
 from tests.iam.gate.server.scripted_engine import ScriptedEngine, response

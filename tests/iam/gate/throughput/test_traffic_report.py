@@ -3,7 +3,7 @@
 from typing import Any
 
 from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits, UnitKind
-from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
+from keyfence_iam.gate.throughput.partition_rates import PartitionRates
 from keyfence_iam.gate.throughput.traffic_report import MAX_KEYS, WINDOW_SECONDS, TrafficReport
 from keyfence_iam.tenant import split_shard, tenant_of_key
 from tests.fakes.clock import ManualClock

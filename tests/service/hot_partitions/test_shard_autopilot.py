@@ -11,9 +11,9 @@ import pytest
 
 from keyfence.app.domain_loading import load_domains
 from keyfence.errors import Conflict
-from keyfence.hot_partitions.autopilot import REPEAT_AFTER, Autopilot, Mode
 from keyfence.hot_partitions.hot_partition_finder import HotPartitionReport
 from keyfence.hot_partitions.partition_load import WINDOW_SECONDS, PartitionLoad, TenantPartition
+from keyfence.hot_partitions.shard_autopilot import REPEAT_AFTER, Autopilot, Mode
 from keyfence.store.cursor import CursorCodec
 from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.client import Answer

@@ -1,4 +1,4 @@
-"""`PartitionBuckets`: token buckets that limit the capacity units of each partition."""
+"""`PartitionRates`: the capacity units of a partition per second. `PartitionBuckets`: the units that are left now."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""`JobStore`: reads the stored records of jobs, and saves their progress."""
+"""`JobRepository`: reads the stored records of jobs, and saves their progress."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -8,16 +8,8 @@ from functools import partial
 from typing import Any
 
 from keyfence.errors import Conflict, KeyfenceError, NotFound
-from keyfence.jobs.job_record import (
-    JOB_ID_PREFIX,
-    Job,
-    JobId,
-    JobSummary,
-    job_by_id,
-    jobs,
-    newest_jobs,
-    newest_jobs_of_tenant,
-)
+from keyfence.jobs.access_patterns import job_by_id, jobs, newest_jobs, newest_jobs_of_tenant
+from keyfence.jobs.job_record import JOB_ID_PREFIX, Job, JobId, JobSummary
 from keyfence.jobs.worker_id import new_worker_id
 from keyfence.store import timestamps
 from keyfence.store.expressions import absent
@@ -42,7 +34,7 @@ def parse_job_id(text: str) -> JobId:
 
 
 @dataclass(frozen=True, slots=True)
-class JobStore:
+class JobRepository:
     """The records of jobs as one worker reads and saves them.
 
     Each save renews the worker's lease. It raises Conflict if another worker has taken the lease."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.errors import Conflict
-from keyfence.jobs.reshard.shard_count_changes import (
+from keyfence.jobs.reshard.reshard_phases import (
     ReshardKind,
     counts_of,
     finish_reshard,

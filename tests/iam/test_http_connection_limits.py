@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from keyfence_iam.http_bounds import GUARD, BoundedProtocol, ConnectionGuard, ConnectionLimits, Violation
+from keyfence_iam.http_connection_limits import GUARD, BoundedProtocol, ConnectionGuard, ConnectionLimits, Violation
 
 GET = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: test\r\n"
@@ -62,7 +62,7 @@ class Server:
     """uvicorn in a thread, with these limits."""
 
     def __init__(self, limits: ConnectionLimits, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("keyfence_iam.http_bounds.SWEEP_SECONDS", 0.05)
+        monkeypatch.setattr("keyfence_iam.http_connection_limits.SWEEP_SECONDS", 0.05)
         self.guard = ConnectionGuard(limits)
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
         self.address = self._listener.getsockname()

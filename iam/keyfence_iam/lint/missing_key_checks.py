@@ -1,4 +1,4 @@
-"""Checks of conditions on leading keys, attributes and tag keys: ForAllValues, ForAnyValue, IfExists and `Null` guards.
+"""Checks of conditions that hold although the key is missing: ForAllValues, IfExists, operators with Not.
 
 A `Null` guard is a second condition that rejects requests without the key.
 """
@@ -11,6 +11,9 @@ from keyfence_iam.lint.linted_statement import LintedCondition, LintedStatement
 
 MISSING_NULL_GUARD = LintRule("H1", "missing-null-guard", 'Add "Null": {"<the key>": "false"} to the same statement.')
 IF_EXISTS_IN_ALLOW = LintRule("H1", "if-exists-in-allow", "Remove IfExists: with it, a request without the key passes.")
+NEGATED_OPERATOR_IN_ALLOW = LintRule(
+    "H8", "negated-operator-in-allow", "Use an operator without Not, or use a Deny for the other values."
+)
 FOR_ANY_VALUE = LintRule(
     "H6", "for-any-value", "Use ForAllValues and a Null guard: every key of a batch must be the caller's."
 )
@@ -20,10 +23,11 @@ FOR_ALL_VALUES_IN_DENY = LintRule(
 
 
 def check_condition(statement: LintedStatement, condition: LintedCondition) -> Iterator[Finding]:
-    """Yields the findings of a condition on leading keys, attributes or tag keys.
+    """Yields the findings of a condition on leading keys, attributes or tags.
 
     In an Allow, such a condition must hold for every value, and must fail for a request without the key.
     """
+    yield from _check_negation(statement, condition)
     key, quantifier = condition.key, condition.operator.quantifier
     if not (condition.is_leading_keys or condition.lowercase_key in {ATTRIBUTES, TAG_KEYS}):
         return
@@ -38,6 +42,18 @@ def check_condition(statement: LintedStatement, condition: LintedCondition) -> I
         yield statement.finding(MISSING_NULL_GUARD, f"requests without {key} pass {condition.operator_name}")
     if statement.is_allow and condition.operator.if_exists:
         yield statement.finding(IF_EXISTS_IN_ALLOW, f"requests without {key} pass {condition.operator_name}")
+
+
+def _check_negation(statement: LintedStatement, condition: LintedCondition) -> Iterator[Finding]:
+    """Yields a finding if an Allow compares leading keys or tags with an operator such as StringNotLike."""
+    concerns_tenant = (
+        condition.is_leading_keys
+        or bool(condition.variables)
+        or condition.lowercase_key.startswith("aws:principaltag/")
+    )
+    if statement.is_allow and condition.operator.is_negated and concerns_tenant:
+        problem = f"{condition.operator_name} on {condition.key} holds if the key or the tag is missing"
+        yield statement.finding(NEGATED_OPERATOR_IN_ALLOW, problem)
 
 
 def _has_null_guard(statement: LintedStatement, condition: LintedCondition) -> bool:

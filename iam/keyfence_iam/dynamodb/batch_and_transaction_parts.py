@@ -12,7 +12,7 @@ from keyfence_iam.dynamodb.expressions.grammar import LiteralValue, Node, Parame
 from keyfence_iam.dynamodb.expressions.partiql_parser import PartiQLStatement, parse_statement
 from keyfence_iam.dynamodb.item_size import Item
 from keyfence_iam.dynamodb.operations import WriteKind
-from keyfence_iam.dynamodb.parameters import (
+from keyfence_iam.dynamodb.request_parameters import (
     Parameters,
     UnsupportedRequest,
     array,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits, UnitKind
-from keyfence_iam.gate.throughput.partition_buckets import PartitionBuckets, PartitionRates
+from keyfence_iam.gate.throughput.partition_rates import PartitionBuckets, PartitionRates
 from tests.fakes.clock import ManualClock
 
 RATES = PartitionRates(read=30, write=10, burst_seconds=2)

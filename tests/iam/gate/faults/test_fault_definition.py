@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.gate.faults import Fault, InvalidFault, parse_faults, parse_faults_json
+from keyfence_iam.gate.fault_definition import Fault, InvalidFault, parse_faults, parse_faults_json
 
 
 def test_every_kind_of_fault_is_parsed() -> None:

@@ -1,4 +1,4 @@
-"""Condition keys and resources of authorization requests that AWS does not document.
+"""Condition keys of a call besides the leading keys, and resources, for which AWS documents no rule.
 
 Each of them is an assumption that has to be confirmed on a real AWS account.
 """
@@ -6,7 +6,7 @@ Each of them is an assumption that has to be confirmed on a real AWS account.
 from collections.abc import Mapping
 
 from keyfence_iam.authorization.named_tables import ArnScope
-from keyfence_iam.dynamodb.parameters import Parameters, choice
+from keyfence_iam.dynamodb.request_parameters import Parameters, choice
 from keyfence_iam.evaluator.request import ContextValue
 
 ANY_RESOURCE = "*"
