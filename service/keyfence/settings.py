@@ -126,6 +126,12 @@ class Settings(BaseSettings):
     """How many connections of clients one process accepts. Further connections are closed at once."""
     max_connections_per_peer: int = Field(default=1_000, ge=1)
     """How many connections one process accepts from one address. Trusted proxies have no such limit."""
+    origins: Annotated[tuple[str, ...], NoDecode] = ()
+    """Origins of web pages that may call the tenants' API, separated by commas, such as `https://app.example.com`."""
+    admin_origins: Annotated[tuple[str, ...], NoDecode] = ()
+    """Origins of web pages that may call the operators' API."""
+    tenant_origins: bool = False
+    """Whether operators can allow origins for single tenants, with `keyfence tenant origins`."""
     data_threads: int = Field(default=32, ge=1, le=512)
     """How many DynamoDB calls one process makes at the same time, each with a thread and a connection."""
     servers: int | None = Field(default=None, ge=1)
@@ -160,7 +166,7 @@ class Settings(BaseSettings):
         except json.JSONDecodeError as error:
             raise ValueError(f"is not JSON: {error}") from None
 
-    @field_validator("cursor_keys", "domains", "trusted_proxies", mode="before")
+    @field_validator("cursor_keys", "domains", "trusted_proxies", "origins", "admin_origins", mode="before")
     @classmethod
     def _split_at_commas(cls, value: object) -> object:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from keyfence.development_keys import DEVELOPMENT_ISSUER, is_development_key
 from keyfence.settings import IssuerSettings, Settings, decode_cursor_key, messages_without_values
-from keyfence.validation import is_http_url, is_https_or_loopback_url
+from keyfence.validation import is_http_url, is_https_or_loopback_url, is_https_origin
 from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id
 
 CURSOR_KEY_BYTES = 32
@@ -26,6 +26,7 @@ def production_problems(settings: Settings) -> list[str]:
         *_cursor_key_problems(settings),
         *_role_problems(settings),
         *_endpoint_problems(settings),
+        *_origin_problems(settings),
     ]
 
 
@@ -122,3 +123,10 @@ def _endpoint_problems(settings: Settings) -> Iterator[str]:
         url = getattr(settings, name)
         if url is not None and not is_http_url(url):
             yield f"KEYFENCE_{name.upper()} is not an http or https URL: {url}"
+
+
+def _origin_problems(settings: Settings) -> Iterator[str]:
+    for name in ("origins", "admin_origins"):
+        for origin in getattr(settings, name):
+            if not is_https_origin(origin):
+                yield f"KEYFENCE_{name.upper()} has {origin!r}, which is not an origin like https://app.example.com"

@@ -1,4 +1,4 @@
-"""Checks text of callers and settings: single lines, free text and URLs."""
+"""Checks text of callers and settings: single lines, free text, URLs, and origins of web pages."""
 
 import ipaddress
 import re
@@ -7,6 +7,9 @@ from urllib.parse import urlsplit
 from keyfence.errors import BadInput
 
 _NOT_IN_A_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_HTTPS_ORIGIN = re.compile(r"https://[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?(?::[0-9]{1,5})?")
+LOCAL_ORIGINS = "http://localhost:*"
+"""The setting that allows web pages of this machine, on every port. It is only for development."""
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 """Half of a surrogate pair. JSON can contain it, but UTF-8 cannot encode it."""
 
@@ -25,6 +28,21 @@ def checked_text(text: str, field: str, max_length: int) -> str:
     if len(text) > max_length or _SURROGATE.search(text):
         raise BadInput(f"{field} must be at most {max_length} whole characters", field=field)
     return text
+
+
+def checked_origin(text: str) -> str:
+    """Returns the origin of web pages. Raises BadInput unless it is exactly what browsers send, with https."""
+    if not is_https_origin(text):
+        raise BadInput(
+            f"{text!r} is not an origin like https://app.example.com: write https, the host in lower case, the port if "
+            "it is not 443, and nothing after it",
+            field="origins",
+        )
+    return text
+
+
+def is_https_origin(text: str) -> bool:
+    return _HTTPS_ORIGIN.fullmatch(text) is not None and not text.endswith(":443")
 
 
 def is_http_url(url: str) -> bool:

@@ -57,6 +57,13 @@ class TenantMutations:
         return Tenant.of(await info.context.administration.set_quotas(parse_tenant_id(id), changes))
 
     @strawberry.mutation(
+        description="Replaces the origins of web pages that may call the API for this tenant, such as "
+        "`https://app.example.com`. Servers check them only if KEYFENCE_TENANT_ORIGINS is true."
+    )
+    async def set_origins(self, info: Info, id: strawberry.ID, origins: list[str]) -> Tenant:
+        return Tenant.of(await info.context.administration.set_origins(parse_tenant_id(id), origins))
+
+    @strawberry.mutation(
         description="Suspends a tenant. Requests of its users are refused, and IAM denies its sessions."
     )
     async def suspend_tenant(self, info: Info, id: strawberry.ID, reason: str) -> Tenant:

@@ -111,6 +111,9 @@ class Tenant:
     placement: Placement
     issuer: str
     reason: str | None = strawberry.field(description="Why the tenant is suspended.")
+    origins: list[str] = strawberry.field(
+        description="Origins of web pages that may call the API for this tenant, in addition to those of the settings."
+    )
     stored_bytes: float = strawberry.field(description="The size of all items of the tenant at the last measurement.")
     created_at: datetime
     updated_at: datetime
@@ -127,6 +130,7 @@ class Tenant:
             placement=tenant.placement,
             issuer=tenant.issuer,
             reason=tenant.reason,
+            origins=sorted(tenant.origins),
             stored_bytes=float(tenant.stored_bytes),
             created_at=tenant.created_at,
             updated_at=tenant.updated_at,

@@ -22,6 +22,7 @@ from keyfence.hot_partitions.hot_partition_finder import CollectionMatcher, HotP
 from keyfence.hot_partitions.shard_autopilot import AUTHOR, Autopilot
 from keyfence.hot_partitions.traffic_observer import TrafficObserver
 from keyfence.hot_partitions.traffic_publisher import TrafficPublisher
+from keyfence.http.cors import CorsPolicy
 from keyfence.http.graphiql import graphiql_page, graphiql_routes
 from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.metrics import Metrics
@@ -134,9 +135,11 @@ class Service:
             revocations=RevocationCheck(settings.revocation_seconds),
             prices=price_table(settings),
             everyone_may_introspect=settings.introspection,
+            tenants_have_origins=settings.tenant_origins,
         )
         page = graphiql_page("/graphql") if settings.graphiql else None
-        return GraphQLEndpoint(api, GraphQLExecutor(domains.schema), self.metrics, graphiql=page)
+        cors = CorsPolicy(origins=frozenset(settings.origins), tenants_have_origins=settings.tenant_origins)
+        return GraphQLEndpoint(api, GraphQLExecutor(domains.schema), self.metrics, graphiql=page, cors=cors)
 
     def _make_operator_endpoint(self) -> GraphQLEndpoint:
         settings = self.settings
@@ -151,7 +154,8 @@ class Service:
             verifier=operator_verifier(settings), contexts=contexts, everyone_may_introspect=settings.introspection
         )
         page = graphiql_page("/admin/graphql") if settings.graphiql else None
-        return GraphQLEndpoint(api, GraphQLExecutor(admin_schema), self.metrics, graphiql=page)
+        cors = CorsPolicy(origins=frozenset(settings.admin_origins))
+        return GraphQLEndpoint(api, GraphQLExecutor(admin_schema), self.metrics, graphiql=page, cors=cors)
 
     def _make_tenant_cache(self) -> TenantCache:
         return TenantCache(

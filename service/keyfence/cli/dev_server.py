@@ -20,6 +20,7 @@ from keyfence.local.engines.engine import Engine, EngineFailed
 from keyfence.local.engines.engine_choice import EngineName, start_engine
 from keyfence.local.gate import start_gate
 from keyfence.settings import IssuerSettings, Settings
+from keyfence.validation import LOCAL_ORIGINS
 from keyfence_iam.deployment import LOCAL_REGION, Deployment
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
@@ -126,6 +127,9 @@ def _settings(issuer: DevelopmentIssuer, directory: Path, port: int, gate_url: s
         signing_key=signing_key(directory),
         host=HOST,
         port=port,
+        origins=(LOCAL_ORIGINS,),
+        admin_origins=(LOCAL_ORIGINS,),
+        tenant_origins=True,
         introspection=True,
         graphiql=True,
         log_json=False,

@@ -24,6 +24,7 @@ def tenant_json(tenant: "Tenant") -> dict[str, Any]:
         "placement": tenant.placement,
         "move": _move_json(tenant.move) if tenant.move else None,
         "issuer": tenant.issuer,
+        "origins": sorted(tenant.origins),
         "reason": tenant.reason,
         "storedBytes": tenant.stored_bytes,
         "quotas": _camel_case_keys(asdict(tenant.quotas)),

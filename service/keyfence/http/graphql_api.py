@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, TypeVar
 
+from keyfence.errors import Forbidden
 from keyfence.graphql.executor import RequestInfo
 
 CallerT = TypeVar("CallerT")
@@ -17,6 +18,10 @@ class GraphQLApi(Protocol[CallerT, ContextT_co]):
         """Returns the caller that the Authorization header proves. It is called before the body is read.
 
         Raises Unauthenticated if the header has no valid token, and Throttled if the caller sends too many requests."""
+
+    def check_origin(self, caller: CallerT, origin: str) -> None:
+        """Raises Forbidden unless web pages of this origin may call the API for this caller. It is called only for an
+        origin that may not call the API for all callers."""
 
     def may_introspect(self, caller: CallerT) -> bool:
         """Whether the caller may send an introspection query."""
@@ -48,3 +53,7 @@ class GraphQLApi(Protocol[CallerT, ContextT_co]):
         """Returns the cost of the request until now, or None if this API counts no costs.
 
         It is called only if the request has the extension `cost`."""
+
+
+def origin_forbidden(origin: str) -> Forbidden:
+    return Forbidden(f"web pages of {origin[:200]} may not call this API; an operator can allow the origin")

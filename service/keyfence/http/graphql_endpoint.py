@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from keyfence.errors import KeyfenceError, Throttled, Unauthenticated
 from keyfence.graphql.error_masking import InvalidRequest, RenderedError, error_codes, render_keyfence_error
 from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest, GraphQLResult, PreparedOperation, RequestInfo
+from keyfence.http.cors import CorsPolicy
 from keyfence.http.graphql_api import GraphQLApi
 from keyfence.http.media_types import MediaType, is_json, negotiate, prefers_html
 from keyfence.http.metrics import Metrics
@@ -30,6 +31,7 @@ from keyfence.http.response import (
 )
 
 END = object()
+NO_OTHER_ORIGINS = CorsPolicy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +53,25 @@ class GraphQLEndpoint:
         metrics: Metrics,
         *,
         graphiql: HttpResponse | None = None,
+        cors: CorsPolicy = NO_OTHER_ORIGINS,
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> None:
         self._api = api
         self._executor = executor
         self._metrics = metrics
         self._graphiql = graphiql
+        self._cors = cors
         self._max_body_bytes = max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         accept = header(scope, b"accept")
+        origin = header(scope, b"origin")
         if self._graphiql and scope["method"] == "GET" and prefers_html(accept):
             response = self._graphiql
+        elif origin is not None and scope["method"] == "OPTIONS":
+            response = self._cors.preflight(origin)
         else:
-            response = await self._respond(scope, receive, negotiate(accept))
+            response = self._cors.add_headers(await self._respond(scope, receive, negotiate(accept)), origin)
         await response.send(send)
 
     async def _respond(self, scope: Scope, receive: Receive, media: MediaType | None) -> HttpResponse:
@@ -89,6 +96,9 @@ class GraphQLEndpoint:
         _check_method(scope)
         api = self._api
         caller = await api.authenticate(header(scope, b"authorization"))
+        origin = header(scope, b"origin")
+        if origin is not None and not self._cors.allows(origin, header(scope, b"host")):
+            api.check_origin(caller, origin)
         try:
             parsed = await self._parse(scope, receive, caller)
         except (HttpError, InvalidRequest):

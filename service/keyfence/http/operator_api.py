@@ -8,6 +8,7 @@ from keyfence.auth.bearer_token import bearer_token
 from keyfence.auth.principal import INTROSPECT_SCOPE, Operator
 from keyfence.auth.token_verifier import TokenVerifier
 from keyfence.graphql.executor import RequestInfo
+from keyfence.http.graphql_api import origin_forbidden
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +21,9 @@ class OperatorApi:
 
     async def authenticate(self, authorization: str | None) -> Operator:
         return await self.verifier.verify(bearer_token(authorization))
+
+    def check_origin(self, _caller: Operator, origin: str) -> None:
+        raise origin_forbidden(origin)
 
     def may_introspect(self, caller: Operator) -> bool:
         return self.everyone_may_introspect or INTROSPECT_SCOPE in caller.scopes

@@ -12,6 +12,7 @@ from keyfence.auth.token_verifier import TokenVerifier
 from keyfence.domains.sessions.revocation import RevocationCheck, RevocationRepository
 from keyfence.graphql.context import Context
 from keyfence.graphql.executor import RequestInfo
+from keyfence.http.graphql_api import origin_forbidden
 from keyfence.store.table_handles import Tables
 from keyfence.store.writes import ActivityLog
 from keyfence.tenancy.tenant_cache import TenantCache
@@ -30,11 +31,16 @@ class TenantApi:
     revocations: RevocationCheck
     prices: PriceTable
     everyone_may_introspect: bool
+    tenants_have_origins: bool = False
 
     async def authenticate(self, authorization: str | None) -> TenantRequest:
         principal = await self.verifier.verify(bearer_token(authorization))
         tenant = await self.tenants.get_active(principal.tenant)
         return TenantRequest(principal, tenant, self.admission.admit(tenant), self.tenants.location(tenant))
+
+    def check_origin(self, caller: TenantRequest, origin: str) -> None:
+        if not self.tenants_have_origins or origin not in caller.tenant.origins:
+            raise origin_forbidden(origin)
 
     def may_introspect(self, caller: TenantRequest) -> bool:
         return self.everyone_may_introspect or INTROSPECT_SCOPE in caller.principal.scopes

@@ -1,9 +1,9 @@
-"""`TenantAdministration`: operators change the name, tier and quotas of a tenant, suspend it and resume it."""
+"""`TenantAdministration`: operators change the name, tier, quotas and origins of a tenant, suspend it and resume it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
-from keyfence.errors import Conflict
+from keyfence.errors import BadInput, Conflict
 from keyfence.store.codec import attribute_name
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.suspensions import SuspensionPublisher
@@ -11,7 +11,10 @@ from keyfence.tenancy.tenant import Tenant, checked_name, checked_reason
 from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence.tenancy.tenant_status import TenantStatus, check_transition
 from keyfence.tenancy.tier_quotas import Tier, with_overrides
+from keyfence.validation import checked_origin
 from keyfence_iam.tenant import TenantId
+
+MAX_ORIGINS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,19 @@ class TenantAdministration:
             TenantEventKind.QUOTAS_CHANGED,
             lambda tenant: replace(require_not_offboarded(tenant), overrides=with_overrides(tenant.overrides, changes)),
             detail={attribute_name(name): value for name, value in changes.items()},
+        )
+        return self._notify(changed)
+
+    async def set_origins(self, id: TenantId, origins: Collection[str]) -> Tenant:
+        """Replaces the origins of web pages that may call the API for this tenant. Raises BadInput for a bad origin."""
+        if len(origins) > MAX_ORIGINS:
+            raise BadInput(f"a tenant can have at most {MAX_ORIGINS} origins", field="origins")
+        new_origins = frozenset(map(checked_origin, origins))
+        changed = await self.tenants.change(
+            id,
+            TenantEventKind.ORIGINS_CHANGED,
+            lambda tenant: replace(require_not_offboarded(tenant), origins=new_origins),
+            detail={"origins": sorted(new_origins)},
         )
         return self._notify(changed)
 

@@ -42,6 +42,8 @@ class Tenant:
     """Why the tenant is suspended."""
     offboarding_job_id: str | None = None
     """The job that offboards the tenant, or has offboarded it."""
+    origins: frozenset[str] = frozenset()
+    """Origins of web pages that may call the API for this tenant, in addition to those of the settings."""
     stored_bytes: int = 0
     """The size of all items of the tenant when they were last measured."""
 

@@ -26,6 +26,7 @@ class TenantEventKind(StrEnum):
     TIER_CHANGED = "tenant.tier_changed", "The tier changed."
     QUOTAS_CHANGED = "tenant.quotas_changed", "Quotas were set for this tenant. They replace the quotas of its tier."
     ISSUER_KEYS_CHANGED = "tenant.issuer_keys_changed", "The keys of the tenant's issuer changed."
+    ORIGINS_CHANGED = "tenant.origins_changed", "The origins of web pages that may call the API for the tenant changed."
     SUSPENDED = "tenant.suspended", "The tenant was suspended. The detail has the reason."
     RESUMED = "tenant.resumed", "The tenant is active again."
     MOVE_PLANNED = "tenant.move_planned", "A move to another table began. The detail has the placement and the job."

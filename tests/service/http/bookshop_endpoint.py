@@ -8,7 +8,9 @@ from starlette.applications import Starlette
 
 from keyfence.errors import Forbidden, Unauthenticated
 from keyfence.graphql.executor import GraphQLExecutor, RequestInfo
-from keyfence.http.graphql_endpoint import GraphQLEndpoint
+from keyfence.http.cors import CorsPolicy
+from keyfence.http.graphql_api import origin_forbidden
+from keyfence.http.graphql_endpoint import NO_OTHER_ORIGINS, GraphQLEndpoint
 from keyfence.http.metrics import Metrics
 from keyfence.http.request_body import MAX_BODY_BYTES
 from keyfence.http.response import HttpResponse
@@ -28,6 +30,10 @@ class BookshopApi:
         if authorization is None or not authorization.startswith("Bearer ") or " " in authorization[7:]:
             raise Unauthenticated("send a bearer token")
         return authorization.removeprefix("Bearer ")
+
+    def check_origin(self, caller: str, origin: str) -> None:
+        if (caller, origin) != ("ada", "https://ada.example"):
+            raise origin_forbidden(origin)
 
     def may_introspect(self, caller: str) -> bool:
         return caller == "ada"
@@ -60,6 +66,7 @@ def endpoint(
     *,
     metrics: Metrics | None = None,
     graphiql: HttpResponse | None = None,
+    cors: CorsPolicy = NO_OTHER_ORIGINS,
     max_body_bytes: int = MAX_BODY_BYTES,
     **steps: Any,
 ) -> GraphQLEndpoint:
@@ -68,6 +75,7 @@ def endpoint(
         GraphQLExecutor(bookshop),
         metrics or Metrics(),
         graphiql=graphiql,
+        cors=cors,
         max_body_bytes=max_body_bytes,
     )
 

@@ -2,7 +2,7 @@
 
 import typer
 
-from keyfence.cli.tenant.change import quotas, rename, resume, suspend, tier
+from keyfence.cli.tenant.change import origins, quotas, rename, resume, suspend, tier
 from keyfence.cli.tenant.list_show import list_, show
 from keyfence.cli.tenant.offboard import offboard
 from keyfence.cli.tenant.onboard import keys, onboard
@@ -18,5 +18,5 @@ tenant = typer.Typer(
 
 tenant.command("list")(list_)
 
-for command in (show, onboard, suspend, resume, rename, keys, tier, quotas, usage, measure, offboard, verify):
+for command in (show, onboard, suspend, resume, rename, keys, origins, tier, quotas, usage, measure, offboard, verify):
     tenant.command()(command)

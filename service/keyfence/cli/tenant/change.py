@@ -1,4 +1,4 @@
-"""`keyfence tenant suspend`, `resume`, `rename`, `tier` and `quotas`."""
+"""`keyfence tenant suspend`, `resume`, `rename`, `tier`, `origins` and `quotas`."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
@@ -148,6 +148,32 @@ def tier(
     TenantCommand(id=id, operator=operator, data=data, endpoint_url=endpoint_url, json=json).run(
         lambda context, tenant_id: context.administration.set_tier(tenant_id, tier),
         lambda tenant: f"{tenant.id} is in the tier {tenant.tier}: {quotas_text(tenant)}.",
+    )
+
+
+OriginsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="ORIGIN ...", help="All origins of the tenant. Without one: none.", show_default=False),
+]
+
+
+def origins(
+    id: TenantArgument,
+    origins: OriginsArgument = None,
+    operator: OperatorOption = None,
+    json: JsonOption = False,
+    data: DataOption = DEFAULT_DIRECTORY,
+    endpoint_url: EndpointUrlOption = None,
+) -> None:
+    """Allow web pages of these origins to call the API for one tenant. The list replaces the older one.
+
+    Servers check these origins only if KEYFENCE_TENANT_ORIGINS is true.
+
+    [bold]Example:[/bold] keyfence tenant origins acme https://app.acme.example https://beta.acme.example
+    """
+    TenantCommand(id=id, operator=operator, data=data, endpoint_url=endpoint_url, json=json).run(
+        lambda context, tenant_id: context.administration.set_origins(tenant_id, origins or []),
+        lambda tenant: f"{tenant.id} has the origins {', '.join(sorted(tenant.origins)) or 'of the settings alone'}.",
     )
 
 

@@ -160,6 +160,8 @@ def _attribute_rows(tenant: "Tenant") -> Iterator[tuple[str, str]]:
         direction = "cancelled, back to" if tenant.move.is_cancelled else "to"
         yield "Moving", f"{direction} {tenant.move.final_placement}, {tenant.move.phase}, by {tenant.move.job_id}"
     yield "Issuer", escape_markup(tenant.issuer) or "none of its own"
+    if tenant.origins:
+        yield "Origins", ", ".join(sorted(tenant.origins))
     stored_text = (
         f"{tenant.stored_bytes:,} bytes at the last measurement" if tenant.stored_bytes else "not measured yet"
     )
