@@ -1,11 +1,12 @@
 """`Service`: puts the application together from its endpoints and background tasks, and starts and stops the tasks."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 
 from starlette.applications import Starlette
+from starlette.routing import Route
 
 from keyfence.admin.context import AdminContextFactory
 from keyfence.admin.schema import schema as admin_schema
@@ -53,9 +54,17 @@ class Service:
     Tests may replace `jwks` and `admission`."""
 
     def __init__(
-        self, connections: Connections, *, jwks: JwksFetcher | None = None, admission: Admission | None = None
+        self,
+        connections: Connections,
+        *,
+        jwks: JwksFetcher | None = None,
+        admission: Admission | None = None,
+        sign_in_path: str | None = None,
+        more_routes: Iterable[Route] = (),
     ) -> None:
+        """`sign_in_path` is the path of the routes by which GraphiQL gets a token. They are in `more_routes`."""
         self.connections, self.settings = connections, connections.settings
+        self._sign_in_path = sign_in_path
         self.admission = admission or Admission.from_settings(self.settings, connections.tables.meter)
         ledger = self.admission.ledger
         observer = TrafficObserver(projections=connections.tables.entities.projections)
@@ -87,7 +96,7 @@ class Service:
             endpoints={"/graphql": self._make_tenant_endpoint(), "/admin/graphql": self._make_operator_endpoint()},
             check_ready=self._tenants.check_readable,
             metrics=self.metrics,
-            file_routes=graphiql_routes() if self.settings.graphiql else (),
+            more_routes=[*(graphiql_routes() if self.settings.graphiql else ()), *more_routes],
             lifespan=self._lifespan,
         )
 
@@ -137,7 +146,7 @@ class Service:
             everyone_may_introspect=settings.introspection,
             tenants_have_origins=settings.tenant_origins,
         )
-        page = graphiql_page("/graphql") if settings.graphiql else None
+        page = graphiql_page("/graphql", sign_in_path=self._sign_in_path) if settings.graphiql else None
         cors = CorsPolicy(origins=frozenset(settings.origins), tenants_have_origins=settings.tenant_origins)
         return GraphQLEndpoint(api, GraphQLExecutor(domains.schema), self.metrics, graphiql=page, cors=cors)
 
@@ -153,7 +162,7 @@ class Service:
         api = OperatorApi(
             verifier=operator_verifier(settings), contexts=contexts, everyone_may_introspect=settings.introspection
         )
-        page = graphiql_page("/admin/graphql") if settings.graphiql else None
+        page = graphiql_page("/admin/graphql", sign_in_path=self._sign_in_path) if settings.graphiql else None
         cors = CorsPolicy(origins=frozenset(settings.admin_origins))
         return GraphQLEndpoint(api, GraphQLExecutor(admin_schema), self.metrics, graphiql=page, cors=cors)
 

@@ -12,7 +12,9 @@ from keyfence.app.aws_connections import AwsAccess
 from keyfence.app.composition_root import Service
 from keyfence.app.domain_loading import load_domains
 from keyfence.local.demo.load import load_demo
+from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.local.role_credentials import boto_session_for
+from keyfence.local.sign_in import SIGN_IN_PATH, SignIn
 from keyfence.settings import Settings
 from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.dynamodb.credentials import ProcessCredentials
@@ -33,12 +35,14 @@ SESSION_TIMEOUT_SECONDS = 60.0
 a session sends no call to DynamoDB."""
 
 
-def application(settings: Settings, issuer: SessionIssuer) -> Starlette:
+def application(settings: Settings, issuer: SessionIssuer, token_issuer: DevelopmentIssuer) -> Starlette:
     """Returns the ASGI application of `keyfence dev`. It also runs jobs as the migrator: the role that may move and
-    delete items of tenants."""
+    delete items of tenants. Its GraphiQL page gets tokens of `token_issuer`."""
     log.configure(as_json=settings.log_json)
     aws = aws_access(settings, issuer)
-    return Service(replace(aws.connect(), migrator=aws.connect_migrator())).app
+    connections = replace(aws.connect(), migrator=aws.connect_migrator())
+    sign_in = SignIn(token_issuer, connections.tables)
+    return Service(connections, sign_in_path=SIGN_IN_PATH, more_routes=sign_in.routes()).app
 
 
 def aws_access(settings: Settings, issuer: SessionIssuer) -> AwsAccess:

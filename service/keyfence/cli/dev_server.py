@@ -150,7 +150,9 @@ async def _serve(listener: socket.socket, engine: Engine, gate: Gate, settings: 
                 " another directory with --data."
             )
             raise BadInput(f"{error.message}\n{advice}") from error
-    server = DevelopmentServer(application(settings, gate.sessions), engine, lambda: typer.echo(welcome))
+    server = DevelopmentServer(
+        application(settings, gate.sessions, welcome.issuer), engine, lambda: typer.echo(welcome)
+    )
     await server.serve_on(listener)
 
 

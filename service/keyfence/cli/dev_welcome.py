@@ -53,7 +53,7 @@ class WelcomeText:
             f"\nKeyfence is ready.\n\n"
             f"  Engine    {self.engine}\n"
             f"  GraphiQL  {self.server_url}/graphql\n"
-            f'            Headers: {{"Authorization": "Bearer TOKEN"}}. This prints a TOKEN:\n'
+            f"            Choose a tenant and a user there. For other clients, this prints a token:\n"
             f"            {self._keyfence('token', id)}\n"
             f"  Gate      {self.gate_url}\n"
             f"            DynamoDB, STS and IAM, with the policies of each session. Add to ~/.aws/config:\n\n"

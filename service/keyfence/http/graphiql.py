@@ -43,15 +43,18 @@ _PAGE = Template("""\
 $styles
 $scripts
 </head>
-<body><div id="graphiql" data-url="$url"><p class="loading">Loading GraphiQL ...</p></div></body>
+<body><div id="graphiql" data-url="$url"$sign_in><p class="loading">Loading GraphiQL ...</p></div></body>
 </html>
 """)
 
 
-def graphiql_page(url: str) -> HttpResponse:
-    """Returns the page that sends its queries to the endpoint at `url`."""
+def graphiql_page(url: str, *, sign_in_path: str | None = None) -> HttpResponse:
+    """Returns the page that sends its queries to the endpoint at `url`.
+
+    With `sign_in_path`, the page has a bar in which a developer chooses a tenant, a user and a role."""
     html = _PAGE.substitute(
         url=escape(url),
+        sign_in=f' data-sign-in="{escape(sign_in_path)}"' if sign_in_path else "",
         styles="\n".join(f'<link rel="stylesheet" href="{_versioned_url(name)}">' for name in STYLES),
         scripts="\n".join(f'<script defer src="{_versioned_url(name)}"></script>' for name in SCRIPTS),
     )

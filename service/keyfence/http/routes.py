@@ -44,13 +44,13 @@ def build_app(
     endpoints: Mapping[str, ASGIApp],
     check_ready: CheckReady,
     metrics: Metrics,
-    file_routes: Iterable[Route] = (),
+    more_routes: Iterable[Route] = (),
     lifespan: Lifespan[Starlette] | None = None,
 ) -> Starlette:
     """Returns the application. `endpoints` maps a path to its GraphQL endpoint."""
     probes = probe_routes(check_ready=check_ready, metrics=metrics)
     app = Starlette(
-        routes=[*(Route(path, endpoint) for path, endpoint in endpoints.items()), *probes, *file_routes],
+        routes=[*(Route(path, endpoint) for path, endpoint in endpoints.items()), *probes, *more_routes],
         middleware=middleware_in_order(metrics=metrics, unlogged_paths=frozenset(route.path for route in probes)),
         exception_handlers={HTTPException: _render_router_error},
         lifespan=lifespan,

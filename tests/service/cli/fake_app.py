@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.settings import Settings
 from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.dynamodb.table_definition import TableAdmin
@@ -34,7 +35,7 @@ def modules() -> dict[str, ModuleType]:
     return fakes
 
 
-def local_application(settings: Settings, sessions: SessionIssuer) -> Starlette:
+def local_application(settings: Settings, sessions: SessionIssuer, _: DevelopmentIssuer) -> Starlette:
     """Answers every query with the request, the caller's token and the state of the table."""
 
     async def answer(request: Request) -> JSONResponse:

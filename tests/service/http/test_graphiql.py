@@ -19,7 +19,7 @@ LOADED_URL = re.compile(r'(?:src|href)="(?!data:)([^"]*)"')
 @pytest.fixture
 def app() -> Starlette:
     endpoints = {path: endpoint(graphiql=graphiql_page(path)) for path in PATHS}
-    return build_app(endpoints=endpoints, check_ready=always_ready, metrics=Metrics(), file_routes=graphiql_routes())
+    return build_app(endpoints=endpoints, check_ready=always_ready, metrics=Metrics(), more_routes=graphiql_routes())
 
 
 @pytest.mark.parametrize("path", PATHS)

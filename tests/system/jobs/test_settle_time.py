@@ -172,7 +172,7 @@ async def test_the_development_server_waits_for_the_settle_time(
             "log_json": False,
         }
     )
-    operator = replace(stack.operator_client(), application=application(settings, stack.gate.sessions))
+    operator = replace(stack.operator_client(), application=application(settings, stack.gate.sessions, stack.issuer))
     await operator.data(mutation, tenant=tenant, **variables)
     await _wait_for_job(operator, tenant)
     assert sleep.seconds == settle_times * sum(changes.values())
