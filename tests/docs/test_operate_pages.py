@@ -8,18 +8,22 @@ from typing import get_args
 
 import pytest
 
-from keyfence.admission.rate_limits import BURST_SECONDS
+from keyfence.admission.priority import MAX_YIELD_SECONDS
+from keyfence.admission.rate_limits import BURST_SECONDS, NEW_DOCUMENTS_BURST, NEW_DOCUMENTS_PER_SECOND
 from keyfence.domains.counters import sharded_counter
 from keyfence.hot_partitions import fleet_traffic
 from keyfence.hot_partitions.hot_partition_finder import MIN_REPORTED_SHARE
 from keyfence.hot_partitions.shard_autopilot import SUSTAINED_FOR, Mode
 from keyfence.hot_partitions.shard_recommendation import AUTOPILOT_MAX_SHARDS, GROW_AT
-from keyfence.jobs import job_repository, scan_pass
+from keyfence.http.metrics import METRICS
+from keyfence.jobs import job_store, scan_pass
+from keyfence.jobs.offboard import offboard_job
 from keyfence.jobs.offboard.offboarding_phases import OffboardingPhase
 from keyfence.log import EVENTS
 from keyfence.settings import Settings
 from keyfence.store.shards import MAX_SHARDS
 from keyfence.tenancy.placement import MovePhase
+from keyfence.tenancy.suspensions import MAX_SESSION_AGE
 from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence.tenancy.tier_quotas import TIER_QUOTAS
 from keyfence.usage.hourly_usage import DEFAULT_PRICES, RETENTION
@@ -53,6 +57,12 @@ def test_alarms_name_log_events_that_exist() -> None:
     named = {name for name in re.findall(r"`([a-z]+_[a-z_]+)`", prose(ALERTS)) if not name.startswith("keyfence")}
     assert named
     assert named - set(EVENTS) == set()
+
+
+def test_alarms_name_metrics_that_exist() -> None:
+    named = set(re.findall(r"`(keyfence_[a-z_]+)`", prose(ALERTS)))
+    assert named
+    assert named - {metric.name for metric in METRICS} == set()
 
 
 def test_the_page_has_the_quotas_of_each_tier() -> None:
@@ -99,6 +109,11 @@ def test_every_setting_that_a_page_names_exists() -> None:
         (TENANTS, f"as listed for {DEFAULT_PRICES.region} on {DEFAULT_PRICES.as_of}"),
         (TENANTS, f"kept for {RETENTION.days} days"),
         (TENANTS, "at most two seconds' worth at once"),
+        (TENANTS, f"suspended more than {MAX_SESSION_AGE // timedelta(minutes=1)} minutes ago"),
+        (TENANTS, f"may send {NEW_DOCUMENTS_PER_SECOND:g} documents a second"),
+        (TENANTS, f"with a burst of {NEW_DOCUMENTS_BURST:g}"),
+        (TENANTS, f"waits up to {MAX_YIELD_SECONDS * 1000:g} ms"),
+        (TENANTS, "if ten rounds in a row find new items"),
         (SCALING, f"needs more than {GROW_AT * 100:g} % of what its shards can serve"),
         (SCALING, f"stays that high for {SUSTAINED_FOR.total_seconds():g} seconds"),
         (
@@ -119,6 +134,7 @@ def test_a_number_on_the_page_is_the_number_in_the_code(page: Path, sentence: st
 
 
 def test_numbers_that_pages_write_as_words_are_the_numbers_in_the_code() -> None:
-    assert (2, 5, timedelta(seconds=60)) == (BURST_SECONDS, scan_pass.MAX_IDLE_ROUNDS, job_repository.LEASE_DURATION)
+    assert (2, 5, timedelta(seconds=60)) == (BURST_SECONDS, scan_pass.MAX_IDLE_ROUNDS, job_store.LEASE_DURATION)
+    assert offboard_job.MAX_ROUNDS == 10
     assert (0.1, timedelta(minutes=10)) == (MIN_REPORTED_SHARE, fleet_traffic.TTL)
     assert dict(zip(TIER_QUOTAS, AUTOPILOT_MAX_SHARDS.values(), strict=True)) == AUTOPILOT_MAX_SHARDS
