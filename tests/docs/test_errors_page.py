@@ -23,7 +23,7 @@ from keyfence.http.response import STATUS_BY_CODE
 from keyfence.store.cursor import LIFETIME_HOURS
 from keyfence.store.key_template import MAX_PATH_BYTES, MAX_PATH_NAME_LENGTH
 from keyfence.store.pagination import MAX_PAGE_SIZE
-from tests.docs.pages import DOCS, blocks, prose, table
+from tests.docs.pages import DOCS, blocks, prose, table, tables
 from tests.docs.raised_errors import RaisedError, raised_errors
 
 PAGE = DOCS / "reference" / "errors.md"
@@ -93,7 +93,7 @@ def test_the_page_has_the_maximum_of_each_value() -> None:
 
 
 def test_the_page_has_every_conflict_and_throttling_of_the_tenants_api() -> None:
-    messages_on_page = [row[0] for heading in ("conflict", "wait") for row in table(PAGE, heading)]
+    messages_on_page = [row[0] for rows in tables(PAGE, "message") for row in rows]
     raised = {error.message for error in raised_errors() if _is_seen_by_tenants(error)} - CAUGHT_MESSAGES
     assert [text for text in raised if not any(_is_same_message(text, shown) for shown in messages_on_page)] == []
 
