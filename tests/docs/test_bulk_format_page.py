@@ -1,4 +1,4 @@
-"""The page about the bulk format has the kinds of records in the order of an export, and a line that can be imported."""
+"""The page about the bulk format has the kinds of records in the order of an export. Its example can be imported."""
 
 from io import BytesIO
 

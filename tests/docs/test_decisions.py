@@ -1,4 +1,4 @@
-"""A page about a decision has four parts, is short, and names existing tests that check the decision."""
+"""A page about a decision has its parts in order, is short, and names existing tests that check the decision."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from tests.docs.pages import DECISIONS, ROOT, prose
 
-PARTS = ["Context", "Decision", "Consequences", "Tests"]
+PARTS = ["Problem", "Decision", "Reasons", "Rejected", "Consequences", "Tests"]
 MAX_WORDS = 500
 
 
