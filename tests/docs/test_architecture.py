@@ -1,6 +1,7 @@
 """The numbers and layers on the architecture page are the same as in the code."""
 
 import tomllib
+from inspect import signature
 
 import pytest
 
@@ -9,7 +10,7 @@ from keyfence.auth import tenant_issuer_cache
 from keyfence.auth.jwks_refresh import RefreshPolicy
 from keyfence.auth.token_verifier import MAX_CACHED_TOKENS, RECHECK_SECONDS
 from keyfence.domains.sessions import revocation
-from keyfence.graphql.document_cache import ENTRY_WEIGHT
+from keyfence.graphql.document_cache import ENTRY_WEIGHT, DocumentCache
 from keyfence.http import media_types
 from keyfence.http.request_body import MAX_BODY_BYTES
 from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
@@ -25,6 +26,7 @@ from keyfence_iam.sts import session_cache, session_refresh
 from tests.docs.pages import DOCS, ROOT, prose, table
 
 PAGE = DOCS / "build" / "architecture.md"
+DOCUMENT_CHARACTERS = signature(DocumentCache).parameters["capacity"].default
 KEY_REFRESH, RETRIES, SESSIONS = RefreshPolicy(), RetryPolicy(), session_refresh.RefreshSchedule()
 
 
@@ -41,8 +43,8 @@ KEY_REFRESH, RETRIES, SESSIONS = RefreshPolicy(), RetryPolicy(), session_refresh
         f"token buckets of tenants' quotas | {rate_limits.MAX_TENANTS:,};",
         f"the heaviest {traffic_window.MAX_KEYS_PER_STEP:,} of each {STEP_SECONDS} s",
         f"of past hours {ledger.MAX_ENTRIES:,} |",
-        f"{revocation.MAX_REMEMBERED_TOKENS:,}, for `KEYFENCE_REVOCATION_SECONDS`",
-        f"plus {ENTRY_WEIGHT} for each document",
+        f"with `KEYFENCE_REVOCATION_SECONDS` {revocation.MAX_REMEMBERED_TOKENS:,}",
+        f"{DOCUMENT_CHARACTERS:,} characters, of which each document takes {ENTRY_WEIGHT} more than its length",
         f"{media_types.CACHE_SIZE} of each, their first {media_types.MAX_HEADER_LENGTH:,} characters",
         f"{RETRIES.attempts} attempts, pauses random up to {RETRIES.first_pause_seconds * 1000:g} ms doubling to"
         f" {RETRIES.max_pause_seconds:g} s",
