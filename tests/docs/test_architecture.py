@@ -43,7 +43,7 @@ KEY_REFRESH, RETRIES, SESSIONS = RefreshPolicy(), RetryPolicy(), session_refresh
         f"token buckets of tenants' quotas | {rate_limits.MAX_TENANTS:,};",
         f"the heaviest {traffic_window.MAX_KEYS_PER_STEP:,} of each {STEP_SECONDS} s",
         f"of past hours {ledger.MAX_ENTRIES:,} |",
-        f"with `KEYFENCE_REVOCATION_SECONDS` {revocation.MAX_REMEMBERED_TOKENS:,}",
+        f"{revocation.MAX_REMEMBERED_TOKENS:,}, for `KEYFENCE_REVOCATION_SECONDS`",
         f"{DOCUMENT_CHARACTERS:,} characters, of which each document takes {ENTRY_WEIGHT} more than its length",
         f"{media_types.CACHE_SIZE} of each, their first {media_types.MAX_HEADER_LENGTH:,} characters",
         f"{RETRIES.attempts} attempts, pauses random up to {RETRIES.first_pause_seconds * 1000:g} ms doubling to"

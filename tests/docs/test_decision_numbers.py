@@ -18,7 +18,7 @@ from keyfence.domains.stores import geohash
 from keyfence.domains.stores.repository import MAX_CANDIDATES
 from keyfence.hot_partitions.hot_partition_finder import MAX_PARTITIONS
 from keyfence.hot_partitions.shard_recommendation import AUTOPILOT_MAX_SHARDS, GROW_AT, GROW_TO
-from keyfence.jobs import job_lease, job_record, job_store, scan_pass
+from keyfence.jobs import job_lease, job_record, job_repository, scan_pass
 from keyfence.jobs.offboard import offboard_job
 from keyfence.local.engines.moto_patches import REMEMBERED_SECONDS
 from keyfence.store.cursor import LIFETIME_HOURS
@@ -30,7 +30,7 @@ from keyfence.tenancy import issuer_registration
 from keyfence.tenancy.suspensions import MAX_SESSION_AGE
 from keyfence.usage import hourly_usage, ledger
 from keyfence_iam.dynamodb import traffic_window
-from keyfence_iam.gate.throughput.partition_buckets import MAX_BUCKETS
+from keyfence_iam.gate.throughput.partition_rates import MAX_BUCKETS
 from keyfence_iam.policy.role import MAX_INLINE_SIZE
 from keyfence_iam.sts.session_refresh import RefreshSchedule
 from keyfence_iam.sts.sts_client import session_policies
@@ -95,7 +95,7 @@ def suspendable_tenants(id_length: int) -> int:
         ("0026", f"At most {ledger.MAX_ENTRIES:,} entries of past hours"),
         ("0028", f"{MAX_BUCKETS:,} buckets are kept"),
         ("0029", f"in parallel, {MAX_CONCURRENT_SHARDS} at a time"),
-        ("0032", f"lasts {job_store.LEASE_DURATION.total_seconds():g} seconds"),
+        ("0032", f"lasts {job_repository.LEASE_DURATION.total_seconds():g} seconds"),
         ("0032", f"at most {job_record.MAX_SEGMENTS + 1} items"),
         ("0034", f"at most {GROW_AT * 100:g} % of the capacity"),
         ("0034", f"the load is {GROW_TO * 100:g} % afterwards"),

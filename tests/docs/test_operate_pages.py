@@ -16,7 +16,7 @@ from keyfence.hot_partitions.hot_partition_finder import MIN_REPORTED_SHARE
 from keyfence.hot_partitions.shard_autopilot import SUSTAINED_FOR, Mode
 from keyfence.hot_partitions.shard_recommendation import AUTOPILOT_MAX_SHARDS, GROW_AT
 from keyfence.http.metrics import METRICS
-from keyfence.jobs import job_store, scan_pass
+from keyfence.jobs import job_repository, scan_pass
 from keyfence.jobs.offboard import offboard_job
 from keyfence.jobs.offboard.offboarding_phases import OffboardingPhase
 from keyfence.log import EVENTS
@@ -134,7 +134,7 @@ def test_a_number_on_the_page_is_the_number_in_the_code(page: Path, sentence: st
 
 
 def test_numbers_that_pages_write_as_words_are_the_numbers_in_the_code() -> None:
-    assert (2, 5, timedelta(seconds=60)) == (BURST_SECONDS, scan_pass.MAX_IDLE_ROUNDS, job_store.LEASE_DURATION)
+    assert (2, 5, timedelta(seconds=60)) == (BURST_SECONDS, scan_pass.MAX_IDLE_ROUNDS, job_repository.LEASE_DURATION)
     assert offboard_job.MAX_ROUNDS == 10
     assert (0.1, timedelta(minutes=10)) == (MIN_REPORTED_SHARE, fleet_traffic.TTL)
     assert dict(zip(TIER_QUOTAS, AUTOPILOT_MAX_SHARDS.values(), strict=True)) == AUTOPILOT_MAX_SHARDS
