@@ -23,7 +23,7 @@ from keyfence.http.response import STATUS_BY_CODE
 from keyfence.store.cursor import LIFETIME_HOURS
 from keyfence.store.key_template import MAX_PATH_BYTES, MAX_PATH_NAME_LENGTH
 from keyfence.store.pagination import MAX_PAGE_SIZE
-from tests.docs.pages import DOCS, blocks, prose, table, tables
+from tests.docs.pages import DOCS, ROOT, blocks, prose, table, tables
 from tests.docs.raised_errors import RaisedError, raised_errors
 
 PAGE = DOCS / "reference" / "errors.md"
@@ -31,6 +31,12 @@ NAMES_ON_PAGE = {"introspection_depth": "`depth`", "tokens": "tokens"}
 """Limits that the page does not call by the name of their field."""
 MEMBERS_OF_COMMANDS = {"line", "until"}
 """Members of errors that only commands show."""
+MESSAGES_WITH_VALUES = {
+    "a product has at most 9999 revisions",
+    "the user is at version 3, not 2",
+    "an order that is PENDING cannot become DELIVERED",
+}
+"""Messages that the page shows with examples of their values."""
 CAUGHT_MESSAGES = {
     "no category can be added to the parent category now",
     "no product can be added to the category now",
@@ -96,6 +102,12 @@ def test_the_page_has_every_conflict_and_throttling_of_the_tenants_api() -> None
     messages_on_page = [row[0] for rows in tables(PAGE, "message") for row in rows]
     raised = {error.message for error in raised_errors() if _is_seen_by_tenants(error)} - CAUGHT_MESSAGES
     assert [text for text in raised if not any(_is_same_message(text, shown) for shown in messages_on_page)] == []
+
+
+def test_every_message_on_the_page_is_a_message_of_the_service() -> None:
+    code = "".join(path.read_text() for path in (ROOT / "service").rglob("*.py"))
+    shown = {row[0] for rows in tables(PAGE, "message") for row in rows} - MESSAGES_WITH_VALUES
+    assert [message for message in shown if message not in code] == []
 
 
 def test_the_page_has_every_member_of_extensions() -> None:
