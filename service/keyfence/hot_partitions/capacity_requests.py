@@ -11,7 +11,7 @@ import orjson
 from keyfence.hot_partitions.partition_load import TABLE
 from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.entity import INDEXES, key_names
-from keyfence.store.entity_registry import Projections
+from keyfence.store.entity_registry import MAX_INCLUDED_ATTRIBUTES, Projections
 from keyfence_iam.dynamodb.capacity import TRANSACTION_FACTOR, WRITE_BYTES, write_units
 from keyfence_iam.dynamodb.item_size import item_size
 
@@ -24,7 +24,7 @@ ItemRequest = tuple[CapacityRequest, ...]
 """The capacity requests of one item of a call: one for the table, and one for each index that the call changes."""
 
 ProjectedAttributes = Mapping[str, frozenset[str]]
-"""All attributes that an index stores, by the name of the index."""
+"""All attributes that an index stores, by the name of the index. An index that is missing here stores whole items."""
 
 NO_ATTRIBUTES: ProjectedAttributes = {}
 
@@ -39,9 +39,11 @@ THROTTLING_REASONS = frozenset({"ThrottlingError", "ProvisionedThroughputExceede
 
 
 def projected_attributes(projections: Projections) -> ProjectedAttributes:
+    """Returns the attributes of each index that does not project all attributes."""
     return {
         index.upper(): frozenset({*key_names("table"), *key_names(index), *names})
         for index, names in projections.items()
+        if len(names) <= MAX_INCLUDED_ATTRIBUTES
     }
 
 

@@ -10,7 +10,11 @@ from keyfence.store.entity import Entity, Index, Query
 from keyfence.store.shards import ShardedCollections
 
 Projections = Mapping[Index, tuple[str, ...]]
-"""The attributes that each index projects, besides its own keys and the keys of the table."""
+"""The attributes that each index needs, besides its own keys and the keys of the table."""
+
+MAX_INCLUDED_ATTRIBUTES = 20
+"""DynamoDB includes at most this many named attributes in an index. An index that needs more projects
+all attributes."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -32,6 +33,24 @@ def test_a_table_is_created_once_and_then_fits_its_definition(admin: TableAdmin)
     assert admin.create() is True
     assert admin.create() is False
     assert admin.differences() == []
+
+
+def test_an_index_that_needs_more_attributes_than_dynamodb_includes_projects_all(admin: TableAdmin) -> None:
+    larger = replace(admin, projections={**admin.projections, "gsi1": (*admin.projections["gsi1"], "oneMore")})
+    larger.create()
+    (index,) = [
+        index
+        for index in admin.client.describe_table(TableName=admin.table)["Table"]["GlobalSecondaryIndexes"]
+        if index["IndexName"] == "GSI1"
+    ]
+    assert index["Projection"]["ProjectionType"] == "ALL"
+    assert larger.differences() == admin.differences() == []
+
+
+def test_an_index_that_should_project_all_attributes_and_does_not_differs(admin: TableAdmin) -> None:
+    admin.create()
+    larger = replace(admin, projections={**admin.projections, "gsi1": (*admin.projections["gsi1"], "oneMore")})
+    assert larger.differences() == ["the index GSI1 does not project all attributes"]
 
 
 def test_a_table_without_an_index_attributes_a_stream_or_time_to_live_differs(admin: TableAdmin) -> None:

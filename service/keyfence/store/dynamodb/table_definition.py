@@ -12,7 +12,7 @@ from keyfence.errors import KeyfenceError
 from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.entity import INDEXES, Index, key_names
-from keyfence.store.entity_registry import Projections
+from keyfence.store.entity_registry import MAX_INCLUDED_ATTRIBUTES, Projections
 from keyfence_iam.boto_session import boto_session_with, client_config
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import silo_table
@@ -48,9 +48,15 @@ def table_definition(table: str, projections: Projections) -> dict[str, Any]:
 
 
 def _index_definition(index: Index, attributes: Sequence[str]) -> dict[str, Any]:
-    included = {"ProjectionType": "INCLUDE", "NonKeyAttributes": sorted(attributes)}
-    projection = included if attributes else {"ProjectionType": "KEYS_ONLY"}
-    return {"IndexName": index.upper(), "KeySchema": _key_schema(index), "Projection": projection}
+    return {"IndexName": index.upper(), "KeySchema": _key_schema(index), "Projection": _projection(attributes)}
+
+
+def _projection(attributes: Sequence[str]) -> dict[str, Any]:
+    if not attributes:
+        return {"ProjectionType": "KEYS_ONLY"}
+    if len(attributes) > MAX_INCLUDED_ATTRIBUTES:
+        return {"ProjectionType": "ALL"}
+    return {"ProjectionType": "INCLUDE", "NonKeyAttributes": sorted(attributes)}
 
 
 def _key_schema(index: Index) -> list[dict[str, str]]:
@@ -172,7 +178,11 @@ def _index_differences(expected: Mapping[str, Any], actual: Mapping[str, Any] | 
         return [f"the index {name} is missing"]
     differences = [] if _has_same_keys(actual, expected) else [f"the key schema of {name} differs"]
     projection = actual.get("Projection", {})
-    if projection.get("ProjectionType") != "ALL":
+    if projection.get("ProjectionType") == "ALL":
+        return differences
+    if expected["Projection"]["ProjectionType"] == "ALL":
+        differences.append(f"the index {name} does not project all attributes")
+    else:
         needed = set(expected["Projection"].get("NonKeyAttributes", []))
         if missing := needed.difference(projection.get("NonKeyAttributes", [])):
             differences.append(f"the index {name} does not project {', '.join(sorted(missing))}")
