@@ -27,7 +27,7 @@ class TenantAdministration:
     """Called with each changed tenant before the method returns, so that this process uses the change immediately."""
 
     async def rename(self, id: TenantId, name: str, *, expected_version: int | None) -> Tenant:
-        """Raises Conflict if the tenant has another version than expected. With None every version is accepted."""
+        """Raises Conflict if the tenant's version is not `expected_version`. None accepts every version."""
         new_name = checked_name(name)
         changed = await self.tenants.change(
             id,
@@ -70,9 +70,10 @@ class TenantAdministration:
         return self._notify(changed)
 
     async def suspend(self, id: TenantId, reason: str) -> Tenant:
-        """Suspends a tenant, and makes IAM deny the sessions that its users still have.
+        """Suspends a tenant, and makes IAM deny the STS sessions that servers still have for the tenant.
 
-        If IAM fails, the tenant is suspended nevertheless. A second call then publishes the suspension to IAM again."""
+        If IAM fails, this method raises Throttled, and the tenant stays suspended. The same call sent again publishes
+        the suspension to IAM again."""
         stored_reason = checked_reason(reason)
         changed = await self.tenants.change(
             id,
@@ -102,7 +103,8 @@ class TenantAdministration:
 def require_not_offboarded(tenant: Tenant) -> Tenant:
     """Returns the tenant. Raises Conflict if the tenant is being offboarded or has been offboarded."""
     if tenant.status in {TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED}:
-        # Neither status can become ACTIVE, so this raises Conflict with the statuses that are possible.
+        # A tenant in these statuses cannot become ACTIVE, so this call always raises Conflict. Its message names the
+        # statuses that are possible.
         check_transition(tenant.status, TenantStatus.ACTIVE)
     return tenant
 
@@ -115,7 +117,7 @@ def suspended(tenant: Tenant, reason: str) -> Tenant:
 
 
 def resumed(tenant: Tenant) -> Tenant:
-    """Returns the tenant as ACTIVE. Raises Conflict if the tenant is not suspended and not active."""
+    """Returns the tenant as ACTIVE. Raises Conflict if the tenant is neither SUSPENDED nor ACTIVE."""
     if tenant.status is TenantStatus.ACTIVE:
         return tenant
     if tenant.status is TenantStatus.PROVISIONING:

@@ -15,7 +15,7 @@ from keyfence.errors import BadInput
 from keyfence_iam.tenant import TenantId
 
 MAX_KEYS = 16
-"""Keys of one issuer. The issuer is one item of the table, and is read when a token is verified."""
+"""How many keys an issuer may have. All of them are in one item, which servers read to verify tokens."""
 
 MAX_JWKS_BYTES = 32 * 1024
 STORED_MEMBERS = frozenset({"kty", "kid", "use", "alg", "crv", "x", "y", "n", "e"})
@@ -69,7 +69,7 @@ def new_tenant_issuer(
 
 
 def issuer_digest(issuer: str) -> str:
-    """Returns a text of fixed length for the key of the item, since the URL of an issuer can be long."""
+    """Returns the SHA-256 digest of an issuer's URL. It is used in the item's key because it has a fixed length."""
     return hashlib.sha256(issuer.encode(errors="surrogatepass")).hexdigest()
 
 
@@ -90,8 +90,8 @@ def checked_issuer(issuer: str, reserved_issuers: Container[str] = ()) -> str:
 def checked_keys(jwks: object, jwks_uri: str | None, *, allow_development_keys: bool = False) -> IssuerKeys:
     """Returns the keys, or the URI of the keys, as they are stored. Raises BadInput if they are not valid.
 
-    A development key, which `keyfence jwks` makes, is refused unless it is allowed: every user of the machine that
-    made the key can read its private part."""
+    A development key, which `keyfence jwks` makes, is refused unless `allow_development_keys` is True: its private key
+    is in a file of a development machine."""
     if (jwks is None) == (jwks_uri is None):
         raise BadInput("give exactly one of jwks and jwksUri", field="jwks" if jwks_uri is None else "jwksUri")
     if jwks_uri is not None:

@@ -16,15 +16,15 @@ class Placement(StrEnum):
 
 
 class MovePhase(StrEnum):
-    """The phases of a move, in their order. Servers learn of a new phase at different times. A server that still works
-    in one phase and a server that already works in the next phase never contradict each other."""
+    """The phases of a move, in their order. Servers learn of a new phase at different times, so a phase is compatible
+    with the phase before it: a server in one phase reads no table that a server in the other phase does not write."""
 
     PLAN = "PLAN"
     """Nothing has changed for servers yet."""
     DUAL = "DUAL"
     """Servers write to both tables, and read the old one."""
     BACKFILL = "BACKFILL"
-    """The job copies the older items, while servers continue as in DUAL."""
+    """The job copies the items that were written before DUAL. Servers continue as in DUAL."""
     SHADOW = "SHADOW"
     """Servers read both tables and compare the items. They answer with the items of the old table."""
     SWITCHED = "SWITCHED"
@@ -41,7 +41,7 @@ class TableMove:
     phase: MovePhase
     job_id: str
     is_cancelled: bool = False
-    """The job deletes the copies in the target, and the tenant stays in its former placement."""
+    """If True, the job deletes the copies in the target, and the tenant stays in its former placement."""
 
     @property
     def read_placement(self) -> Placement:
@@ -56,8 +56,8 @@ class TableMove:
     def final_placement(self) -> Placement:
         """The placement of the tenant when the move has ended.
 
-        A cancelled move ends in the placement where it began. In the phase CLEARING that placement is already the
-        `target`, because the job then clears the abandoned copies like the old table of any other move."""
+        A cancelled move ends in the placement where it began. When a cancelled move enters CLEARING, that placement
+        becomes the `target`, so that the job deletes the items of the other table, as in any other move."""
         if self.is_cancelled and self.phase is not MovePhase.CLEARING:
             return self.target.other
         return self.target

@@ -32,7 +32,7 @@ from keyfence_iam.tenant import InvalidTenantId, TenantId
 from keyfence_iam.tenant import parse_tenant_id as parse_id
 
 FIRST_MONTH = datetime(2026, 1, 1, tzinfo=UTC)
-"""No tenant and no job is older than this. Lists of them end at this month."""
+"""No tenant and no job is older than this month. Lists of tenants and of jobs end here."""
 
 NO_SUCH_TENANT = partial(NotFound, "no such tenant")
 ID_TAKEN = partial(Conflict, "another tenant has this id", field="id")
@@ -61,7 +61,7 @@ class TenantRepository:
 
     table: Table
     actor: str
-    """The subject of the operator, or `keyfence` for the service itself. It may be empty if nothing is changed."""
+    """The subject of the operator, or `keyfence` for the service itself. Empty in a repository that only reads."""
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def find(self, id: TenantId) -> Tenant | None:

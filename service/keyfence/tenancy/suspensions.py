@@ -109,7 +109,7 @@ class SuspensionPublisher:
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def writes_to_add(self, tenant: TenantId) -> Sequence[Write[Any]]:
-        """Returns the writes that add a tenant to the list. A tenant that is in the list keeps its time."""
+        """Returns the writes that add a tenant to the list. A tenant that is already in the list keeps its old time."""
         return await self._writes(
             lambda suspended_at_by_tenant: drop_oldest_to_fit(
                 {tenant: self.now(), **suspended_at_by_tenant}, self.now()

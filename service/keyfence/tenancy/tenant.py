@@ -30,7 +30,7 @@ class Tenant:
     move: TableMove | None = None
     """The move of the tenant's items to another table. None if the items are not being moved."""
     issuer: str = ""
-    """The URL of the tenant's own issuer. Empty if its tokens come from an issuer of the settings."""
+    """The URL of the tenant's own issuer. Empty if its tokens come from an issuer in KEYFENCE_ISSUERS."""
     owner_id: str = ""
     """The id of the user that the onboarding created."""
     onboarding_digest: str = ""

@@ -1,4 +1,4 @@
-"""`TenantCache`: the tenants that requests use, at most some seconds old, and the location of their items."""
+"""`TenantCache`: the tenants that requests use, read at most a few seconds ago, and the tables with their items."""
 
 import asyncio
 import time
@@ -137,7 +137,8 @@ class TenantCache:
         return read_task
 
     def _end_read(self, tenant: TenantId, read_task: "asyncio.Task[Tenant]") -> None:
-        """Retrieves the exception of the read. Otherwise asyncio warns if all requests that waited were cancelled."""
+        """Forgets a read that has ended, and retrieves its exception. Otherwise asyncio would log the exception if all
+        requests that waited for the read were cancelled."""
         del self._running_reads[tenant]
         if not read_task.cancelled():
             read_task.exception()
@@ -164,17 +165,19 @@ class TenantCache:
         await self.find(TenantId("readiness"))
 
     def invalidate(self, tenant: Tenant) -> None:
-        """Caches a tenant that this process has changed, and makes the next request read the tenant again.
+        """Caches a tenant that this process has changed, so that a read that began before the change cannot replace it
+        with the older version.
 
-        Another process may have changed the tenant since. A read that is running now and began before the change must
-        not replace the changed tenant."""
+        The tenant is cached as already expired. The next request reads it again, because another process may have
+        changed it since."""
         self._put(tenant, self.clock() - self.max_age_seconds)
 
     def _put(self, tenant: Tenant, read_at: float) -> Tenant:
-        """Caches and returns the newer one of the tenant and the cached tenant: two reads may overtake each other.
+        """Caches and returns the newer version of the tenant. The cached one can be newer, because reads can end in
+        another order than they began.
 
         If both have the same version, the given tenant is used: a storage measurement does not change the version. A
-        PROVISIONING tenant is not cached, since it may be ACTIVE at the next moment."""
+        PROVISIONING tenant is not cached, since it may become ACTIVE at any moment."""
         _, cached = self._cached.pop(tenant.id, (0.0, tenant))
         if len(self._cached) >= MAX_TENANTS:
             oldest = next(iter(self._cached))

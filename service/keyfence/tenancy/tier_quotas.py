@@ -91,7 +91,7 @@ def quotas_of(tier: Tier, overrides: QuotaOverrides) -> Quotas:
 
 
 def with_overrides(overrides: QuotaOverrides, changes: Mapping[str, int]) -> QuotaOverrides:
-    """Returns the overrides with the changes, which are new values by the name of the field.
+    """Returns the overrides with other values. `changes` contains the new values by field name.
 
     Raises BadInput if a value is not from 1 to `MAX_QUOTA`."""
     for name, value in changes.items():
