@@ -29,8 +29,9 @@ log = structlog.get_logger(__name__)
 class ServerJobRunner:
     """Runs the jobs that the credentials of this server allow.
 
-    A server with the migrator's credentials runs every kind of job. Any other server runs only a reshard that adds
-    shards, since it moves no items. All other jobs wait until a command runs them as the migrator."""
+    A server with the migrator's credentials runs every kind of job, but offboardings only if `exports` is set. A server
+    without these credentials runs only reshards that add shards, since they move no items. All other jobs wait until a
+    command runs them as the migrator."""
 
     tables: Tables
     settle_time: timedelta
@@ -60,15 +61,15 @@ class ServerJobRunner:
     def _growth_program(self, job: Job) -> ReshardJob:
         return ReshardJob(
             tenants=TenantRepository(self.tables.for_control_plane(may_write=True), job.created_by),
-            location=_refuse_items,
-            table_at=_refuse_items,
+            location=_refuse_item_access,
+            table_at=_refuse_item_access,
             settle_time=self.settle_time,
             entities=self.tables.entities,
             on_tenant_changed=self.on_tenant_changed,
         )
 
 
-def _refuse_items(_: object) -> Any:
+def _refuse_item_access(_: object) -> Any:
     raise TypeError("a server without the migrator's credentials cannot move items of tenants")
 
 

@@ -21,14 +21,15 @@ from keyfence.store.table import Table
 from keyfence.store.tenant_location import LEASE_LOST
 
 RENEWALS_PER_LEASE = 3
-"""How often the lease is renewed before it would expire, so that one or two failed renewals do no harm."""
+"""A lease is renewed after each third of its duration, so that one failed renewal does no harm."""
 
 log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
 async def take_lease(store: JobRepository, job: Job) -> AsyncIterator[Job]:
-    """Takes the lease of a job for the body of the `with` block. Raises Conflict if another worker has it."""
+    """Takes the lease of a job for the body of the `with` block. Raises Conflict if another worker has the lease,
+    unless that worker was a process of this machine that has ended."""
     expires_at = job.lease_expires_at
     if expires_at and expires_at > store.now() and not is_dead_local_worker(job.worker or ""):
         until = expires_at.isoformat(timespec="seconds")
@@ -66,7 +67,8 @@ class JobLease:
             raise Throttled(LEASE_LOST, retryAfterMs=RETRY_AFTER_MS)
 
     def renew_from(self, requested_at: float) -> None:
-        """Notes a renewal. The lease runs from its request on: the store may have saved it much earlier than now."""
+        """Records a renewal. The lease is counted from the time of the request, since the answer may come much later
+        than the write."""
         self.renewed_at = requested_at
         remaining_seconds = requested_at + self.duration_seconds - time.monotonic()
         for caller in self._guarded_callers:
@@ -86,7 +88,7 @@ class JobLease:
     async def _renew_until(self, ended: asyncio.Event, renew: Callable[[], Awaitable[None]]) -> None:
         """Renews the lease until the event is set. A failed renewal is tried again.
 
-        If another worker has taken the lease, it is lost from now on."""
+        If another worker has taken the lease, this lease counts as lost."""
         while not await _is_set_within(self.duration_seconds / RENEWALS_PER_LEASE, ended):
             try:
                 await renew()

@@ -47,7 +47,7 @@ class Job:
     kind: JobKind
     created_by: str
     phase: str
-    """The current step. Each kind of job has its own phases. A scan pass is a phase with the name of the pass."""
+    """The current step. Each kind of job has its own phases. While a scan pass runs, the phase is its name."""
     phase_started_at: datetime | None = None
     phase_ends_at: datetime | None = None
     """When the wait of this phase ends. None in a phase that does not wait."""
@@ -58,7 +58,7 @@ class Job:
     state: str = "{}"
     """A JSON object for progress that has no field of its own. Only the program of this kind of job reads it."""
     round: int = 1
-    """Passes are repeated in rounds until a round finds nothing wrong."""
+    """The number of the current round. Passes are repeated in rounds until a round finds nothing wrong."""
     items_scanned: int = 0
     """Items that the current pass has scanned, or the last pass if none is running."""
     items_expected: int | None = None

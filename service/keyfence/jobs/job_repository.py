@@ -76,7 +76,7 @@ class JobRepository:
     async def save(self, before: Job, after: Job, *writes: Write[Any]) -> Job:
         """Saves a changed record and other writes in one transaction, and renews the lease.
 
-        A record that is finished has no lease. Raises Conflict if the stored record is not `before`."""
+        A record that is finished has no lease. Raises Conflict if the record has changed since `before` was read."""
         if after.finished_at:
             return await self._write(before, replace(after, worker=None), None, *writes)
         return await self._write(before, after, self.now() + self.lease_duration, *writes)

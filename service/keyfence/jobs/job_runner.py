@@ -85,7 +85,7 @@ class JobRun:
     async def wait(self, duration: timedelta) -> None:
         """Sleeps for the whole duration and keeps the lease.
 
-        The end is not compared with a stored time: another machine, whose clock differs, may have stored it."""
+        It does not compare the clock with a stored time, because a machine with another clock may have stored it."""
         remaining_seconds = duration.total_seconds()
         now = self.resources.store.now()
         await self.save(phase_started_at=now, phase_ends_at=now + duration)

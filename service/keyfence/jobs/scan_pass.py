@@ -1,4 +1,4 @@
-"""A pass gives every item of a table, or of one tenant in it, to a function, and can be resumed."""
+"""`ScanPass`: calls a function with all items of a table, or of one tenant. An interrupted pass can be resumed."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ from keyfence.store.keys import Fence
 from keyfence.store.scan import WHOLE_TABLE, ScanPage, ScanSegment, TableScan
 
 MAX_IDLE_ROUNDS = 5
-"""How many rounds in a row may leave no fewer wrong items than the best round before."""
+"""A job stops if the number of wrong items has not become smaller for this many rounds."""
 
 ProcessPage = Callable[[Sequence[Item]], Awaitable[PassResult]]
 """Processes the items of one page."""
@@ -38,10 +38,10 @@ ProcessPage = Callable[[Sequence[Item]], Awaitable[PassResult]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanPass:
-    """Gives every item that exists during the whole pass to `process`, page by page.
+    """Calls `process` with every item that exists during the whole pass, page by page.
 
-    A worker may die between a page and its checkpoint. Then the next worker gives the page again. So `process` must do
-    nothing to an item that it has already processed."""
+    A worker may die after it has processed a page and before it has saved the checkpoint. Then the next worker
+    processes the page again. So `process` must not change an item that it has already processed."""
 
     name: str
     process: ProcessPage
@@ -50,7 +50,7 @@ class ScanPass:
     table: str | None = None
     """The name of the table. None means the shared table."""
     single_segment: bool = False
-    """For functions that delete items: an engine may lose its place in a segment when items disappear from it."""
+    """True if `process` deletes items. An engine may lose its position in a segment when items of it are deleted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +198,6 @@ def _table_name(run: JobRun, scan_pass: ScanPass) -> str:
 def item_digest(item: Item) -> int:
     """Returns a number that is the same for equal items.
 
-    The sums of these numbers differ for two collections of items that differ, also in how often an item occurs."""
+    If two lists of items differ, or contain an item a different number of times, the sums of these numbers differ."""
     text = orjson.dumps(with_sorted_sets({"M": item}), option=orjson.OPT_SORT_KEYS)
     return int.from_bytes(blake2b(text, digest_size=16).digest())

@@ -77,7 +77,7 @@ class StorageMeasurement:
     on_progress: Callable[[int], None] = lambda _: None
     """Called after each page with the number of items that were scanned."""
     page_size: int | None = None
-    """None: as many items as about one second's worth of units."""
+    """How many items a page has. None means `units_per_second` items."""
 
     async def __call__(self) -> Mapping[TenantId, TenantStorage]:
         pacer = Pacer(self.units_per_second)

@@ -39,25 +39,26 @@ class CopyPass:
 
     async def copy(self, items: Sequence[Item]) -> PassResult:
         """Takes a page of the source. Writes the items to the target that are missing or different there."""
-        return await self._write(await self._missing_in_target(items))
+        return await self._write(await self._differing_source_items(items))
 
     async def clear(self, items: Sequence[Item]) -> PassResult:
-        """Takes a page of the target. Deletes the items that the source does not have."""
-        return await self._write(await self._extra_in_target(items))
+        """Takes a page of the target. Deletes the items that the source does not have, and replaces those that differ
+        from the source."""
+        return await self._write(await self._differing_target_items(items))
 
     async def compare(self, items: Sequence[Item]) -> PassResult:
         """Takes a page of the source. Counts the items that are missing or different in the target."""
-        return await self._count_differing(items, await self._missing_in_target(items))
+        return await self._count_differing(items, await self._differing_source_items(items))
 
     async def compare_back(self, items: Sequence[Item]) -> PassResult:
         """Takes a page of the target. Counts the items that are missing or different in the source."""
-        return await self._count_differing(items, await self._extra_in_target(items))
+        return await self._count_differing(items, await self._differing_target_items(items))
 
-    async def _missing_in_target(self, items: Sequence[Item]) -> list[ItemPair]:
+    async def _differing_source_items(self, items: Sequence[Item]) -> list[ItemPair]:
         pairs = await self._with_counterparts(items, self.target)
         return [ItemPair(_key(source), source, target) for source, target in pairs if _differs(source, target)]
 
-    async def _extra_in_target(self, items: Sequence[Item]) -> list[ItemPair]:
+    async def _differing_target_items(self, items: Sequence[Item]) -> list[ItemPair]:
         pairs = await self._with_counterparts(items, self.source)
         return [ItemPair(_key(target), source, target) for target, source in pairs if _differs(target, source)]
 

@@ -24,7 +24,7 @@ from keyfence_iam.tenant import TenantId
 
 
 class MoveCancelled(Exception):
-    """An operator has cancelled the move while the job was in a phase."""
+    """An operator has cancelled the move, so the job must leave its current phase."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ PREVIOUS_PHASES: Mapping[MovePhase, Collection[MovePhase]] = {
 }
 """From which phases each phase may be entered.
 
-A worker that lost its lease thus cannot return to a phase that the next worker has left."""
+So a worker that has lost its lease cannot move the tenant back to a phase that the next worker has left."""
 
 PHASE_EVENTS: Mapping[MovePhase, TenantEventKind] = {
     MovePhase.DUAL: TenantEventKind.MOVE_DUAL_WRITE,

@@ -64,7 +64,7 @@ class DifferenceReporter:
         self._unreported: set[TenantId] = set()
 
     def __call__(self, tenant: TenantId) -> None:
-        """Notes one difference."""
+        """Records one difference."""
         self._unreported.add(tenant)
         if tenant not in self._tasks:
             self._tasks[tenant] = task = asyncio.ensure_future(self._report_all(tenant))
@@ -83,5 +83,5 @@ class DifferenceReporter:
             log.warning("read_difference_not_stored", tenant=tenant, reason=error.message)
 
     async def stop(self) -> None:
-        """Waits until all noted differences are stored."""
+        """Waits until all recorded differences are stored."""
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)

@@ -30,7 +30,7 @@ class StartMove:
     segments: int = SEGMENTS
 
     async def __call__(self, id: TenantId, target: Placement) -> Job:
-        """Returns the job. If a move to the other placement is running, it is cancelled."""
+        """Returns the job of the move. If a move to the other placement is running, that move is cancelled."""
         tenant = await self.tenants.get(id)
         if tenant.move is None:
             return await self._start(tenant, target)

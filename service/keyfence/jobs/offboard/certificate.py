@@ -154,7 +154,8 @@ def certificate_path(directory: Path, export: str) -> Path:
 
 
 def verify_certificate(text: str | bytes, verifier: CertificateVerifier) -> Mapping[str, Any]:
-    """Returns the signed claims. Raises Conflict if the readable claims differ from the signed claims."""
+    """Returns the signed claims. Raises BadInput if the text is not a certificate of this key, and Conflict if the
+    readable claims differ from the signed claims."""
     try:
         document = _parse_certificate(text)
         readable, signed = document["claims"], str(document["signed"])

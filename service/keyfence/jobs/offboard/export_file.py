@@ -31,7 +31,8 @@ class BadLine(ValueError):
 
 
 def initial_hash(export: str) -> str:
-    """Returns the hash that the first line continues. Each export has its own, so no line fits into another export."""
+    """Returns the hash from which the chain of an export starts. It depends on the name of the export, so that no line
+    can be copied into another export."""
     return sha256(export.encode()).hexdigest()
 
 

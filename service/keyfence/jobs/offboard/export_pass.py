@@ -50,7 +50,7 @@ TableFor = Callable[[OffboardingState], Table]
 class ExportPass:
     """Appends the tenant's items to the export file.
 
-    If a scan of the whole table finds no items, the table contains none of this tenant."""
+    A complete scan of the table that finds no items shows that the table contains no items of this tenant."""
 
     run: JobRun
     table_for: TableFor

@@ -177,6 +177,7 @@ class _OffboardRun:
         return replace(state, certificate=text, phase=OffboardingPhase.ERASING_EVENTS)
 
     async def _erase_events(self, state: OffboardingState) -> OffboardingState:
+        """Writes the certificate to its file, and then erases the details of the tenant's events."""
         self.run.lease.check()
         path = certificate_path(self.program.export_directory, state.export_name)
         await asyncio.to_thread(_write_atomically, path, state.certificate or "")

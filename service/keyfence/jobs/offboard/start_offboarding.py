@@ -22,8 +22,8 @@ from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence.tenancy.tenant_status import TenantStatus, check_transition
 from keyfence_iam.tenant import TenantId
 
-_LEAVING = frozenset({TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED})
-"""The states of a tenant whose offboarding has started."""
+_OFFBOARDING_STATUSES = frozenset({TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED})
+"""The statuses of a tenant whose offboarding has started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ def mark_offboarding(tenant: Tenant, job_id: JobId) -> Tenant:
     """Returns the tenant with the status OFFBOARDING. Does not change a tenant whose offboarding has started.
 
     Raises Conflict while another job changes the tenant's items, since that job would go on writing items."""
-    if tenant.status in _LEAVING:
+    if tenant.status in _OFFBOARDING_STATUSES:
         return tenant
     if tenant.move is not None:
         raise _job_is_running("the tenant is being moved to another table", tenant.move.job_id)

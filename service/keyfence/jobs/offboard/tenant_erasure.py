@@ -57,7 +57,7 @@ class TenantErasure:
 
 
 def tombstone(tenant: Tenant) -> Tenant:
-    """Returns the record that stays of an offboarded tenant: its id, its tier and its times."""
+    """Returns the record that remains after an offboarding: the id of the tenant, its tier and its times."""
     if tenant.status is TenantStatus.OFFBOARDED:
         return tenant
     check_transition(tenant.status, TenantStatus.OFFBOARDED)

@@ -44,9 +44,10 @@ def _right_keys(entity: Entity[Any], index: Index, pair: KeyPair | None, item: I
 
 
 def _keep_shard(key: Key, pair: KeyPair, item: Item, index: Index, shards: ShardMap) -> KeyPair:
-    """Returns `pair`, but in the shard that the item is in, if it is the same list and servers read that shard.
+    """Returns `pair` with the shard that the item is in now, if the list stays the same and servers read that shard.
+    Otherwise returns `pair`.
 
-    Only a reshard moves items to other shards."""
+    So a re-key does not move items between the shards of a list. Only a reshard does."""
     stored = _string_value(item, key_names(index).partition)
     if key.sharding is None or stored is None:
         return pair

@@ -35,7 +35,7 @@ class MisplacedItem(NamedTuple):
 def find_misplaced(
     item: Item, entities: EntitiesByType, collection: str, counts: ShardCounts
 ) -> Iterator[MisplacedItem]:
-    """Yields the item once for each of its keys that is in the wrong shard. An unknown type has no sharded key."""
+    """Yields the item once for each of its keys that is in the wrong shard. Yields nothing if its type is unknown."""
     entity = entities.get(item.get("type", {}).get("S", ""))
     if entity is None:
         return
@@ -68,7 +68,8 @@ def _find_other_partition(item: Item, index: Index, key: Key, counts: ShardCount
 def _must_move(current_shard: int, right_shard: int, sharding: Sharding, counts: ShardCounts) -> bool:
     """Tells whether an item must leave its shard.
 
-    A shrinking collection empties only the shards that it gives up. A part of a sum may be in any remaining shard."""
+    If the collection shrinks, only the shards that it gives up are emptied. The same is true for an item with a
+    `summed_field`: it is a part of a sum, and may be in any remaining shard."""
     if counts.move_direction is MoveDirection.DOWN or sharding.summed_field:
         return current_shard >= counts.write_shards
     return current_shard != right_shard
@@ -123,7 +124,9 @@ class MisplacedItems:
             return await move_to_shard(self.table, misplaced, self.counts)
 
     async def _verify_copies(self, moved: Sequence[MisplacedItem]) -> None:
-        """Raises Internal if a copy has the version of its original, so that nobody changed it, but differs from it."""
+        """Raises Internal if a copy differs from its original although both have the same version.
+
+        A copy with another version is not compared: another writer has changed it since."""
         expected = {item_key(item): item for item in map(_with_new_key, moved)}
         keys = [{"PK": item["PK"], "SK": item["SK"]} for item in expected.values()]
         for item in await get_many(self.table.caller, keys, consistent=True):

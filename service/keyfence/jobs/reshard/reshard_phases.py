@@ -65,7 +65,7 @@ def start_reshard(counts: ShardCounts, shards: int, job_id: str) -> ShardCounts:
 
 
 def finish_reshard(counts: ShardCounts, kind: ReshardKind, shards: int) -> ShardCounts:
-    """Returns the counts after the reshard. Before, every server must use the counts of `start_reshard`."""
+    """Returns the counts after the reshard. They may be stored only when every server uses those of `start_reshard`."""
     match kind:
         case ReshardKind.GROW:
             return replace(
