@@ -1,4 +1,4 @@
-"""The capacity units that a DynamoDB call requests of each partition, as its parameters show.
+"""The capacity units that a DynamoDB call requests of each partition, derived from the parameters of the call.
 
 This code runs for every call of a server. `keyfence_iam.dynamodb.item_access` answers the same question more exactly,
 but it checks its input and takes more than ten times as long."""
@@ -58,8 +58,8 @@ def capacity_requests(
     `units_per_read` is the number of units that each key or page consumes if the call reads."""
     if operation == "Query":
         return _query(parameters, units_per_read)
-    reader = _READERS.get(operation)
-    return () if reader is None else [*reader(parameters, units_per_read, projected)]
+    parse_requests = _REQUEST_PARSERS.get(operation)
+    return () if parse_requests is None else [*parse_requests(parameters, units_per_read, projected)]
 
 
 def unprocessed_positions(parameters: Mapping[str, Any], answer: Mapping[str, Any]) -> Sequence[int]:
@@ -120,7 +120,7 @@ def _transact_write(parameters: Mapping[str, Any], _: float, projected: Projecte
 
 
 def _put(table: str, item: Item, table_factor: int, projected: ProjectedAttributes) -> ItemRequest:
-    """Returns the requests of a put. `table_factor` is 2 in a transaction, which costs an index no more than usual."""
+    """Returns the requests of a put. `table_factor` is 2 in a transaction, else 1. Indexes have the factor 1."""
     indexes = [(index, item[attribute]["S"]) for attribute, index in INDEX_BY_KEY.items() if attribute in item]
     # The JSON text is longer than the stored item. A short text proves that the item costs one unit, and is faster
     # to make than the exact size.
@@ -157,7 +157,7 @@ def _units(item: Item) -> float:
 
 
 def _index_item(item: Item, attributes: frozenset[str] | None) -> Item:
-    """Returns the attributes that an index stores. These are all if the projection of the index is not known."""
+    """Returns the attributes that an index stores, or all attributes if the projection of the index is not known."""
     return item if attributes is None else {name: value for name, value in item.items() if name in attributes}
 
 
@@ -176,11 +176,11 @@ def _key(table_request: tuple[str, Mapping[str, Any]]) -> tuple[str, str, str]:
     return table, key["PK"]["S"], key["SK"]["S"]
 
 
-_READERS: Mapping[str, Callable[[Mapping[str, Any], float, ProjectedAttributes], Iterator[ItemRequest]]] = {
+_REQUEST_PARSERS: Mapping[str, Callable[[Mapping[str, Any], float, ProjectedAttributes], Iterator[ItemRequest]]] = {
     "GetItem": _get,
     "BatchGetItem": _batch_get,
     "TransactGetItems": _transact_get,
     "BatchWriteItem": _batch_write,
     "TransactWriteItems": _transact_write,
 }
-"""The function that reads the parameters of each operation."""
+"""For each operation, the function that derives the requests from its parameters."""

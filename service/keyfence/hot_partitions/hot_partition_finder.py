@@ -101,7 +101,7 @@ class HotPartitionFinder:
     def report(self) -> HotPartitionReport:
         """Returns the hottest partitions and their lists.
 
-        Lists of other partitions are left out, since the sum of a list reads the counts of all possible shards."""
+        Other lists are left out to save time: the sum of a list reads the counts of all its possible shards."""
         loads = [self._load(partition) for partition in self._reportable_partitions()]
         loads.sort(key=lambda pair: (pair[0].limit_share, pair[0].throttled), reverse=True)
         hottest = loads[:MAX_PARTITIONS]

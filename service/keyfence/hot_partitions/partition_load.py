@@ -43,12 +43,12 @@ class PartitionLoad:
 
     @property
     def read_units_per_second(self) -> float:
-        """The read units a second in the step that has the most of them."""
+        """The read units per second, in the time step with the most read units."""
         return max((counts.read_units for counts in self.steps.values()), default=0.0) / STEP_SECONDS
 
     @property
     def write_units_per_second(self) -> float:
-        """The write units a second in the step that has the most of them."""
+        """The write units per second, in the time step with the most write units."""
         return max((counts.write_units for counts in self.steps.values()), default=0.0) / STEP_SECONDS
 
     @property
@@ -86,7 +86,7 @@ def sum_by_partition(loads: Iterable[PartitionLoad]) -> tuple[PartitionLoad, ...
 
 
 def add_steps(left: CountsByStep, right: CountsByStep) -> CountsByStep:
-    """Adds the counts of equal steps. So the peak of the sum is a peak of traffic at the same time."""
+    """Adds the counts of equal time steps, so that only traffic at the same time is added up to a peak."""
     zero = TrafficCounts()
     return {step: left.get(step, zero).plus(right.get(step, zero)) for step in {**left, **right}}
 

@@ -26,7 +26,7 @@ from keyfence_iam.tenant import TenantId
 SUSTAINED_FOR = timedelta(seconds=WINDOW_SECONDS)
 """How long the traffic must stay high before the collection grows.
 
-Then two windows that do not overlap have shown the traffic. A short burst is in one window only."""
+After this time, two windows that do not overlap have shown high traffic. A short burst is in one window only."""
 
 RESET_AFTER = timedelta(seconds=WINDOW_SECONDS)
 """If the high traffic was not seen for this long, SUSTAINED_FOR starts again."""
@@ -35,7 +35,8 @@ REPEAT_AFTER = timedelta(minutes=10)
 """The pause before the same recommendation is announced again, and before a failed reshard is started again."""
 
 STORE_INTERVAL = timedelta(seconds=WINDOW_SECONDS / 3)
-"""How often an unchanged recommendation is stored, so that RESET_AFTER does not apply to it."""
+"""How often an unchanged recommendation is stored again. It is shorter than RESET_AFTER, so that SUSTAINED_FOR does not
+start again while the traffic stays high."""
 
 TTL = timedelta(days=1)
 """The age at which DynamoDB deletes a recommendation that is not stored again."""
@@ -79,7 +80,7 @@ class RecommendationUpdate:
 
     recommendation: ShardRecommendation
     must_announce: bool
-    """Whether an event of the tenant shows the recommendation."""
+    """Whether an event with the recommendation must be written."""
     must_grow: bool
     must_store: bool = True
 
@@ -101,8 +102,8 @@ def first_recommendation(tenant: TenantId, collection: str, shards: int, now: da
 def repeated_recommendation(before: ShardRecommendation, shards: int, now: datetime) -> RecommendationUpdate:
     """Returns the recommendation after a review that found high traffic again.
 
-    A higher number of shards is announced immediately. Growth starts if any number above the current one has been
-    recommended for long enough."""
+    A higher number of shards is announced immediately. Growth starts if more shards have been recommended for
+    SUSTAINED_FOR, even if their number has changed during that time."""
     is_interrupted = now - before.updated_at > RESET_AFTER
     started_at = now if is_interrupted else before.high_traffic_started_at
     must_announce = shards > before.shards or now - before.announced_at >= REPEAT_AFTER
@@ -143,7 +144,7 @@ class Autopilot:
                 await self._review_collection(tenant, peak)
 
     async def _find_active_tenant(self, peak: CollectionPeak) -> Tenant | None:
-        """Returns the tenant if it is active. If one shard is enough for the peak, the tenant is not even read."""
+        """Returns the tenant if it is active. Returns None without reading it if one shard is enough for the peak."""
         if peak.recommended_shards(1) == 1:
             return None
         tenant = await self.tenants.find(peak.tenant)

@@ -38,20 +38,22 @@ def min_shards(peak_units_per_second: float, limit: float) -> int:
 
 
 def recommended_shards(peak_units_per_second: float, limit: float, current: int) -> int:
-    """Returns the current number of shards while it is enough, otherwise a higher number. It is never lower.
+    """Returns the current number of shards if it is enough, otherwise a higher number. It is never lower.
 
-    The peak counts requested units, also those of throttled calls. A full shard consumes its limit and no more, so that
-    consumed units would never show that the shard is too small."""
+    The peak must count requested units, also those of throttled calls. Consumed units would not show that more shards
+    are needed, because a shard cannot consume more than its limit."""
     if peak_units_per_second <= GROW_AT * current * limit:
         return current
     return max(current, min_shards(peak_units_per_second, GROW_TO * limit))
 
 
 def recommended_for_reads(peak_units_per_second: float, limit: float, current: int, units_per_query: float) -> int:
-    """Returns `recommended_shards`, but no more shards than make reads cheaper for each shard.
+    """Returns `recommended_shards`, but at most the number of shards up to which each further shard reduces the cost of
+    a Query.
 
-    A page of a list is read by one Query for each shard, which returns a part of the page. A Query that already has the
-    minimum cost does not get cheaper: twice the shards would cost twice the units, and growth would cause growth."""
+    A page of a list is read by one Query for each shard, which returns a part of the page. With more shards a Query
+    returns fewer items. But a Query that already has the minimum cost does not get cheaper: twice the shards would then
+    consume twice the units, and growth would cause growth."""
     max_useful_shards = current * max(1, int(units_per_query / MIN_QUERY_UNITS))
     return min(max_useful_shards, recommended_shards(peak_units_per_second, limit, current))
 
