@@ -14,7 +14,7 @@ from keyfence.store.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
-    """Exports a tenant, which may be in use. Two exports have the same order if nothing changed between them.
+    """Exports a tenant, also while it is served. Two exports have the same order if nothing changed between them.
 
     A record that is created after its kind was read is exported if another exported record refers to it."""
 

@@ -105,7 +105,8 @@ def _ignore_progress(_lines: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """Imports lines in groups of one kind. Loads the stored records of a group in one batch, and writes the others.
+    """Imports lines in groups of one kind. Loads the stored records of a group in one batch, and writes those records
+    of the group that are not stored.
 
     The lines of a group are written concurrently. So a line may refer to the record of an earlier line only if that
     record is of another kind, or if both have a lock key in common."""

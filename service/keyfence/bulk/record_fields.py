@@ -22,7 +22,7 @@ E = TypeVar("E", bound=StrEnum)
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A JSON object. `path` leads to the object from its line: it is empty or ends with a dot, such as `items[2].`"""
+    """A JSON object of a line. `path` says where in the line it is: empty for the whole line, or such as `items[2].`"""
 
     values: dict[str, Any]
     path: str = ""

@@ -38,12 +38,12 @@ class RecordWriter:
     """Writes imported records, at a limited rate."""
 
     table: Table
-    rate: Pacer = field(default_factory=Pacer)
+    pacer: Pacer = field(default_factory=Pacer)
     known_ids: set[str] = field(default_factory=set)
     """Ids of referenced records that exist. Only for records that are never deleted, so that the ids stay correct."""
 
     async def write(self, *writes: Write[Any], note: ActivityNote | None = None) -> None:
-        await self.rate.wait(len(writes) + bool(note))
+        await self.pacer.wait(len(writes) + bool(note))
         await self.table.write(*writes, note=note)
 
     async def write_overflow(self, parts: Sequence[Write[Any]], other_writes: int) -> Sequence[Write[Any]]:

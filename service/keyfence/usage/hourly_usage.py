@@ -65,7 +65,7 @@ class UsageCounts:
 class UsageHour:
     """The usage of a tenant in one hour, as one process counted it.
 
-    A process puts the item again whenever its counts have grown. A put that is repeated therefore does no harm."""
+    When the counts have grown, the process replaces the whole item. So a repeated write does no harm."""
 
     tenant: TenantId
     hour: datetime
