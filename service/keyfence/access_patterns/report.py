@@ -64,9 +64,10 @@ Many items are read by BatchGetItem, up to 100 at a time. A list that is stored 
 queries one bucket after the other until the page is full. Stores near a point are found by a few range queries.
 
 Calls and capacity units are measured (`python -m tests.system.field_costs`) on dynoxide, with one shard, in a tenant
-with 10 items of each type and in one with 10,000 items: they are the same. An access pattern has the numbers of the
-first GraphQL field in its row, for a page of 3. One unit reads 4 KB strongly consistent or 8 KB eventually consistent,
-and writes 1 KB. Queries are eventually consistent. In a transaction, one unit reads or writes half as much.
+with 10 items of each type and in one with 10,000 items: they are the same. The numbers of an access pattern are those
+of the first GraphQL field in its row, for a page of 3 items. One unit reads 4 KB strongly consistently or 8 KB
+eventually consistently, and writes 1 KB. Queries are eventually consistent. In a transaction, one unit reads or writes
+half as much.
 """
 
 
@@ -94,11 +95,11 @@ def as_markdown(domains: Domains) -> str:
 
 
 def _pattern_row(named_pattern: NamedPattern) -> dict[str, str]:
-    users = [field_cost for field_cost in load_field_costs() if named_pattern.name in field_cost.reads]
-    cost = users[0].reads[named_pattern.name] if users else None
+    field_costs = [field_cost for field_cost in load_field_costs() if named_pattern.name in field_cost.reads]
+    cost = field_costs[0].reads[named_pattern.name] if field_costs else None
     return {
         **_key_cells(named_pattern),
-        "GraphQL field": ", ".join(field_cost.field for field_cost in users) or _other_use(named_pattern),
+        "GraphQL field": ", ".join(field_cost.field for field_cost in field_costs) or _other_use(named_pattern),
         "calls": str(cost.calls) if cost else "",
         "read units": f"{cost.units:g}" if cost else "",
     }

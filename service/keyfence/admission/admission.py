@@ -51,8 +51,8 @@ class AdmittedRequest(CapacityMeter):
 
     @asynccontextmanager
     async def read_new_document(self) -> AsyncIterator[None]:
-        """Waits until no other new document of the tenant is being read. The body of the `async with` statement reads
-        one, and calls `yield_to_others` between its steps.
+        """Waits until no other new document of the tenant is being parsed. The body of the `async with` statement
+        parses and validates a new document, and calls `yield_to_others` between these steps.
 
         Raises OverQuota if the tenant has used up its CPU time, or sent too many new documents."""
         async with self.limits.new_document_reads:
@@ -122,7 +122,7 @@ class Admission:
     def admit(self, tenant: Tenant) -> AdmittedRequest:
         """Takes one request from the tenant's request rate. Raises OverQuota if the rate is used up.
 
-        The method makes no call and does not need the body of the request, so a refusal is cheap."""
+        The method makes no DynamoDB call and does not need the body of the request, so a refusal is cheap."""
         now = self.now()
         limits = self.limits.of(tenant)
         try:

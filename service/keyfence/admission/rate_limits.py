@@ -23,17 +23,17 @@ MAX_WAITING = 256
 """How many requests of one tenant may wait until other requests of the tenant have ended."""
 
 TYPICAL_REQUEST_SECONDS = 0.05
-"""Most requests are shorter. So a tenant needs no more concurrent requests than its request rate times this time."""
+"""Most requests take less time. So a tenant needs no more concurrent requests than its request rate times this time."""
 
 QUEUE_RETRY_SECONDS = 1.0
 """When a client should retry if too many requests of the tenant wait."""
 
 FREE_CPU_MS = 1.0
-"""CPU time of each request that is not charged. A document that this process knows needs about a tenth of it."""
+"""CPU time of each request that is not charged. A request whose document is cached needs about a tenth of it."""
 
 MAX_CPU_STEP_MS = 25.0
-"""The largest charge for one step of reading a request. No step within the limits of a document needs so much. A longer
-step contained a garbage collection, which the tenant did not cause."""
+"""The largest charge for one step of parsing or validating a request. No document within the limits needs so much time
+for one step. A step that took longer contained a garbage collection, which the tenant did not cause."""
 
 MIN_CPU_BURST_MS = 50.0
 """The smallest burst of CPU time. It is enough for a client's first documents, however small the quota is."""
@@ -161,8 +161,8 @@ class TenantLimits:
     def has_low_priority(self, now: float) -> bool:
         """Whether requests of other tenants run first: this is so for LOW_PRIORITY_SECONDS after a refusal.
 
-        The exception: if more requests of the tenant wait than fit into a burst, the tenant already gets less than its
-        quota."""
+        A tenant keeps its priority if more of its requests wait than fit into a burst, because it then already gets
+        less than its quota."""
         was_refused_recently = now - self.refused_at < LOW_PRIORITY_SECONDS
         return was_refused_recently and self.running_requests.waiting_count <= self.requests.burst
 
@@ -176,7 +176,8 @@ class TenantLimits:
 
     def is_unused(self, now: float) -> bool:
         """Whether these limits can be dropped without loss: new limits would equal them."""
-        is_idle = all(one.is_idle for one in (self.new_document_reads, self.running_requests, self.running_calls))
+        limits = (self.new_document_reads, self.running_requests, self.running_calls)
+        is_idle = all(limit.is_idle for limit in limits)
         buckets = (self.requests, self.read_units, self.write_units, self.cpu_ms, self.new_documents)
         return is_idle and all(bucket.is_full(now) for bucket in buckets)
 
