@@ -46,7 +46,7 @@ def _parse(email: str, field: str) -> tuple[str, str]:
         if _EMAIL.fullmatch(email):
             name, host = email.split("@")
             name = _case_folded(name)
-            # A compatibility character can contain a blank, an @ or several letters.
+            # Checked again, because NFKC can replace one character by a blank, an @ or several letters.
             if len(name) <= MAX_EMAIL_LENGTH and _EMAIL.fullmatch(f"{name}@host"):
                 return name, _ascii_host(host, field)
     raise BadInput(f"{field} must be an address like name@host, of at most {MAX_EMAIL_LENGTH} characters", field=field)
@@ -68,14 +68,16 @@ def _refuse_invisible_characters(email: str, field: str) -> None:
 def _case_folded(name: str) -> str:
     """Returns the text in NFKC, without differences of case.
 
-    Folding can break the normal form, and normalizing can produce capital letters. Twice is enough for every text."""
+    Folding can break the normal form, and normalizing can produce capital letters. So both are done twice, which is
+    enough for every text."""
     for _ in range(2):
         name = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     return name
 
 
 def _ascii_host(host: str, field: str) -> str:
-    """Does not case-fold the host before: `ß` would become `ss`, and these are two hosts of two owners."""
+    """Returns the host in ASCII. It is not case-folded first: `ß` would become `ss`, which is another host that may
+    have another owner."""
     try:
         text = idna.encode(host, uts46=True, std3_rules=True).decode()
     except idna.IDNAError:

@@ -36,7 +36,7 @@ class Unauthenticated(KeyfenceError):
 
 
 class Forbidden(KeyfenceError):
-    """The caller's token is valid, but its role or scope does not allow the request."""
+    """The token is valid, but its role or scope does not allow the request, or the tenant is not active."""
 
     code = Code.FORBIDDEN
 
@@ -54,7 +54,7 @@ class Conflict(KeyfenceError):
 
 
 class BadInput(KeyfenceError):
-    """The caller sent an invalid value. The extension `field` has the name of the value."""
+    """The caller sent an invalid value. The extension `field`, if it is set, names the value."""
 
     code = Code.BAD_USER_INPUT
 

@@ -33,7 +33,7 @@ EVENTS: Mapping[str, str] = {
     "job_failed": "A job raised an exception: kind and traceback.",
     "job_lease_not_renewed": "A worker could not renew the lease of its job: the reason. It tries again.",
     "export_restarted": "The file of an export is damaged, and no item was deleted yet. The export starts again.",
-    "stray_in_index": "An index partition of a tenant that is being offboarded has an item of another tenant: PK.",
+    "stray_in_index": "An index partition of a tenant that is being offboarded has an item of another tenant: its PK.",
     "item_skipped": "A job left an item unchanged: its key and the reason.",
 }
 """The meaning of each event. Operators search the log for these names."""

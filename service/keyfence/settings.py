@@ -123,7 +123,7 @@ class Settings(BaseSettings):
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
     """Addresses or networks of proxies whose `X-Forwarded-*` headers are used, separated by commas."""
     max_connections: int = Field(default=10_000, ge=1)
-    """How many connections of clients one process accepts. Further connections are closed at once."""
+    """How many connections of clients one process accepts. Further connections are closed immediately."""
     max_connections_per_peer: int = Field(default=1_000, ge=1)
     """How many connections one process accepts from one address. Trusted proxies have no such limit."""
     origins: Annotated[tuple[str, ...], NoDecode] = ()
@@ -192,8 +192,8 @@ class Settings(BaseSettings):
 
     @property
     def allow_development_keys(self) -> bool:
-        """Whether issuers may have keys that `keyfence jwks` made. On AWS, where the settings have a prefix of role
-        ARNs, they may not."""
+        """Whether issuers may have keys that `keyfence jwks` made. On AWS, where `role_arn_prefix` is set, they may
+        not."""
         return self.role_arn_prefix is None
 
     @property

@@ -56,12 +56,12 @@ def _issuer_problems(settings: Settings) -> Iterator[str]:
         ("KEYFENCE_ADMIN_ISSUERS", settings.admin_issuers),
     ):
         for number, issuer in enumerate(issuers):
-            yield from (f"{variable}[{number}] {problem}" for problem in _problems_of_issuer(issuer))
+            yield from (f"{variable}[{number}] {problem}" for problem in _problems_of_one_issuer(issuer))
     if settings.audience == settings.admin_audience:
         yield "KEYFENCE_ADMIN_AUDIENCE equals KEYFENCE_AUDIENCE: a tenant's token would pass as an operator's"
 
 
-def _problems_of_issuer(issuer: IssuerSettings) -> Iterator[str]:
+def _problems_of_one_issuer(issuer: IssuerSettings) -> Iterator[str]:
     if (issuer.jwks is None) == (issuer.jwks_uri is None):
         yield "needs exactly one of jwks and jwks_uri"
     if issuer.jwks is not None and not _keys(issuer):

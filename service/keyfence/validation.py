@@ -15,7 +15,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def checked_line(text: str, field: str, max_length: int) -> str:
-    """Returns the text. Raises BadInput if it is blank, too long or more than one line."""
+    """Returns the text. Raises BadInput if it is blank, too long, or has control characters such as line breaks."""
     if not text.strip() or len(text) > max_length or _NOT_IN_A_LINE.search(text):
         raise BadInput(
             f"{field} must be 1 to {max_length} characters, not all blank, without control characters", field=field

@@ -73,7 +73,7 @@ def run_dev(
 ) -> None:
     """Runs the engine, the gate and the server until a signal.
 
-    The data directory and the settings are checked first. If they are wrong, nothing has to be stopped yet.
+    The data directory and the settings are checked before anything is started.
     """
     directory = data_directory(data)
     issuer = load_development_issuer(directory)
@@ -109,8 +109,7 @@ def _url(listener: socket.socket) -> str:
 
 
 def _settings(issuer: DevelopmentIssuer, directory: Path, port: int, gate_url: str) -> Settings:
-    """Returns settings for the local gate. They have no prefix of role ARNs: without it, commands use the gate and not
-    AWS."""
+    """Returns settings for the local gate. Without `role_arn_prefix`, commands use the gate and not AWS."""
     issuers = (IssuerSettings(issuer=issuer.issuer, jwks=issuer.jwks()),)
     return command_settings(
         role_arn_prefix=None,

@@ -79,7 +79,7 @@ def gate(
 
     A fault is a JSON object. Its kind is "latency", "error", "throttle", "lost_request" or "lost_response". All other
     members are optional. service (dynamodb, sts or iam), operation and key_prefix select the calls to which it applies.
-    nth, every, or probability with seed select some of these calls. times is how often it is injected at most.
+    nth, every, or probability with seed select some of these calls. times is the largest number of injections.
     milliseconds is the delay of a latency, and code is the code of an error.
 
     With partition limits, calls beyond the limits of a partition get ProvisionedThroughputExceededException, and

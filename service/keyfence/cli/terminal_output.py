@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 UNLIMITED_WIDTH = 10_000
-"""The width of output that is not a terminal, in characters. No line is so long, so that no line is wrapped."""
+"""The width of output that is not a terminal, in characters. It is longer than any line, so that no line is wrapped."""
 COLUMN_GAP = 2
 """Spaces between two columns of a table."""
 STATUS_COLORS = {
