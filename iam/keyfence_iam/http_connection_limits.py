@@ -115,7 +115,7 @@ class ConnectionGuard:
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Closes a connection that exceeds a limit. If the client can still read a response, it names the limit."""
+    """Closes a connection that exceeds a limit. If no other response has begun, it first responds with an error."""
 
     _peer = ""
     _head_bytes = 0
@@ -226,7 +226,7 @@ class BoundedProtocol(HttpToolsProtocol):
         raise _LimitExceeded
 
     def _close(self, violation: Violation) -> None:
-        """Closes the connection. If no other response has begun, the response to the violation is sent before."""
+        """Closes the connection. If no other response has begun, the response to the violation is sent first."""
         if self.transport.is_closing() and violation != "write_seconds":
             return
         self.guard.violations[violation] += 1

@@ -87,7 +87,8 @@ def transact_write_items(call: Parameters, tables: NamedTables) -> Iterator[Auth
 def merge_requests(requests: Iterable[AuthorizationRequest]) -> tuple[AuthorizationRequest, ...]:
     """Merges requests with the same action and resource. The merged request has the leading keys of all of them.
 
-    The request of a full table scan is not merged. The leading keys of the others would make it look limited to them.
+    The request of a full table scan is not merged with the others. With their leading keys, it would look like a
+    request for these keys only.
     """
     merged: dict[tuple[str, str, ContextValue | None], AuthorizationRequest] = {}
     for request in requests:
@@ -104,7 +105,8 @@ def _merge(first: AuthorizationRequest, second: AuthorizationRequest) -> Authori
 
 
 def _merge_values(key: str, first: ContextValue, second: ContextValue) -> ContextValue:
-    """Returns all values of a multivalued key. Of two single values, returns the one that discloses more."""
+    """Returns all values of a multivalued key. Of two single values, returns the one that discloses more, or the first
+    one if DISCLOSURE_ORDER does not have the key."""
     if isinstance(first, tuple) and isinstance(second, tuple):
         return tuple(dict.fromkeys((*first, *second)))
     order = DISCLOSURE_ORDER.get(key)

@@ -26,19 +26,21 @@ _RETURN_VALUES_ON_FAILURE = frozenset({"NONE", "ALL_OLD"})
 
 
 def return_consumed_capacity_key(call: Parameters) -> dict[str, ContextValue]:
-    """Returns the parameter of the call. INDEXES is not replaced, although AWS documents only TOTAL and NONE."""
+    """Returns the condition key with the call's parameter. INDEXES is kept, although AWS documents only TOTAL and NONE."""
     value = choice(call, "ReturnConsumedCapacity", _RETURN_CONSUMED_CAPACITY, "NONE")
     return {"dynamodb:ReturnConsumedCapacity": value}
 
 
 def transaction_return_values_key(write: Parameters) -> dict[str, ContextValue]:
-    """Returns what the response discloses if a condition fails: a write of a transaction has no other ReturnValues."""
+    """Returns the condition key with the parameter ReturnValuesOnConditionCheckFailure, since a write in a transaction
+    has no parameter ReturnValues."""
     value = choice(write, "ReturnValuesOnConditionCheckFailure", _RETURN_VALUES_ON_FAILURE, "NONE")
     return {"dynamodb:ReturnValues": value}
 
 
 def enclosing_operation_key(operation: str) -> dict[str, ContextValue]:
-    """Returns the key of every part of a transaction, including ConditionCheckItem, for which AWS does not list it."""
+    """Returns the condition key that every part of a transaction has, also ConditionCheckItem, for which AWS does not
+    list the key."""
     return {"dynamodb:EnclosingOperation": operation}
 
 

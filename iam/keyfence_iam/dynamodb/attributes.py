@@ -34,7 +34,7 @@ _ITEM_PARAMETERS = ("Key", "Item")
 
 
 class AttributeChange(NamedTuple):
-    """An attribute and its new value. None removes the attribute. `...` is a value that only the update computes."""
+    """An attribute and its new value. None removes the attribute. `...` is a value that DynamoDB computes."""
 
     attribute: str
     value: Any
@@ -76,7 +76,7 @@ def attribute_changes(call: Parameters) -> Iterator[AttributeChange]:
 
 
 def apply_changes(item: Item, changes: tuple[AttributeChange, ...]) -> Item:
-    """Returns the item after an update. A value that only the update computes becomes UNKNOWN_NEW_VALUE."""
+    """Returns the item after an update. A value that DynamoDB computes becomes UNKNOWN_NEW_VALUE."""
     new_item = dict(item)
     for attribute, value in changes:
         if value is None:

@@ -6,7 +6,7 @@ from typing import Any
 Item = Mapping[str, Any]
 
 UNKNOWN_NEW_VALUE = "unknown new value"
-"""Takes the place of an attribute type such as `S` if the new value is not known, because an update computes it.
+"""Takes the place of an attribute type such as `S` if the new value is not known, because DynamoDB computes it.
 
 The attribute value is then `{UNKNOWN_NEW_VALUE: <old value>}`. Its size is assumed to be the size of the old value.
 """

@@ -1,4 +1,4 @@
-"""The values that a call writes into partition keys of indexes. Of a write, IAM sees only the table's partition key."""
+"""The values that a call writes into partition keys of indexes. IAM itself checks only the table's partition key."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -24,7 +24,7 @@ from keyfence_iam.dynamodb.request_parameters import (
 from keyfence_iam.dynamodb.table_schema import TableSchema, table_name
 
 WrittenKey = tuple[str, str | None]
-"""An attribute and its new value. The value is None if it is not a string, or if only the write computes it."""
+"""An attribute and its new value. The value is None if it is not a string, or if DynamoDB computes it."""
 
 IndexKeysOfTable = Callable[[str], frozenset[str]]
 """Returns the index partition keys of a table, given the table's name or ARN."""

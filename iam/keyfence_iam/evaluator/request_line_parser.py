@@ -26,7 +26,7 @@ class InvalidRequestLine(ValueError):
 def parse_request_line(line: bytes) -> tuple[Policies, AuthorizationRequest]:
     """Parses a line such as {"identity": [policy], "action": "dynamodb:GetItem", "resource": "*"}.
 
-    Optional fields are "boundary", "session" and "context". Raises InvalidRequestLine.
+    Optional fields are "boundary", "session" and "context". Raises InvalidRequestLine if the line has another form.
     """
     fields = _fields(line)
     try:

@@ -25,10 +25,10 @@ SHORT_ARN_IS_COMPLETED = True
 """Whether a resource such as `arn:aws:dynamodb:*`, which has fewer than six segments, matches any further segments."""
 
 UNREADABLE_VALUE_DENIES = True
-"""Whether a condition holds in a Deny if its operator cannot parse the request's value. In an Allow it never holds."""
+"""Whether a condition of a Deny holds if its operator cannot parse the request's value. In an Allow it never holds."""
 
 ANY_PRINCIPAL_IS_DIRECT = True
 """Whether a resource policy with the principal "*" is enough without an identity policy.
 
-It is enough if a resource policy names the session itself.
+A resource policy that names the session itself is enough.
 """

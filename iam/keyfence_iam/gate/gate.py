@@ -60,7 +60,8 @@ class Gate:
         """Starts a gate on `listener`, a socket that already listens, or else on `port`. Port 0 means any free port.
 
         The secret keys of sessions are derived from `key`, and session tokens are encrypted with it. Without a key, the
-        gate creates a random key, and all credentials become invalid when the gate stops. Raises GateStartError.
+        gate creates a random key, and all credentials become invalid when the gate stops. Raises GateStartError if the
+        port is in use or the server does not start in time.
         """
         settings = GateSettings(
             sessions=SessionIssuer(account, key or new_gate_key(), clock=clock),

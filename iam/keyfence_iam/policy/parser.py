@@ -40,7 +40,7 @@ _SID = re.compile(r"[A-Za-z0-9]*")
 def parse_policy(document: object, *, path: str = "policy", kind: DocumentKind = "identity") -> Policy:
     """Returns the policy of a JSON value. A document without a version has version 2008-10-17.
 
-    Raises InvalidPolicy. Each JSON path in an error message begins with `path`.
+    Raises InvalidPolicy if IAM would not accept the policy. The JSON path in the message begins with `path`.
     """
     policy = known_members(document, path, _POLICY_ELEMENTS)
     version = _version(policy.get("Version", "2008-10-17"), f"{path}.Version")

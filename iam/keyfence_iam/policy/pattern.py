@@ -41,7 +41,7 @@ _OPENING = "${"
 
 @lru_cache(maxsize=4096)
 def parse_pattern(text: str, *, has_variables: bool, has_wildcards: bool = True) -> Pattern:
-    """Splits a policy string. Raises InvalidPattern.
+    """Splits a policy string. Raises InvalidPattern if a `${` does not begin a variable.
 
     Without `has_variables`, `${` is plain text: only policies of version 2012-10-17 have variables.
     Without `has_wildcards`, `*` and `?` are plain text.

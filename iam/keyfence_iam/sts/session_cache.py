@@ -84,7 +84,7 @@ class SessionCache:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="sts")
 
     async def credentials(self, spec: SessionSpec) -> Credentials:
-        """Returns the credentials of a session. Raises SessionUnavailable."""
+        """Returns the credentials of a session. Raises SessionUnavailable if STS does not issue one in time."""
         with self._lock:
             found = self._find_or_request(spec)
         return found if isinstance(found, Credentials) else await self._wait(found)
@@ -197,8 +197,8 @@ class SessionCache:
     def _request_and_store(self, spec: SessionSpec, deadline: float) -> Credentials:
         """Requests a session in a thread, and stores the session or the failure.
 
-        The lifetime of the session is measured on the clock of this process, which can differ from the clock of STS. It
-        begins before the call, so that the session never ends earlier than the cache expects.
+        The lifetime of the session is measured on the clock of this process, which can differ from the clock of STS.
+        The lifetime begins before the call, so that the session never ends earlier than the cache expects.
         """
         requested_at = self._clock()
         try:

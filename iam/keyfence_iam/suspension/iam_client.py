@@ -105,7 +105,7 @@ class TenantSuspension:
 
 
 def _suspension_policy(tenants: frozenset[TenantId]) -> Policy | None:
-    """Returns None if no tenant is suspended. Raises TooManySuspended."""
+    """Returns None if no tenant is suspended. Raises TooManySuspended if the policy would be too large."""
     try:
         return deny_tenants_policy(tenants) if tenants else None
     except InvalidSuspension as error:

@@ -155,7 +155,8 @@ class SessionIssuer:
         )
 
     def issue(self, claims: SessionClaims, *, minimum_size: int = 0) -> IssuedSession:
-        """Issues a session whose token has at least `minimum_size` characters. Raises TokenTooLarge."""
+        """Issues a session whose token has at least `minimum_size` characters. Raises TokenTooLarge if the claims do
+        not fit into a token."""
         access_key = new_access_key()
         token = self._cipher.encrypt(claims, access_key, minimum_size)
         credentials = Credentials(access_key, self.secret_key_of(access_key), token)

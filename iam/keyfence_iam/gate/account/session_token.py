@@ -70,7 +70,7 @@ class TokenCipher:
         self._cipher = AESSIV(derive_key(gate_key, "session tokens"))
 
     def encrypt(self, claims: SessionClaims, access_key: str, minimum_size: int = 0) -> str:
-        """Returns a token of at least `minimum_size` characters. Raises TokenTooLarge."""
+        """Returns a token of at least `minimum_size` characters. Raises TokenTooLarge if the claims do not fit."""
         content = zlib.compress(orjson.dumps(_to_list(claims)), 9)
         token = self._encrypt_content(content, access_key)
         if len(token) < minimum_size:
@@ -81,7 +81,7 @@ class TokenCipher:
         return token
 
     def decrypt(self, token: str, access_key: str) -> SessionClaims:
-        """Returns the claims of a token. Raises InvalidSessionToken."""
+        """Returns the claims of a token. Raises InvalidSessionToken if it was not issued for this access key."""
         try:
             content = self._cipher.decrypt(_decode(token), [_TOKEN_FORMAT, access_key.encode()])
         except (InvalidTag, ValueError) as error:

@@ -67,7 +67,7 @@ class EngineConnection(asyncio.Protocol):
         return self._response is None and not self._must_close and not self._transport.is_closing()
 
     async def send(self, request: Sequence[bytes], timeout_seconds: float) -> HttpResponse:
-        """Sends the parts of a request and waits for the response. Raises EngineUnreachable."""
+        """Sends the parts of a request and waits for the response. Raises EngineUnreachable if there is none."""
         self._response = self._loop.create_future()
         self._transport.writelines(request)
         timer = self._loop.call_later(timeout_seconds, self._fail, f"no response within {timeout_seconds:g} seconds")
@@ -178,7 +178,7 @@ class EngineClient:
         self._idle_connections: list[EngineConnection] = []
 
     async def post(self, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> HttpResponse:
-        """Sends a request and returns the response. Raises EngineUnreachable.
+        """Sends a request and returns the response. Raises EngineUnreachable if there is none.
 
         The header content-length is computed from `body`: the engine receives exactly the body that the gate checked.
         """

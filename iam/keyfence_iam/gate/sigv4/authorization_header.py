@@ -77,7 +77,7 @@ class AuthorizationHeader:
 def parse_authorization(
     header: str | None, date: str | None, *, region: str, service: str, now: datetime
 ) -> AuthorizationHeader:
-    """Parses the Authorization header and makes all checks that need no secret key. Raises SignatureError.
+    """Parses the Authorization header and makes all checks that need no secret key. Raises SignatureError if one fails.
 
     The checks have the order of AWS, so that a request with several errors gets the same error as on AWS.
     """
