@@ -26,7 +26,8 @@ _RETURN_VALUES_ON_FAILURE = frozenset({"NONE", "ALL_OLD"})
 
 
 def return_consumed_capacity_key(call: Parameters) -> dict[str, ContextValue]:
-    """Returns the condition key with the call's parameter. INDEXES is kept, although AWS documents only TOTAL and NONE."""
+    """Returns the condition key with the call's parameter. INDEXES is not replaced, although AWS documents only TOTAL
+    and NONE."""
     value = choice(call, "ReturnConsumedCapacity", _RETURN_CONSUMED_CAPACITY, "NONE")
     return {"dynamodb:ReturnConsumedCapacity": value}
 
