@@ -66,7 +66,8 @@ class Entity(Generic[M]):
     model: type[M]
     keys: Mapping[Index, Key]
     index_fields: tuple[str, ...] = ()
-    """Optional fields that indexes project. Fields without a default are projected anyway."""
+    """Fields that indexes project although their default is None or an empty set. All other fields are projected
+    anyway."""
 
     @property
     def type(self) -> str:

@@ -38,7 +38,7 @@ class MoveDirection(StrEnum):
     """The direction in which a reshard moves items."""
 
     UP = "UP"
-    """Into new shards."""
+    """Into shards with higher numbers, which were added later."""
     DOWN = "DOWN"
     """Out of the shards that are removed."""
 

@@ -19,7 +19,7 @@ from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
 
 CALL_RETRIES = RetryPolicy()
-"""For calls of requests, which a client waits for."""
+"""The retries of calls that belong to a request. They are few, because a client waits for the answer."""
 
 CredentialSource = Callable[[], Awaitable[Credentials]]
 CallLimit = AbstractAsyncContextManager[object]

@@ -39,7 +39,8 @@ class TenantCredentials:
 
 @dataclass(frozen=True, slots=True)
 class MigratorCredentials:
-    """Sessions for jobs. They use another role, the migrator, so that jobs continue while a tenant is suspended."""
+    """Sessions for jobs. They use the role tenant-migration, which is not denied while a tenant is suspended. Only the
+    role migrator can assume it."""
 
     sessions: SessionCache
 
