@@ -1,1 +1,1 @@
-"""The domains: one folder for each noun of the API, with everything of it."""
+"""The domains: one folder for each noun of the API, with all code for the noun."""

@@ -130,13 +130,13 @@ def test_a_revocation_outlives_every_token_that_was_issued_before_it(
     revocation = new_revocation(scope, "a", "somebody", now)
     issued_at = int(now.timestamp())
     last_use = now + timedelta(seconds=CLOCK_SKEW_SECONDS + lifetime_seconds + CLOCK_SKEW_SECONDS)
-    assert revocation.ends(issued_at, last_use)
-    assert not revocation.ends(issued_at, now + timedelta(seconds=MAX_TOKEN_LIFETIME_SECONDS + 60))
+    assert revocation.revokes(issued_at, last_use)
+    assert not revocation.revokes(issued_at, now + timedelta(seconds=MAX_TOKEN_LIFETIME_SECONDS + 60))
 
 
 @given(st.integers(-3, 3))
 def test_only_tokens_issued_until_the_revocation_of_a_subject_are_ended(seconds: int) -> None:
     now = datetime(2030, 1, 1, 0, 0, 0, 999_999, tzinfo=UTC)
     issued_at = int(now.timestamp()) + seconds
-    assert new_revocation(RevocationScope.SUB, "ann", "somebody", now).ends(issued_at, now) == (seconds <= 0)
-    assert new_revocation(RevocationScope.JTI, "a", "somebody", now).ends(issued_at, now)
+    assert new_revocation(RevocationScope.SUB, "ann", "somebody", now).revokes(issued_at, now) == (seconds <= 0)
+    assert new_revocation(RevocationScope.JTI, "a", "somebody", now).revokes(issued_at, now)

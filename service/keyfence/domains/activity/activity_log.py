@@ -23,7 +23,7 @@ ActivityId = NewType("ActivityId", str)
 
 ACTIVITY_RETENTION = timedelta(days=90)
 MAX_DETAIL_BYTES = 8_192
-"""The largest length of a detail's JSON. If it is longer, only the names of the changed fields are stored."""
+"""The largest length of a detail as JSON. Of a longer detail, only the names of the changed fields are stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

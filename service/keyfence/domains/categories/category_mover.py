@@ -213,7 +213,7 @@ class CategoryMover:
         return await retry_if_stale(lambda: self._continue(move.id))
 
     async def _continue(self, id: MoveId) -> int:
-        """Runs the move from its stored state. Returns the result at once if another worker has finished the move."""
+        """Runs the move from its stored state. If another worker has finished the move, only returns its result."""
         move = await self.table.find(last_move)
         if move is None or move.id != id:
             raise CATEGORY_NOT_FOUND()

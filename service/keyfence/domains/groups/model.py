@@ -85,8 +85,8 @@ class Member:
     embedded_edges: EmbeddedEdges
 
 
-def is_alive(group: Group | Member) -> bool:
-    return group.deleted_at is None
+def is_alive(group_or_member: Group | Member) -> bool:
+    return group_or_member.deleted_at is None
 
 
 checked_name = partial(checked_line, field="name", max_length=MAX_NAME_LENGTH)

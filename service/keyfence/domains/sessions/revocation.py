@@ -1,4 +1,4 @@
-"""`Revocation`: ended tokens, with their keys and their repository. `RevocationCheck`: refuses ended tokens."""
+"""`Revocation`: revokes tokens; with its keys and its repository. `RevocationCheck`: refuses revoked tokens."""
 
 import time
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from keyfence_iam.tenant import TenantId
 
 
 class RevocationScope(StrEnum):
-    """Which tokens a revocation ends: the one with a `jti`, or those with a `sub`."""
+    """Which tokens a revocation revokes: the one with a `jti`, or those with a `sub`."""
 
     JTI = "JTI"
     SUB = "SUB"
@@ -26,7 +26,7 @@ class RevocationScope(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revocation:
-    """Ends tokens before they expire. After `ttl`, in seconds since 1970, the tokens themselves have expired."""
+    """Revokes tokens before they expire. After `ttl`, in seconds since 1970, the tokens themselves have expired."""
 
     scope: RevocationScope
     id: str
@@ -36,11 +36,13 @@ class Revocation:
     created_at: datetime
     updated_at: datetime
     issued_until: int | None = None
-    """The last `iat`, in seconds since 1970, that is ended. None if the token is ended whenever it was issued."""
+    """Tokens whose `iat` is at most this time, in seconds since 1970, are revoked. None means any `iat`."""
     version: int = 1
 
-    def ends(self, issued_at: int, now: datetime) -> bool:
-        """Returns whether a token with this `iat` is ended. DynamoDB may delete the item days after its `ttl`."""
+    def revokes(self, issued_at: int, now: datetime) -> bool:
+        """Returns whether this revokes a token with this `iat`.
+
+        Compares the time with `ttl`, because DynamoDB may delete the item days after its `ttl`."""
         return now.timestamp() < self.ttl and (self.issued_until is None or issued_at <= self.issued_until)
 
 
@@ -73,29 +75,32 @@ revocations_of_token = revocations.get()
 
 @dataclass(frozen=True, slots=True)
 class RevocationRepository:
-    """The ended tokens of the tenant that the table belongs to."""
+    """The revoked tokens of the tenant that the table belongs to."""
 
     table: Table
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def is_revoked(self, principal: Principal) -> bool:
-        """Returns whether the token itself, or all tokens of its subject until its `iat`, are ended. Makes one call."""
+        """Returns whether the token is revoked, by its `jti` or together with other tokens of its subject. Makes one
+        call."""
         keys = [
             {"scope": RevocationScope.JTI, "id": principal.token_id},
             {"scope": RevocationScope.SUB, "id": principal.subject},
         ]
         found = await self.table.find_many(revocations_of_token, keys)
-        return any(revocation is not None and revocation.ends(principal.issued_at, self.now()) for revocation in found)
+        return any(
+            revocation is not None and revocation.revokes(principal.issued_at, self.now()) for revocation in found
+        )
 
     async def revoke(self, jti: str, actor: str) -> None:
         """Revokes a token. Does not check that the token exists, because the service has no list of tokens."""
         revocation = new_revocation(RevocationScope.JTI, checked_jti(jti), actor, self.now())
         await self.table.write(put(revocations, revocation), note=ActivityNote("session.revoked", revocation.id))
 
-    def end_tokens_of(self, subject: str, actor: str) -> Write[Revocation]:
-        """Returns the write that ends every token of the subject that was issued until now, in whole seconds.
+    def revoke_all_tokens_of(self, subject: str, actor: str) -> Write[Revocation]:
+        """Returns the write that revokes every token of the subject that was issued until now, in whole seconds.
 
-        It can replace an earlier write for the subject, because it ends all the tokens that the earlier one ended."""
+        It can replace an earlier revocation for the subject, because it revokes all tokens that the earlier one did."""
         return put(revocations, new_revocation(RevocationScope.SUB, subject, actor, self.now()))
 
 
@@ -108,9 +113,9 @@ Token = tuple[TenantId, str, str, int]
 
 @dataclass(slots=True)
 class RevocationCheck:
-    """Refuses ended tokens. Remembers for `remember_seconds` that a token is valid, but never that it is ended.
+    """Refuses revoked tokens. Remembers for `remember_seconds` that a token is valid, but never that it is revoked.
 
-    Requests that write do not use the memory. So an ended token can read for `remember_seconds` at most, and it can no
+    Requests that write do not use the memory. So a revoked token can read for `remember_seconds` at most, and it can no
     longer write."""
 
     remember_seconds: float = 0.0
@@ -120,7 +125,7 @@ class RevocationCheck:
     async def check(
         self, principal: Principal, make_repository: Callable[[], RevocationRepository], *, may_write: bool
     ) -> None:
-        """Raises Unauthenticated if the token is ended. Calls `make_repository` only if the table has to be read."""
+        """Raises Unauthenticated if the token is revoked. Calls `make_repository` only if the table has to be read."""
         now = self.clock()
         token = (principal.tenant, principal.token_id, principal.subject, principal.issued_at)
         if not may_write and now < self._valid_until.get(token, now):

@@ -183,7 +183,7 @@ class UserMutations:
     @mutation(
         needs=Role.ADMIN,
         frees_storage=True,
-        description="Delete a user with their settings and memberships. Ends all tokens of the user.",
+        description="Delete a user with their settings and memberships. Revokes all tokens of the user.",
     )
     async def delete_user(self, info: Info, id: strawberry.ID) -> strawberry.ID:
         from keyfence.domains.groups.graphql import membership_repository
@@ -193,7 +193,7 @@ class UserMutations:
         await context.get(user_repository).begin_delete(
             user,
             authorize=lambda found: require_owner_to_change_owner(context, found.role),
-            also_write=lambda: context.get(revocation_repository).end_tokens_of(user, context.principal.subject),
+            also_write=lambda: context.get(revocation_repository).revoke_all_tokens_of(user, context.principal.subject),
         )
         await context.get(membership_repository).remove_user(MemberId(user))
         await context.get(user_repository).finish_delete(user)
