@@ -50,12 +50,12 @@ class AdmittedRequest(CapacityMeter):
             self.limits.cpu_ms.take(cpu_ms - free_ms, self.admission.now())
 
     @asynccontextmanager
-    async def read_new_document(self) -> AsyncIterator[None]:
+    async def parse_new_document(self) -> AsyncIterator[None]:
         """Waits until no other new document of the tenant is being parsed. The body of the `async with` statement
         parses and validates a new document, and calls `yield_to_others` between these steps.
 
         Raises OverQuota if the tenant has used up its CPU time, or sent too many new documents."""
-        async with self.limits.new_document_reads:
+        async with self.limits.new_document_parsing:
             try:
                 self.limits.take_new_document(self.admission.now())
             except OverQuota as refusal:

@@ -80,8 +80,8 @@ class TenantLimits:
     write_units: TokenBucket
     cpu_ms: TokenBucket
     new_documents: TokenBucket
-    new_document_reads: ConcurrencyLimit
-    """Allows one new document at a time, so that each is charged before the next is read."""
+    new_document_parsing: ConcurrencyLimit
+    """Allows one new document at a time, so that each is charged before the next is parsed."""
     running_requests: ConcurrencyLimit
     running_calls: ConcurrencyLimit
     """DynamoDB calls of all requests of the tenant."""
@@ -101,7 +101,7 @@ class TenantLimits:
             write_units=_full_bucket(quotas.write_units_per_second / servers, now),
             cpu_ms=_full_bucket(quotas.cpu_ms_per_second / servers, now, min_burst=MIN_CPU_BURST_MS),
             new_documents=TokenBucket.full(NEW_DOCUMENTS_PER_SECOND, NEW_DOCUMENTS_BURST, now),
-            new_document_reads=ConcurrencyLimit(1),
+            new_document_parsing=ConcurrencyLimit(1),
             running_requests=ConcurrencyLimit(_max_running(quotas.requests_per_second / servers, max_calls)),
             running_calls=ConcurrencyLimit(max_calls),
             max_calls=max_calls,
@@ -176,7 +176,7 @@ class TenantLimits:
 
     def is_unused(self, now: float) -> bool:
         """Whether these limits can be dropped without loss: new limits would equal them."""
-        limits = (self.new_document_reads, self.running_requests, self.running_calls)
+        limits = (self.new_document_parsing, self.running_requests, self.running_calls)
         is_idle = all(limit.is_idle for limit in limits)
         buckets = (self.requests, self.read_units, self.write_units, self.cpu_ms, self.new_documents)
         return is_idle and all(bucket.is_full(now) for bucket in buckets)

@@ -82,7 +82,7 @@ CacheEntry = Document | tuple[RenderedError, ...]
 
 
 class DocumentCache:
-    """The documents that were used last. All texts together have at most `capacity` characters."""
+    """The documents that were used last. The texts, with ENTRY_WEIGHT for each, have at most `capacity` characters."""
 
     def __init__(self, schema: GraphQLSchema, *, limits: QueryLimits, capacity: int = 262_144) -> None:
         self._schema = schema
@@ -97,26 +97,26 @@ class DocumentCache:
         return len(self._entries)
 
     def get(self, text: str) -> Document:
-        """Returns the document. Reads it now if it is not in the cache.
+        """Returns the document. Parses and validates it now if it is not in the cache.
 
         Raises InvalidRequest if the text is not a valid document within the limits."""
         entry = self._entries.get(text)
         if entry is None:
-            *_, entry = self._read(text)
+            *_, entry = self._parse_and_add(text)
         else:
             self._entries.move_to_end(text)
         if isinstance(entry, Document):
             return entry
         raise InvalidRequest(entry or ())
 
-    def read(self, text: str) -> Iterator[None]:
-        """Reads a document into the cache, one step for each `next`. Each step takes a few milliseconds at most, so
-        that the caller can let other requests run between two steps."""
+    def parse_in_steps(self, text: str) -> Iterator[None]:
+        """Parses and validates a document for the cache, one step for each `next`. Each step takes a few milliseconds
+        at most, so that the caller can let other requests run between two steps."""
         if text not in self:
-            for _ in self._read(text):
+            for _ in self._parse_and_add(text):
                 yield
 
-    def _read(self, text: str) -> Iterator[CacheEntry | None]:
+    def _parse_and_add(self, text: str) -> Iterator[CacheEntry | None]:
         """Yields None after each step, and the entry after the last step."""
         for entry in self._parse_and_validate(text):
             if entry is not None:

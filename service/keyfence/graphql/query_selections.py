@@ -17,7 +17,7 @@ from strawberry.types.nodes import convert_arguments
 Fragments = Mapping[str, FragmentDefinitionNode]
 """The fragment definitions of a document, by name."""
 ConditionedSelection = tuple[str | None, SelectionNode]
-"""The type condition of the fragment around a selection, and the selection. Outside of fragments it is None."""
+"""The type condition of the fragment around a selection (None outside of fragments), and the selection."""
 
 
 def fragments_of(document: DocumentNode) -> Fragments:

@@ -26,13 +26,13 @@ class GraphQLApi(Protocol[CallerT, ContextT_co]):
     def may_introspect(self, caller: CallerT) -> bool:
         """Whether the caller may send an introspection query."""
 
-    def read_new_document(self, caller: CallerT) -> AbstractAsyncContextManager[None]:
-        """Returns a context manager in which a document is read that this process does not know.
+    def parse_new_document(self, caller: CallerT) -> AbstractAsyncContextManager[None]:
+        """Returns a context manager in which a document is parsed and validated that is not in the cache.
 
         Entering may wait, and raises Throttled if the caller sends too many of these documents."""
 
     async def yield_to_others(self, caller: CallerT) -> None:
-        """Lets requests of other callers run. It is called between two steps of reading a document."""
+        """Lets requests of other callers run. It is called between two steps of parsing and validating a document."""
 
     def charge_cpu(self, caller: CallerT, seconds: float) -> None:
         """Charges to the caller the CPU time that was needed to parse and validate the request."""

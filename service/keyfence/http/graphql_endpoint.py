@@ -118,7 +118,7 @@ class GraphQLEndpoint:
         with self._charge_cpu(caller):
             request = parse_query_string(scope["query_string"]) if is_get else parse_body(body)
         if request.query not in self._executor.documents:
-            await self._read_new_document(request.query, caller)
+            await self._parse_new_document(request.query, caller)
         with self._charge_cpu(caller):
             prepared = self._executor.prepare(request, may_introspect=self._api.may_introspect(caller))
         operation = prepared.operation
@@ -133,10 +133,10 @@ class GraphQLEndpoint:
         )
         return ParsedRequest(request, prepared, info)
 
-    async def _read_new_document(self, text: str, caller: object) -> None:
-        """Reads the document in short steps. Requests of other callers run between the steps."""
-        async with self._api.read_new_document(caller):
-            steps = self._executor.documents.read(text)
+    async def _parse_new_document(self, text: str, caller: object) -> None:
+        """Parses and validates the document in short steps. Requests of other callers run between the steps."""
+        async with self._api.parse_new_document(caller):
+            steps = self._executor.documents.parse_in_steps(text)
             while self._run_step(steps, caller):
                 await self._api.yield_to_others(caller)
 

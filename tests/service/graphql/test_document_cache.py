@@ -49,7 +49,7 @@ def test_a_text_is_parsed_checked_and_validated_once(call_counts: Counter[str]) 
 @pytest.mark.parametrize("text", [LIST, "{ nothing }", "{"])
 def test_a_text_read_in_steps_gives_the_same_as_a_text_read_at_once(text: str, call_counts: Counter[str]) -> None:
     cache = document_cache()
-    for _ in cache.read(text):
+    for _ in cache.parse_in_steps(text):
         assert sum(call_counts.values()) == 1, "each step makes one call"
         call_counts.clear()
     assert text in cache
@@ -60,7 +60,7 @@ def test_reading_in_steps_stops_early_if_another_request_has_read_the_text(call_
     cache = document_cache()
     cache.get(LIST)
     call_counts.clear()
-    assert list(cache.read(LIST)) == []
+    assert list(cache.parse_in_steps(LIST)) == []
     assert not call_counts
 
 
