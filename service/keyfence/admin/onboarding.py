@@ -63,7 +63,7 @@ TENANT_EXISTS = partial(
     Conflict, "a tenant with this id was onboarded by another request, or is offboarded; choose another id", field="id"
 )
 
-LEAVING_STATUSES = frozenset({TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED})
+OFFBOARDING_STATUSES = frozenset({TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED})
 
 UsersOf = Callable[[Tenant], UserRepository]
 """A function that returns the repository of a tenant's users. The repository uses a session of the tenant."""
@@ -148,7 +148,7 @@ class Onboarding:
 
 def require_same_request(tenant: Tenant, request: OnboardingRequest) -> Tenant:
     """Returns the tenant. Raises Conflict if another request has onboarded it, or if it is offboarded."""
-    if tenant.onboarding_digest != request.digest() or tenant.status in LEAVING_STATUSES:
+    if tenant.onboarding_digest != request.digest() or tenant.status in OFFBOARDING_STATUSES:
         raise TENANT_EXISTS()
     return tenant
 
@@ -161,7 +161,7 @@ def activated(tenant: Tenant) -> Tenant:
 
 def _owner_as_requested(tenant: Tenant, request: OnboardingRequest) -> User:
     """Returns the owner with the values of the request. The stored user may be different by now, but operators may not
-    read the items of a tenant that is set up."""
+    read the items of a tenant after its onboarding."""
     return User(
         id=UserId(tenant.owner_id),
         email=request.owner_email,

@@ -71,7 +71,7 @@ class TenantMove:
     to: Placement = strawberry.field(description="The placement of the tenant when the move has ended.")
     phase: MovePhase
     job: strawberry.ID
-    is_cancelled: bool = strawberry.field(description="Whether the move was cancelled. Then the tenant goes back.")
+    is_cancelled: bool = strawberry.field(description="Whether the move was cancelled and is being undone.")
 
     @classmethod
     def of(cls, move: placement.TableMove) -> "TenantMove":

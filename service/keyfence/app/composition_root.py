@@ -117,7 +117,7 @@ class Service:
         self.connections.close()
 
     def tenant_changed(self, tenant: Tenant) -> None:
-        """Makes this process use the changed tenant at once. Other processes use it when their cached copy expires."""
+        """Makes this process use the changed tenant now. Other processes use it when their cached copy expires."""
         self._tenants.invalidate(tenant)
         self._issuers.invalidate(tenant.issuer)
 

@@ -16,7 +16,7 @@ MAX_TOKEN_LIFETIME_SECONDS = 30 * 86_400
 """A token that lives longer is refused. The revocation of a token is stored for this long, so it outlives the token."""
 
 MAX_CLAIM_LENGTH = 256
-"""Characters of the claims `sub` and `jti`, which become parts of keys in the table."""
+"""How many characters `sub` and `jti` may have. These claims become parts of keys in the table."""
 
 _MAX_EPOCH_SECONDS = 2**53
 """Larger whole numbers are not exact as floating point."""

@@ -17,7 +17,7 @@ MAX_ADDRESSES = 4
 """How many addresses of a host are tried before the fetch fails."""
 
 MAX_URI_LENGTH = 1024
-"""Characters of a URI that a tenant registers."""
+"""How many characters a URI that a tenant registers may have."""
 
 _RESERVED_V4 = tuple(
     ipaddress.IPv4Network(network)

@@ -14,7 +14,7 @@ from keyfence.settings import IssuerSettings
 from keyfence_iam.tenant import TenantId, parse_tenant_id
 
 MAX_ISSUER_LENGTH = 512
-"""Characters of an issuer's URL."""
+"""How many characters the URL of an issuer may have."""
 
 _ISSUER_URL = re.compile(
     r"https://(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[\w.~%!$&'()*+,;=:@/-]*)?",
@@ -45,9 +45,10 @@ class IssuerLookup(Protocol):
 def issuer_from_settings(
     settings: IssuerSettings, *, clock: Clock = time.monotonic, allow_development_keys: bool = False
 ) -> Issuer:
-    """`allow_development_keys` concerns fetched keys. `production_problems` refuses development keys in the settings.
+    """Returns the issuer. Raises ValueError, with the issuer's URL in its message, if the settings are wrong.
 
-    Raises ValueError, with the issuer's URL in its message, if the settings are wrong."""
+    `allow_development_keys` applies only to fetched keys. For keys in the settings, `production_problems` refuses
+    development keys."""
     try:
         tenant = None if settings.tenant is None else parse_tenant_id(settings.tenant)
         return Issuer(url=settings.issuer, keys=_key_set(settings, clock, allow_development_keys), tenant=tenant)

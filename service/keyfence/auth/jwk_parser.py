@@ -11,7 +11,7 @@ from jwt.exceptions import PyJWTError
 from keyfence.auth.key_set import ALGORITHMS_BY_KEY_TYPE, VerificationKey
 
 MAX_KID_LENGTH = 256
-"""Characters of a key's id."""
+"""How many characters the id of a key may have."""
 
 MIN_RSA_BITS = 2048
 MAX_RSA_BITS = 8192

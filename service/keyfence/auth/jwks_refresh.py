@@ -19,7 +19,7 @@ from keyfence.development_keys import is_development_key
 from keyfence.errors import Throttled
 
 MAX_KEYS = 64
-"""Keys of one fetched key set. Providers publish two or three."""
+"""How many keys a fetched key set may have. Providers publish two or three."""
 
 FETCH_THREADS = 16
 """Threads that fetch the key sets of tenants. So at most this many slow servers are waited for at the same time."""

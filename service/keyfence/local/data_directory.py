@@ -117,7 +117,7 @@ def signing_key(directory: Path) -> str:
 
 
 def gate_key(directory: Path) -> bytes:
-    """Returns the 32 bytes with which a gate signs sessions. All gates on this directory use the same key."""
+    """Returns the 32 bytes from which a gate derives the keys of sessions. All gates on this directory use them."""
     return bytes.fromhex(
         _load_text_key(directory, GATE_KEY_FILE, "a gate key", "[0-9a-f]{64}", lambda: secrets.token_hex(32))
     )

@@ -1,4 +1,4 @@
-"""Issues sessions that local gates accept. They are signed with the key in the data directory; no gate has to run."""
+"""Issues sessions that local gates accept, with the gate's key from the data directory. No gate has to run."""
 
 from pathlib import Path
 
