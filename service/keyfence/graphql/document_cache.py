@@ -41,6 +41,8 @@ VALIDATION_STEPS = (FAST_RULES, *SLOW_RULES)
 """Groups of rules, each for one step. If the rules of one group find errors, the next groups are not applied."""
 MAX_ERRORS = 10
 """How many errors validation reports. Each error costs time, and a client corrects a few at a time."""
+CAPACITY = 262_144
+"""How many characters all entries together may have."""
 ENTRY_WEIGHT = 256
 """How many characters each entry counts in addition to its text. Without them, very many short texts would fit."""
 
@@ -84,7 +86,7 @@ CacheEntry = Document | tuple[RenderedError, ...]
 class DocumentCache:
     """The documents that were used last. The texts, with ENTRY_WEIGHT for each, have at most `capacity` characters."""
 
-    def __init__(self, schema: GraphQLSchema, *, limits: QueryLimits, capacity: int = 262_144) -> None:
+    def __init__(self, schema: GraphQLSchema, *, limits: QueryLimits, capacity: int = CAPACITY) -> None:
         self._schema = schema
         self._limits = limits
         self._free_characters = capacity
