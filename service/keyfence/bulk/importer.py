@@ -19,9 +19,9 @@ from keyfence.store.dynamodb.retry_policy import BACKGROUND_RETRIES
 from keyfence.store.table import Table
 
 GROUP_SIZE = 100
-"""Lines that are imported together. One BatchGetItem reads at most 100 items."""
+"""How many lines are imported together. One BatchGetItem reads at most 100 items."""
 MAX_CONCURRENT_WRITES = 16
-"""Lines of a group that are written at the same time."""
+"""How many lines of a group are written at the same time."""
 MAX_ERRORS = 20
 """The check of a file stops after this many errors."""
 

@@ -189,7 +189,7 @@ def _print_bad_lines(error: "BadLines", counts: "ImportCounts", kinds: "RecordKi
 
 
 def _continue_message(reason: str, counts: "ImportCounts", line_count: int) -> str:
-    """Returns the reason of an interruption, and that the same command continues the import."""
+    """Returns a message with the reason of an interruption, and with the advice to run the same command again."""
     return f"{reason.rstrip('.')}. {counts.lines:,} of {line_count:,} lines are done. Run the same command to continue."
 
 

@@ -90,8 +90,8 @@ def lint(
 ) -> None:
     """Find weaknesses in IAM policies, and print a fix for each. Exits with 1 if there are any. Does not call AWS.
 
-    Some system roles need a Scan (finding H1) or a stream (finding H19). To accept the finding, begin the Sid of the
-    statement with AcceptH1 or AcceptH19.
+    Some system roles need a Scan (finding H1) or a stream (finding H19). To accept the finding, put AcceptH1 or
+    AcceptH19 into the Sid of the statement.
 
     [bold]Example:[/bold] keyfence policy lint iam/rendered/*.json
 

@@ -87,7 +87,7 @@ def check_gate(url: str, issuer: "SessionIssuer") -> None:
 async def connected_table(
     tenant: str, data: Path, endpoint_url: str | None, *, may_write: bool
 ) -> AsyncIterator["Table"]:
-    """Yields the table, reached with the tenant's own session. Raises BadInput if the tenant is not ACTIVE."""
+    """Yields a table handle with the tenant's own session. Raises BadInput if the tenant is not ACTIVE."""
     id = parse_tenant_option(tenant)
     aws = aws_access(data, endpoint_url)
     from keyfence.app.command_connections import connect

@@ -137,7 +137,7 @@ def _put(table: str, item: Item, table_factor: int, projected: ProjectedAttribut
 def _small_write(table: str, key: Item, factor: int) -> ItemRequest:
     """Returns the request of an update or a delete.
 
-    The call does not show the size of the item. It counts as one write unit."""
+    The call does not show the size of the item, so the write counts as one unit."""
     return ((table, TABLE, key["PK"]["S"], 0.0, factor),)
 
 

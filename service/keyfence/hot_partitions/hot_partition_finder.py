@@ -81,7 +81,7 @@ def _field_pattern(field: KeyField) -> str:
 class HotPartitionReport:
     """Hot partitions, and the sharded lists that they belong to. The load of a list is the sum of all its shards.
 
-    A report without partitions is false."""
+    `bool(report)` is False if the report has no partitions."""
 
     partitions: tuple[PartitionLoad, ...] = ()
     lists: tuple[PartitionLoad, ...] = ()

@@ -76,7 +76,7 @@ recommendation_for_collection = recommendations.get()
 
 @dataclass(frozen=True, slots=True)
 class RecommendationUpdate:
-    """The recommendation after a review, and what the autopilot has to do with it."""
+    """The recommendation after a review, and the actions that the autopilot must take."""
 
     recommendation: ShardRecommendation
     must_announce: bool

@@ -62,7 +62,7 @@ class JobLease:
         return table
 
     def check(self) -> None:
-        """Raises Throttled if the lease is lost. For effects that are not made through a guarded table handle."""
+        """Raises Throttled if the lease is lost. Call it before effects that do not use a guarded table handle."""
         if time.monotonic() > self.renewed_at + self.duration_seconds:
             raise Throttled(LEASE_LOST, retryAfterMs=RETRY_AFTER_MS)
 

@@ -20,7 +20,7 @@ ALL_TENANTS = TenantId("*")
 """The tenant of a job that changes items of every tenant."""
 
 MAX_SEGMENTS = 64
-"""The checkpoints of all segments are written in one transaction, which may contain at most 100 items."""
+"""The most segments of a job. Their checkpoints are written in one transaction, which DynamoDB limits to 100 items."""
 
 STARTED = "STARTED"
 """The phase of a job that no worker has run yet."""

@@ -30,7 +30,7 @@ class MigratorAccess:
     tables: Tables
     """Makes table handles of tenants. The credentials of each handle are a session of the migrator for one tenant."""
     scan_credentials: CredentialSource
-    """The migrator's own credentials. They allow Scan and no writes."""
+    """The migrator's own credentials. They allow Scan, but no writes to items of tenants."""
     silos: SiloTables
     publish_suspensions: PublishSuspensions
     sessions: SessionCache
@@ -77,7 +77,8 @@ class MigratorAccess:
         )
 
     def table_in_pool(self, tenant: TenantId) -> Table:
-        """Returns a handle of the shared table without shard counts. It can use stored keys, but not make new ones."""
+        """Returns a handle of the shared table without shard counts. It must not write new items, because their keys
+        would have the wrong shard."""
         return self.table_at(TenantLocation(tenant=tenant))
 
     def table_at(self, location: TenantLocation) -> Table:

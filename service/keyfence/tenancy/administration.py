@@ -24,7 +24,7 @@ class TenantAdministration:
     tenants: TenantRepository
     suspensions: SuspensionPublisher
     on_tenant_changed: Callable[[Tenant], None] = lambda _: None
-    """Called with each changed tenant before the method returns, so that this process uses the change immediately."""
+    """Called with each changed tenant, so that this process uses the change immediately."""
 
     async def rename(self, id: TenantId, name: str, *, expected_version: int | None) -> Tenant:
         """Raises Conflict if the tenant's version is not `expected_version`. None accepts every version."""

@@ -16,8 +16,8 @@ class Placement(StrEnum):
 
 
 class MovePhase(StrEnum):
-    """The phases of a move, in their order. Servers learn of a new phase at different times, so a phase is compatible
-    with the phase before it: a server in one phase reads no table that a server in the other phase does not write."""
+    """The phases of a move, in their order. Servers learn of a new phase at different times. Therefore a server in one
+    phase writes to every table that servers in the phase before it and in the phase after it read."""
 
     PLAN = "PLAN"
     """Nothing has changed for servers yet."""

@@ -19,11 +19,12 @@ from keyfence_iam.dynamodb.item_size import stored_size
 CONCURRENT_TRANSACTIONS = 8
 """How many transactions of one page are written at the same time."""
 ITEMS_PER_TRANSACTION = 25
-"""An item takes two of the 100 actions of a transaction. More items would conflict more often with other writers."""
+"""How many items one transaction copies. Each takes two of the 100 actions that DynamoDB allows. Transactions with more
+items would conflict more often with other writers."""
 MAX_TRANSACTION_BYTES = 1_000_000
 """DynamoDB allows 4 MB. Smaller transactions conflict less often with other writers."""
 MAX_ATTEMPTS = 10
-"""How often the copy of an item is tried while other writers change the item. Then the next round copies it."""
+"""How often the copy of an item is tried while other writers change the item. After that, the next round copies it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

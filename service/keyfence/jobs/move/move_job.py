@@ -29,7 +29,8 @@ class MoveCancelled(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveJob:
-    """The program of a move. It reads the phase in the tenant, does the work of that phase, and enters the next one."""
+    """The program of a move. It reads the phase of the stored tenant, does the work of the phase, and enters the next
+    one."""
 
     tenants: TenantRepository
     differences: ReadDifferences

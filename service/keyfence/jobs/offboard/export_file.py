@@ -162,7 +162,8 @@ def digest_export(path: Path, export: str) -> ExportDigest:
 
 
 def sync_directory(directory: Path) -> None:
-    """Makes sure that the name of a new file survives a crash of the machine. `fsync` of the file does not."""
+    """Makes sure that the name of a new file survives a crash of the machine. `fsync` of the file saves only its
+    content."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
