@@ -59,11 +59,11 @@ def _one_byte(_: object) -> int:
 
 
 def _set_size(member_size: Callable[[str], int]) -> Callable[[list[object]], int]:
-    return lambda members: sum(member_size(one) for one in members if isinstance(one, str))
+    return lambda members: sum(member_size(member) for member in members if isinstance(member, str))
 
 
 def _list_size(members: list[object]) -> int:
-    return CONTAINER_OVERHEAD + sum(_value_size(one) + ELEMENT_OVERHEAD for one in members)
+    return CONTAINER_OVERHEAD + sum(_value_size(member) + ELEMENT_OVERHEAD for member in members)
 
 
 def _map_size(members: Item) -> int:

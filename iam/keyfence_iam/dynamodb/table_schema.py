@@ -58,7 +58,9 @@ class TableSchema:
         """
         description = as_mapping(table, "Table")
         definitions = _maps(description, "AttributeDefinitions")
-        attribute_types = {string(one, "AttributeName"): one.get("AttributeType") for one in definitions}
+        attribute_types = {
+            string(definition, "AttributeName"): definition.get("AttributeType") for definition in definitions
+        }
         partition_key, keys = _partition_key(description), _keys(description)
         if len(partition_key) != 1 or attribute_types.get(partition_key[0]) != "S":
             raise UnsupportedRequest("the partition key of the table is not one string attribute")
@@ -134,13 +136,13 @@ def _indexes(
 
 def _keys(description: Mapping[str, Any]) -> tuple[str, ...]:
     schema = _maps(description, "KeySchema")
-    sort_key = (string(one, "AttributeName") for one in schema if one.get("KeyType") != "HASH")
+    sort_key = (string(element, "AttributeName") for element in schema if element.get("KeyType") != "HASH")
     return (*_partition_key(description), *sort_key)
 
 
 def _partition_key(description: Mapping[str, Any]) -> tuple[str, ...]:
     schema = _maps(description, "KeySchema")
-    return tuple(string(one, "AttributeName") for one in schema if one.get("KeyType") == "HASH")
+    return tuple(string(element, "AttributeName") for element in schema if element.get("KeyType") == "HASH")
 
 
 def _projected(projection: Mapping[str, Any], keys: frozenset[str]) -> frozenset[str] | None:

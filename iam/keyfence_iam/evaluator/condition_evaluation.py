@@ -60,7 +60,7 @@ class Comparison:
         if not self.operator.quantifier:
             return isinstance(value, str) and self._matches(value, matchers)
         values = (value,) if isinstance(value, str) else value
-        matches = (self._matches(one, matchers) for one in values)
+        matches = (self._matches(single_value, matchers) for single_value in values)
         return all(matches) if self.operator.quantifier == "ForAllValues" else any(matches)
 
     def _matches(self, value: str, matchers: list[Matcher]) -> bool:

@@ -36,11 +36,15 @@ class Policies:
     def __post_init__(self) -> None:
         statements = tuple(self.compiled_statements())
         allow: dict[PolicyType, tuple[CompiledStatement, ...]] = {
-            policy_type: tuple(one for one in statements if one.id.policy_type == policy_type and not one.is_deny)
+            policy_type: tuple(
+                statement
+                for statement in statements
+                if statement.id.policy_type == policy_type and not statement.is_deny
+            )
             for policy_type, policies in self.policies_by_type()
             if policies is not None
         }
-        object.__setattr__(self, "deny_statements", tuple(one for one in statements if one.is_deny))
+        object.__setattr__(self, "deny_statements", tuple(statement for statement in statements if statement.is_deny))
         object.__setattr__(self, "allow_statements", allow)
 
     def policies_by_type(self) -> tuple[tuple[PolicyType, tuple[Policy, ...] | None], ...]:
@@ -82,7 +86,9 @@ def _decide(policies: Policies, request: RequestContext) -> Decision:
 
     The order does not change the decision. It only changes which of several reasons for a denial is returned.
     """
-    explicit_deny = next((one for one in policies.deny_statements if _applies_to_caller(one, request)), None)
+    explicit_deny = next(
+        (statement for statement in policies.deny_statements if _applies_to_caller(statement, request)), None
+    )
     if explicit_deny is not None:
         return Denied(explicit_deny.id.policy_type, explicit_deny.id)
     is_cross_account = _is_cross_account(request)
@@ -102,10 +108,12 @@ def _decide(policies: Policies, request: RequestContext) -> Decision:
 
 
 def _decide_trust(trust: tuple[CompiledStatement, ...], request: RequestContext) -> Decision:
-    explicit_deny = next((one for one in trust if one.is_deny and _applies_to_caller(one, request)), None)
+    explicit_deny = next(
+        (statement for statement in trust if statement.is_deny and _applies_to_caller(statement, request)), None
+    )
     if explicit_deny is not None:
         return Denied("resource", explicit_deny.id)
-    principal_match, grant = _most_direct_grant([one for one in trust if not one.is_deny], request)
+    principal_match, grant = _most_direct_grant([statement for statement in trust if not statement.is_deny], request)
     if grant is None:
         return Denied("resource")
     return Allowed(grant.id, needs_identity_policy=principal_match is PrincipalMatch.ACCOUNT)

@@ -53,7 +53,7 @@ class Explanation:
 def explain(policies: Policies, request: AuthorizationRequest, principal: Principal | None = None) -> Explanation:
     """Returns the decision of `evaluate`, with the explanation of every statement."""
     context = RequestContext.of(request, principal)
-    statements = tuple(_explain_statement(one, request, context) for one in policies.compiled_statements())
+    statements = tuple(_explain_statement(statement, request, context) for statement in policies.compiled_statements())
     return Explanation(evaluate(policies, request, principal), statements)
 
 
@@ -93,7 +93,7 @@ def _resource(statement: CompiledStatement, context: RequestContext) -> ElementM
     document, values = statement.statement, context.condition_values
     patterns = document.resources or document.not_resources
     has_variables = statement.replaces_variables
-    expected = tuple(_replace_variables(one, values, has_variables=has_variables) for one in patterns)
+    expected = tuple(_replace_variables(pattern, values, has_variables=has_variables) for pattern in patterns)
     matched = statement.matches_resource(context.resource, values)
     return ElementMatch("Resource" if document.resources else "NotResource", matched, expected, context.resource)
 

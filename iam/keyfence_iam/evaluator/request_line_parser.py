@@ -107,14 +107,16 @@ def _context(value: object) -> Mapping[str, ContextValue]:
         return {}
     if not isinstance(value, dict):
         raise InvalidRequestLine("context: must be an object")
-    context = {key: _context_value(one, key) for key, one in value.items() if one is not None}
+    context = {
+        key: _context_value(context_value, key) for key, context_value in value.items() if context_value is not None
+    }
     lowercase_keys(context)  # raises AmbiguousContextKey
     return context
 
 
 def _context_value(value: object, key: str) -> ContextValue:
     if isinstance(value, list):
-        return tuple(_single_value(one, key) for one in value)
+        return tuple(_single_value(element, key) for element in value)
     return _single_value(value, key)
 
 

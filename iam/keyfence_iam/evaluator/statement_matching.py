@@ -65,7 +65,7 @@ class CompiledStatement:
         return (
             self.matches_action(request.action)
             and self.matches_resource(request.resource, request.condition_values)
-            and all(self.condition_holds(one, request.condition_values) for one in self.conditions)
+            and all(self.condition_holds(condition, request.condition_values) for condition in self.conditions)
         )
 
     def condition_holds(self, condition: CompiledCondition, values: ConditionValues) -> bool:
@@ -100,7 +100,9 @@ def compile_policy(
             _matches_every_resource
             if match_every_resource
             else _resource_matcher(statement, replace_variables=replace_variables),
-            tuple(compile_condition(one, replace_variables=replace_variables) for one in statement.conditions),
+            tuple(
+                compile_condition(condition, replace_variables=replace_variables) for condition in statement.conditions
+            ),
             replace_variables,
         )
         for index, statement in enumerate(policy.statements)
@@ -154,7 +156,7 @@ def _any_action_matcher(actions: tuple[str, ...]) -> Matcher:
 
 def _resource_matcher(statement: Statement, *, replace_variables: bool) -> Callable[[str, ConditionValues], bool]:
     resources = statement.resources or statement.not_resources
-    patterns = [_compile_arn(one, replace_variables=replace_variables) for one in resources]
+    patterns = [_compile_arn(resource, replace_variables=replace_variables) for resource in resources]
 
     def matches_any(resource: str, values: ConditionValues) -> bool:
         return any((matcher := pattern(values)) is not None and matcher(resource) for pattern in patterns)

@@ -103,7 +103,9 @@ def check_resources(statement: LintedStatement) -> Iterator[Finding]:
 
 def check_attributes(statement: LintedStatement) -> Iterator[Finding]:
     """Yields the findings of a statement that limits callers to listed attributes."""
-    if not any(one.lowercase_key == ATTRIBUTES and not one.is_null_check for one in statement.conditions):
+    if not any(
+        condition.lowercase_key == ATTRIBUTES and not condition.is_null_check for condition in statement.conditions
+    ):
         return
     whole_items = {"ALL_OLD", "ALL_NEW"}
     returns_items = statement.allowed_actions(_ACTIONS_THAT_RETURN_OLD_ITEMS)
@@ -130,7 +132,9 @@ def _check_item_actions(statement: LintedStatement) -> Iterator[Finding]:
     if (allowed := statement.allowed_actions(PARTIQL)) and not _requires_leading_keys(statement):
         problem = f"{_list_names(allowed)}: a statement without a key condition reads the whole table"
         yield statement.finding(PARTIQL_GRANTED, problem)
-    has_leading_keys = any(one.is_leading_keys and not one.is_null_check for one in statement.conditions)
+    has_leading_keys = any(
+        condition.is_leading_keys and not condition.is_null_check for condition in statement.conditions
+    )
     if not has_leading_keys and (allowed := statement.allowed_actions((*KEYED_ITEM_ACTIONS, *PARTIQL))):
         yield statement.finding(UNFENCED_DATA_CALL, f"{_list_names(allowed)}: allowed on every partition")
 
@@ -202,5 +206,9 @@ def _matches_other_tables(resource: str) -> bool:
 
 def _excludes(statement: LintedStatement, key: str, values: set[str]) -> bool:
     """Returns whether a condition on this key rejects all of the values."""
-    conditions = [one for one in statement.conditions if one.lowercase_key == key and not one.operator.is_negated]
-    return any(not values & set(one.values) and "*" not in "".join(one.values) for one in conditions)
+    conditions = [
+        condition
+        for condition in statement.conditions
+        if condition.lowercase_key == key and not condition.operator.is_negated
+    ]
+    return any(not values & set(condition.values) and "*" not in "".join(condition.values) for condition in conditions)

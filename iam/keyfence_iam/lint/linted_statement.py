@@ -62,7 +62,7 @@ class LintedCondition:
         return self.lowercase_key == key.lower() and self.is_null_check and self._has_only("true")
 
     def _has_only(self, value: str) -> bool:
-        return [one.lower() for one in self.values] == [value]
+        return [text.lower() for text in self.values] == [value]
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,9 @@ def _empty_elements(statement: Statement) -> list[str]:
     """Returns the names of the statement's elements and conditions that have no values."""
     json_elements = statement.as_json()
     elements = [name for name in ("Action", "Resource") if json_elements.get(name) == []]
-    return elements + [f"{one.operator} {one.key}" for one in statement.conditions if not one.values]
+    return elements + [
+        f"{condition.operator} {condition.key}" for condition in statement.conditions if not condition.values
+    ]
 
 
 def _is_unusual(character: str) -> bool:

@@ -43,7 +43,9 @@ def check(statement: LintedStatement) -> Iterator[Finding]:
 def _check_principals(statement: LintedStatement) -> Iterator[Finding]:
     names_by_type = statement.statement.principals or {}
     names = [name for names_of_type in names_by_type.values() for name in names_of_type]
-    is_limited = any(one.lowercase_key.startswith(("aws:principal", "aws:source")) for one in statement.conditions)
+    is_limited = any(
+        condition.lowercase_key.startswith(("aws:principal", "aws:source")) for condition in statement.conditions
+    )
     if "*" in names and not is_limited:
         yield statement.finding(ANY_PRINCIPAL_TRUSTED, "Principal * is everybody, in every account")
     if statement.statement.not_principals:
@@ -63,7 +65,9 @@ def _check_tags(statement: LintedStatement) -> Iterator[Finding]:
         return
     tag = statement.layout.session_tag
     principal_types = statement.statement.principals or {}
-    trusts_roles_or_users = statement.policy_kind == "trust" and any(one != "Service" for one in principal_types)
+    trusts_roles_or_users = statement.policy_kind == "trust" and any(
+        principal_type != "Service" for principal_type in principal_types
+    )
     allows_tagging = bool(statement.allowed_actions((TAG_SESSION,)))
     requires_tag = statement.requires_key(statement.layout.request_tag)
     if (trusts_roles_or_users or allows_tagging) and not requires_tag:
@@ -94,8 +98,12 @@ def _accepts_only(condition: LintedCondition, tag: str) -> bool:
 
 def _check_tag_value(statement: LintedStatement) -> Iterator[Finding]:
     key = statement.layout.request_tag
-    conditions = [one for one in statement.conditions if one.lowercase_key == key.lower() and not one.forbids_key(key)]
-    if conditions and all(_may_accept_empty_tag(one) for one in conditions):
+    conditions = [
+        condition
+        for condition in statement.conditions
+        if condition.lowercase_key == key.lower() and not condition.forbids_key(key)
+    ]
+    if conditions and all(_may_accept_empty_tag(condition) for condition in conditions):
         yield statement.finding(EMPTY_TAG_ACCEPTED, f"a tag {statement.layout.session_tag} without a value is accepted")
 
 

@@ -68,14 +68,14 @@ def document_kind(document: object) -> DocumentKind:
     """
     element = document.get("Statement") if isinstance(document, Mapping) else None
     elements = element if isinstance(element, list) else [element]
-    statements = [one for one in elements if isinstance(one, Mapping)]
-    if not any(name in one for one in statements for name in ("Principal", "NotPrincipal")):
+    statements = [statement for statement in elements if isinstance(statement, Mapping)]
+    if not any(name in statement for statement in statements for name in ("Principal", "NotPrincipal")):
         return "identity"
     actions = [
         str(action).lower()
-        for one in statements
+        for statement in statements
         for name in ("Action", "NotAction")
-        for action, _ in items_with_path(one.get(name, []), name, allow_empty=True)
+        for action, _ in items_with_path(statement.get(name, []), name, allow_empty=True)
     ]
     return "trust" if all(action.startswith("sts:") for action in actions) else "resource"
 

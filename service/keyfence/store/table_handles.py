@@ -106,7 +106,9 @@ class Tables:
         single_table_caller = replace(caller, table=self.table_name_of(tenant, location.read_from))
         if location.also_write_to is None:
             return single_table_caller
-        shared_fields = {each.name: getattr(single_table_caller, each.name) for each in fields(caller)}
+        shared_fields = {
+            caller_field.name: getattr(single_table_caller, caller_field.name) for caller_field in fields(caller)
+        }
         second_table = self.table_name_of(tenant, location.also_write_to)
         return DualWriteCaller(**shared_fields, second_table=second_table, on_difference=self.on_difference)
 

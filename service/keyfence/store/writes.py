@@ -112,7 +112,7 @@ def increment(
     Raises TypeError for an entity that is in an index."""
     if set(entity.keys) != {"table"}:
         raise TypeError(f"{entity.type} is in an index; increment cannot set index keys")
-    other_fields = [each.name for each in fields(model) if each.name not in {field, "version"}]
+    other_fields = [model_field.name for model_field in fields(model) if model_field.name not in {field, "version"}]
     defaults: dict[Path, object] = {
         (attribute_name(name),): getattr(model, name) for name in other_fields if getattr(model, name) is not None
     }
@@ -208,7 +208,7 @@ ActivityLog = Callable[[ActivityNote], Write[Any]]
 def changed_fields(before: Model, after: Model, *names: str) -> dict[str, object]:
     """Returns the values of the named fields that differ, before and after, as the `detail` of a note. The result is
     empty if no field differs."""
-    model_fields = {each.name for each in fields(after)}
+    model_fields = {model_field.name for model_field in fields(after)}
     changed = [name for name in names if name in model_fields and getattr(before, name) != getattr(after, name)]
     if not changed:
         return {}
@@ -227,14 +227,14 @@ def _difference(before: Model, after: Model) -> UpdateExpression:
     because they are stored as no attribute."""
     sets: dict[Path, object] = {}
     removes: list[Path] = []
-    for each in fields(before):
-        old, new = getattr(before, each.name), getattr(after, each.name)
+    for model_field in fields(before):
+        old, new = getattr(before, model_field.name), getattr(after, model_field.name)
         if old == new:
             continue
         if new is None or new == frozenset():
-            removes.append((attribute_name(each.name),))
+            removes.append((attribute_name(model_field.name),))
         else:
-            sets[attribute_name(each.name),] = new
+            sets[attribute_name(model_field.name),] = new
     return UpdateExpression(sets=sets, removes=tuple(removes))
 
 

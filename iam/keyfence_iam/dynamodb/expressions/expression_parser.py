@@ -66,7 +66,7 @@ def parse_condition(text: str) -> ConditionExpression:
     node = grammar.condition()
     grammar.tokens.expect_end()
     return ConditionExpression(
-        tuple(dict.fromkeys(attribute_names(node))), tuple(_conjunct(one) for one in conjuncts(node))
+        tuple(dict.fromkeys(attribute_names(node))), tuple(_conjunct(part) for part in conjuncts(node))
     )
 
 

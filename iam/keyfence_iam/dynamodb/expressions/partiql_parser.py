@@ -176,10 +176,10 @@ def possible_values(where: Node | None, attribute: str) -> tuple[Node, ...] | No
     """Returns the values that the attribute can have if the WHERE clause holds, or None if it can have any value."""
     match where:
         case OperatorNode("AND", operands):
-            possible = [values for one in operands if (values := possible_values(one, attribute)) is not None]
+            possible = [values for operand in operands if (values := possible_values(operand, attribute)) is not None]
             return sum(possible, ()) if possible else None
         case OperatorNode("OR", operands):
-            alternatives = [possible_values(one, attribute) for one in operands]
+            alternatives = [possible_values(operand, attribute) for operand in operands]
             return None if None in alternatives else sum((values or () for values in alternatives), ())
         case OperatorNode("=", (Path(name, False), value) | (value, Path(name, False))) if name == attribute:
             return _only_constants((value,))
@@ -195,7 +195,7 @@ def required_value(where: Node | None, attribute: str) -> Node | None:
     """
     if where is None:
         return None
-    conditions = [one for one in conjuncts(where) if attribute in attribute_names(one)]
+    conditions = [condition for condition in conjuncts(where) if attribute in attribute_names(condition)]
     if len(conditions) != 1 or not isinstance(conditions[0], OperatorNode) or conditions[0].operator != "=":
         return None
     values = possible_values(conditions[0], attribute)
