@@ -31,19 +31,21 @@ class ConnectionLimits:
     """The limits of one server process. A connection that exceeds one is closed."""
 
     head_bytes: int = 64 * 1024
-    """Request line and headers together."""
+    """The most bytes of the request line and the headers together."""
     headers: int = 100
     head_seconds: float = 15.0
-    """From the connection or the first byte of a request until the end of its headers."""
+    """How long the client may take to the end of the headers. For the first request of a connection, the time starts
+    with the connection, for the others with their first byte."""
     body_bytes: int = 1024 * 1024
-    """The body as it is sent, with the sizes and extensions of its chunks."""
+    """The most bytes of a body as it is sent, with the sizes and extensions of its chunks."""
     body_seconds: float = 30.0
-    """From the end of the headers to the end of the body, not counting the time in which the server reads nothing."""
+    """How long the client may take from the end of the headers to the end of the body. Time in which the server reads
+    nothing does not count."""
     write_seconds: float = 60.0
     """How long a client may read nothing of a response that the server has ready."""
     connections: int = 10_000
     connections_per_peer: int = 1_000
-    """Connections from one address that is no trusted proxy."""
+    """The most connections from one address that is not a trusted proxy."""
     trusted_proxies: Collection[str] = ()
     """Addresses or networks of proxies, whose connections belong to many clients. `*` stands for all addresses."""
 
@@ -62,7 +64,7 @@ _RESPONSES: dict[Violation, tuple[HTTPStatus, str]] = {
     "body_bytes": (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is too large."),
     "body_seconds": (HTTPStatus.REQUEST_TIMEOUT, "The body did not arrive in time."),
 }
-"""The responses to violations. After a violation that is not listed here, the connection is closed without one."""
+"""The responses to violations. If a violation is not listed here, the connection is closed without a response."""
 
 
 class _LimitExceeded(Exception):

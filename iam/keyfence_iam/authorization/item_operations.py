@@ -25,7 +25,7 @@ def get_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationReq
 
 
 def query(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
-    """Yields one request. For a Query of an index, it has the ARN and the partition key of the index."""
+    """Yields one request. If the call queries an index, the request has the ARN and the partition key of the index."""
     table, index = tables.get(string(call, "TableName")), optional_string(call, "IndexName")
     context = {
         **mentioned_attributes_key(call),

@@ -18,7 +18,7 @@ from keyfence_iam.evaluator.request import ContextValue
 from keyfence_iam.policy.actions import LEADING_KEYS
 
 _PARTITION_KEY_VALUES = tuple(f"dynamodb:{nth}PartitionKeyValues" for nth in ("First", "Second", "Third", "Fourth"))
-"""The condition keys of the attributes of a partition key. An index can have up to four attributes in it."""
+"""The condition keys of the attributes of a partition key. The partition key of an index can have four attributes."""
 
 KeyComparison = tuple[str, object]
 """An attribute and the value that it must be equal to, or `...` if the comparison is not an equality."""

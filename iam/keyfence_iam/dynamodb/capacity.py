@@ -8,7 +8,7 @@ from keyfence_iam.dynamodb.operations import WRITE_OPERATIONS
 
 PARTITION_READ_UNITS = 3_000.0
 PARTITION_WRITE_UNITS = 1_000.0
-"""The maximum of units that DynamoDB serves for one partition in a second."""
+"""How many read units and write units DynamoDB serves for one partition in a second."""
 
 READ_BYTES = 4096
 """Bytes that one read unit covers."""

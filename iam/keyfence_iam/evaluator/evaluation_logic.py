@@ -12,7 +12,7 @@ from keyfence_iam.policy import Policy
 logger = logging.getLogger(__name__)
 
 _LIMITING_TYPES: tuple[PolicyType, ...] = ("boundary", "session")
-"""Policies that grant nothing themselves: what they do not allow is denied."""
+"""Types of policies that grant nothing themselves. A request is denied if one of these types does not allow it."""
 _ACCOUNT_SEGMENT = 4
 """The position of the account in the segments of an ARN."""
 

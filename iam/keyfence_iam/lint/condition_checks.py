@@ -1,4 +1,4 @@
-"""Checks of conditions: keys that no request has, wrong ForAllValues or ForAnyValue, revocations of newer sessions."""
+"""Checks of conditions: keys that no request has, wrong ForAllValues or ForAnyValue, and wrong revocations."""
 
 from collections.abc import Iterator
 

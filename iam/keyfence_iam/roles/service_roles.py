@@ -107,7 +107,7 @@ def migrator_identity(deployment: Deployment) -> Policy:
 
 
 def _allow_scan_of_pool(deployment: Deployment) -> Statement:
-    """Allows to scan the shared table and its indexes.
+    """Allows Scan of the shared table and its indexes.
 
     After a tenant's items were deleted, the indexes are also scanned for items that are left.
     """
@@ -121,7 +121,7 @@ def _allow_on_silos(deployment: Deployment, sid: str, *actions: str) -> Statemen
 
 
 def _deny_pool_administration(deployment: Deployment) -> Statement:
-    """Denies to change or delete the shared table, even if another statement allows it by mistake."""
+    """Denies changes and deletion of the shared table, even if another statement allows them by mistake."""
     return Statement(
         effect="Deny", sid="DenyPoolAdministration", actions=TABLE_ADMIN_ACTIONS, resources=(deployment.table_arn,)
     )
@@ -142,7 +142,7 @@ def suspender_identity(deployment: Deployment) -> Policy:
 
 
 def _allow_suspension(deployment: Deployment, role: str) -> Statement:
-    """Allows to change the inline policies of a role, but only while the role has its permissions boundary.
+    """Allows changes of the inline policies of a role, but only while the role has its permissions boundary.
 
     With the boundary, an inline policy can take permissions away, but it cannot add permissions.
     """

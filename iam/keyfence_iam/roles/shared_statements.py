@@ -104,7 +104,7 @@ def allow_tenant_items(deployment: Deployment, actions: tuple[str, ...]) -> tupl
 
 
 def allow_assume_as_tenant(deployment: Deployment, *roles: str) -> Statement:
-    """Allows to assume the roles for one tenant. The only tag of the session names the tenant."""
+    """Allows AssumeRole of the roles for one tenant. The only tag of the session names the tenant."""
     return Statement(
         effect="Allow",
         sid="AssumeRoleForOneTenant",
@@ -115,7 +115,7 @@ def allow_assume_as_tenant(deployment: Deployment, *roles: str) -> Statement:
 
 
 def allow_assume_untagged(deployment: Deployment, *roles: str) -> Statement:
-    """Allows to assume the roles without a session tag, and therefore without a tenant."""
+    """Allows AssumeRole of the roles without a session tag, and therefore without a tenant."""
     return Statement(
         effect="Allow",
         sid="AssumeRoleWithoutTenant",
@@ -126,7 +126,7 @@ def allow_assume_untagged(deployment: Deployment, *roles: str) -> Statement:
 
 
 def trust_with_tenant_tag(deployment: Deployment, *roles: str) -> Policy:
-    """Returns a trust policy: the roles may assume this role for one tenant, which the only session tag names."""
+    """Returns a trust policy: the roles may assume this role for one tenant. The only session tag names the tenant."""
     return _trust_policy(
         "TrustForOneTenant", _role_principals(deployment, *roles), (ASSUME_ROLE, TAG_SESSION), ONLY_TENANT_TAG
     )

@@ -25,7 +25,7 @@ THREADS = 8
 """The maximum number of calls to STS at the same time."""
 
 AssumeRole = Callable[[SessionSpec, int], Credentials]
-"""Requests a session from STS. The number is its lifetime in seconds. Raises SessionUnavailable."""
+"""Requests a session from STS. The number is its lifetime in seconds. Raises SessionUnavailable if STS issues none."""
 
 log = structlog.get_logger(__name__)
 

@@ -1,4 +1,4 @@
-"""`SessionSpec`: the role, tenant and scope of a session. `SessionUnavailable`: no session can be requested."""
+"""`SessionSpec`: the role, tenant and scope of a session. `SessionUnavailable`: the error if there is no session."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from keyfence_iam.tenant import TenantId, parse_tenant_id
 
 
 class SessionScope(StrEnum):
-    """The permissions of a session. FULL has all permissions of its role. A session policy limits the other scopes."""
+    """The permissions of a session. FULL has all permissions of its role. A session policy limits the others."""
 
     FULL = "full"
     READ_ONLY = "read-only"
@@ -60,7 +60,8 @@ def control_plane_session(*, may_write: bool) -> SessionSpec:
 
 
 class SessionUnavailable(Exception):
-    """A session cannot be requested. The call that needs it fails: no other credentials are used instead.
+    """STS did not issue a session, or could not be called. The call that needs the session fails: no other credentials
+    are used instead.
 
     The message is for the log, not for the users of the API.
     """

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from mypy_boto3_sts import STSClient
 
 ALL_DYNAMODB_ACTIONS = ("dynamodb:*",)
-"""The role already limits the actions. A short session policy keeps the session token small."""
+"""Session policies allow all actions, because the role already limits the actions. A short session policy keeps the
+session token small."""
 ANY_REGION = "*"
 """Session policies allow any region, because the policies of the role already limit the region."""
 MAX_SESSION_NAME_LENGTH = 64
