@@ -27,7 +27,7 @@ from keyfence_iam.tenant import TenantId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnboardingRequest:
-    """The values with which an operator onboards a tenant. Equal values sent again are the same request."""
+    """The values with which an operator onboards a tenant. Two requests with equal values count as one request."""
 
     id: TenantId
     name: str

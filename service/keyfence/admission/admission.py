@@ -50,7 +50,7 @@ class AdmittedRequest(CapacityMeter):
             self.limits.cpu_ms.take(cpu_ms - free_ms, self.admission.now())
 
     @asynccontextmanager
-    async def parse_new_document(self) -> AsyncIterator[None]:
+    async def admit_new_document(self) -> AsyncIterator[None]:
         """Waits until no other new document of the tenant is being parsed. The body of the `async with` statement
         parses and validates a new document, and calls `yield_to_others` between these steps.
 

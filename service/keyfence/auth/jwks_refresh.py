@@ -22,7 +22,7 @@ MAX_KEYS = 64
 """How many keys a fetched key set may have. Providers publish two or three."""
 
 FETCH_THREADS = 16
-"""Threads that fetch the key sets of tenants. So at most this many slow servers are waited for at the same time."""
+"""How many threads fetch the key sets of tenants. Each thread waits for one server at a time."""
 
 REFRESH_TASK_NAME = "jwks-refresh"
 

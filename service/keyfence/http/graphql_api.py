@@ -26,10 +26,10 @@ class GraphQLApi(Protocol[CallerT, ContextT_co]):
     def may_introspect(self, caller: CallerT) -> bool:
         """Whether the caller may send an introspection query."""
 
-    def parse_new_document(self, caller: CallerT) -> AbstractAsyncContextManager[None]:
-        """Returns a context manager in which a document is parsed and validated that is not in the cache.
+    def admit_new_document(self, caller: CallerT) -> AbstractAsyncContextManager[None]:
+        """Returns a context manager. A document that is not in the cache is parsed and validated in its `with` block.
 
-        Entering may wait, and raises Throttled if the caller sends too many of these documents."""
+        `__aenter__` may wait, and raises Throttled if the caller sends too many of these documents."""
 
     async def yield_to_others(self, caller: CallerT) -> None:
         """Lets requests of other callers run. It is called between two steps of parsing and validating a document."""

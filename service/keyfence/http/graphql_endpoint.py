@@ -135,7 +135,7 @@ class GraphQLEndpoint:
 
     async def _parse_new_document(self, text: str, caller: object) -> None:
         """Parses and validates the document in short steps. Requests of other callers run between the steps."""
-        async with self._api.parse_new_document(caller):
+        async with self._api.admit_new_document(caller):
             steps = self._executor.documents.parse_in_steps(text)
             while self._run_step(steps, caller):
                 await self._api.yield_to_others(caller)

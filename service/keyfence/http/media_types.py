@@ -56,8 +56,8 @@ def _is_json(content_type: str) -> bool:
 def _rank(accept: str, media: MediaType) -> tuple[float, int, bool]:
     """Returns the sort key of a media type. The best media type has the greatest key.
 
-    The key compares the quality first, and then the precision of the range. If both are equal, GRAPHQL is better if
-    the header names both media types, and JSON is better if both match a wildcard."""
+    The key compares the quality first, and then the precision of the range. If two media types are still equal, GRAPHQL
+    is better if the header names them, and JSON is better if they match a wildcard."""
     quality, precision = _quality(accept, media)
     is_named = precision == NAMED_PRECISION
     return quality, precision, (media is MediaType.GRAPHQL) is is_named

@@ -28,7 +28,7 @@ class OperatorApi:
     def may_introspect(self, caller: Operator) -> bool:
         return self.everyone_may_introspect or INTROSPECT_SCOPE in caller.scopes
 
-    def parse_new_document(self, _caller: Operator) -> AbstractAsyncContextManager[None]:
+    def admit_new_document(self, _caller: Operator) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
     async def yield_to_others(self, caller: Operator) -> None:

@@ -45,8 +45,8 @@ class TenantApi:
     def may_introspect(self, caller: TenantRequest) -> bool:
         return self.everyone_may_introspect or INTROSPECT_SCOPE in caller.principal.scopes
 
-    def parse_new_document(self, caller: TenantRequest) -> AbstractAsyncContextManager[None]:
-        return caller.admitted.parse_new_document()
+    def admit_new_document(self, caller: TenantRequest) -> AbstractAsyncContextManager[None]:
+        return caller.admitted.admit_new_document()
 
     async def yield_to_others(self, caller: TenantRequest) -> None:
         await caller.admitted.yield_to_others()

@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from keyfence.errors import BadInput
 
 LIFETIME_HOURS = 7 * 24
-"""A week, so that a client can continue a list on another day."""
+"""A cursor is valid for a week, so that a client can continue a list on another day."""
 MAX_CURSOR_LENGTH = 12_288
-"""In characters. This is enough for the longest keys, even if JSON escapes each of their characters."""
+"""How many characters a cursor may have: enough for the longest keys, even if JSON escapes all their characters."""
 _FORMAT = b"keyfence-cursor-1"
 """The version of the format. Cursors of another version cannot be decrypted."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from keyfence.store.expressions import Condition, Path, UpdateExpression, absent, equals
 
 MAX_EMBEDDED_EDGES = 24
-"""Keeps the parent's item small, because every read and write of the parent costs the size of its item."""
+"""The limit keeps the parent's item small. Every read and write of the parent costs the size of its item."""
 _ENTRIES: Path = ("embeddedEdges", "entries")
 _COMPLETE_UNTIL: Path = ("embeddedEdges", "completeUntil")
 

@@ -12,9 +12,9 @@ from keyfence.store.timestamps import timestamp_text
 from keyfence.validation import checked_line
 
 MAX_PATH_NAME_LENGTH = 200
-"""In characters, for each name of a path."""
+"""How many characters one name of a path may have."""
 MAX_PATH_BYTES = 1_000
-"""For a whole path, escaped. A sort key has at most 1,024 bytes, and a tag comes before the path."""
+"""How many bytes an escaped path may have. A sort key has at most 1,024 bytes, and a tag comes before the path."""
 
 # '#' separates values, and '%' begins an escape. Every character up to '%' is escaped, and '%' sorts before all
 # characters that are not escaped. So escaped texts sort in the order of the original texts. '#' sorts before '%', so a

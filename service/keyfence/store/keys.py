@@ -22,11 +22,11 @@ RESERVED_TAGS: Mapping[Realm, frozenset[str]] = {
 }
 """Tags that a partition template must not begin with, because they would look like the prefix of a fence."""
 MAX_PARTITION_KEY_BYTES = 2048
-"""DynamoDB's limit."""
+"""DynamoDB's limit for a partition key."""
 MAX_UNSHARDED_BYTES = MAX_PARTITION_KEY_BYTES - len("#00")
 """The limit of a partition key before the shard number is appended."""
 MAX_SORT_KEY_BYTES = 1024
-"""DynamoDB's limit."""
+"""DynamoDB's limit for a sort key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from keyfence.errors import BadInput
 
 T = TypeVar("T")
 MAX_PAGE_SIZE = 100
-"""Bounds the cost of one request."""
+"""How many items a page may have. The limit bounds the cost of one request."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from keyfence.errors import BadInput
 
 MAX_SHARDS = 256
-"""A shard number has two hexadecimal digits."""
+"""The limit follows from the two hexadecimal digits of a shard number."""
 
 _FACTOR = 2862933555777941757
 """The factor of the random number generator in the published algorithm of jump consistent hashing."""

@@ -38,7 +38,7 @@ class CredentialProvider(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """Makes table handles. The fields are what all handles share."""
+    """Makes table handles. All handles share the fields of this object."""
 
     client: DynamoDb
     name: str

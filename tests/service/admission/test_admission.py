@@ -150,7 +150,7 @@ async def test_one_new_document_of_a_tenant_is_read_at_a_time_and_charged_before
 
     async def read(request: AdmittedRequest) -> None:
         nonlocal read_count
-        async with request.parse_new_document():
+        async with request.admit_new_document():
             await request.yield_to_others()
             read_count += 1
             for _ in range(2):
@@ -167,7 +167,7 @@ async def test_reading_a_new_document_waits_for_requests_of_other_tenants() -> N
     neighbour = fixture.admission.admit(tenant("acmecorp"))
 
     async def read(request: AdmittedRequest) -> None:
-        async with request.parse_new_document():
+        async with request.admit_new_document():
             events.append("a step of the new document")
 
     async with neighbour.run("users", may_write=False):

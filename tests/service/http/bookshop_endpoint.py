@@ -38,7 +38,7 @@ class BookshopApi:
     def may_introspect(self, caller: str) -> bool:
         return caller == "ada"
 
-    def parse_new_document(self, _caller: str) -> AbstractAsyncContextManager[None]:
+    def admit_new_document(self, _caller: str) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
     async def yield_to_others(self, caller: str) -> None:

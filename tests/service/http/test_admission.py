@@ -151,7 +151,7 @@ async def test_a_new_document_is_read_in_steps_between_which_others_run_and_a_kn
     events: list[str] = []
 
     @asynccontextmanager
-    async def parse_new_document(caller: str) -> AsyncIterator[None]:
+    async def admit_new_document(caller: str) -> AsyncIterator[None]:
         events.append(f"{caller} begins")
         yield
         events.append(f"{caller} ends")
@@ -159,7 +159,7 @@ async def test_a_new_document_is_read_in_steps_between_which_others_run_and_a_kn
     async def yield_to_others(_caller: str) -> None:
         events.append("others run")
 
-    app = endpoint(parse_new_document=parse_new_document, yield_to_others=yield_to_others)
+    app = endpoint(admit_new_document=admit_new_document, yield_to_others=yield_to_others)
     for _ in range(2):
         assert (await post(app, {"query": LIST}, authorization=TOKEN)).status == 200
     parsing_checking_and_validation = 2 + len(VALIDATION_STEPS)
@@ -170,7 +170,7 @@ async def test_a_refused_new_document_is_not_read() -> None:
     def refuse(_caller: str) -> AbstractAsyncContextManager[None]:
         raise Throttled("too many", retryAfterMs=1)
 
-    app = endpoint(parse_new_document=refuse)
+    app = endpoint(admit_new_document=refuse)
     assert (await post(app, {"query": LIST}, authorization=TOKEN)).status == 429
     assert (await post(app, {"query": "{"}, authorization=TOKEN)).status == 429
 

@@ -58,7 +58,8 @@ def _parent_reference(category: Category) -> Iterator[tuple[str, KeyPath]]:
 
 @asynccontextmanager
 async def _require_no_move(table: Table) -> AsyncIterator[None]:
-    """Raises Conflict if a category is moved during the export, which would miss the category or export it twice."""
+    """Raises Conflict if a category is moved during the `with` block. An export of all categories would then miss some
+    of them, or contain some twice."""
     move_before = await _finished_move(table)
     yield
     if await _finished_move(table) != move_before:

@@ -135,7 +135,7 @@ class MoveRun:
         await self.table.write(self._end_move(), unmark_root, delete_copy, note=self._cancelled_note())
 
     def _cancelled_note(self) -> ActivityNote:
-        """Returns the activity note of a cancelled move. It reverses the note from the start of the move."""
+        """Returns the activity note of a cancelled move: the path changes from the target back to the source."""
         return ActivityNote("category.move_cancelled", None, path_change(self.move.target, self.move.source))
 
     def _end_move(self) -> Write[Any]:

@@ -13,7 +13,8 @@ from keyfence.store.table import Table
 from keyfence.store.writes import ActivityNote, increment
 
 MAX_SHARDS = 100
-"""A reshard reads all parts of a counter in one transaction, which can contain at most 100 items."""
+"""A counter has at most one part in each shard. A reshard reads all of them in one transaction, which can contain at
+most 100 items."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,7 @@ class CounterRepository:
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def add(self, name: str, note: ActivityNote, number: int = 1) -> None:
-        """Adds exactly once, even if the write is retried."""
+        """Adds `number` to the counter exactly once, even if the write is retried."""
         await self.table.write(increment(counters, random_part(name, self.now()), "total", number), note=note)
 
     async def totals(self, names: Sequence[str]) -> list[int]:

@@ -45,7 +45,7 @@ from keyfence.validation import checked_line
 
 MAX_EVENT_KIND_LENGTH = 64
 FIELD_PAIRS = (("flaggedAt", "flagReason"), ("claimedAt", "claimedBy"))
-"""A line has both fields of a pair, or none."""
+"""A line has both fields of a pair, or neither."""
 
 parse_status = enum_parser(OrderStatus)
 

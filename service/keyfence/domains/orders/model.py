@@ -72,8 +72,8 @@ class OrderRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order(OrderRow):
-    """An order. If it was read from an index, the fields below are None. Only the index of the recycle bin has
-    `deleted_at`.
+    """An order. If it was read from an index, the fields of this class are None, and only the fields of `OrderRow` are
+    set. The index of the recycle bin also sets `deleted_at`.
 
     `restore_lock` is set while the order is being restored from the recycle bin."""
 

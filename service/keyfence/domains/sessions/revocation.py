@@ -18,7 +18,7 @@ from keyfence_iam.tenant import TenantId
 
 
 class RevocationScope(StrEnum):
-    """Which tokens a revocation revokes: the one with a `jti`, or those with a `sub`."""
+    """Which tokens a revocation revokes: the one token with a `jti`, or all tokens with a `sub`."""
 
     JTI = "JTI"
     SUB = "SUB"
@@ -40,7 +40,7 @@ class Revocation:
     version: int = 1
 
     def revokes(self, issued_at: int, now: datetime) -> bool:
-        """Returns whether this revokes a token with this `iat`.
+        """Returns whether this revocation revokes a token with the `iat` `issued_at`.
 
         Compares the time with `ttl`, because DynamoDB may delete the item days after its `ttl`."""
         return now.timestamp() < self.ttl and (self.issued_until is None or issued_at <= self.issued_until)
@@ -105,7 +105,7 @@ class RevocationRepository:
 
 
 MAX_REMEMBERED_TOKENS = 10_000
-"""Limits the memory. If there are more tokens, the oldest one is forgotten. Its next request reads the table again."""
+"""How many valid tokens are remembered. The oldest is forgotten first, and its next request reads the table again."""
 
 Token = tuple[TenantId, str, str, int]
 """A tenant, and the `jti`, `sub` and `iat` of a token. Two issuers of a tenant may use the same `jti`."""

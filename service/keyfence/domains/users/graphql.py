@@ -36,7 +36,8 @@ def user_loader(context: Context) -> DataLoader[UserId, model.User | None]:
 
 
 def setting_loader(context: Context) -> DataLoader[UserId, list[model.Setting]]:
-    """Loads the users first, because the item of a user has the names of the settings."""
+    """Returns a loader of the settings of users. It loads the users first, because their items have the names of the
+    settings."""
 
     async def load(ids: Sequence[UserId]) -> list[list[model.Setting]]:
         users = await context.loader(user_loader).load_many(ids)

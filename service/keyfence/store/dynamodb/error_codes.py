@@ -60,7 +60,7 @@ def _denied_error(_text: str) -> KeyfenceError:
 
 
 UNKNOWN_ERROR = ErrorRule(Internal)
-"""For codes that are not listed below."""
+"""The rule for error codes that are not listed below."""
 THROTTLING = ErrorRule(_throttled_error, is_retryable=True)
 """The table or a partition has too many calls."""
 CONTENTION = ErrorRule(_contention_error, is_retryable=True)
