@@ -16,7 +16,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-GUARD = "connection_guard"
+CONNECTION_GUARD_KEY = "connection_guard"
 """The key of the `ConnectionGuard` in the ASGI lifespan state.
 
 If the state has no guard, the server makes a guard with default limits.
@@ -141,7 +141,7 @@ class BoundedProtocol(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.guard: ConnectionGuard = app_state.setdefault(GUARD, ConnectionGuard())
+        self.guard: ConnectionGuard = app_state.setdefault(CONNECTION_GUARD_KEY, ConnectionGuard())
         self.limits = self.guard.limits
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

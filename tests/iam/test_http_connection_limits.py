@@ -11,7 +11,13 @@ from typing import Any
 import pytest
 import uvicorn
 
-from keyfence_iam.http_connection_limits import GUARD, BoundedProtocol, ConnectionGuard, ConnectionLimits, Violation
+from keyfence_iam.http_connection_limits import (
+    CONNECTION_GUARD_KEY,
+    BoundedProtocol,
+    ConnectionGuard,
+    ConnectionLimits,
+    Violation,
+)
 
 GET = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: test\r\n"
@@ -54,7 +60,7 @@ class GuardedServer(uvicorn.Server):
         self._guard = guard
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        self.lifespan.state[GUARD] = self._guard
+        self.lifespan.state[CONNECTION_GUARD_KEY] = self._guard
         await super().startup(sockets)
 
 

@@ -7,7 +7,7 @@ import uvicorn
 
 from keyfence_iam.gate.app import ABORT_CONNECTION, GateApp
 from keyfence_iam.gate.http.messages import MAX_BODY_BYTES
-from keyfence_iam.http_connection_limits import GUARD, BoundedProtocol, ConnectionGuard, ConnectionLimits
+from keyfence_iam.http_connection_limits import CONNECTION_GUARD_KEY, BoundedProtocol, ConnectionGuard, ConnectionLimits
 
 SHUTDOWN_SECONDS = 3
 """How long a stopping server waits for the calls in progress."""
@@ -51,7 +51,7 @@ class GateServer(uvicorn.Server):
         self.ready = threading.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        self.lifespan.state[GUARD] = ConnectionGuard(LIMITS)
+        self.lifespan.state[CONNECTION_GUARD_KEY] = ConnectionGuard(LIMITS)
         await super().startup(sockets=sockets)
         self.ready.set()
 

@@ -21,7 +21,7 @@ MAX_SESSIONS = 10_000
 """The maximum number of cached sessions. The least recently used session is removed first."""
 STS_CALLS_PER_SECOND = 50.0
 """The default budget of calls to STS."""
-THREADS = 8
+STS_THREADS = 8
 """The maximum number of calls to STS at the same time."""
 
 AssumeRole = Callable[[SessionSpec, int], Credentials]
@@ -81,7 +81,7 @@ class SessionCache:
         """When a denied session may be replaced again."""
         self._forgotten_while_pending: set[SessionSpec] = set()
         """Sessions that are requested now and must not be cached."""
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="sts")
+        self._threads = ThreadPoolExecutor(STS_THREADS, thread_name_prefix="sts")
 
     async def credentials(self, spec: SessionSpec) -> Credentials:
         """Returns the credentials of a session. Raises SessionUnavailable if STS does not issue one in time."""

@@ -18,7 +18,7 @@ from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.policy import Policy, Statement
 from keyfence_iam.policy.actions import READS
-from keyfence_iam.sts.session_cache import THREADS
+from keyfence_iam.sts.session_cache import STS_THREADS
 from keyfence_iam.sts.session_spec import (
     SessionScope,
     SessionSpec,
@@ -72,7 +72,7 @@ class StsClient:
             connect_timeout=1,
             read_timeout=read_timeout_seconds,
             retries={"mode": "standard", "total_max_attempts": 1},
-            max_pool_connections=THREADS,
+            max_pool_connections=STS_THREADS,
             tcp_keepalive=True,
         )
         client = session.client("sts", region_name=region, endpoint_url=endpoint_url, config=config)

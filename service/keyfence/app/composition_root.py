@@ -20,7 +20,7 @@ from keyfence.domains.sessions.revocation import RevocationCheck
 from keyfence.graphql.executor import GraphQLExecutor
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic
 from keyfence.hot_partitions.hot_partition_finder import CollectionMatcher, HotPartitionFinder
-from keyfence.hot_partitions.shard_autopilot import AUTHOR, Autopilot
+from keyfence.hot_partitions.shard_autopilot import AUTOPILOT_AUTHOR, Autopilot
 from keyfence.hot_partitions.traffic_observer import TrafficObserver
 from keyfence.hot_partitions.traffic_publisher import TrafficPublisher
 from keyfence.http.cors import CorsPolicy
@@ -42,7 +42,7 @@ from keyfence.tenancy.tenant import Tenant
 from keyfence.tenancy.tenant_cache import TenantCache
 from keyfence.usage.hourly_usage import UsageRepository, price_table
 from keyfence.usage.ledger import UsageFlusher
-from keyfence_iam.http_connection_limits import GUARD, ConnectionGuard, ConnectionLimits
+from keyfence_iam.http_connection_limits import CONNECTION_GUARD_KEY, ConnectionGuard, ConnectionLimits
 from keyfence_iam.sts.session_refresh import RefreshThread
 from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import call_budget
@@ -130,7 +130,7 @@ class Service:
     async def _lifespan(self, _: Starlette) -> AsyncIterator[dict[str, object]]:
         """Yields the lifespan state, from which the server takes the limits of connections."""
         self.start()
-        yield {GUARD: self._connection_guard}
+        yield {CONNECTION_GUARD_KEY: self._connection_guard}
         await self.stop()
 
     def _make_tenant_endpoint(self) -> GraphQLEndpoint:
@@ -197,7 +197,7 @@ class Service:
     def _make_traffic_publisher(self, observer: TrafficObserver) -> TrafficPublisher:
         """Returns the task that publishes traffic. Its autopilot starts a reshard as a job of this server."""
         settings, control = self.settings, self.tables.for_control_plane(may_write=True)
-        repository = TenantRepository(control, AUTHOR)
+        repository = TenantRepository(control, AUTOPILOT_AUTHOR)
         finder = HotPartitionFinder(
             observer.window, CollectionMatcher.from_entities(self.tables.entities), settings.server_count
         )

@@ -38,10 +38,10 @@ STORE_INTERVAL = timedelta(seconds=WINDOW_SECONDS / 3)
 """How often an unchanged recommendation is stored again. It is shorter than RESET_AFTER, so that SUSTAINED_FOR does not
 start again while the traffic stays high."""
 
-TTL = timedelta(days=1)
+RECOMMENDATION_LIFETIME = timedelta(days=1)
 """The age at which DynamoDB deletes a recommendation that is not stored again."""
 
-AUTHOR = "keyfence"
+AUTOPILOT_AUTHOR = "keyfence"
 """The author of the autopilot's events and jobs."""
 
 Mode = Literal["off", "dry-run", "on"]
@@ -92,7 +92,7 @@ def first_recommendation(tenant: TenantId, collection: str, shards: int, now: da
         shards=shards,
         high_traffic_started_at=now,
         announced_at=now,
-        ttl=int((now + TTL).timestamp()),
+        ttl=int((now + RECOMMENDATION_LIFETIME).timestamp()),
         created_at=now,
         updated_at=now,
     )
@@ -116,7 +116,7 @@ def repeated_recommendation(before: ShardRecommendation, shards: int, now: datet
         high_traffic_started_at=started_at,
         announced_at=now if must_announce else before.announced_at,
         growth_started_at=now if must_grow else before.growth_started_at,
-        ttl=int((now + TTL).timestamp()),
+        ttl=int((now + RECOMMENDATION_LIFETIME).timestamp()),
         updated_at=now,
         version=before.version + 1,
     )

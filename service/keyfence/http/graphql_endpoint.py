@@ -30,7 +30,7 @@ from keyfence.http.response import (
     method_not_allowed,
 )
 
-END = object()
+NO_STEP_LEFT = object()
 NO_OTHER_ORIGINS = CorsPolicy()
 
 
@@ -143,7 +143,7 @@ class GraphQLEndpoint:
     def _run_step(self, steps: Iterator[None], caller: object) -> bool:
         """Returns False if there was no step left."""
         with self._charge_cpu(caller):
-            return next(steps, END) is not END
+            return next(steps, NO_STEP_LEFT) is not NO_STEP_LEFT
 
     @contextmanager
     def _charge_cpu(self, caller: object) -> Iterator[None]:

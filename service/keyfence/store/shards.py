@@ -16,7 +16,7 @@ MAX_SHARDS = 256
 
 _FACTOR = 2862933555777941757
 """The factor of the random number generator in the published algorithm of jump consistent hashing."""
-_WORD = 2**64
+_MODULUS = 2**64
 """The generator computes with 64-bit numbers."""
 
 
@@ -148,7 +148,7 @@ def candidate_shards(value: str, count: int) -> tuple[int, ...]:
     shards, next_shard = list[int](), 0
     while next_shard < count:
         shards.append(next_shard)
-        state = (state * _FACTOR + 1) % _WORD
+        state = (state * _FACTOR + 1) % _MODULUS
         next_shard = int((next_shard + 1) * (2**31 / ((state >> 33) + 1)))
     return tuple(shards)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from keyfence.domains.stores.geohash import (
     ALPHABET,
     EARTH_RADIUS_KM,
-    LENGTH,
+    GEOHASH_LENGTH,
     MAX_CELLS,
     MAX_RADIUS_KM,
     Circle,
@@ -47,7 +47,7 @@ def test_a_geohash_equals_published_examples(latitude: float, longitude: float, 
 @given(LATITUDES, LONGITUDES)
 def test_every_point_has_twelve_characters(latitude: float, longitude: float) -> None:
     text = encode(latitude, longitude)
-    assert len(text) == LENGTH
+    assert len(text) == GEOHASH_LENGTH
     assert set(text) <= set(ALPHABET)
     assert sorted(ALPHABET) == list(ALPHABET), "otherwise a range of codes is not a range of texts"
 

@@ -16,7 +16,7 @@ from keyfence.errors import Throttled
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic, HotPartition, HotPartitions
 from keyfence.hot_partitions.hot_partition_finder import CollectionMatcher, HotPartitionFinder
 from keyfence.hot_partitions.partition_load import WINDOW_SECONDS
-from keyfence.hot_partitions.shard_autopilot import AUTHOR, Autopilot
+from keyfence.hot_partitions.shard_autopilot import AUTOPILOT_AUTHOR, Autopilot
 from keyfence.hot_partitions.traffic_observer import TrafficObserver
 from keyfence.hot_partitions.traffic_publisher import TrafficPublisher
 from keyfence.jobs.reshard.start_reshard import StartReshard
@@ -57,7 +57,7 @@ class Server:
     def __post_init__(self) -> None:
         self.observer = TrafficObserver(TrafficWindow(self.clock))
         control = self.stack.tables.for_control_plane(may_write=True)
-        tenants = TenantRepository(control, AUTHOR, self.clock.datetime)
+        tenants = TenantRepository(control, AUTOPILOT_AUTHOR, self.clock.datetime)
         fleet = FleetTraffic(control, self.clock.datetime)
         autopilot = Autopilot(tenants=tenants, collections=COLLECTIONS, now=self.clock.datetime)
         self.publisher = TrafficPublisher(HotPartitionFinder(self.observer.window, MATCHER), fleet, autopilot)
@@ -183,7 +183,7 @@ async def test_the_loads_of_all_servers_are_added_up_except_those_of_a_server_th
 async def test_the_autopilot_starts_a_reshard_within_the_limit_of_the_tier_when_the_traffic_stays_high(
     stack: ServiceStack, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
-    tenants = TenantRepository(stack.tables.for_control_plane(may_write=True), AUTHOR, clock.datetime)
+    tenants = TenantRepository(stack.tables.for_control_plane(may_write=True), AUTOPILOT_AUTHOR, clock.datetime)
     server.publisher.autopilot = Autopilot(
         tenants=tenants,
         collections=COLLECTIONS,

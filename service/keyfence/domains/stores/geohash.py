@@ -12,7 +12,7 @@ from typing import NamedTuple
 from keyfence.errors import BadInput
 
 ALPHABET = "0123456789bcdefghjkmnpqrstuvwxyz"
-LENGTH = 12
+GEOHASH_LENGTH = 12
 COORDINATE_BITS = 30
 """Bits of each coordinate. Both together are the 60 bits of 12 characters."""
 MAX_CELLS = 16
@@ -111,7 +111,7 @@ def _join_adjacent(code_ranges: Iterable[tuple[int, int]]) -> list[tuple[int, in
 
 
 def _to_text(code: int) -> str:
-    return "".join(ALPHABET[code >> 5 * position & 31] for position in reversed(range(LENGTH)))
+    return "".join(ALPHABET[code >> 5 * position & 31] for position in reversed(range(GEOHASH_LENGTH)))
 
 
 EARTH_RADIUS_KM = 6371.0088

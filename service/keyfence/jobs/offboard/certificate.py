@@ -23,7 +23,7 @@ from keyfence.store.timestamps import timestamp_text
 from keyfence_iam import strict_json
 
 ALGORITHM = "EdDSA"
-TYPE = "keyfence-offboarding+jws"
+JWS_TYPE = "keyfence-offboarding+jws"
 ISSUER = "keyfence"
 KEY_BYTES = 32
 """The length of an Ed25519 key, private or public."""
@@ -70,7 +70,7 @@ class CertificateSigner:
 
     def sign(self, claims: Mapping[str, object]) -> str:
         """Returns a JWS in its compact form."""
-        headers = {"kid": self.verifier.kid, "typ": TYPE}
+        headers = {"kid": self.verifier.kid, "typ": JWS_TYPE}
         return jwt.encode(dict(claims), self.private_key, algorithm=ALGORITHM, headers=headers)
 
 

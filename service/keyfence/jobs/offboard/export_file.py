@@ -17,7 +17,7 @@ import orjson
 from keyfence.errors import Conflict
 from keyfence.store.codec import Item
 
-HASH, ITEM, END = b'{"hash":"', b'","item":', b"}\n"
+BEFORE_HASH, BEFORE_ITEM, LINE_END = b'{"hash":"', b'","item":', b"}\n"
 """The bytes before the hash, between the hash and the item, and after the item of a line."""
 
 HASH_DIGITS = 64
@@ -42,15 +42,15 @@ def chain_lines(previous_hash: str, items: Iterable[Item]) -> tuple[str, bytes]:
     for item in items:
         item_text = orjson.dumps(item, option=orjson.OPT_SORT_KEYS)
         line_hash = _next_hash(line_hash, item_text)
-        lines.append(HASH + line_hash.encode() + ITEM + item_text + END)
+        lines.append(BEFORE_HASH + line_hash.encode() + BEFORE_ITEM + item_text + LINE_END)
     return line_hash, b"".join(lines)
 
 
 def verify_line(previous_hash: str, line: bytes) -> tuple[str, bytes]:
     """Returns the hash and the item of a line. Raises BadLine if the line does not continue the chain."""
-    hash_end = len(HASH) + HASH_DIGITS
-    line_hash, item_text = line[len(HASH) : hash_end], line[hash_end + len(ITEM) : -len(END)]
-    if line != HASH + line_hash + ITEM + item_text + END:
+    hash_end = len(BEFORE_HASH) + HASH_DIGITS
+    line_hash, item_text = line[len(BEFORE_HASH) : hash_end], line[hash_end + len(BEFORE_ITEM) : -len(LINE_END)]
+    if line != BEFORE_HASH + line_hash + BEFORE_ITEM + item_text + LINE_END:
         raise BadLine("it is not in the format of an export")
     right_hash = _next_hash(previous_hash, item_text)
     if line_hash != right_hash.encode():

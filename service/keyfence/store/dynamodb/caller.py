@@ -114,7 +114,7 @@ class DynamoDbCaller:
         raise AssertionError("a retry policy has at least one attempt")
 
     async def _attempt(self, operation: str, parameters: Mapping[str, Any], valid_until: float) -> Answer:
-        """Makes a call. After an error that the session may have caused, repeats the call with a newer session, if any."""
+        """Makes a call. If the session may have caused an error, makes the call again with a newer session, if any."""
         credentials = await self.credentials()
         try:
             return await self._send(operation, parameters, credentials, valid_until)
