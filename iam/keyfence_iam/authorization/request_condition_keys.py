@@ -1,6 +1,6 @@
-"""Condition keys of a call besides the leading keys, and resources, for which AWS documents no rule.
+"""Values of condition keys and resources for which AWS documents no rule. Leading keys are in another module.
 
-Each of them is an assumption that has to be confirmed on a real AWS account.
+Each value is an assumption that has to be confirmed on a real AWS account.
 """
 
 from collections.abc import Mapping

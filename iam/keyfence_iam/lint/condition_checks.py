@@ -25,7 +25,7 @@ REVERSED_REVOCATION = LintRule("H27", "reversed-revocation", "Deny with DateLess
 
 
 def check(statement: LintedStatement) -> Iterator[Finding]:
-    """Yields the findings of each condition, those of `missing_key_checks` included."""
+    """Yields the findings of each condition, including those of `missing_key_checks`."""
     for condition in statement.conditions:
         yield from _check_key(statement, condition)
         yield from _check_quantifier(statement, condition)

@@ -1,4 +1,4 @@
-"""Checks of conditions that hold although the key is missing: ForAllValues, IfExists, operators with Not.
+"""Checks of conditions that hold although the key is missing, or although only some of its values match.
 
 A `Null` guard is a second condition that rejects requests without the key.
 """

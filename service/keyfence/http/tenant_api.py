@@ -83,7 +83,7 @@ class TenantApi:
         }
 
     def _revocation_repository(self, caller: TenantRequest) -> RevocationRepository:
-        """Returns a repository with strongly consistent reads, so that the next request finds a new revocation."""
+        """Returns a repository with strongly consistent reads, so that the next read finds a new revocation."""
         admitted = caller.admitted
         table = self.tables.for_tenant(caller.location, may_write=False, meter=admitted, call_limit=admitted.call_limit)
         return RevocationRepository(replace(table, consistent=True))
