@@ -28,7 +28,7 @@ SWEEP_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    """The limits of one server process. A connection that exceeds one is closed."""
+    """The limits of one server process. A connection that exceeds a limit is closed."""
 
     head_bytes: int = 64 * 1024
     """The most bytes of the request line and the headers together."""

@@ -1,1 +1,1 @@
-"""The Keyfence service: a tenant-fenced GraphQL API over one DynamoDB table."""
+"""The Keyfence service: a GraphQL API for many tenants in one DynamoDB table. A tenant reaches only its own items."""

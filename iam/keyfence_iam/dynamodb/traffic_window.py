@@ -17,7 +17,7 @@ K = TypeVar("K", bound=Hashable)
 STEP_SECONDS = 10
 STEPS_PER_WINDOW = 6
 MAX_KEYS_PER_STEP = 1_000
-"""Limits the memory: if there are more keys, those with the least traffic are forgotten."""
+"""How many keys are counted in one step. If there are more, those with the least traffic are forgotten."""
 
 
 class TrafficCounts(NamedTuple):

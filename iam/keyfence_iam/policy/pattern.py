@@ -60,9 +60,9 @@ def find_variables(text: str) -> list[re.Match[str]]:
 
 
 def _pieces(text: str) -> list[tuple[str, PatternPart | None]]:
-    """Returns each text before a variable, with the variable. The text after the last variable has None.
+    """Returns pairs: a text, and the variable that follows the text. The last pair has None in place of a variable.
 
-    An escape such as `${*}` counts as a variable. In its place, the escaped character is returned.
+    For an escape such as `${*}`, the pair has the escaped character in place of a variable.
     """
     pieces: list[tuple[str, PatternPart | None]] = []
     position = 0

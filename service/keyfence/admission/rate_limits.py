@@ -40,9 +40,9 @@ MIN_CPU_BURST_MS = 50.0
 
 NEW_DOCUMENTS_PER_SECOND = 20.0
 NEW_DOCUMENTS_BURST = 200.0
-"""How many GraphQL documents a tenant may send that are not in the cache of this process: in a second, and in a burst.
-All tenants share the cache, so one tenant must not replace its whole content. An application rarely has more than 200
-documents."""
+"""How many new GraphQL documents a tenant may send, in a second and in a burst. A document is new if it is not in the
+cache of this process. All tenants share the cache, so one tenant must not replace its whole content. An application
+rarely has more than 200 documents."""
 
 LOG_INTERVAL_SECONDS = 10.0
 """The shortest time between two log lines about refusals of one tenant."""

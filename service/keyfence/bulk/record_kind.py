@@ -104,7 +104,7 @@ class RecordKind(Generic[R]):
     is_expired: Callable[[R, datetime], bool] = _never_expires
     """Whether a record is past its time to live. Such a record is neither exported nor imported."""
     export_guard: Callable[[Table], AbstractAsyncContextManager[None]] = _no_guard
-    """A context that surrounds the export. Raises Conflict at its start or end if the export would be incomplete."""
+    """A context manager around the export. At its start or end, it raises Conflict if the export is incomplete."""
 
 
 RecordKinds = Mapping[str, RecordKind[Any]]

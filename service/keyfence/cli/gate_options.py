@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 DEFAULT_GATE_PORT = 8001
 MAX_BURST_SECONDS = 300.0
-"""DynamoDB also keeps up to five minutes of unused capacity."""
+"""The largest --burst-seconds. DynamoDB also keeps unused capacity for at most five minutes."""
 
 PARTITION_LIMITS_HELP = (
     "Limit each partition to 1,000 write and 3,000 read units a second, as DynamoDB does. `keyfence top` needs it."

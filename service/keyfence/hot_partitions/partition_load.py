@@ -63,7 +63,7 @@ class PartitionLoad:
 
     @property
     def limit_share(self) -> float:
-        """The share of a partition's limit that calls request: that of reads or of writes, whichever is higher."""
+        """The share of a partition's limit that calls request: the higher one of the shares of reads and of writes."""
         return partition_share(self.read_units_per_second, self.write_units_per_second)
 
     def without_steps_before(self, step: int) -> "PartitionLoad":

@@ -21,7 +21,7 @@ from keyfence.tenancy.tenant import Tenant
 from keyfence_iam.tenant import TenantId
 
 OnTenantChanged = Callable[[Tenant], None]
-"""Called with the stored tenant after a job has changed it."""
+"""A function that receives the stored tenant after a job has changed the tenant."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,8 +64,8 @@ async def add_number_and_delete(
 ) -> bool:
     """Adds the number in `field` to the item with the same sort key in another partition, and deletes the item.
 
-    Returns False if another writer changed the item since it was read; then nothing is changed. `shards` must be the
-    shard counts that give the item the other partition as its key."""
+    Returns False if another writer changed the item since it was read; then nothing is changed. `shards` must be shard
+    counts with which the key of the item is in the other partition."""
     model = entity.from_item(item)
     addition = increment(entity, model, field, getattr(model, field)).render(table.caller.table, table.fence, shards)
     return await _write_and_delete(table, item, partition, addition)

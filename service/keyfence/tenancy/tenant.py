@@ -1,4 +1,4 @@
-"""`Tenant`: a customer with its status, tier, quotas, placement and shard counts."""
+"""`Tenant`: a customer of the service, with its status, tier, quotas, placement and shard counts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

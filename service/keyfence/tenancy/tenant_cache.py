@@ -165,8 +165,8 @@ class TenantCache:
         await self.find(TenantId("readiness"))
 
     def invalidate(self, tenant: Tenant) -> None:
-        """Caches a tenant that this process has changed, so that a read that began before the change cannot replace it
-        with the older version.
+        """Caches the version of the tenant that this process has stored. A read that began before the change cannot
+        replace this version by the older one.
 
         The tenant is cached as already expired. The next request reads it again, because another process may have
         changed it since."""

@@ -30,7 +30,7 @@ from keyfence_iam.gate.throughput.throttled_responses import (
 )
 
 UNPROCESSED_MEMBERS = {"BatchGetItem": "UnprocessedKeys", "BatchWriteItem": "UnprocessedItems"}
-"""The member of the response that lists the requests of a batch that were not executed, by operation."""
+"""For each batch operation, the member of the response that lists the requests that were not executed."""
 
 
 class ThroughputLimiter:

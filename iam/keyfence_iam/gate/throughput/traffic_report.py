@@ -12,7 +12,7 @@ from keyfence_iam.gate.throughput.partition_rates import PartitionRates
 
 WINDOW_SECONDS = 10
 MAX_KEYS = 2_000
-"""The number of partitions, and of groups, that are counted in each second. Others, with less traffic, are left out."""
+"""How many partitions, and how many groups, are counted in each second: those with the most traffic."""
 MAX_ROWS = 100
 """The number of partitions, and of groups, in a report."""
 NO_GROUP = "-"

@@ -12,7 +12,7 @@ StoreId = NewType("StoreId", str)
 
 MAX_NAME_LENGTH = 200
 DECIMAL_PLACES = 12
-"""Decimal places of stored coordinates. The last digit is less than a micrometer."""
+"""Decimal places of stored coordinates, in degrees. The last place is less than a micrometer on the ground."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,7 +66,7 @@ class OffboardingState:
     found_count: int = 0
     """How many items of the tenant this round has found."""
     stray_count: int = 0
-    """How many items of other tenants this round has found that have an index key of this tenant."""
+    """How many stray items this round has found: items of other tenants with an index key of this tenant."""
     certificate: str | None = None
     """The text of the certificate, once it is signed."""
 

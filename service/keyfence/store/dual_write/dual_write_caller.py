@@ -31,7 +31,7 @@ RETRY_AFTER_MOVE_MS = 60_000
 succeed after the move."""
 
 OnDifference = Callable[[TenantId, str], None]
-"""Called with the tenant and the operation when the two tables give different answers."""
+"""A function that receives the tenant and the operation when the two tables give different answers."""
 
 log = structlog.get_logger(__name__)
 

@@ -28,7 +28,7 @@ class DynamoDbError(Exception):
         super().__init__(f"{code}: {message}")
         self.code = code
         self.cancellation_reasons = reasons
-        """For a canceled transaction: one code for each action, or 'None' for an action that did not cause it."""
+        """One code for each action of a canceled transaction. An action that is not the reason has the code 'None'."""
         self.consumed_capacity = consumed
         """The ConsumedCapacity of the failed call, or None if the answer has none."""
 

@@ -28,4 +28,5 @@ class RetryPolicy:
 
 
 BACKGROUND_RETRIES = RetryPolicy(attempts=12, first_pause_seconds=0.05, max_pause_seconds=5.0)
-"""For jobs and imports: no client waits for them, so they can wait until a throttled table has capacity again."""
+"""The retries of jobs and imports. No client waits for these, so they can wait until a throttled table has capacity
+again."""
