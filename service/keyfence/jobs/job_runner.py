@@ -1,4 +1,4 @@
-"""Runs the program of a job under a lease. `JobRun` is what a program uses to save progress and to wait."""
+"""Runs the program of a job under a lease. A program uses `JobRun` to save its progress and to wait."""
 
 import asyncio
 import time
@@ -30,7 +30,7 @@ class JobPaused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobResources:
-    """The resources of every job: the store of its record, a scan of the shared table, limits and callbacks."""
+    """The resources of every job: the repository of jobs, a scan of the shared table, limits and callbacks."""
 
     store: JobRepository
     scan: TableScan
@@ -42,7 +42,8 @@ class JobResources:
     should_stop: Callable[[], bool] = lambda: False
     """Called between pages and steps."""
     failpoint: Callable[[str], None] = lambda _: None
-    """Called with a name between any two effects. Tests raise here to show that a crash there does no harm."""
+    """Called with a name between any two effects. A test raises an error in this call, to show that a crash at this
+    point does no harm."""
     on_progress: Callable[[Job], None] = lambda _: None
 
 

@@ -40,7 +40,7 @@ ISSUER_TAKEN = partial(Conflict, "another tenant has this issuer", field="issuer
 
 EventDetail = Mapping[str, object]
 MoreWrites = Callable[[], Awaitable[Sequence[Write[Any]]]]
-"""Returns further writes for the transaction that changes a tenant."""
+"""A function that returns further writes for the transaction that changes a tenant."""
 
 
 async def _no_more_writes() -> Sequence[Write[Any]]:

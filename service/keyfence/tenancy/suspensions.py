@@ -73,7 +73,7 @@ suspended_tenants = suspensions.get()
 
 
 PublishSuspensions = Callable[[Sequence[TenantId]], Awaitable[None]]
-"""Makes IAM deny the sessions of the given tenants, and allow the sessions of all others."""
+"""A function that makes IAM deny the sessions of the given tenants, and allow the sessions of all others."""
 
 
 @dataclass(frozen=True, slots=True)

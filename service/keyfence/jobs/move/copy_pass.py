@@ -39,7 +39,7 @@ class CopyPass:
     """The name of the target table."""
 
     async def copy(self, items: Sequence[Item]) -> PassResult:
-        """Takes a page of the source. Writes the items to the target that are missing or different there."""
+        """Takes a page of the source. Writes to the target the items that are missing or different there."""
         return await self._write(await self._differing_source_items(items))
 
     async def clear(self, items: Sequence[Item]) -> PassResult:

@@ -30,7 +30,7 @@ PHASE_EVENTS: Mapping[MovePhase, TenantEventKind] = {
 """The event that is written when a phase is entered."""
 
 TenantChange = Callable[[Tenant], Tenant]
-"""Takes the stored tenant, and returns the changed one. Returns the same tenant if there is nothing to change."""
+"""A function that receives the stored tenant and returns the changed one, or the same one if nothing changes."""
 
 
 def plan_move(tenant: Tenant, target: Placement, job_id: str) -> Tenant:

@@ -39,7 +39,7 @@ MAX_ROUNDS = 10
 log = structlog.get_logger(__name__)
 
 Step = Callable[[OffboardingState], Awaitable[OffboardingState]]
-"""Takes the stored state, does the work of its phase, and returns the next state."""
+"""A function that receives the stored state, does the work of its phase, and returns the next state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
