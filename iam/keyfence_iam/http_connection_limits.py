@@ -34,8 +34,8 @@ class ConnectionLimits:
     """The most bytes of the request line and the headers together."""
     headers: int = 100
     head_seconds: float = 15.0
-    """How long the client may take to the end of the headers. For the first request of a connection, the time starts
-    with the connection, for the others with their first byte."""
+    """How long a client may wait after it connects before it sends the first byte of a request, and how long it may
+    take from the first byte of a request to the end of the headers."""
     body_bytes: int = 1024 * 1024
     """The most bytes of a body as it is sent, with the sizes and extensions of its chunks."""
     body_seconds: float = 30.0

@@ -127,7 +127,7 @@ class NamedTables:
 
 
 AuthorizationBuilder = Callable[[Parameters, NamedTables], Iterator[AuthorizationRequest]]
-"""Yields the authorization requests of a call of one operation."""
+"""A function that yields the authorization requests of a call. Each operation has its own builder."""
 
 
 def resource_arn(table_arn: str, index: str | None) -> str:

@@ -27,7 +27,7 @@ WrittenKey = tuple[str, str | None]
 """An attribute and its new value. The value is None if it is not a string, or if DynamoDB computes it."""
 
 IndexKeysOfTable = Callable[[str], frozenset[str]]
-"""Returns the index partition keys of a table, given the table's name or ARN."""
+"""A function that returns the index partition keys of a table, given the table's name or ARN."""
 
 
 def index_keys_written(

@@ -11,10 +11,11 @@ ARN_SEGMENTS = 6
 """The segments of an ARN are separated by colons. Only the last one can contain colons itself."""
 
 Matcher = Callable[[str], bool]
-"""Returns whether a text matches."""
+"""A function that returns whether a text matches."""
 
 CompiledValue = Callable[[ConditionValues], Matcher | None]
-"""A value of a policy. Given the values of a request, it returns a matcher, or None if a variable has no value."""
+"""A value of a policy, as a function. Given the values of a request, it returns a matcher, or None if a variable has no
+value."""
 
 ResolvedPattern = list[str | Wildcard]
 """A pattern with its variables replaced."""

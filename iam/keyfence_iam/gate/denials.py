@@ -37,7 +37,7 @@ class DeniedCall:
 
 
 OnDenied = Callable[[DeniedCall], None]
-"""A callback for each denied call."""
+"""A function that receives each denied call."""
 
 
 def ignore_denial(_: DeniedCall) -> None:

@@ -11,7 +11,7 @@ from keyfence_iam.gate.http.messages import HttpResponse, ResponseError, dynamod
 from keyfence_iam.gate.http.query_protocol import IAM_NAMESPACE, xml_error
 
 ErrorResponse = Callable[[str, str, int], HttpResponse]
-"""Returns the error response of a service for an error code, a message and an HTTP status."""
+"""A function that returns the error response of a service for an error code, a message and an HTTP status."""
 
 
 class ConnectionDropped(Exception):

@@ -9,10 +9,11 @@ from keyfence_iam.gate.fault_injection import FaultPlan
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 
 SaveRolePolicies = Callable[[Mapping[str, Mapping[str, str]]], None]
-"""Saves inline policies: their texts by role name and policy name. It is called before a change takes effect."""
+"""A function that saves the texts of inline policies, by role name and policy name. It is called before a change takes
+effect."""
 
 IndexKeyPrefix = Callable[[Mapping[str, str]], str]
-"""Returns the prefix of the index keys that a session may write. The argument has the tags of the session."""
+"""A function that receives the tags of a session. It returns the prefix of index keys that the session may write."""
 
 
 def do_not_save(_: Mapping[str, Mapping[str, str]]) -> None:

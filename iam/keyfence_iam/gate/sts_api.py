@@ -35,7 +35,8 @@ MAX_MINIMUM_TOKEN_SIZE = 4096
 """The largest MinimumSessionTokenSize that AWS accepts, in characters."""
 
 Operation = Callable[[HttpRequest, QueryForm, Session, SessionIssuer], HttpResponse]
-"""Answers a request. The third argument is the caller's session. Raises QueryError if the request is rejected."""
+"""A function that answers a request. The third argument is the caller's session. The function raises QueryError if it
+rejects the request."""
 
 
 def sts_response(request: HttpRequest, caller: Session, sessions: SessionIssuer) -> HttpResponse:

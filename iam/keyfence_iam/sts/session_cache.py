@@ -25,7 +25,8 @@ STS_THREADS = 8
 """The maximum number of calls to STS at the same time."""
 
 AssumeRole = Callable[[SessionSpec, int], Credentials]
-"""Requests a session from STS. The number is its lifetime in seconds. Raises SessionUnavailable if STS issues none."""
+"""A function that requests a session from STS. The second argument is the lifetime of the session in seconds. The
+function raises SessionUnavailable if STS issues no session."""
 
 log = structlog.get_logger(__name__)
 

@@ -27,7 +27,7 @@ FETCH_THREADS = 16
 REFRESH_TASK_NAME = "jwks-refresh"
 
 RunInThread = Callable[[Callable[[], KeysById]], Awaitable[KeysById]]
-"""Runs a blocking fetch in a thread."""
+"""A function that runs a blocking fetch in a thread."""
 
 log = structlog.get_logger(__name__)
 

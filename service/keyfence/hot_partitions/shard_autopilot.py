@@ -46,7 +46,7 @@ AUTOPILOT_AUTHOR = "keyfence"
 
 Mode = Literal["off", "dry-run", "on"]
 StartGrowth = Callable[[TenantId, str, int], Awaitable[object]]
-"""Starts a reshard of a tenant's collection to a number of shards, and does not wait for its end."""
+"""A function that starts a reshard of a tenant's collection to a number of shards, and does not wait for its end."""
 
 log = structlog.get_logger(__name__)
 

@@ -127,7 +127,7 @@ async def complete_before_cancel(work: Coroutine[Any, Any, T]) -> T:
 
 
 JobProgram = Callable[[JobRun], Awaitable[None]]
-"""The steps of one kind of job."""
+"""A function that does the steps of one kind of job."""
 
 
 async def run_job(resources: JobResources, id: JobId, program: JobProgram) -> Job:

@@ -33,7 +33,7 @@ MAX_IDLE_ROUNDS = 5
 """A job stops if the number of wrong items has not become smaller for this many rounds."""
 
 ProcessPage = Callable[[Sequence[Item]], Awaitable[PassResult]]
-"""Processes the items of one page."""
+"""A function that processes the items of one page, and returns its numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

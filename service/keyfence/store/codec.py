@@ -18,7 +18,7 @@ AttributeValue = dict[str, Any]
 Item = dict[str, AttributeValue]
 """The attributes of an item, by name."""
 Decoder = Callable[[AttributeValue], Any]
-"""Returns the Python value of an attribute."""
+"""A function that returns the Python value of an attribute."""
 M = TypeVar("M")
 
 TTL_ATTRIBUTE = "ttl"

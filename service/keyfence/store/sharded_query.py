@@ -61,7 +61,7 @@ class ShardReader:
 
 
 FetchItems = Callable[[ShardReader, int], Awaitable[None]]
-"""Reads this many more items into `ShardReader.items`, or fewer if the shard has no more."""
+"""A function that reads this many more items into `ShardReader.items`, or fewer if the shard has no more."""
 
 
 async def merge_shards(readers: Sequence[ShardReader], order: SortOrder, limit: int, fetch: FetchItems) -> list[Item]:

@@ -26,7 +26,7 @@ from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 
 AccountLookup = Callable[[TenantId | None], tuple[CapacityAccount, ...]]
-"""Returns the accounts that the calls of a tenant are charged to. None stands for the control plane."""
+"""A function that returns the accounts to which a tenant's calls are charged. None stands for the control plane."""
 
 
 class CredentialProvider(Protocol):

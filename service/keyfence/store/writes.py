@@ -28,7 +28,7 @@ class StaleWrite(Conflict):
 
 
 ErrorFactory = Callable[[], KeyfenceError]
-"""Makes the error to raise if the condition of a write fails."""
+"""A function that returns the error to raise if the condition of a write fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +202,7 @@ class ActivityNote:
 
 
 ActivityLog = Callable[[ActivityNote], Write[Any]]
-"""Returns the write that adds a note to the activity log, for the current user."""
+"""A function that returns the write that adds a note of the current user to the activity log."""
 
 
 def changed_fields(before: Model, after: Model, *names: str) -> dict[str, object]:

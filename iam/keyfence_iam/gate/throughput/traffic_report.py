@@ -21,10 +21,10 @@ NO_GROUP = "-"
 K = TypeVar("K", bound=Hashable)
 
 GroupOf = Callable[[str], str | None]
-"""Returns the group of a partition key, for example its tenant, or None if the key belongs to no group."""
+"""A function that returns the group of a partition key, for example its tenant, or None if the key has no group."""
 
 SplitShard = Callable[[str], tuple[str, str | None]]
-"""Splits a partition key into the key of its collection and its shard. The shard is None if the key has no shard."""
+"""A function that splits a partition key into the key of its collection and its shard, or None if it has no shard."""
 
 
 def no_group(_: str) -> str | None:

@@ -43,7 +43,7 @@ MAX_PURGE_BATCH = 100
 log = structlog.get_logger(__name__)
 
 TableFor = Callable[[OffboardingState], Table]
-"""Returns a handle of the table that is being emptied."""
+"""A function that returns a handle of the table that is being emptied."""
 
 
 @dataclass(frozen=True, slots=True)
