@@ -123,7 +123,7 @@ def _statement(value: object, path: str, kind: DocumentKind, *, has_variables: b
 
 
 def _check_element(elements: Mapping[str, Any], name: str, path: str, kind: DocumentKind, *, required: bool) -> None:
-    """Raises InvalidPolicy if a required element is missing, or if the statement has one that is not required.
+    """Raises InvalidPolicy if the element is `required` and missing, or if it is not `required` and present.
 
     The `Not` form of an element counts as the element. A statement cannot have both forms.
     """
