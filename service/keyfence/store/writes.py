@@ -90,7 +90,8 @@ def update_attributes(
     when: Condition | None = None,
     on_failure: ErrorFactory = StaleWrite,
 ) -> Write[M]:
-    """Changes attributes of an item that must exist. If `change` is empty, only the condition is checked.
+    """Returns a write that changes attributes of an item that must exist. With an empty `change`, the write only checks
+    the condition.
 
     Raises TypeError for an attribute that is part of a key: only `update_model` changes the keys too."""
     _reject_key_fields(entity, change)
@@ -107,7 +108,8 @@ def increment(
     when: Condition | None = None,
     on_failure: ErrorFactory = StaleWrite,
 ) -> Write[M]:
-    """Adds an amount to a number of an item. If the item does not exist, creates it with the other fields of `model`.
+    """Returns a write that adds an amount to a number of an item. If the item does not exist, the write creates it with
+    the other fields of `model`.
 
     Raises TypeError for an entity that is in an index."""
     if set(entity.keys) != {"table"}:
@@ -130,9 +132,10 @@ def update_model(
     when: Condition | None = None,
     on_failure: ErrorFactory = StaleWrite,
 ) -> Write[M]:
-    """Changes an item and its index keys from one state to another, when the item still has the version of `before`.
+    """Returns a write that changes an item and its index keys from the state `before` to the state `after`. The write
+    requires that the item still has the version of `before`.
 
-    If the states are equal, only the condition is checked. Raises TypeError if the states have different table keys."""
+    If the states are equal, the write only checks this. Raises TypeError if the states have different table keys."""
     key = _key_values(entity, before)
     if key != _key_values(entity, after):
         raise TypeError(f"an update cannot change the table key of a {entity.type}")
