@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from keyfence_iam.authorization.item_operations import attributes_key, mentioned_attributes_key, select_key
-from keyfence_iam.authorization.named_tables import NamedTables
+from keyfence_iam.authorization.named_tables import TableResolver
 from keyfence_iam.authorization.request_condition_keys import (
     DISCLOSURE_ORDER,
     enclosing_operation_key,
@@ -32,7 +32,7 @@ _TRANSACTION_ACTIONS = {
 }
 
 
-def batch_get_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+def batch_get_item(call: Parameters, tables: TableResolver) -> Iterator[AuthorizationRequest]:
     for name, entry, keys in batch_reads(call):
         table = tables.get(name)
         context = {
@@ -44,7 +44,7 @@ def batch_get_item(call: Parameters, tables: NamedTables) -> Iterator[Authorizat
         yield AuthorizationRequest("dynamodb:BatchGetItem", table.arn, context)
 
 
-def batch_write_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+def batch_write_item(call: Parameters, tables: TableResolver) -> Iterator[AuthorizationRequest]:
     """Yields requests for the action BatchWriteItem, which covers puts and deletes."""
     for name, writes in batch_writes(call):
         table, items = tables.get(name), [item for _, item in writes]
@@ -56,7 +56,7 @@ def batch_write_item(call: Parameters, tables: NamedTables) -> Iterator[Authoriz
         yield AuthorizationRequest("dynamodb:BatchWriteItem", table.arn, context)
 
 
-def transact_get_items(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+def transact_get_items(call: Parameters, tables: TableResolver) -> Iterator[AuthorizationRequest]:
     shared_context = {**return_consumed_capacity_key(call), **enclosing_operation_key("TransactGetItems")}
     for get in transaction_reads(call):
         table = tables.get(string(get, "TableName"))
@@ -69,7 +69,7 @@ def transact_get_items(call: Parameters, tables: NamedTables) -> Iterator[Author
         yield AuthorizationRequest("dynamodb:GetItem", table.arn, context)
 
 
-def transact_write_items(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+def transact_write_items(call: Parameters, tables: TableResolver) -> Iterator[AuthorizationRequest]:
     shared_context = {**return_consumed_capacity_key(call), **enclosing_operation_key("TransactWriteItems")}
     for kind, write in transaction_writes(call):
         table = tables.get(string(write, "TableName"))

@@ -10,7 +10,7 @@ from keyfence_iam.authorization import (
     table_operations,
 )
 from keyfence_iam.authorization.batch_and_transaction_operations import MERGED_OPERATIONS, merge_requests
-from keyfence_iam.authorization.named_tables import ArnScope, AuthorizationBuilder, NamedTables
+from keyfence_iam.authorization.named_tables import ArnScope, AuthorizationBuilder, TableResolver
 from keyfence_iam.dynamodb import operations
 from keyfence_iam.dynamodb.request_parameters import Parameters, UnsupportedRequest, as_mapping, reject_unknown
 from keyfence_iam.dynamodb.table_schema import TableSchema, table_name
@@ -58,7 +58,7 @@ def authorizations_for(
     """
     if operation not in _BUILDERS:
         raise UnsupportedRequest(f"unknown operation {operation!r}")
-    tables = NamedTables(scope, schemas)
+    tables = TableResolver(scope, schemas)
     requests = tuple(_BUILDERS[operation](_check_parameters(operation, parameters), tables))
     if not requests:
         raise UnsupportedRequest(f"{operation} names no table")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from keyfence_iam.authorization.leading_keys import query_leading_keys
-from keyfence_iam.authorization.named_tables import NamedTables, resource_arn
+from keyfence_iam.authorization.named_tables import TableResolver, resource_arn
 from keyfence_iam.authorization.request_condition_keys import return_consumed_capacity_key
 from keyfence_iam.dynamodb.attributes import changed_attributes, has_projection, mentioned_attributes
 from keyfence_iam.dynamodb.request_parameters import Parameters, attributes, choice, optional_string, string
@@ -13,7 +13,7 @@ _SELECT_VALUES = frozenset({"ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES", "SPECI
 _RETURN_VALUES = frozenset({"NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"})
 
 
-def get_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+def get_item(call: Parameters, tables: TableResolver) -> Iterator[AuthorizationRequest]:
     table = tables.get(string(call, "TableName"))
     context = {
         **table.leading_keys([attributes(call, "Key")]),
@@ -24,7 +24,7 @@ def get_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationReq
     yield AuthorizationRequest("dynamodb:GetItem", table.arn, context)
 
 
-def query(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+def query(call: Parameters, tables: TableResolver) -> Iterator[AuthorizationRequest]:
     """Yields one request. If the call queries an index, the request has the ARN and the partition key of the index."""
     table, index = tables.get(string(call, "TableName")), optional_string(call, "IndexName")
     context = {
@@ -36,23 +36,23 @@ def query(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationReques
     yield AuthorizationRequest("dynamodb:Query", resource_arn(table.arn, index), context)
 
 
-def scan(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+def scan(call: Parameters, tables: TableResolver) -> Iterator[AuthorizationRequest]:
     """Yields a request without leading keys, since a Scan returns items of every partition."""
     table_arn, index = tables.arn(string(call, "TableName")), optional_string(call, "IndexName")
     context = {**mentioned_attributes_key(call), **select_key(call, index), **return_consumed_capacity_key(call)}
     yield AuthorizationRequest("dynamodb:Scan", resource_arn(table_arn, index), context)
 
 
-def put_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+def put_item(call: Parameters, tables: TableResolver) -> Iterator[AuthorizationRequest]:
     yield _write("PutItem", call, "Item", tables)
 
 
-def update_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+def update_item(call: Parameters, tables: TableResolver) -> Iterator[AuthorizationRequest]:
     tables.get(string(call, "TableName")).reject_key_update(changed_attributes(call))
     yield _write("UpdateItem", call, "Key", tables)
 
 
-def delete_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+def delete_item(call: Parameters, tables: TableResolver) -> Iterator[AuthorizationRequest]:
     yield _write("DeleteItem", call, "Key", tables)
 
 
@@ -73,7 +73,7 @@ def select_key(call: Parameters, index: str | None = None) -> dict[str, ContextV
     return {"dynamodb:Select": choice(call, "Select", _SELECT_VALUES, default)}
 
 
-def _write(operation: str, call: Parameters, item_parameter: str, tables: NamedTables) -> AuthorizationRequest:
+def _write(operation: str, call: Parameters, item_parameter: str, tables: TableResolver) -> AuthorizationRequest:
     table = tables.get(string(call, "TableName"))
     context = {
         **table.leading_keys([attributes(call, item_parameter)]),

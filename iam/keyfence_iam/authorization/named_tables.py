@@ -29,20 +29,20 @@ class TableReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArnScope:
-    """One account and region. An engine may write one of `other_regions` into its ARNs instead of `region`."""
+    """One account and region. An engine may write one of `region_aliases` into its ARNs instead of `region`."""
 
     account: str
     region: str
     partition: str = "aws"
-    other_regions: frozenset[str] = frozenset()
+    region_aliases: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, deployment: Deployment, other_regions: frozenset[str] = frozenset()) -> "ArnScope":
+    def of(cls, deployment: Deployment, region_aliases: frozenset[str] = frozenset()) -> "ArnScope":
         return cls(
             account=deployment.account,
             region=deployment.region,
             partition=deployment.partition,
-            other_regions=other_regions,
+            region_aliases=region_aliases,
         )
 
     def table_arn(self, name: str) -> str:
@@ -60,15 +60,15 @@ class ArnScope:
         return self.parse_table(match["table"])
 
     def normalize_arn(self, arn: str, allowed_kinds: frozenset[str | None]) -> str:
-        """Returns the ARN of a table, index or stream with `region` in place of one of `other_regions`.
+        """Returns the ARN of a table, index or stream with `region` in place of one of `region_aliases`.
 
-        An ARN of another account or region is returned unchanged. Raises UnsupportedRequest if the ARN is of another
-        kind than the allowed ones: "index", "stream", or None for a table.
+        An ARN of another account or region is returned unchanged. `allowed_kinds` contains "index", "stream", or None,
+        which means a table. Raises UnsupportedRequest if the ARN is of any other kind.
         """
         match = _ARN.fullmatch(arn)
         if match is None or match["kind"] not in allowed_kinds:
-            expected = " or a ".join(sorted(kind or "table" for kind in allowed_kinds))
-            raise UnsupportedRequest(f"the ARN must be that of a {expected}")
+            expected = ", ".join(sorted(kind or "table" for kind in allowed_kinds))
+            raise UnsupportedRequest(f"the ARN must name one of: {expected}")
         if not self._contains(match):
             return arn
         table_arn = self.table_arn(match["table"])
@@ -77,19 +77,22 @@ class ArnScope:
         return arns.stream_arn(table_arn, match["part"]) if match["kind"] == "stream" else table_arn
 
     def _contains(self, arn: re.Match[str]) -> bool:
-        in_region = arn["region"] == self.region or arn["region"] in self.other_regions
+        in_region = arn["region"] == self.region or arn["region"] in self.region_aliases
         return in_region and (arn["partition"], arn["account"]) == (self.partition, self.account)
 
 
 @dataclass(frozen=True, slots=True)
-class NamedTable:
-    """A table that a call names, with its ARN. `schema` is None if the schema is not known."""
+class TableWithSchema:
+    """The ARN and the schema of a table that a call names. `schema` is None if it is not known."""
 
     arn: str
     schema: TableSchema | None
 
     def leading_keys(self, items: Iterable[Mapping[str, Any]]) -> dict[str, ContextValue]:
-        """Returns the condition keys for the partition key values of items, or none if the schema is not known."""
+        """Returns the condition keys about leading keys, with the partition key of each item as values.
+
+        Returns an empty dict if the schema is not known.
+        """
         if self.schema is None:
             return {}
         partition_key = self.schema.partition_key
@@ -106,7 +109,7 @@ class NamedTable:
 
 
 @dataclass(frozen=True, slots=True)
-class NamedTables:
+class TableResolver:
     """Finds the tables that a call names, and collects those whose schema is needed but not known."""
 
     scope: ArnScope
@@ -118,15 +121,15 @@ class NamedTables:
         """Returns the ARN of a table whose schema is not needed."""
         return self.scope.parse_table(name_or_arn).arn
 
-    def get(self, name_or_arn: str) -> NamedTable:
+    def get(self, name_or_arn: str) -> TableWithSchema:
         table = self.scope.parse_table(name_or_arn)
         schema = None if table.name is None else self.schemas.get(table.name)
         if schema is None:
             self.tables_without_schema.add(table.name or table.arn)
-        return NamedTable(table.arn, schema)
+        return TableWithSchema(table.arn, schema)
 
 
-AuthorizationBuilder = Callable[[Parameters, NamedTables], Iterator[AuthorizationRequest]]
+AuthorizationBuilder = Callable[[Parameters, TableResolver], Iterator[AuthorizationRequest]]
 """A function that yields the authorization requests of a call. Each operation has its own builder."""
 
 
@@ -135,7 +138,7 @@ def resource_arn(table_arn: str, index: str | None) -> str:
     if index is None:
         return table_arn
     if not _TABLE_OR_INDEX_NAME.fullmatch(index):
-        raise UnsupportedRequest("the name of an index has only letters, digits, '_', '.' and '-'")
+        raise UnsupportedRequest("the name of an index has 1 to 255 letters, digits, '_', '.' and '-'")
     return arns.index_arn(table_arn, index)
 
 

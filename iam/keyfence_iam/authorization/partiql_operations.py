@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from keyfence_iam.authorization.batch_and_transaction_operations import FULL_TABLE_SCAN
 from keyfence_iam.authorization.item_operations import attributes_key
 from keyfence_iam.authorization.leading_keys import leading_keys
-from keyfence_iam.authorization.named_tables import NamedTable, NamedTables, resource_arn
+from keyfence_iam.authorization.named_tables import TableResolver, TableWithSchema, resource_arn
 from keyfence_iam.authorization.request_condition_keys import enclosing_operation_key
 from keyfence_iam.dynamodb import operations
 from keyfence_iam.dynamodb.batch_and_transaction_parts import StatementCall, statement_calls
@@ -15,22 +15,22 @@ from keyfence_iam.dynamodb.request_parameters import Parameters, UnsupportedRequ
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 
 
-def execute_statement(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+def execute_statement(call: Parameters, tables: TableResolver) -> Iterator[AuthorizationRequest]:
     yield _authorization(StatementCall.parse(call), tables, {})
 
 
-def batch_execute_statement(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
-    for statement_call in statement_calls(call, "Statements", operations.BATCHED_STATEMENT):
+def batch_execute_statement(call: Parameters, tables: TableResolver) -> Iterator[AuthorizationRequest]:
+    for statement_call in statement_calls(call, "Statements", operations.BATCHED_STATEMENT_MEMBERS):
         yield _authorization(statement_call, tables, {})
 
 
-def execute_transaction(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
-    for statement_call in statement_calls(call, "TransactStatements", operations.TRANSACTED_STATEMENT):
+def execute_transaction(call: Parameters, tables: TableResolver) -> Iterator[AuthorizationRequest]:
+    for statement_call in statement_calls(call, "TransactStatements", operations.TRANSACTED_STATEMENT_MEMBERS):
         yield _authorization(statement_call, tables, enclosing_operation_key("ExecuteTransaction"))
 
 
 def _authorization(
-    call: StatementCall, tables: NamedTables, shared_context: Mapping[str, ContextValue]
+    call: StatementCall, tables: TableResolver, shared_context: Mapping[str, ContextValue]
 ) -> AuthorizationRequest:
     statement = call.statement
     table = tables.get(statement.table)
@@ -44,7 +44,7 @@ def _authorization(
     return AuthorizationRequest(action, resource_arn(table.arn, statement.index), context)
 
 
-def _leading_keys(call: StatementCall, table: NamedTable) -> dict[str, ContextValue]:
+def _leading_keys(call: StatementCall, table: TableWithSchema) -> dict[str, ContextValue]:
     if table.schema is None:
         return {}
     partition_key = table.schema.partition_attributes(call.statement.index)

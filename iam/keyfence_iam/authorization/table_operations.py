@@ -4,7 +4,7 @@ import base64
 from collections.abc import Iterator, Mapping
 
 from keyfence_iam import arns, strict_json
-from keyfence_iam.authorization.named_tables import ArnScope, AuthorizationBuilder, NamedTables, resource_arn
+from keyfence_iam.authorization.named_tables import ArnScope, AuthorizationBuilder, TableResolver, resource_arn
 from keyfence_iam.authorization.request_condition_keys import ANY_RESOURCE, ANY_STREAM_LABEL, list_tables_resource
 from keyfence_iam.dynamodb.request_parameters import Parameters, UnsupportedRequest, as_mapping, optional_string, string
 from keyfence_iam.evaluator.request import AuthorizationRequest
@@ -51,7 +51,7 @@ _DYNOXIDE_ITERATOR_FIELDS = {"table_name", "shard_id", "position"}
 def _table_operation(operation: str) -> AuthorizationBuilder:
     """Returns a builder for an operation that names its table in `TableName`."""
 
-    def build(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+    def build(call: Parameters, tables: TableResolver) -> Iterator[AuthorizationRequest]:
         if any(call.get(name) is not None for name in _MULTI_REGION_PARAMETERS):
             raise UnsupportedRequest(f"{operation} in several regions is not supported")
         table_arn, index = tables.arn(string(call, "TableName")), optional_string(call, "IndexName")
@@ -66,7 +66,7 @@ def _table_operation(operation: str) -> AuthorizationBuilder:
 def _arn_operation(operation: str, parameter: str, allowed_kinds: frozenset[str | None]) -> AuthorizationBuilder:
     """Returns a builder for an operation whose parameter is the ARN of its resource."""
 
-    def build(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+    def build(call: Parameters, tables: TableResolver) -> Iterator[AuthorizationRequest]:
         arn = tables.scope.normalize_arn(string(call, parameter), allowed_kinds)
         yield AuthorizationRequest(f"dynamodb:{operation}", arn)
 
@@ -74,17 +74,17 @@ def _arn_operation(operation: str, parameter: str, allowed_kinds: frozenset[str 
 
 
 def _operation_without_resource(operation: str) -> AuthorizationBuilder:
-    def build(_: Parameters, __: NamedTables) -> Iterator[AuthorizationRequest]:
+    def build(_: Parameters, __: TableResolver) -> Iterator[AuthorizationRequest]:
         yield AuthorizationRequest(f"dynamodb:{operation}", ANY_RESOURCE)
 
     return build
 
 
-def _list_tables(_: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+def _list_tables(_: Parameters, tables: TableResolver) -> Iterator[AuthorizationRequest]:
     yield AuthorizationRequest("dynamodb:ListTables", list_tables_resource(tables.scope))
 
 
-def _get_records(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+def _get_records(call: Parameters, tables: TableResolver) -> Iterator[AuthorizationRequest]:
     yield AuthorizationRequest("dynamodb:GetRecords", _stream_arn(string(call, "ShardIterator"), tables.scope))
 
 

@@ -66,7 +66,7 @@ def batch_reads(call: Parameters) -> Iterator[tuple[str, Parameters, list[Item]]
     requests = mapping(call, "RequestItems")
     for table in requests:
         entry = mapping(requests, table)
-        reject_unknown(entry, operations.KEYS_AND_ATTRIBUTES, "RequestItems")
+        reject_unknown(entry, operations.KEYS_AND_ATTRIBUTES_MEMBERS, "RequestItems")
         yield table, entry, [attributes({"Keys": key}, "Keys") for key in array(entry, "Keys")]
 
 
@@ -83,7 +83,7 @@ def transaction_reads(call: Parameters) -> Iterator[Parameters]:
         read = as_mapping(element, "TransactItems")
         if set(read) != {"Get"}:
             raise UnsupportedRequest("an element of TransactItems must be a Get")
-        reject_unknown(mapping(read, "Get"), operations.GET, "Get")
+        reject_unknown(mapping(read, "Get"), operations.GET_MEMBERS, "Get")
         yield read["Get"]
 
 
@@ -102,9 +102,9 @@ def _batch_write(request: object) -> tuple[WriteKind, Item]:
     """Returns the kind of one write request, and the item to put or the key to delete."""
     match as_mapping(request, "a write request"):
         case {"PutRequest": put, **rest} if not rest:
-            reject_unknown(as_mapping(put, "PutRequest"), operations.PUT_REQUEST, "PutRequest")
+            reject_unknown(as_mapping(put, "PutRequest"), operations.PUT_REQUEST_MEMBERS, "PutRequest")
             return "Put", attributes(put, "Item")
         case {"DeleteRequest": delete, **rest} if not rest:
-            reject_unknown(as_mapping(delete, "DeleteRequest"), operations.DELETE_REQUEST, "DeleteRequest")
+            reject_unknown(as_mapping(delete, "DeleteRequest"), operations.DELETE_REQUEST_MEMBERS, "DeleteRequest")
             return "Delete", attributes(delete, "Key")
     raise UnsupportedRequest("a write request must be one PutRequest or DeleteRequest")

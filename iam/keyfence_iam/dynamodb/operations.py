@@ -13,20 +13,25 @@ def _names(text: str) -> frozenset[str]:
 
 
 _PLACEHOLDERS = "ExpressionAttributeNames ExpressionAttributeValues "
-_READ = "TableName ConsistentRead ReturnConsumedCapacity AttributesToGet ProjectionExpression ExpressionAttributeNames "
-_SEARCH = (
-    _READ + "ExpressionAttributeValues IndexName Select Limit ExclusiveStartKey FilterExpression ConditionalOperator "
+_READ_PARAMETERS = (
+    "TableName ConsistentRead ReturnConsumedCapacity AttributesToGet ProjectionExpression ExpressionAttributeNames "
 )
-_CONDITION = "TableName ConditionExpression ReturnValuesOnConditionCheckFailure " + _PLACEHOLDERS
-_WRITE = _CONDITION + ("Expected ConditionalOperator ReturnValues ReturnConsumedCapacity ReturnItemCollectionMetrics ")
+_SEARCH_PARAMETERS = (
+    _READ_PARAMETERS
+    + "ExpressionAttributeValues IndexName Select Limit ExclusiveStartKey FilterExpression ConditionalOperator "
+)
+_CONDITION_PARAMETERS = "TableName ConditionExpression ReturnValuesOnConditionCheckFailure " + _PLACEHOLDERS
+_WRITE_PARAMETERS = _CONDITION_PARAMETERS + (
+    "Expected ConditionalOperator ReturnValues ReturnConsumedCapacity ReturnItemCollectionMetrics "
+)
 
 PARAMETERS: Mapping[str, frozenset[str]] = {
-    "GetItem": _names(_READ + "Key"),
-    "Query": _names(_SEARCH + "KeyConditionExpression KeyConditions QueryFilter ScanIndexForward"),
-    "Scan": _names(_SEARCH + "ScanFilter Segment TotalSegments"),
-    "PutItem": _names(_WRITE + "Item"),
-    "UpdateItem": _names(_WRITE + "Key UpdateExpression AttributeUpdates"),
-    "DeleteItem": _names(_WRITE + "Key"),
+    "GetItem": _names(_READ_PARAMETERS + "Key"),
+    "Query": _names(_SEARCH_PARAMETERS + "KeyConditionExpression KeyConditions QueryFilter ScanIndexForward"),
+    "Scan": _names(_SEARCH_PARAMETERS + "ScanFilter Segment TotalSegments"),
+    "PutItem": _names(_WRITE_PARAMETERS + "Item"),
+    "UpdateItem": _names(_WRITE_PARAMETERS + "Key UpdateExpression AttributeUpdates"),
+    "DeleteItem": _names(_WRITE_PARAMETERS + "Key"),
     "BatchGetItem": _names("RequestItems ReturnConsumedCapacity"),
     "BatchWriteItem": _names("RequestItems ReturnConsumedCapacity ReturnItemCollectionMetrics"),
     "TransactGetItems": _names("TransactItems ReturnConsumedCapacity"),
@@ -39,23 +44,25 @@ PARAMETERS: Mapping[str, frozenset[str]] = {
 }
 """The parameters of each operation on items. A call with another parameter is rejected: its effect is not known."""
 
-KEYS_AND_ATTRIBUTES = _names("Keys AttributesToGet ConsistentRead ProjectionExpression ExpressionAttributeNames")
-PUT_REQUEST = _names("Item")
-DELETE_REQUEST = _names("Key")
-GET = _names("Key TableName ProjectionExpression ExpressionAttributeNames")
-"""KEYS_AND_ATTRIBUTES, PUT_REQUEST, DELETE_REQUEST and GET: the members of DynamoDB's types of these names."""
+KEYS_AND_ATTRIBUTES_MEMBERS = _names(
+    "Keys AttributesToGet ConsistentRead ProjectionExpression ExpressionAttributeNames"
+)
+PUT_REQUEST_MEMBERS = _names("Item")
+DELETE_REQUEST_MEMBERS = _names("Key")
+GET_MEMBERS = _names("Key TableName ProjectionExpression ExpressionAttributeNames")
+"""The members of KeysAndAttributes, PutRequest, DeleteRequest and Get, which are types of the DynamoDB API."""
 
 TRANSACTION_PARAMETERS: Mapping[WriteKind, frozenset[str]] = {
-    "ConditionCheck": _names(_CONDITION + "Key"),
-    "Put": _names(_CONDITION + "Item"),
-    "Delete": _names(_CONDITION + "Key"),
-    "Update": _names(_CONDITION + "Key UpdateExpression"),
+    "ConditionCheck": _names(_CONDITION_PARAMETERS + "Key"),
+    "Put": _names(_CONDITION_PARAMETERS + "Item"),
+    "Delete": _names(_CONDITION_PARAMETERS + "Key"),
+    "Update": _names(_CONDITION_PARAMETERS + "Key UpdateExpression"),
 }
 """The members of each kind of write in a TransactWriteItems."""
 
-BATCHED_STATEMENT = _names("Statement Parameters ConsistentRead ReturnValuesOnConditionCheckFailure")
-TRANSACTED_STATEMENT = _names("Statement Parameters ReturnValuesOnConditionCheckFailure")
-"""BATCHED_STATEMENT and TRANSACTED_STATEMENT: the members of a statement in a batch or in a transaction."""
+BATCHED_STATEMENT_MEMBERS = _names("Statement Parameters ConsistentRead ReturnValuesOnConditionCheckFailure")
+TRANSACTED_STATEMENT_MEMBERS = _names("Statement Parameters ReturnValuesOnConditionCheckFailure")
+"""The members of a statement in a batch, and of a statement in a transaction."""
 
 WRITE_OPERATIONS = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
 """Operations that write items. PartiQL is not included, since only the statement says whether it writes."""
@@ -73,5 +80,5 @@ def operation_of_target(target: bytes) -> str | None:
     match = _TARGET.fullmatch(target)
     if match is None:
         return None
-    names_streams, operation = match[1] is not None, match[2].decode()
-    return operation if names_streams == (operation in STREAM_OPERATIONS) else None
+    is_streams_target, operation = match[1] is not None, match[2].decode()
+    return operation if is_streams_target == (operation in STREAM_OPERATIONS) else None

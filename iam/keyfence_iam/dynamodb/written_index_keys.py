@@ -129,6 +129,6 @@ _KEY_FINDERS: Mapping[str, Callable[[Parameters, IndexKeysOfTable], Iterator[Wri
     "BatchWriteItem": _batch,
     "TransactWriteItems": _transaction,
     "ExecuteStatement": _statement,
-    "BatchExecuteStatement": _statements("Statements", operations.BATCHED_STATEMENT),
-    "ExecuteTransaction": _statements("TransactStatements", operations.TRANSACTED_STATEMENT),
+    "BatchExecuteStatement": _statements("Statements", operations.BATCHED_STATEMENT_MEMBERS),
+    "ExecuteTransaction": _statements("TransactStatements", operations.TRANSACTED_STATEMENT_MEMBERS),
 }

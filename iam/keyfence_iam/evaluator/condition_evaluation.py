@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from keyfence_iam.evaluator.request import ConditionValues, ContextValue
+from keyfence_iam.evaluator.request import ContextValue, LowercaseContext
 from keyfence_iam.evaluator.undocumented_evaluation_rules import ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS
 from keyfence_iam.evaluator.wildcard_matching import (
     ARN_SEGMENTS,
@@ -41,7 +41,7 @@ class Comparison:
     key: str
     values: tuple[CompiledValue, ...]
 
-    def holds(self, context: ConditionValues) -> bool:
+    def holds(self, context: LowercaseContext) -> bool:
         value = context.get(self.key)
         return self._holds_for_absent_key() if value is None else self._holds_for(value, self._matchers(context))
 
@@ -67,7 +67,7 @@ class Comparison:
         """Returns whether one of the policy's values matches or, for a negated operator, whether none does."""
         return any(matches(value) for matches in matchers) != self.operator.is_negated
 
-    def _matchers(self, context: ConditionValues) -> list[Matcher]:
+    def _matchers(self, context: LowercaseContext) -> list[Matcher]:
         """Returns the matchers of the policy's values. A value with a variable that has no value is left out."""
         return [matcher for value in self.values if (matcher := value(context)) is not None]
 
@@ -81,7 +81,7 @@ class NullCheck:
     accepted_absence: frozenset[bool]
     """The policy's values: True accepts an absent key, False accepts a key that is present."""
 
-    def holds(self, context: ConditionValues) -> bool:
+    def holds(self, context: LowercaseContext) -> bool:
         return (self.key not in context) in self.accepted_absence
 
 
@@ -126,7 +126,7 @@ def _compile_arn(value: str, _: ConditionOperator, has_variables: bool) -> Compi
         matcher = arn_matcher([parts for segment in segments if (parts := substitute(segment, {})) is not None])
         return lambda _: matcher
 
-    def resolve(values: ConditionValues) -> Matcher | None:
+    def resolve(values: LowercaseContext) -> Matcher | None:
         resolved = [parts for segment in segments if (parts := substitute(segment, values)) is not None]
         return arn_matcher(resolved) if len(resolved) == len(segments) else None
 

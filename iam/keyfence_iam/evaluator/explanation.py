@@ -7,8 +7,8 @@ from keyfence_iam.evaluator.decision import Decision, StatementId
 from keyfence_iam.evaluator.evaluation_logic import Policies, evaluate
 from keyfence_iam.evaluator.request import (
     AuthorizationRequest,
-    ConditionValues,
     ContextValue,
+    LowercaseContext,
     Principal,
     RequestContext,
 )
@@ -52,53 +52,55 @@ class Explanation:
 
 def explain(policies: Policies, request: AuthorizationRequest, principal: Principal | None = None) -> Explanation:
     """Returns the decision of `evaluate`, with the explanation of every statement."""
-    context = RequestContext.of(request, principal)
-    statements = tuple(_explain_statement(statement, request, context) for statement in policies.compiled_statements())
+    normalized = RequestContext.of(request, principal)
+    statements = tuple(
+        _explain_statement(statement, request, normalized) for statement in policies.compiled_statements()
+    )
     return Explanation(evaluate(policies, request, principal), statements)
 
 
 def _explain_statement(
-    statement: CompiledStatement, request: AuthorizationRequest, context: RequestContext
+    statement: CompiledStatement, request: AuthorizationRequest, normalized: RequestContext
 ) -> StatementExplanation:
     elements = (
-        *_principal(statement, context),
-        _action(statement, request, context),
-        _resource(statement, context),
-        *(_condition(condition, statement, context.condition_values) for condition in statement.conditions),
+        *_principal(statement, normalized),
+        _action(statement, request, normalized),
+        _resource(statement, normalized),
+        *(_condition(condition, statement, normalized.context) for condition in statement.conditions),
     )
     applies = all(element.matched for element in elements)
     return StatementExplanation(statement.id, statement.statement.effect, applies, elements)
 
 
-def _principal(statement: CompiledStatement, context: RequestContext) -> tuple[ElementMatch, ...]:
+def _principal(statement: CompiledStatement, normalized: RequestContext) -> tuple[ElementMatch, ...]:
     if statement.id.policy_type != "resource":
         return ()
     document = statement.statement
     is_negated = document.not_principals is not None
     names_by_type = (document.not_principals if is_negated else document.principals) or {}
     expected = tuple(name for names in names_by_type.values() for name in names)
-    actual = context.principal.session_arn or context.principal.service
-    matched = statement.principal_match(context) is not None
+    actual = normalized.principal.session_arn or normalized.principal.service
+    matched = statement.principal_match(normalized) is not None
     return (ElementMatch("NotPrincipal" if is_negated else "Principal", matched, expected, actual),)
 
 
-def _action(statement: CompiledStatement, request: AuthorizationRequest, context: RequestContext) -> ElementMatch:
+def _action(statement: CompiledStatement, request: AuthorizationRequest, normalized: RequestContext) -> ElementMatch:
     document = statement.statement
     expected = document.actions or document.not_actions
-    matched = statement.matches_action(context.action)
+    matched = statement.matches_action(normalized.action)
     return ElementMatch("Action" if document.actions else "NotAction", matched, expected, request.action)
 
 
-def _resource(statement: CompiledStatement, context: RequestContext) -> ElementMatch:
-    document, values = statement.statement, context.condition_values
+def _resource(statement: CompiledStatement, normalized: RequestContext) -> ElementMatch:
+    document, values = statement.statement, normalized.context
     patterns = document.resources or document.not_resources
     has_variables = statement.replaces_variables
     expected = tuple(_replace_variables(pattern, values, has_variables=has_variables) for pattern in patterns)
-    matched = statement.matches_resource(context.resource, values)
-    return ElementMatch("Resource" if document.resources else "NotResource", matched, expected, context.resource)
+    matched = statement.matches_resource(normalized.resource, values)
+    return ElementMatch("Resource" if document.resources else "NotResource", matched, expected, normalized.resource)
 
 
-def _condition(compiled: CompiledCondition, statement: CompiledStatement, values: ConditionValues) -> ElementMatch:
+def _condition(compiled: CompiledCondition, statement: CompiledStatement, values: LowercaseContext) -> ElementMatch:
     condition = compiled.condition
     has_variables = statement.replaces_variables and _takes_variables(condition)
     expected = tuple(_replace_variables(value, values, has_variables=has_variables) for value in condition.values)
@@ -111,7 +113,7 @@ def _takes_variables(condition: Condition) -> bool:
     return operator is not None and operator.takes_variables
 
 
-def _replace_variables(text: str, values: ConditionValues, *, has_variables: bool) -> str | None:
+def _replace_variables(text: str, values: LowercaseContext, *, has_variables: bool) -> str | None:
     """Returns the text with variables replaced, or None if a variable has no value."""
     parts = substitute(parse_pattern(text, has_variables=has_variables), values)
     return None if parts is None else pattern_text(parts)

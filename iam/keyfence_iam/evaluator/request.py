@@ -8,8 +8,9 @@ from keyfence_iam.evaluator.undocumented_evaluation_rules import EMPTY_LIST_IS_N
 ContextValue = str | tuple[str, ...]
 """The value of a condition key. A multivalued key has a tuple, even if the tuple has only one value or none."""
 
-ConditionValues = Mapping[str, ContextValue]
-"""Values by condition key, with the key in lower case. Keys without a value are not included."""
+LowercaseContext = Mapping[str, ContextValue]
+"""The context of a request, with its keys in lower case. If EMPTY_LIST_IS_NO_VALUE is true, keys with an empty tuple
+are left out."""
 
 
 class AmbiguousContextKey(ValueError):
@@ -27,7 +28,7 @@ class AuthorizationRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """The caller: the session of a role, or an AWS service, which has only `service`."""
+    """The caller: the session of a role, or an AWS service. For an AWS service, only `service` is set."""
 
     account: str = ""
     role_arn: str = ""
@@ -42,7 +43,7 @@ class RequestContext:
 
     action: str
     resource: str
-    condition_values: ConditionValues
+    context: LowercaseContext
     principal: Principal
 
     @classmethod
@@ -50,7 +51,7 @@ class RequestContext:
         return cls(request.action.lower(), request.resource, lowercase_keys(request.context), principal or Principal())
 
 
-def lowercase_keys(context: Mapping[str, ContextValue]) -> ConditionValues:
+def lowercase_keys(context: Mapping[str, ContextValue]) -> LowercaseContext:
     """Returns the context with keys in lower case. Raises AmbiguousContextKey if two keys differ only in case."""
     lowercase = {key.lower(): value for key, value in context.items()}
     if len(lowercase) < len(context):

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from keyfence_iam.evaluator.condition_evaluation import CompiledCondition, compile_condition
 from keyfence_iam.evaluator.decision import PolicyType, StatementId
-from keyfence_iam.evaluator.request import ConditionValues, Principal, RequestContext
+from keyfence_iam.evaluator.request import LowercaseContext, Principal, RequestContext
 from keyfence_iam.evaluator.undocumented_evaluation_rules import (
     ANY_PRINCIPAL_IS_DIRECT,
     SHORT_ARN_IS_COMPLETED,
@@ -52,7 +52,7 @@ class CompiledStatement:
     id: StatementId
     statement: Statement
     matches_action: Matcher
-    matches_resource: Callable[[str, ConditionValues], bool]
+    matches_resource: Callable[[str, LowercaseContext], bool]
     conditions: tuple[CompiledCondition, ...]
     replaces_variables: bool = True
 
@@ -64,11 +64,11 @@ class CompiledStatement:
         """Returns whether the action, the resource and all conditions match. The principal is not compared."""
         return (
             self.matches_action(request.action)
-            and self.matches_resource(request.resource, request.condition_values)
-            and all(self.condition_holds(condition, request.condition_values) for condition in self.conditions)
+            and self.matches_resource(request.resource, request.context)
+            and all(self.condition_holds(condition, request.context) for condition in self.conditions)
         )
 
-    def condition_holds(self, condition: CompiledCondition, values: ConditionValues) -> bool:
+    def condition_holds(self, condition: CompiledCondition, values: LowercaseContext) -> bool:
         """Returns whether the condition holds for these values of the request."""
         try:
             return condition.holds(values)
@@ -154,14 +154,14 @@ def _any_action_matcher(actions: tuple[str, ...]) -> Matcher:
     return lambda action: action in exact or any(glob.matches(action) for glob in globs)
 
 
-def _resource_matcher(statement: Statement, *, replace_variables: bool) -> Callable[[str, ConditionValues], bool]:
+def _resource_matcher(statement: Statement, *, replace_variables: bool) -> Callable[[str, LowercaseContext], bool]:
     resources = statement.resources or statement.not_resources
     patterns = [_compile_arn(resource, replace_variables=replace_variables) for resource in resources]
 
-    def matches_any(resource: str, values: ConditionValues) -> bool:
+    def matches_any(resource: str, values: LowercaseContext) -> bool:
         return any((matcher := pattern(values)) is not None and matcher(resource) for pattern in patterns)
 
-    def matches_none(resource: str, values: ConditionValues) -> bool:
+    def matches_none(resource: str, values: LowercaseContext) -> bool:
         if not UNRESOLVED_NOT_RESOURCE_APPLIES and any(pattern(values) is None for pattern in patterns):
             return False
         return not matches_any(resource, values)
@@ -187,7 +187,7 @@ def _arn_segments(resource: str) -> list[str]:
     return segments
 
 
-def _matches_every_resource(_: str, __: ConditionValues) -> bool:
+def _matches_every_resource(_: str, __: LowercaseContext) -> bool:
     return True
 
 

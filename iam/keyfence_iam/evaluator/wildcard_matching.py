@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from keyfence_iam.evaluator.request import ConditionValues
+from keyfence_iam.evaluator.request import LowercaseContext
 from keyfence_iam.policy.pattern import Pattern, PatternPart, Variable, Wildcard, parse_pattern
 
 ARN_SEGMENTS = 6
@@ -13,7 +13,7 @@ ARN_SEGMENTS = 6
 Matcher = Callable[[str], bool]
 """A function that returns whether a text matches."""
 
-CompiledValue = Callable[[ConditionValues], Matcher | None]
+CompiledValue = Callable[[LowercaseContext], Matcher | None]
 """A value of a policy, as a function. Given the values of a request, it returns a matcher, or None if a variable has no
 value."""
 
@@ -134,14 +134,14 @@ def compile_pattern(parts: Pattern, make_matcher: Callable[[ResolvedPattern], Ma
         matcher = make_matcher([part for part in parts if not isinstance(part, Variable)])
         return lambda _: matcher
 
-    def resolve(values: ConditionValues) -> Matcher | None:
+    def resolve(values: LowercaseContext) -> Matcher | None:
         resolved = substitute(parts, values)
         return None if resolved is None else make_matcher(resolved)
 
     return resolve
 
 
-def substitute(parts: Iterable[PatternPart], values: ConditionValues) -> ResolvedPattern | None:
+def substitute(parts: Iterable[PatternPart], values: LowercaseContext) -> ResolvedPattern | None:
     """Replaces variables by their values, which become plain text. Returns None if a variable has no value.
 
     A variable that names a multivalued key has no value.
@@ -165,7 +165,7 @@ def pattern_text(parts: Iterable[str | Wildcard]) -> str:
     return "".join(part if isinstance(part, str) else part.value for part in parts)
 
 
-def _variable_value(variable: Variable, values: ConditionValues) -> str | None:
+def _variable_value(variable: Variable, values: LowercaseContext) -> str | None:
     value = values.get(variable.key)
     return value if isinstance(value, str) else variable.default
 

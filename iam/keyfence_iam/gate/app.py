@@ -50,7 +50,7 @@ class GateApp:
     def __init__(self, settings: GateSettings, engine: EngineClient) -> None:
         account = settings.sessions.account
         arn_scope = ArnScope(
-            account=account.id, region=account.region, partition=account.partition, other_regions=ENGINE_REGIONS
+            account=account.id, region=account.region, partition=account.partition, region_aliases=ENGINE_REGIONS
         )
         self._settings, self._engine = settings, engine
         self._verifier = SignatureVerifier(settings.sessions, region=account.region)

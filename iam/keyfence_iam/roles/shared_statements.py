@@ -35,7 +35,7 @@ DENY_WITHOUT_LEADING_KEYS = Statement(
     resources=ALL_RESOURCES,
     conditions=(Condition("Null", LEADING_KEYS, ("true",)),),
 )
-"""Denies calls to items without leading keys, which are calls that name no partition key."""
+"""Denies the actions on items if the call names no partition key. Such a call has no leading keys."""
 DENY_TABLE_WIDE = deny((*PARTIQL, VECTOR_SEARCH, *STREAM_READS, *TABLE_COPY_ACTIONS), "DenyTableWideAccess")
 """Denies the actions that leading keys cannot limit: PartiQL, vector search, streams, and copies of whole tables."""
 DENY_SCAN = deny((SCAN,), "DenyScan")
@@ -58,7 +58,8 @@ NO_SESSION_TAGS = (Condition("Null", "aws:TagKeys", ("true",)),)
 def allow_with_leading_keys(
     deployment: Deployment, table_arns: tuple[str, ...], key_prefix: str, actions: tuple[str, ...]
 ) -> tuple[Statement, ...]:
-    """Allows the actions on partitions whose keys begin with `key_prefix`, in the tables and in their indexes."""
+    """Allows the actions in the tables, and INDEX_READS in their indexes, on partition keys that begin with
+    `key_prefix`."""
     return (
         Statement(
             effect="Allow",
@@ -143,7 +144,8 @@ def trust_compute_services(deployment: Deployment) -> Policy:
 
 
 def trust_account(deployment: Deployment) -> Policy:
-    """Returns a trust policy: each principal of the account may assume this role if its own policies allow it."""
+    """Returns a trust policy: each principal of the account may assume this role without a session tag, if its own
+    policies allow it."""
     root = arns.account_root_arn(account=deployment.account, partition=deployment.partition)
     return _trust_policy("TrustAccount", {"AWS": (root,)}, (ASSUME_ROLE,), NO_SESSION_TAGS)
 

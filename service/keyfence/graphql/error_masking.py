@@ -17,7 +17,7 @@ _log = structlog.get_logger("keyfence.graphql")
 
 
 class InvalidRequest(Exception):
-    """Raised for a request that cannot be executed. `errors` says why. It can have several errors."""
+    """Raised for a request that cannot be executed. `errors` says why. A request can have several errors."""
 
     def __init__(self, errors: Iterable[RenderedError]) -> None:
         super().__init__("the request cannot be executed")
@@ -52,8 +52,8 @@ def render_field_error(error: GraphQLError, request_id: str) -> RenderedError:
 
 
 def _is_bad_argument(cause: Exception) -> bool:
-    """Whether an argument of the caller caused the error. graphql-core gives nodes to errors of arguments, and no
-    nodes to errors of a resolver's result that cannot be serialized."""
+    """Whether an argument of the caller caused the error. graphql-core sets `nodes` for an error of an argument, but
+    not if the result of a resolver cannot be serialized."""
     return isinstance(cause, StrawberryInputCoercionError) or (isinstance(cause, GraphQLError) and bool(cause.nodes))
 
 

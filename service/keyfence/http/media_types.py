@@ -9,12 +9,12 @@ MAX_HEADER_LENGTH = 1_000
 """How many characters of a header are read. The rest is ignored, so that long headers do not fill the cache."""
 
 
-NAMED_PRECISION = 2
+FULL_NAME_PRECISION = 2
 """Ranges in an Accept header have a precision. `*/*` has 0, `application/*` has 1, and a whole media type has 2."""
 
 
 class MediaType(StrEnum):
-    """The media types of responses. A caller gets GRAPHQL only if its Accept header names this media type."""
+    """The media types of responses. A caller whose Accept header prefers neither of them gets JSON."""
 
     GRAPHQL = "application/graphql-response+json"
     JSON = "application/json"
@@ -37,13 +37,15 @@ def is_json(content_type: str | None) -> bool:
 @lru_cache(CACHE_SIZE)
 def _negotiate(accept: str) -> MediaType | None:
     best = max(MediaType, key=lambda media: _rank(accept, media))
-    return best if _quality(accept, best)[0] > 0 else None
+    return best if _quality_and_precision(accept, best)[0] > 0 else None
 
 
 @lru_cache(CACHE_SIZE)
 def _prefers_html(accept: str) -> bool:
-    html_quality = _quality(accept, "text/html")
-    return html_quality[0] > 0 and html_quality > max(_quality(accept, media) for media in MediaType)
+    html_preference = _quality_and_precision(accept, "text/html")
+    return html_preference[0] > 0 and html_preference > max(
+        _quality_and_precision(accept, media) for media in MediaType
+    )
 
 
 @lru_cache(CACHE_SIZE)
@@ -58,15 +60,15 @@ def _rank(accept: str, media: MediaType) -> tuple[float, int, bool]:
 
     The key compares the quality first, and then the precision of the range. If two media types are still equal, GRAPHQL
     is better if the header names them, and JSON is better if they match a wildcard."""
-    quality, precision = _quality(accept, media)
-    is_named = precision == NAMED_PRECISION
+    quality, precision = _quality_and_precision(accept, media)
+    is_named = precision == FULL_NAME_PRECISION
     return quality, precision, (media is MediaType.GRAPHQL) is is_named
 
 
-def _quality(accept: str, media: str) -> tuple[float, int]:
-    """Returns the quality of a media type, and the precision of the range in the header that gives the quality."""
+def _quality_and_precision(accept: str, media: str) -> tuple[float, int]:
+    """Finds the most precise range of the header that matches the media type. Returns its quality and its precision."""
     main_type = media.partition("/")[0]
-    precision_by_range = {"*/*": 0, f"{main_type}/*": 1, media: NAMED_PRECISION}
+    precision_by_range = {"*/*": 0, f"{main_type}/*": 1, media: FULL_NAME_PRECISION}
     matching = [(precision_by_range[name], quality) for name, quality in _ranges(accept) if name in precision_by_range]
     precision, quality = max(matching, default=(0, 0.0))
     return quality, precision

@@ -63,12 +63,12 @@ def encode(value: object) -> AttributeValue:  # noqa: PLR0911  (one line for eac
 
 
 def encode_model(model: object) -> Item:
-    """Returns the attributes of a dataclass. Fields that are None or an empty set have no attribute: DynamoDB has no
-    empty sets."""
+    """Returns the attributes of a dataclass. A field that is None or an empty set has no attribute: DynamoDB cannot
+    store an empty set, and a missing attribute takes no space."""
     model_type: Any = type(model)
     return {
         name: encode(value)
-        for field, name in _attribute_names(model_type)
+        for field, name in _fields_and_attributes(model_type)
         if (value := getattr(model, field)) is not None and value != frozenset()
     }
 
@@ -80,7 +80,7 @@ def decode_model(model: type[M], item: Mapping[str, AttributeValue]) -> M:
 
 
 @cache
-def _attribute_names(model: Any) -> tuple[tuple[str, str], ...]:
+def _fields_and_attributes(model: Any) -> tuple[tuple[str, str], ...]:
     """Returns the name of each field with the name of its attribute."""
     return tuple((field.name, attribute_name(field.name)) for field in fields(model))
 
@@ -91,8 +91,8 @@ def _field_decoders(model: Any) -> tuple[tuple[str, str, Decoder], ...]:
     hints = get_type_hints(model)
     for field in fields(model):
         if _may_be_absent(hints[field.name]) and not has_empty_default(field):
-            raise TypeError(f"{model.__name__}.{field.name} may be absent; give it the default None or an empty set")
-    return tuple((name, attribute, _decoder(hints[name])) for name, attribute in _attribute_names(model))
+            raise TypeError(f"{model.__name__}.{field.name} can be None or an empty set, so that must be its default")
+    return tuple((name, attribute, _decoder(hints[name])) for name, attribute in _fields_and_attributes(model))
 
 
 def _may_be_absent(hint: Any) -> bool:

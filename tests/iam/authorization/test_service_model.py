@@ -71,12 +71,12 @@ def test_the_parameters_of_an_item_operation_are_those_of_the_service_model(oper
 @pytest.mark.parametrize(
     ("shape", "known"),
     [
-        ("KeysAndAttributes", operations.KEYS_AND_ATTRIBUTES),
-        ("PutRequest", operations.PUT_REQUEST),
-        ("DeleteRequest", operations.DELETE_REQUEST),
-        ("Get", operations.GET),
-        ("BatchStatementRequest", operations.BATCHED_STATEMENT),
-        ("ParameterizedStatement", operations.TRANSACTED_STATEMENT),
+        ("KeysAndAttributes", operations.KEYS_AND_ATTRIBUTES_MEMBERS),
+        ("PutRequest", operations.PUT_REQUEST_MEMBERS),
+        ("DeleteRequest", operations.DELETE_REQUEST_MEMBERS),
+        ("Get", operations.GET_MEMBERS),
+        ("BatchStatementRequest", operations.BATCHED_STATEMENT_MEMBERS),
+        ("ParameterizedStatement", operations.TRANSACTED_STATEMENT_MEMBERS),
         *operations.TRANSACTION_PARAMETERS.items(),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -101,7 +101,7 @@ def test_an_iterator_of_an_unknown_stream_is_unsupported(text: str) -> None:
 
 def test_a_region_that_an_engine_writes_into_its_arns_is_replaced_by_that_of_the_scope() -> None:
     engine_arn = STREAM_ARN.replace("us-east-1", "dynoxide")
-    scope = ArnScope(account=SCOPE.account, region=SCOPE.region, other_regions=frozenset({"dynoxide"}))
+    scope = ArnScope(account=SCOPE.account, region=SCOPE.region, region_aliases=frozenset({"dynoxide"}))
     assert authorizations_for("DescribeStream", {"StreamArn": engine_arn}, scope, {})[0].resource == STREAM_ARN
     assert authorizations_for("DescribeStream", {"StreamArn": engine_arn}, SCOPE, {})[0].resource == engine_arn
 

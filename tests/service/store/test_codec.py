@@ -120,12 +120,12 @@ def test_a_field_that_cannot_be_read_back_is_refused(hint: Any) -> None:
 
 
 def test_an_optional_field_without_a_default_is_refused() -> None:
-    with pytest.raises(TypeError, match="give it the default"):
+    with pytest.raises(TypeError, match="must be its default"):
         decode_model(model_with_fields(note=str | None), {})
 
 
 def test_a_set_without_a_default_is_refused_because_an_empty_set_is_not_stored() -> None:
-    with pytest.raises(TypeError, match="give it the default"):
+    with pytest.raises(TypeError, match="must be its default"):
         decode_model(model_with_fields(words=frozenset[str]), {"words": {"SS": ["a"]}})
 
 
@@ -141,7 +141,7 @@ def test_a_default_that_differs_from_the_absent_value_is_refused() -> None:
         words: frozenset[str] = field(default_factory=lambda: frozenset({"some"}))
 
     for model in (Mistaken, MistakenSet):
-        with pytest.raises(TypeError, match="give it the default"):
+        with pytest.raises(TypeError, match="must be its default"):
             decode_model(model, {})
 
 

@@ -17,7 +17,7 @@ CORAL_NAMESPACE = "com.amazon.coral.service#"
 DYNAMODB_NAMESPACE = "com.amazonaws.dynamodb.v20120810#"
 AVAILABILITY_NAMESPACE = "com.amazon.coral.availability#"
 """The three prefixes of `__type` in errors. Coral is the framework that AWS builds its services with."""
-DYNAMODB_CODES = frozenset(
+DYNAMODB_ERROR_CODES = frozenset(
     {
         "ConditionalCheckFailedException",
         "InternalServerError",
@@ -31,7 +31,7 @@ DYNAMODB_CODES = frozenset(
         "TransactionInProgressException",
     }
 )
-"""The error codes that DynamoDB itself defines. All other codes come from the common layer of AWS services."""
+"""The error codes of the gate that DynamoDB itself defines. Its other codes are those of every AWS service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class ResponseError(Exception):
 def dynamodb_error(code: str, message: str | None = None, status: int = 400) -> HttpResponse:
     """Returns an error response.
 
-    Errors of DynamoDB itself have a member `message`, errors of the common layer of AWS services have `Message`.
+    Errors that DynamoDB itself defines have a member `message`. Errors of every AWS service have `Message`.
     """
     error_type = _error_type(code)
     member = "message" if error_type.startswith(DYNAMODB_NAMESPACE) else "Message"
@@ -76,7 +76,7 @@ def _response_headers(body: bytes) -> Headers:
 
 
 def _error_type(code: str) -> str:
-    if code in DYNAMODB_CODES:
+    if code in DYNAMODB_ERROR_CODES:
         return DYNAMODB_NAMESPACE + code
     return (AVAILABILITY_NAMESPACE if code == "ThrottlingException" else CORAL_NAMESPACE) + code
 
@@ -129,15 +129,11 @@ async def read_request(scope: Scope, receive: Receive) -> HttpRequest:
 
 async def _read_body(receive: Receive) -> bytes:
     """Raises BodyTooLarge or ClientDisconnected."""
-    message = await receive()
-    if message["type"] == "http.request" and not message.get("more_body"):
-        return bytes(message["body"])
-    parts = bytearray()
-    while message["type"] == "http.request":
-        parts += message.get("body", b"")
-        if len(parts) > MAX_BODY_BYTES:
+    body = bytearray()
+    while (message := await receive())["type"] == "http.request":
+        body += message.get("body", b"")
+        if len(body) > MAX_BODY_BYTES:
             raise BodyTooLarge
         if not message.get("more_body"):
-            return bytes(parts)
-        message = await receive()
+            return bytes(body)
     raise ClientDisconnected

@@ -65,7 +65,8 @@ def start_reshard(counts: ShardCounts, shards: int, job_id: str) -> ShardCounts:
 
 
 def finish_reshard(counts: ShardCounts, kind: ReshardKind, shards: int) -> ShardCounts:
-    """Returns the counts after the reshard. They may be stored only when every server uses those of `start_reshard`."""
+    """Returns the counts after the reshard. Store them only when every server uses the counts of `start_reshard`. For
+    SHRINK and REBALANCE, all items must be in their shards too."""
     match kind:
         case ReshardKind.GROW:
             return replace(

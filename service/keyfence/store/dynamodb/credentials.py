@@ -1,4 +1,4 @@
-"""Sources of the credentials that calls are signed with: STS sessions for one fence, or the process's own."""
+"""Where the credentials that sign calls come from: an STS session for one fence, or the process itself."""
 
 import asyncio
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ from keyfence_iam.tenant import TenantId
 
 @dataclass(frozen=True, slots=True)
 class TenantCredentials:
-    """Sessions for requests. A table handle that only reads gets a session that cannot write. Every session is limited
-    to the tables that contain the tenant's items."""
+    """Sessions for requests. A table handle that only reads gets a session that cannot write. A session for a tenant is
+    limited to the tables that contain the tenant's items."""
 
     sessions: SessionCache
 
@@ -39,8 +39,8 @@ class TenantCredentials:
 
 @dataclass(frozen=True, slots=True)
 class MigratorCredentials:
-    """Sessions for jobs. They use the role tenant-migration, which is not denied while a tenant is suspended. Only the
-    role migrator can assume it."""
+    """Sessions for jobs. A session for a tenant uses the role tenant-migration. Only the role migrator can assume it.
+    IAM allows its calls even while the tenant is suspended."""
 
     sessions: SessionCache
 
@@ -48,7 +48,7 @@ class MigratorCredentials:
         self, tenant: TenantId, *, may_write: bool, table_access: TableAccess = TableAccess.POOL
     ) -> CredentialSource:
         if not may_write:
-            raise TypeError("every session of the migrator can write; pass may_write=True")
+            raise TypeError("a session of the migrator for a tenant can always write; pass may_write=True")
         return SessionCredentials(self.sessions, migration_session(tenant, table_access=table_access))
 
     def for_control_plane(self, *, may_write: bool) -> CredentialSource:
@@ -72,7 +72,7 @@ class SessionCredentials:
             raise Internal(f"no session of {self.spec.role} for {self.spec.tenant}: {error}") from error
 
     async def replace(self, refused: Credentials) -> Credentials | None:
-        """Returns the credentials of a newer session than the refused one, or None if there is none."""
+        """Returns the credentials of a newer session than the refused one, or None if the cache has none."""
         return await self.sessions.replace(self.spec, refused)
 
 
