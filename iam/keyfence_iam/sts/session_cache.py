@@ -9,11 +9,16 @@ from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 
-import structlog
-
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.sts.session_refresh import RefreshSchedule, boottime, wait_for_result
-from keyfence_iam.sts.session_spec import SessionSpec, SessionThrottled, SessionUnavailable, StsConnectionLost
+from keyfence_iam.sts.session_spec import (
+    SessionRefused,
+    SessionSpec,
+    SessionThrottled,
+    SessionUnavailable,
+    StsConnectionLost,
+)
+from keyfence_iam.sts.sts_health import StsHealth
 from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import TokenBucket, call_budget
 
@@ -27,8 +32,6 @@ STS_THREADS = 8
 AssumeRole = Callable[[SessionSpec, int], Credentials]
 """A function that requests a session from STS. The second argument is the lifetime of the session in seconds. The
 function raises SessionUnavailable if STS issues no session."""
-
-log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,6 +70,7 @@ class SessionCache:
     ) -> None:
         self.counts: Counter[str] = Counter(issued=0, renewed=0, failed=0, throttled=0)
         """The numbers of issued and renewed sessions, of failed requests, and of requests that exceeded the budget."""
+        self.health = StsHealth(clock)
         self._assume = assume
         self._schedule = schedule
         self._budget = budget or call_budget(STS_CALLS_PER_SECOND)
@@ -113,6 +117,7 @@ class SessionCache:
     def refresh_due(self) -> None:
         """Refreshes the used sessions that are due for a refresh, and removes the sessions that expired.
 
+        After a failure it also requests a session, so that the end of an outage is noticed without requests of tenants.
         The lock is taken for each session separately, so that callers do not wait until all sessions are processed.
         """
         now = self._clock()
@@ -125,6 +130,9 @@ class SessionCache:
         for spec in [spec for spec, session in sessions if session.is_due(now)]:
             with self._lock:
                 self._refresh_or_remove(spec, now)
+        for spec in self.health.failed_specs():
+            with self._lock:
+                self._probe(spec, now)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -187,6 +195,17 @@ class SessionCache:
         if spec not in self._pending and self._budget.try_take(1.0, now, use_reserve=True):
             self._start_request(spec, now)
 
+    def _probe(self, spec: SessionSpec, now: float) -> None:
+        """Requests a session to learn whether STS works again. A session in use is not requested: its refresh tells.
+
+        The new session is not cached, because its tenant may have been suspended since the failure.
+        """
+        session = self._sessions.get(spec)
+        is_in_use = session is not None and session.was_used
+        if not is_in_use and spec not in self._pending and self._budget.try_take(1.0, now):
+            self._forgotten_while_pending.add(spec)
+            self._start_request(spec, now)
+
     def _start_request(self, spec: SessionSpec, now: float) -> "Future[Credentials]":
         try:
             pending = self._threads.submit(self._request_and_store, spec, now + self._schedule.max_wait_seconds)
@@ -205,10 +224,12 @@ class SessionCache:
         try:
             credentials = self._call_sts(spec, waited_too_long=requested_at > deadline)
         except BaseException as error:
-            self._end_request(spec, partial(self._store_failure, spec, error))
-            _log_failure(spec, error)
+            failure = _as_unavailable(error)
+            self._end_request(spec, partial(self._store_failure, spec, failure))
+            self.health.record_failure(spec, failure)
             raise
         self._end_request(spec, partial(self._store_session, spec, credentials, requested_at))
+        self.health.record_session(spec)
         return credentials
 
     def _end_request(self, spec: SessionSpec, store_outcome: Callable[[], None]) -> None:
@@ -254,19 +275,15 @@ class SessionCache:
         if len(self._sessions) > self._max_sessions:
             self._sessions.popitem(last=False)
 
-    def _store_failure(self, spec: SessionSpec, error: BaseException) -> None:
+    def _store_failure(self, spec: SessionSpec, failure: SessionUnavailable) -> None:
         self.counts["failed"] += 1
         now = self._clock()
         if session := self._sessions.get(spec):
             session.failures += 1
             session.refresh_at = now + self._schedule.retry_delay_seconds(session.failures, self._random_number())
-        unavailable = (
-            error if isinstance(error, SessionUnavailable) else SessionUnavailable(f"{type(error).__name__}: {error}")
-        )
-        self._recent_failures[spec] = (now + self._schedule.failure_cache_seconds, unavailable)
+        self._recent_failures[spec] = (now + self._schedule.failure_cache_seconds, failure)
 
 
-def _log_failure(spec: SessionSpec, error: BaseException) -> None:
-    """Logs a failed call. An error of the log is ignored, because it must not change the outcome for the waiters."""
-    with suppress(Exception):
-        log.error("session_unavailable", role=spec.role, tenant=spec.tenant, scope=spec.scope, reason=str(error))
+def _as_unavailable(error: BaseException) -> SessionUnavailable:
+    """Returns the error, or a SessionRefused for an unexpected error: the same request would fail again."""
+    return error if isinstance(error, SessionUnavailable) else SessionRefused(f"{type(error).__name__}: {error}")

@@ -63,8 +63,13 @@ class SessionUnavailable(Exception):
     """STS did not issue a session, or could not be called. The call that needs the session fails: no other credentials
     are used instead.
 
-    The message is for the log, not for the users of the API.
+    A later request may succeed, unless the error is a SessionRefused. The message is for the log, not for the users of
+    the API.
     """
+
+
+class SessionRefused(SessionUnavailable):
+    """STS refuses the session, or a bug prevents the request. Somebody must change the deployment or the code."""
 
 
 class StsConnectionLost(SessionUnavailable):

@@ -10,7 +10,15 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import boto3
-from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectionClosedError,
+    NoCredentialsError,
+    ParamValidationError,
+    PartialCredentialsError,
+)
+from botocore.parsers import ResponseParserError
 
 from keyfence_iam import arns
 from keyfence_iam.boto_session import client_config
@@ -20,6 +28,7 @@ from keyfence_iam.policy import Policy, Statement
 from keyfence_iam.policy.actions import READS
 from keyfence_iam.sts.session_cache import STS_THREADS
 from keyfence_iam.sts.session_spec import (
+    SessionRefused,
     SessionScope,
     SessionSpec,
     SessionThrottled,
@@ -41,6 +50,10 @@ MAX_SESSION_NAME_LENGTH = 64
 THROTTLED_RETRY_SECONDS = 1.0
 """The delay after which a caller may try again if STS throttles a call. STS itself reports no delay."""
 _THROTTLING_CODES = {"Throttling", "ThrottlingException", "RequestLimitExceeded"}
+_IDENTITY_PROVIDER_FAILED = "IDPCommunicationError"
+"""STS could not reach the identity provider that issues the credentials of this process. AWS calls it temporary."""
+_DEPLOYMENT_ERRORS = (NoCredentialsError, PartialCredentialsError, ParamValidationError)
+"""Errors of boto3 that do not go away by themselves. All its other errors mean that STS cannot be reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +99,9 @@ class StsClient:
             raise _session_error(error) from error
         except ConnectionClosedError as error:
             raise StsConnectionLost(f"STS cannot be reached: {error}") from error
-        except BotoCoreError as error:
+        except _DEPLOYMENT_ERRORS as error:
+            raise SessionRefused(f"STS cannot be called: {error}") from error
+        except (BotoCoreError, ResponseParserError) as error:
             raise SessionUnavailable(f"STS cannot be reached: {error}") from error
         return Credentials(credentials["AccessKeyId"], credentials["SecretAccessKey"], credentials["SessionToken"])
 
@@ -136,6 +151,10 @@ def _policy_json(statement: Statement) -> str:
 
 
 def _session_error(error: ClientError) -> SessionUnavailable:
-    if error.response["Error"]["Code"] in _THROTTLING_CODES:
+    """Returns a SessionRefused unless the same call may succeed later."""
+    code = error.response["Error"]["Code"]
+    if code in _THROTTLING_CODES:
         return SessionThrottled("STS throttles AssumeRole calls", THROTTLED_RETRY_SECONDS)
-    return SessionUnavailable(f"STS rejects AssumeRole: {error}")
+    if error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500 or code == _IDENTITY_PROVIDER_FAILED:
+        return SessionUnavailable(f"STS fails: {error}")
+    return SessionRefused(f"STS rejects AssumeRole: {error}")

@@ -17,6 +17,7 @@ from keyfence.auth.jwks_refresh import JwksFetcher
 from keyfence.auth.tenant_issuer_cache import TenantIssuerCache
 from keyfence.auth.token_verifier import operator_verifier, tenant_verifier
 from keyfence.domains.sessions.revocation import RevocationCheck
+from keyfence.errors import KeyfenceError
 from keyfence.graphql.executor import GraphQLExecutor
 from keyfence.hot_partitions.fleet_traffic import FleetTraffic
 from keyfence.hot_partitions.hot_partition_finder import CollectionMatcher, HotPartitionFinder
@@ -28,7 +29,7 @@ from keyfence.http.graphiql import graphiql_page, graphiql_routes
 from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.metrics import Metrics
 from keyfence.http.operator_api import OperatorApi
-from keyfence.http.routes import build_app
+from keyfence.http.routes import NotReady, build_app
 from keyfence.http.tenant_api import TenantApi
 from keyfence.jobs.background_jobs import BackgroundJobs, ServerJobRunner
 from keyfence.jobs.job_programs import ExportTarget
@@ -94,7 +95,7 @@ class Service:
         self._refresh_thread = RefreshThread(connections.sessions.refresh_due)
         self.app = build_app(
             endpoints={"/graphql": self._make_tenant_endpoint(), "/admin/graphql": self._make_operator_endpoint()},
-            check_ready=self._tenants.check_readable,
+            check_ready=self._check_ready,
             metrics=self.metrics,
             more_routes=[*(graphiql_routes() if self.settings.graphiql else ()), *more_routes],
             lifespan=self._lifespan,
@@ -125,6 +126,21 @@ class Service:
         """Counts a read for which the two tables of a tenant that is being moved gave different answers."""
         self.metrics.count_read_difference(operation)
         self._difference_reporter(tenant)
+
+    async def _check_ready(self) -> None:
+        """Raises NotReady while STS issues no sessions, and another error if the tenants cannot be read.
+
+        The check makes no call to STS during an outage. The refresh of sessions notices the end of the outage."""
+        self._check_sessions()
+        try:
+            await self._tenants.check_readable()
+        except KeyfenceError:
+            self._check_sessions()  # the tenants are read with a session, which may have been refused just now
+            raise
+
+    def _check_sessions(self) -> None:
+        if problem := self.connections.sessions.health.problem:
+            raise NotReady(problem)
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[dict[str, object]]:

@@ -16,9 +16,15 @@ from keyfence.http.middleware import middleware_in_order
 from keyfence.http.response import encode_json
 
 CheckReady = Callable[[], Awaitable[None]]
-"""A function that raises an exception if the service cannot serve requests now."""
+"""A function that raises NotReady or another exception if the service cannot serve requests now."""
 
 log = structlog.get_logger(__name__)
+
+
+class NotReady(Exception):
+    """The service cannot serve requests for a known reason, which is already in the log.
+
+    The text is the answer of `/readyz`, which needs no token. So it must not contain secrets."""
 
 
 def probe_routes(*, check_ready: CheckReady, metrics: Metrics) -> list[Route]:
@@ -28,6 +34,8 @@ def probe_routes(*, check_ready: CheckReady, metrics: Metrics) -> list[Route]:
     async def readyz(_: Request) -> Response:
         try:
             await check_ready()
+        except NotReady as error:
+            return PlainTextResponse(f"not ready: {error}\n", status_code=503)
         except Exception as error:
             log.exception("readiness_check_failed", exc_info=error)
             return PlainTextResponse("the readiness check failed\n", status_code=503)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence_iam.sts.session_spec import SessionThrottled, SessionUnavailable, StsConnectionLost
+from keyfence_iam.sts.session_spec import SessionRefused, SessionThrottled, SessionUnavailable, StsConnectionLost
 from keyfence_iam.token_bucket import call_budget
 from tests.fakes.sts import SessionCacheFixture, reads, session_cache
 
@@ -76,7 +76,7 @@ async def test_an_unexpected_error_counts_as_a_failure(cache: SessionCacheFixtur
     cache.sts.failure = ZeroDivisionError("a bug")
     with pytest.raises(ZeroDivisionError):
         await cache.use(reads("acme"))
-    with pytest.raises(SessionUnavailable, match="ZeroDivisionError: a bug"):
+    with pytest.raises(SessionRefused, match="ZeroDivisionError: a bug"):
         await cache.use(reads("acme"))
     cache.sts.recover()
     cache.clock.now += 1
@@ -119,7 +119,7 @@ async def test_callers_get_the_failure_also_if_it_cannot_be_logged(
 ) -> None:
     cache.sts.fail()
     with monkeypatch.context() as patched:
-        patched.setattr("keyfence_iam.sts.session_cache.log", FullDisk())
+        patched.setattr("keyfence_iam.sts.sts_health.log", FullDisk())
         with pytest.raises(SessionUnavailable, match="STS cannot be reached"):
             await cache.use(reads("acme"))
     cache.sts.recover()
@@ -136,7 +136,7 @@ async def test_a_failed_request_is_no_longer_pending_when_it_is_logged(
         def error(self, *_: object, **__: object) -> None:
             pending_counts.append(len(cache.sessions._pending))
 
-    monkeypatch.setattr("keyfence_iam.sts.session_cache.log", RecordingLog())
+    monkeypatch.setattr("keyfence_iam.sts.sts_health.log", RecordingLog())
     cache.sts.fail()
     cache.sts.may_answer.clear()
     cache.sessions._find_or_request(reads("acme"))

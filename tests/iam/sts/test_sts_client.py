@@ -7,12 +7,20 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ConnectionClosedError, ConnectTimeoutError, NoCredentialsError
+from botocore.exceptions import (
+    ConnectionClosedError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    ReadTimeoutError,
+)
+from botocore.parsers import ResponseParserError
 from botocore.stub import Stubber
 
 from keyfence_iam.boto_session import default_boto_session
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.sts.session_spec import (
+    SessionRefused,
     SessionSpec,
     SessionThrottled,
     SessionUnavailable,
@@ -108,30 +116,52 @@ def test_a_read_only_control_plane_session_is_limited_to_reads(sts: StsClient) -
 
 
 @pytest.mark.parametrize(
-    ("code", "error_type"),
+    ("code", "status", "error_type"),
     [
-        ("AccessDenied", SessionUnavailable),
-        ("ExpiredToken", SessionUnavailable),
-        ("Throttling", SessionThrottled),
-        ("InternalFailure", SessionUnavailable),
+        ("AccessDenied", 403, SessionRefused),
+        ("ExpiredToken", 403, SessionRefused),
+        ("MalformedPolicyDocument", 400, SessionRefused),
+        ("RegionDisabledException", 403, SessionRefused),
+        ("Throttling", 400, SessionThrottled),
+        ("IDPCommunicationError", 400, SessionUnavailable),
+        ("InternalFailure", 500, SessionUnavailable),
+        ("503", 503, SessionUnavailable),
     ],
 )
-def test_an_error_of_sts_raises_session_unavailable(
-    sts: StsClient, stub: Stubber, code: str, error_type: type[SessionUnavailable]
+def test_an_error_of_sts_is_temporary_or_a_refusal(
+    sts: StsClient, stub: Stubber, code: str, status: int, error_type: type[SessionUnavailable]
 ) -> None:
-    stub.add_client_error("assume_role", code, "because", 403)
+    stub.add_client_error("assume_role", code, "because", http_status_code=status)
     with pytest.raises(SessionUnavailable, match="STS") as error:
         sts(reads("acme"), 900)
     assert type(error.value) is error_type
 
 
-def test_a_network_error_raises_session_unavailable(sts: StsClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    def time_out(**_: Any) -> None:
-        raise ConnectTimeoutError(endpoint_url="https://sts.eu-west-1.amazonaws.com")
+@pytest.mark.parametrize(
+    ("failure", "error_type", "text"),
+    [
+        (ConnectTimeoutError(endpoint_url="https://sts"), SessionUnavailable, "STS cannot be reached: Connect timeout"),
+        (ReadTimeoutError(endpoint_url="https://sts"), SessionUnavailable, "STS cannot be reached: Read timeout"),
+        (EndpointConnectionError(endpoint_url="https://sts"), SessionUnavailable, "STS cannot be reached: Could not"),
+        (ResponseParserError("invalid XML received"), SessionUnavailable, "STS cannot be reached: invalid XML"),
+        (NoCredentialsError(), SessionRefused, "STS cannot be called: Unable to locate credentials"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_error_of_the_network_is_temporary_and_missing_credentials_are_not(
+    sts: StsClient,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: Exception,
+    error_type: type[SessionUnavailable],
+    text: str,
+) -> None:
+    def fail(**_: Any) -> None:
+        raise failure
 
-    monkeypatch.setattr(sts.client, "assume_role", time_out)
-    with pytest.raises(SessionUnavailable, match="STS cannot be reached: Connect timeout"):
+    monkeypatch.setattr(sts.client, "assume_role", fail)
+    with pytest.raises(error_type, match=text) as error:
         sts(reads("acme"), 900)
+    assert type(error.value) is error_type
 
 
 def test_a_closed_connection_raises_and_boto3_does_not_retry_it(

@@ -5,7 +5,7 @@ from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 
 from keyfence.http.metrics import Metrics
-from keyfence.http.routes import build_app
+from keyfence.http.routes import NotReady, build_app
 from tests.fakes.asgi_client import post, send_request
 from tests.service.http.bookshop_endpoint import TOKEN, always_ready, bookshop_app
 
@@ -132,6 +132,16 @@ async def test_a_server_whose_check_fails_is_not_ready_and_the_reason_is_only_lo
         response = await send_request(build_app(endpoints={}, check_ready=check, metrics=Metrics()), path="/readyz")
     assert (response.status, response.body) == (503, b"the readiness check failed\n")
     assert SECRET in str(logs[0]["exc_info"])
+
+
+async def test_a_server_that_is_not_ready_for_a_known_reason_shows_it_and_logs_nothing() -> None:
+    async def check() -> None:
+        raise NotReady("STS cannot be reached")
+
+    with capture_logs() as logs:
+        response = await send_request(build_app(endpoints={}, check_ready=check, metrics=Metrics()), path="/readyz")
+    assert (response.status, response.body) == (503, b"not ready: STS cannot be reached\n")
+    assert not logs
 
 
 async def test_requests_and_errors_are_counted() -> None:

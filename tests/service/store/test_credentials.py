@@ -7,6 +7,7 @@ from keyfence.store.dynamodb.credentials import MigratorCredentials, SessionCred
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.session_spec import (
+    SessionRefused,
     SessionSpec,
     SessionThrottled,
     SessionUnavailable,
@@ -67,10 +68,18 @@ async def test_a_session_is_for_the_given_tables_and_by_default_for_the_pool() -
     assert len(requested) == 6, "the session for the pool was cached"
 
 
-async def test_a_missing_session_is_an_internal_error_with_its_reason_in_the_log() -> None:
-    sessions, _ = recording_credentials(SessionUnavailable("STS cannot be reached"))
-    with pytest.raises(Internal, match="no session of tenant-read for acme: STS cannot be reached"):
+async def test_a_refused_session_is_an_internal_error_with_its_reason_in_the_log() -> None:
+    sessions, _ = recording_credentials(SessionRefused("STS rejects AssumeRole"))
+    with pytest.raises(Internal, match="no session of tenant-read for acme: STS rejects AssumeRole"):
         await sessions.for_tenant(ACME, may_write=False)()
+
+
+async def test_during_an_outage_of_sts_the_caller_is_told_to_retry_without_the_reason() -> None:
+    sessions, _ = recording_credentials(SessionUnavailable("STS cannot be reached: 10.0.0.1"))
+    with pytest.raises(Throttled) as raised:
+        await sessions.for_tenant(ACME, may_write=False)()
+    assert raised.value.message == "AWS issues no sessions at the moment; retry shortly"
+    assert raised.value.extensions == {"retryAfterMs": 1000}
 
 
 async def test_a_throttled_session_says_when_to_retry() -> None:

@@ -10,6 +10,7 @@ from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.session_spec import (
+    SessionRefused,
     SessionSpec,
     SessionThrottled,
     SessionUnavailable,
@@ -19,6 +20,9 @@ from keyfence_iam.sts.session_spec import (
     tenant_session,
 )
 from keyfence_iam.tenant import TenantId
+
+SESSION_RETRY_MS = 1_000
+"""How long a client should wait during an outage of STS. The session cache repeats a failure for as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +67,17 @@ class SessionCredentials:
     spec: SessionSpec
 
     async def __call__(self) -> Credentials:
+        """Raises Throttled if a later request may get a session, and Internal if the deployment must be changed."""
         try:
             return await self.sessions.credentials(self.spec)
         except SessionThrottled as error:
             wait_ms = ceil(error.retry_after_seconds * 1000)
             raise Throttled("too many new sessions are being requested; retry shortly", retryAfterMs=wait_ms) from None
-        except SessionUnavailable as error:
+        except SessionRefused as error:
             raise Internal(f"no session of {self.spec.role} for {self.spec.tenant}: {error}") from error
+        except SessionUnavailable as error:
+            message = "AWS issues no sessions at the moment; retry shortly"
+            raise Throttled(message, retryAfterMs=SESSION_RETRY_MS) from error
 
     async def replace(self, refused: Credentials) -> Credentials | None:
         """Returns the credentials of a newer session than the refused one, or None if the cache has none."""
