@@ -48,6 +48,15 @@ class ArnScope:
     def table_arn(self, name: str) -> str:
         return arns.table_arn(name, region=self.region, account=self.account, partition=self.partition)
 
+    def owns(self, resource: str) -> bool:
+        """Whether the resource of an authorization request is in this account and region. `*` has no account."""
+        return resource == "*" or resource.startswith(self.table_arn(""))
+
+    def own_table(self, arn: str) -> str | None:
+        """Returns the name of the table that has this ARN, or None unless it is a table of this account and region."""
+        match = _ARN.fullmatch(arn)
+        return match["table"] if match and not match["kind"] and self._contains(match) else None
+
     def parse_table(self, name_or_arn: str) -> TableReference:
         """Returns the table. Raises UnsupportedRequest if the text is neither a table's name nor a table's ARN."""
         if _TABLE_OR_INDEX_NAME.fullmatch(name_or_arn):

@@ -1,6 +1,9 @@
 """`DynamoDBApi`: the steps of a DynamoDB call in the gate, from the request body to the engine's response."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import orjson
 
 from keyfence_iam.authorization import (
     ArnScope,
@@ -16,8 +19,9 @@ from keyfence_iam.gate.dynamodb_call import DynamoDBCall
 from keyfence_iam.gate.engine.engine_client import EngineClient, EngineUnreachable, forward
 from keyfence_iam.gate.engine.table_schema_cache import TableSchemaCache
 from keyfence_iam.gate.fault_injection import DYNAMODB_ERRORS, ConnectionDropped, inject
-from keyfence_iam.gate.http.messages import HttpResponse, ResponseError, dynamodb_error
+from keyfence_iam.gate.http.messages import HttpResponse, ResponseError, dynamodb_error, without_compression
 from keyfence_iam.gate.settings import GateSettings, IndexKeyPrefix
+from keyfence_iam.gate.table_arns import TableArns, TableNamedTwice, may_name_arns
 from keyfence_iam.gate.throughput.throttling import ThroughputLimiter
 from keyfence_iam.strict_json import InvalidJson, parse_object
 
@@ -42,9 +46,11 @@ class DynamoDBApi:
             self._find_authorizations,
             self._authorize,
             self._reject_missing_tables,
+            self._replace_table_arns,
             self._check_index_keys,
             self._inject_faults,
             self._forward,
+            self._restore_table_arns,
             self._drop_response,
         )
 
@@ -73,12 +79,16 @@ class DynamoDBApi:
             raise ResponseError(_engine_error(error)) from error
 
     async def _set_schemas_and_authorizations(self, call: DynamoDBCall) -> None:
-        """Uses the cached table schemas, and asks the engine only for tables that are not in the cache."""
+        """Uses the cached table schemas, and asks the engine only for tables that are not in the cache.
+
+        The engine has no tables of other accounts or regions. It is not asked for those, and their schemas are missing.
+        """
         try:
             call.schemas = self._schemas.cached_schemas
             call.authorizations = authorizations_for(call.operation, call.parameters, self._arn_scope, call.schemas)
         except UnknownTable as unknown:
-            call.schemas = {**call.schemas, **await self._schemas.find(unknown.tables)}
+            own_tables = [table for table in unknown.tables if not table.startswith("arn:")]
+            call.schemas = {**call.schemas, **await self._schemas.find(own_tables)}
             call.authorizations = authorizations_for(call.operation, call.parameters, self._arn_scope, call.schemas)
 
     async def _authorize(self, call: DynamoDBCall) -> None:
@@ -93,6 +103,10 @@ class DynamoDBApi:
             authorization, decision = denied
             raise self._log_denial(call, authorization, call.missing_tables_message or "denied by policies", decision)
 
+        if other_owner := next((one for one in call.authorizations if not self._arn_scope.owns(one.resource)), None):
+            reason = "the resource belongs to another account, region or partition"
+            raise self._log_denial(call, other_owner, reason, Denied("resource"))
+
     async def _reject_missing_tables(self, call: DynamoDBCall) -> None:
         """Rejects a call to a missing table.
 
@@ -100,6 +114,20 @@ class DynamoDBApi:
         """
         if call.missing_tables_message:
             raise ResponseError(dynamodb_error("ResourceNotFoundException", "Requested resource not found"))
+
+    async def _replace_table_arns(self, call: DynamoDBCall) -> None:
+        """Replaces the ARNs of tables by their names. This step follows the authorization, which checks parameters."""
+        if not may_name_arns(call.request.body):
+            return
+        table_arns = TableArns(self._arn_scope)
+        try:
+            parameters = table_arns.replace(call.operation, call.parameters)
+        except TableNamedTwice as error:
+            message = "A batch must not name the same table by its name and by its ARN"
+            raise ResponseError(dynamodb_error("ValidationException", message)) from error
+        if table_arns.arn_by_name:
+            call.table_arns, call.parameters = table_arns, parameters
+            call.request = replace(without_compression(call.request), body=orjson.dumps(parameters))
 
     async def _check_index_keys(self, call: DynamoDBCall) -> None:
         index_key_prefix = self._settings.index_key_prefix
@@ -135,6 +163,10 @@ class DynamoDBApi:
         if (limits := self._settings.limits) is None:
             return await forward(call.request, self._engine)
         return await self._limiter.forward(call, limits)
+
+    async def _restore_table_arns(self, call: DynamoDBCall) -> None:
+        if call.table_arns and call.response:
+            call.response = call.table_arns.restore(call.operation, call.response)
 
     async def _drop_response(self, call: DynamoDBCall) -> None:
         if call.drop_response:

@@ -8,6 +8,7 @@ from keyfence_iam.authorization import TableSchema
 from keyfence_iam.evaluator.request import AuthorizationRequest
 from keyfence_iam.gate.account.session import Session
 from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
+from keyfence_iam.gate.table_arns import TableArns
 from keyfence_iam.policy.actions import LEADING_KEYS
 
 
@@ -23,6 +24,8 @@ class DynamoDBCall:
     authorizations: tuple[AuthorizationRequest, ...] = ()
     missing_tables_message: str | None = None
     """A message that names the tables that the engine does not have. None if all tables exist."""
+    table_arns: TableArns | None = None
+    """The tables that the call named by their ARNs. None if it named no table by an ARN."""
     response: HttpResponse | None = None
     drop_response: bool = False
     """Whether the connection is closed instead of sending the response. An injected fault sets it."""

@@ -108,6 +108,33 @@ def test_a_call_on_an_own_partition_is_allowed_and_on_a_foreign_partition_denied
 
 
 @pytest.mark.parametrize("name", CALLS)
+def test_the_arn_of_the_table_works_as_its_name_does(
+    stack: ServiceStack, a1: "DynamoDBClient", table: str, name: str
+) -> None:
+    arn = f"arn:aws:dynamodb:us-east-1:000000000000:table/{table}"
+    by_name, by_arn = (CALLS[name](a1, named, f"TENANT#{A1}#{name}") for named in (table, arn))
+    for answer in (by_name, by_arn):
+        del answer["ResponseMetadata"]
+        answer.pop("ConsumedCapacity", None)  # moto returns it without being asked
+    assert by_arn == {member: _by_arn(value, table, arn) for member, value in by_name.items()}
+    denial_message(lambda: CALLS[name](a1, arn, f"TENANT#{A10}#{name}"))
+
+
+def _by_arn(value: Any, table: str, arn: str) -> Any:
+    """Returns a member of a response with the ARN as the key of a map in place of the name of the table."""
+    return {arn: value[table]} if isinstance(value, dict) and table in value else value
+
+
+@pytest.mark.parametrize("owner", ["us-east-1:999999999999", "eu-west-1:000000000000"])
+@pytest.mark.parametrize("name", CALLS)
+def test_a_table_of_another_account_or_region_is_denied_and_not_retried(
+    a1: "DynamoDBClient", table: str, name: str, owner: str
+) -> None:
+    message = denial_message(lambda: CALLS[name](a1, f"arn:aws:dynamodb:{owner}:table/{table}", f"TENANT#{A1}#{name}"))
+    assert f"on resource: arn:aws:dynamodb:{owner}:table/{table}" in message
+
+
+@pytest.mark.parametrize("name", CALLS)
 def test_a_read_only_session_may_read_and_not_write(stack: ServiceStack, table: str, name: str) -> None:
     reader, partition = stack.boto_client(A1, read_only=True), f"TENANT#{A1}#READ#{name}"
     if "Get" in name or "Query" in name:

@@ -65,3 +65,17 @@ def test_a_tenant_may_not_read_the_stream(stack: ServiceStack, worker: Any) -> N
         with pytest.raises(ClientError) as error:
             attempt()
         assert error.value.response["Error"]["Code"] == "AccessDeniedException"
+
+
+def test_a_stream_of_another_account_or_region_is_denied(stack: ServiceStack, worker: Any) -> None:
+    arn = worker.list_streams(TableName=stack.settings.table)["Streams"][0]["StreamArn"]
+    region, account = arn.split(":")[3:5]
+    for foreign_arn in (arn.replace(account, "999999999999"), arn.replace(f":{region}:", ":eu-west-1:")):
+        with pytest.raises(ClientError) as error:
+            worker.describe_stream(StreamArn=foreign_arn)
+        assert error.value.response["Error"]["Code"] == "AccessDeniedException"
+
+
+def test_the_arn_of_a_table_in_another_account_lists_no_stream(stack: ServiceStack, worker: Any) -> None:
+    arn = f"arn:aws:dynamodb:us-east-1:999999999999:table/{stack.settings.table}"
+    assert worker.list_streams(TableName=arn)["Streams"] == []

@@ -21,6 +21,7 @@ from keyfence_iam.dynamodb.expressions.partiql_operands import (
     map_entries,
     statement_grammar,
 )
+from keyfence_iam.dynamodb.expressions.tokens import token_positions
 from keyfence_iam.dynamodb.request_parameters import UnsupportedRequest
 
 _CACHE_SIZE = 1024
@@ -35,6 +36,8 @@ class PartiQLStatement:
     """SELECT, INSERT, UPDATE or DELETE."""
     table: str
     """The name or the ARN of the table."""
+    table_token: int
+    """The position of the table among the tokens of the statement."""
     parameter_count: int = 0
     index: str | None = None
     attributes: tuple[str, ...] = ()
@@ -63,38 +66,60 @@ def parse_statement(text: str) -> PartiQLStatement:
     )
 
 
+def replace_table(text: str, name: str) -> str:
+    """Returns a statement with another table, whose name is `name`. The old table must be between quotation marks."""
+    statement = parse_statement(text)
+    quoted = f'"{statement.table}"'
+    start = token_positions(text)[statement.table_token]
+    if not text.startswith(quoted, start):
+        raise UnsupportedRequest("the table of the statement is not between quotation marks")
+    return f'{text[:start]}"{name}"{text[start + len(quoted) :]}'
+
+
 def _select(grammar: Grammar) -> PartiQLStatement:
     selects_all = bool(grammar.tokens.accept("*"))
     projected = () if selects_all else tuple(_projection(grammar))
     grammar.tokens.expect_word("FROM")
-    table = _table_or_index_name(grammar)
+    table_token, table = grammar.tokens.position, _table_or_index_name(grammar)
     index = _table_or_index_name(grammar) if grammar.tokens.accept(".") else None
     where = _where(grammar)
     attributes = (*projected, *_order_by(grammar))
     return PartiQLStatement(
-        verb="SELECT", table=table, index=index, attributes=attributes, selects_all=selects_all, where=where
+        verb="SELECT",
+        table=table,
+        table_token=table_token,
+        index=index,
+        attributes=attributes,
+        selects_all=selects_all,
+        where=where,
     )
 
 
 def _insert(grammar: Grammar) -> PartiQLStatement:
     grammar.tokens.expect_word("INTO")
-    table = _table_or_index_name(grammar)
+    table_token, table = grammar.tokens.position, _table_or_index_name(grammar)
     grammar.tokens.expect_word("VALUE")
     grammar.tokens.expect("{")
     item = tuple((Path(name), value) for name, value in map_entries(grammar))
     return PartiQLStatement(
-        verb="INSERT", table=table, attributes=tuple(path.attribute for path, _ in item), assignments=item
+        verb="INSERT",
+        table=table,
+        table_token=table_token,
+        attributes=tuple(path.attribute for path, _ in item),
+        assignments=item,
     )
 
 
 def _update(grammar: Grammar) -> PartiQLStatement:
-    table, changes, where = _table_or_index_name(grammar), tuple(_update_clauses(grammar)), _where(grammar)
+    table_token, table = grammar.tokens.position, _table_or_index_name(grammar)
+    changes, where = tuple(_update_clauses(grammar)), _where(grammar)
     changed = tuple(path.attribute for path, _ in changes)
     assignments = tuple((path, value) for path, value in changes if value)
     in_values = (name for _, value in assignments for name in attribute_names(value))
     return PartiQLStatement(
         verb="UPDATE",
         table=table,
+        table_token=table_token,
         attributes=(*changed, *in_values),
         assignments=assignments,
         changed_attributes=changed,
@@ -105,8 +130,11 @@ def _update(grammar: Grammar) -> PartiQLStatement:
 
 def _delete(grammar: Grammar) -> PartiQLStatement:
     grammar.tokens.expect_word("FROM")
-    table, where = _table_or_index_name(grammar), _where(grammar)
-    return PartiQLStatement(verb="DELETE", table=table, where=where, return_values=_returning(grammar))
+    table_token, table = grammar.tokens.position, _table_or_index_name(grammar)
+    where, return_values = _where(grammar), _returning(grammar)
+    return PartiQLStatement(
+        verb="DELETE", table=table, table_token=table_token, where=where, return_values=return_values
+    )
 
 
 def _update_clauses(grammar: Grammar) -> Iterator[tuple[Path, Node | None]]:

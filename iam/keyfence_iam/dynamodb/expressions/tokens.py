@@ -37,14 +37,24 @@ def statement_tokens(text: str) -> "Tokens":
     return Tokens([_without_double_quotes(token) for token in _split(_STATEMENT_TOKEN, text)])
 
 
+def token_positions(text: str) -> list[int]:
+    """Returns where each token of a PartiQL statement begins. For a quoted token, that is its quotation mark."""
+    return [position for _, position in _matches(_STATEMENT_TOKEN, text)]
+
+
 def _split(pattern: re.Pattern[str], text: str) -> list[Token]:
+    return [token for token, _ in _matches(pattern, text)]
+
+
+def _matches(pattern: re.Pattern[str], text: str) -> list[tuple[Token, int]]:
+    """Returns the tokens, each with the position of its first character in the text."""
     tokens, position = [], 0
     while position < len(text):
         match = pattern.match(text, position)
         if match is None or match.lastgroup == "comment":
             raise UnsupportedRequest(f"unexpected {text[position]!r}")
         if match.lastgroup:
-            tokens.append(Token(match.lastgroup, match[match.lastgroup]))
+            tokens.append((Token(match.lastgroup, match[match.lastgroup]), position))
         position = match.end()
     return tokens
 

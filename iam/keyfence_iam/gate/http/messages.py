@@ -4,8 +4,10 @@ import json
 import uuid
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import orjson
 
 Headers = list[tuple[bytes, bytes]]
 Scope = MutableMapping[str, Any]
@@ -32,6 +34,8 @@ DYNAMODB_ERROR_CODES = frozenset(
     }
 )
 """The error codes of the gate that DynamoDB itself defines. Its other codes are those of every AWS service."""
+_BODY_HEADERS = frozenset({b"content-length", b"x-amz-crc32"})
+"""The response headers that depend on the body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,23 @@ def dynamodb_error(code: str, message: str | None = None, status: int = 400) -> 
 def json_response(content: Mapping[str, Any], status: int) -> HttpResponse:
     body = json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
     return HttpResponse(status, _response_headers(body), body)
+
+
+def content_of(response: HttpResponse) -> dict[str, Any]:
+    """Returns the JSON object in the body, or an empty mapping if the body is not a JSON object."""
+    try:
+        content = orjson.loads(response.body)
+    except orjson.JSONDecodeError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def with_content(response: HttpResponse, content: Mapping[str, Any]) -> HttpResponse:
+    """Returns the response with another body."""
+    body = orjson.dumps(content)
+    other_headers = [header for header in response.headers if header[0].lower() not in _BODY_HEADERS]
+    body_headers = [(b"content-length", b"%d" % len(body)), (b"x-amz-crc32", b"%d" % zlib.crc32(body))]
+    return HttpResponse(response.status, [*other_headers, *body_headers], body)
 
 
 def _response_headers(body: bytes) -> Headers:
@@ -111,6 +132,11 @@ class HttpRequest:
         """
         values = [value for key, value in self.headers if key == name]
         return values[0] if len(values) == 1 else None
+
+
+def without_compression(request: HttpRequest) -> HttpRequest:
+    """Returns the request without the header that allows a compressed response, so that the gate can read it."""
+    return replace(request, headers=[header for header in request.headers if header[0] != b"accept-encoding"])
 
 
 async def read_request(scope: Scope, receive: Receive) -> HttpRequest:

@@ -3,7 +3,6 @@
 Also changes requests so that the response has the consumed capacity.
 """
 
-import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -23,12 +22,10 @@ from keyfence_iam.dynamodb.item_costs import ItemRead, ItemWrite, returns_whole_
 from keyfence_iam.dynamodb.item_size import item_size
 from keyfence_iam.dynamodb.table_schema import TableSchema
 from keyfence_iam.gate.engine.item_reader import ItemsBefore
-from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
+from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse, without_compression
 
 RETURN_CONSUMED_CAPACITY = "ReturnConsumedCapacity"
 CONSUMED_CAPACITY = "ConsumedCapacity"
-_BODY_HEADERS = frozenset({b"content-length", b"x-amz-crc32"})
-"""The response headers that depend on the body."""
 
 Content = Mapping[str, Any]
 """A JSON object: the body of a response, or the parameters of a call."""
@@ -44,36 +41,19 @@ def request_consumed_capacity(request: HttpRequest, parameters: Content) -> Http
     If the parameter is missing, it is inserted at the beginning of the body. The other bytes of the body do not change.
     The gate reads the response, so the response must not be compressed.
     """
-    headers = [header for header in request.headers if header[0] != b"accept-encoding"]
+    request = without_compression(request)
     if RETURN_CONSUMED_CAPACITY not in parameters:
         body = b'{"%s":"TOTAL",' % RETURN_CONSUMED_CAPACITY.encode() + request.body[request.body.index(b"{") + 1 :]
     elif wants_consumed_capacity(parameters):
         body = request.body
     else:
         body = orjson.dumps({**parameters, RETURN_CONSUMED_CAPACITY: "TOTAL"})
-    return replace(request, headers=headers, body=body)
+    return replace(request, body=body)
 
 
 def request_with_parameters(request: HttpRequest, parameters: Content) -> HttpRequest:
     """Returns the request with other parameters and with ReturnConsumedCapacity."""
     return request_consumed_capacity(replace(request, body=orjson.dumps(parameters)), parameters)
-
-
-def content_of(response: HttpResponse) -> dict[str, Any]:
-    """Returns the JSON object in the body, or an empty mapping if the body is not a JSON object."""
-    try:
-        content = orjson.loads(response.body)
-    except orjson.JSONDecodeError:
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
-def with_content(response: HttpResponse, content: Content) -> HttpResponse:
-    """Returns the response with another body."""
-    body = orjson.dumps(content)
-    other_headers = [header for header in response.headers if header[0].lower() not in _BODY_HEADERS]
-    body_headers = [(b"content-length", b"%d" % len(body)), (b"x-amz-crc32", b"%d" % zlib.crc32(body))]
-    return HttpResponse(response.status, [*other_headers, *body_headers], body)
 
 
 def write_cost(

@@ -11,15 +11,13 @@ from keyfence_iam.gate.dynamodb_call import DynamoDBCall
 from keyfence_iam.gate.engine.engine_client import EngineClient, forward
 from keyfence_iam.gate.engine.item_reader import ItemReader, ItemsBefore
 from keyfence_iam.gate.engine.table_schema_cache import TableSchemaCache
-from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse, ResponseError
+from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse, ResponseError, content_of, with_content
 from keyfence_iam.gate.throughput import call_cost
 from keyfence_iam.gate.throughput.call_cost import (
     CONSUMED_CAPACITY,
-    content_of,
     request_consumed_capacity,
     request_with_parameters,
     wants_consumed_capacity,
-    with_content,
 )
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits, ThrottledParts
 from keyfence_iam.gate.throughput.throttled_responses import (
