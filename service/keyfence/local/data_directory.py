@@ -7,6 +7,7 @@ import json
 import os
 import re
 import secrets
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -31,6 +32,10 @@ ISSUER_KEY_FILE = "issuer-key.pem"
 GATE_FILE = "gate.json"
 
 _KEY_FILES = (GATE_KEY_FILE, CURSOR_KEY_FILE, SIGNING_KEY_FILE, ISSUER_KEY_FILE)
+_FILES_OF_NEW_DIRECTORY = re.compile(r"\.gitignore|\.format-[0-9a-f]+|dynoxide(-[0-9.]+)?")
+"""Files that can exist before the format file: those of an interrupted first start, and the binary of the engine."""
+_OTHER_USERS = stat.S_IRWXG | stat.S_IRWXO
+"""The permissions of the group and of all other users."""
 _DEVELOPMENT_KEY_PATTERN = rf"{DEVELOPMENT_KEY_PREFIX}[A-Za-z0-9_-]{{43}}"
 
 
@@ -54,15 +59,19 @@ class GateRecord:
 
 
 def data_directory(path: Path) -> Path:
-    """Creates the directory if it is missing, and returns it.
+    """Creates the directory if it is missing, and returns it. Makes it private, with everything in it.
 
-    Raises DirectoryUnusable if the directory is not writable or has another format.
+    Raises DirectoryUnusable if the directory is not writable, has another format, belongs to another user, contains
+    files of other programs, or cannot be made private.
     """
     try:
         if not path.is_dir():
             _create_directory(path)
+        _check_owner(path)
+        check_format(path)
         with tempfile.TemporaryFile(dir=path):
             pass
+        _make_private(path)
         _write_format(path)
     except OSError as error:
         raise DirectoryUnusable(f"The data directory {path} cannot be used: {error.strerror or error}.") from error
@@ -70,14 +79,21 @@ def data_directory(path: Path) -> Path:
 
 
 def check_format(directory: Path) -> None:
-    """Raises DirectoryUnusable if the directory has another format than FORMAT.
+    """Raises DirectoryUnusable if the directory has another format than FORMAT, or is no data directory.
 
-    A directory that has neither a format file nor keys is new, so it is accepted.
+    An empty directory has no format yet and is accepted. The files are listed before the format is read: another
+    process that uses a new directory writes the format first.
     """
+    names = sorted(path.name for path in directory.iterdir()) if directory.is_dir() else []
+    foreign_names = [name for name in names if not _FILES_OF_NEW_DIRECTORY.fullmatch(name)]
     stored_format = _read_format(directory)
-    has_keys = any((directory / name).exists() for name in _KEY_FILES)
-    if stored_format is None and not has_keys:
+    if stored_format is None and not foreign_names:
         return
+    if stored_format is None and not set(foreign_names) & set(_KEY_FILES):
+        raise DirectoryUnusable(
+            f"The directory {directory} is not a data directory of Keyfence: it has no file {FORMAT_FILE}, but contains"
+            f" {foreign_names[0]}. Choose an empty or a new directory with --data."
+        )
     if stored_format != str(FORMAT):
         raise DirectoryUnusable(
             f"Another version of Keyfence created the data directory {directory}: it has format {stored_format or 0},"
@@ -164,6 +180,44 @@ def _create_directory(path: Path) -> None:
     """Creates a directory that only the owner can read and that git ignores, because it will contain private keys."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     (path / ".gitignore").write_text("*\n")
+
+
+def _check_owner(directory: Path) -> None:
+    owner = directory.stat().st_uid
+    if owner != os.geteuid():
+        raise DirectoryUnusable(
+            f"The data directory {directory} belongs to another user, with the id {owner}. Run the command as that"
+            " user, or choose another directory with --data."
+        )
+
+
+def _make_private(directory: Path) -> None:
+    """Takes the permissions of all other users away, from the directory and from everything in it.
+
+    Earlier versions let others read the database. Links are not followed.
+    """
+    for folder, _, names in os.walk(directory, onerror=_raise_error):
+        files = (Path(folder, name) for name in names)
+        for path in (Path(folder), *(file for file in files if not file.is_symlink())):
+            try:
+                _remove_permissions_of_others(path)
+            except FileNotFoundError:
+                continue  # a temporary file of a running process can disappear at any time
+            except OSError as error:
+                raise DirectoryUnusable(
+                    f"{path} can be read by others, and its mode cannot be changed: {error.strerror or error}. Run"
+                    f" `chmod -R go= {directory}` as the owner of the files, or choose another directory with --data."
+                ) from error
+
+
+def _remove_permissions_of_others(path: Path) -> None:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & _OTHER_USERS:
+        path.chmod(mode & ~_OTHER_USERS)
+
+
+def _raise_error(error: OSError) -> None:
+    raise error
 
 
 def _write_format(directory: Path) -> None:

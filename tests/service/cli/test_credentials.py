@@ -107,15 +107,17 @@ def test_a_directory_without_a_key_is_an_error_and_is_left_alone(run: Run, tmp_p
 
 
 def test_a_corrupt_key_is_an_error(run: Run, tmp_path: Path) -> None:
-    (data_directory(tmp_path) / "gate-key").write_text("garbage")
-    assert "does not contain a gate key" in error_message(run("credentials", "--tenant", "acme", "--data", tmp_path))
+    directory = data_directory(tmp_path / "data")
+    (directory / "gate-key").write_text("garbage")
+    assert "does not contain a gate key" in error_message(run("credentials", "--tenant", "acme", "--data", directory))
 
 
 def test_the_command_loads_nothing_heavy_since_sdks_wait_for_it(tmp_path: Path) -> None:
-    gate_key(tmp_path)
+    directory = data_directory(tmp_path / "data")
+    gate_key(directory)
     code = (
         "import sys; from keyfence.cli import app; "
-        f"app(['credentials', '--tenant', 'acme', '--data', {str(tmp_path)!r}], standalone_mode=False); "
+        f"app(['credentials', '--tenant', 'acme', '--data', {str(directory)!r}], standalone_mode=False); "
         "heavy = ['boto3', 'moto', 'strawberry', 'starlette', 'uvicorn', 'pydantic_settings']; "
         "print([name for name in heavy if name in sys.modules])"
     )

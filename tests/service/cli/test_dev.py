@@ -4,6 +4,7 @@ import os
 import shlex
 import signal
 import socket
+import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -82,6 +83,19 @@ def test_an_unusable_directory_is_an_error(run: Run, tmp_path: Path) -> None:
     assert "cannot be used: File exists." in error_message(
         run("dev", "--port", 0, "--gate-port", 0, "--data", tmp_path / "file")
     )
+
+
+@pytest.mark.parametrize("command", ["dev", "gate"])
+def test_a_directory_with_other_files_is_refused_and_stays_as_it_is(run: Run, tmp_path: Path, command: str) -> None:
+    project = tmp_path / "project"
+    project.mkdir(mode=0o755)
+    (project / "main.py").touch()
+    options = {"dev": ("--gate-port", 0), "gate": ("--engine-url", "http://127.0.0.1:1")}[command]
+    assert "contains main.py. Choose an empty or a new directory with --data." in error_message(
+        run(command, "--port", 0, *options, "--data", project)
+    )
+    assert [path.name for path in project.iterdir()] == ["main.py"]
+    assert stat.S_IMODE(project.stat().st_mode) == 0o755
 
 
 def test_an_engine_that_is_named_and_missing_is_an_error(

@@ -48,11 +48,97 @@ def test_a_new_directory_is_private_and_ignored_by_git(tmp_path: Path) -> None:
     assert (directory / ".gitignore").read_text() == "*\n"
 
 
-def test_a_directory_that_exists_keeps_its_mode_and_gets_only_a_format_number(tmp_path: Path) -> None:
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_an_empty_directory_becomes_private_and_gets_a_format_number(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     data_directory(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [FORMAT_FILE]
-    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
+    assert mode(tmp_path) == 0o700
+
+
+def test_everything_in_a_data_directory_that_others_could_read_becomes_private(tmp_path: Path) -> None:
+    directory = data_directory(tmp_path / "data")
+    (directory / "exports").mkdir()
+    readable = [directory / name for name in ("keyfence.db", "keyfence.db-wal", "gate-key", "exports/acme.jsonl.gz")]
+    for path in readable:
+        path.touch()
+        path.chmod(0o664)
+    program = directory / "dynoxide-1.2.1"
+    program.touch()
+    for path in (program, directory / "exports", directory):
+        path.chmod(0o755)
+    data_directory(directory)
+    assert {path.name: oct(mode(path)) for path in readable} == {path.name: "0o600" for path in readable}
+    assert [oct(mode(path)) for path in (program, directory / "exports", directory)] == ["0o700"] * 3
+
+
+def test_a_link_in_the_directory_is_not_followed(tmp_path: Path) -> None:
+    directory = data_directory(tmp_path / "data")
+    outside, folder = tmp_path / "program", tmp_path / "folder"
+    folder.mkdir()
+    for path in (outside, folder / "file"):
+        path.touch()
+        path.chmod(0o755)
+    (directory / "dynoxide").symlink_to(outside)
+    (directory / "folder").symlink_to(folder)
+    (directory / "nowhere").symlink_to(tmp_path / "missing")
+    data_directory(directory)
+    assert (mode(outside), mode(folder / "file")) == (0o755, 0o755)
+
+
+def test_a_file_that_disappears_meanwhile_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = data_directory(tmp_path)
+    monkeypatch.setattr("os.walk", lambda *_, **__: [(str(directory), [], ["keyfence.db-wal"])])
+    assert data_directory(directory) == directory
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "keyfence.db", ".bashrc", "folder"])
+def test_a_directory_with_files_of_other_programs_is_refused_and_left_alone(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir() if name == "folder" else (tmp_path / name).touch()
+    tmp_path.chmod(0o755)
+    message = f"The directory .* is not a data directory of Keyfence: it has no file format, but contains {name}"
+    for use in (data_directory, gate_key):
+        with pytest.raises(DirectoryUnusable, match=f"{message}. Choose an empty or a new directory with --data"):
+            use(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert mode(tmp_path) == 0o755
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".format-0a1b2c3d", "dynoxide", "dynoxide-1.2.1"])
+def test_a_directory_whose_first_start_was_interrupted_is_accepted(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    assert (data_directory(tmp_path) / FORMAT_FILE).exists()
+
+
+def test_a_directory_of_another_user_is_refused_with_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = data_directory(tmp_path / "data")
+    directory.chmod(0o755)
+    owner = directory.stat().st_uid
+    monkeypatch.setattr("os.geteuid", lambda: owner + 1)
+    message = f"belongs to another user, with the id {owner}. Run the command as that user, or choose another directory"
+    with pytest.raises(DirectoryUnusable, match=message):
+        data_directory(directory)
+    assert mode(directory) == 0o755
+
+
+def test_a_file_that_cannot_be_made_private_is_an_error_with_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    directory = data_directory(tmp_path / "data")
+    (directory / "keyfence.db").touch()
+    (directory / "keyfence.db").chmod(0o644)
+    monkeypatch.setattr("pathlib.Path.chmod", refuse)
+    with pytest.raises(
+        DirectoryUnusable, match=r"keyfence\.db can be read by others, and its mode cannot be changed"
+    ) as error:
+        data_directory(directory)
+    assert f"Run `chmod -R go= {directory}` as the owner of the files, or choose another directory" in str(error.value)
 
 
 def test_a_file_with_the_name_of_the_directory_is_an_error(tmp_path: Path) -> None:
@@ -110,8 +196,8 @@ def test_a_key_is_private_and_is_loaded_the_second_time(tmp_path: Path, name: st
 
 @pytest.mark.parametrize("name", LOADERS_BY_FILE)
 def test_two_directories_have_two_keys(tmp_path: Path, name: str) -> None:
-    (tmp_path / "other").mkdir()
-    assert LOADERS_BY_FILE[name](tmp_path) != LOADERS_BY_FILE[name](tmp_path / "other")
+    first, second = (data_directory(tmp_path / folder) for folder in ("first", "second"))
+    assert LOADERS_BY_FILE[name](first) != LOADERS_BY_FILE[name](second)
 
 
 def test_keys_that_production_refuses_are_marked_and_the_gate_key_has_32_bytes(tmp_path: Path) -> None:

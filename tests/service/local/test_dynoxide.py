@@ -2,16 +2,28 @@
 
 import os
 import signal
+import stat
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from keyfence.local.engines import dynoxide
-from keyfence.local.engines.dynoxide import DATABASE_FILE, Dynoxide
+from keyfence.local.engines.dynoxide import DATABASE_FILE, LOG_FILE, Dynoxide
 from keyfence.local.engines.engine import EngineBusy, EngineFailed, EngineMissing
 from tests.service.local.conftest import Start, quiet
 from tests.service.local.engine_tables import create_table, tables
+
+COMMON_UMASK = 0o022
+"""With this umask, others can read the files that a program creates."""
+
+
+@pytest.fixture
+def common_umask() -> Iterator[None]:
+    previous = os.umask(COMMON_UMASK)
+    yield
+    os.umask(previous)
 
 
 def test_a_started_engine_answers_and_is_persistent(engine: Dynoxide) -> None:
@@ -23,6 +35,24 @@ def test_data_survives_a_restart(engine: Dynoxide, start: Start, tmp_path: Path)
     create_table(engine.url, "kept")
     engine.stop()
     assert tables(start(tmp_path).url) == ["kept"]
+
+
+@pytest.mark.parametrize("previous_mode", [None, 0o644], ids=["new log", "log of an earlier run"])
+def test_every_file_of_the_engine_is_private(
+    start: Start, tmp_path: Path, common_umask: None, previous_mode: int | None
+) -> None:
+    if previous_mode is not None:
+        (tmp_path / LOG_FILE).touch()
+        (tmp_path / LOG_FILE).chmod(previous_mode)
+    engine = start(tmp_path)
+    create_table(engine.url, "written")
+    modes = {path.name: oct(stat.S_IMODE(path.stat().st_mode)) for path in tmp_path.iterdir()}
+    assert {DATABASE_FILE, f"{DATABASE_FILE}-wal", f"{DATABASE_FILE}-shm", LOG_FILE} <= modes.keys()
+    assert modes == dict.fromkeys(modes, "0o600")
+
+
+def test_the_umask_of_the_command_stays_as_it_is(engine: Dynoxide, common_umask: None) -> None:
+    assert os.umask(COMMON_UMASK) == COMMON_UMASK
 
 
 def test_stopping_ends_the_process(engine: Dynoxide) -> None:

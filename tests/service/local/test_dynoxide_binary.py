@@ -112,7 +112,7 @@ def test_a_good_fetch_leaves_the_binary_and_nothing_else(path: Path, data: Path,
     npm_that_packs(path, archive_of(tmp_path, "package/dynoxide", WORKS))
     steps: list[str] = []
     assert find_or_fetch(data, steps.append) == data / FETCHED_FILE
-    assert stat.S_IMODE((data / FETCHED_FILE).stat().st_mode) == 0o755
+    assert stat.S_IMODE((data / FETCHED_FILE).stat().st_mode) == 0o700
     assert [entry.name for entry in data.iterdir()] == [FETCHED_FILE]
     assert [step for step in steps if "fetching" in step]
 

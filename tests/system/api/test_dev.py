@@ -13,6 +13,7 @@ from threading import Timer
 import pytest
 
 from keyfence.app.domain_loading import load_domains
+from keyfence.local.data_directory import data_directory
 from keyfence.local.engines import dynoxide
 from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.dynamodb.table_definition import TableAdmin, table_definition
@@ -123,7 +124,7 @@ def test_after_a_kill_the_next_start_can_open_the_data(tmp_path: Path) -> None:
 
 
 def test_data_of_another_version_is_refused_with_the_difference_and_what_to_do(tmp_path: Path) -> None:
-    _link_dynoxide(tmp_path)
+    _link_dynoxide(data_directory(tmp_path))
     _table_of_another_version(tmp_path)
     command = [sys.executable, "-m", "keyfence", "dev", *PORTS, "--engine", "dynoxide", "--data", str(tmp_path)]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=START_SECONDS, check=False)

@@ -200,10 +200,10 @@ def _require_all_purged(state: OffboardingState, consequence: str) -> None:
 
 
 def _write_atomically(path: Path, text: str) -> None:
-    """Writes a file under another name, and renames it when its content is complete on the disk."""
+    """Writes a private file under another name, and renames it when its content is complete on the disk."""
     draft = path.with_name(f".{path.name}.part")
     try:
-        with draft.open("w") as file:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

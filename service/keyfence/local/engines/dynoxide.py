@@ -13,6 +13,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from keyfence.local.engines.dynoxide_binary import find_or_fetch
 from keyfence.local.engines.engine import EngineBusy, EngineFailed, EngineMissing, OnProgress
@@ -28,6 +29,8 @@ STOP_SECONDS = 5
 """How long dynoxide may take to end after SIGTERM, before it is killed."""
 PR_SET_PDEATHSIG = 1
 """The option of prctl(2) that sets the signal which a process gets when its parent dies."""
+PRIVATE_UMASK = 0o077
+"""With this umask, only the owner can read and write the files that dynoxide creates, such as its database."""
 TAIL_LINES = 5
 """How many lines of the log an error message contains."""
 STREAM_RETENTION_SECONDS = 24 * 60 * 60
@@ -138,7 +141,7 @@ def _spawn(binary: Path, directory: Path, port: int, lock: Lock) -> subprocess.P
     """
     command = [str(binary), "serve", "--host", HOST, "--port", str(port), "--db-path", str(directory / DATABASE_FILE)]
     try:
-        with (directory / LOG_FILE).open("wb") as log:
+        with _open_log(directory / LOG_FILE) as log:
             return subprocess.Popen(  # noqa: S603
                 command,
                 stdin=subprocess.DEVNULL,
@@ -147,9 +150,17 @@ def _spawn(binary: Path, directory: Path, port: int, lock: Lock) -> subprocess.P
                 start_new_session=True,
                 preexec_fn=_end_with_parent,  # noqa: PLW1509 - no other thread runs yet
                 pass_fds=(lock.descriptor,),
+                umask=PRIVATE_UMASK,
             )
     except OSError as error:
         raise EngineMissing(f"{binary} cannot be run: {error.strerror or error}.") from error
+
+
+def _open_log(path: Path) -> BinaryIO:
+    """Empties the log, or creates it. Only the owner can read it, also if it was created with another mode."""
+    log = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb")
+    os.fchmod(log.fileno(), 0o600)
+    return log
 
 
 def _end_with_parent() -> None:

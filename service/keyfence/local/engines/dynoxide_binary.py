@@ -122,7 +122,7 @@ def _unpack(archive: Path) -> Path:
     except (tarfile.TarError, KeyError, EOFError) as error:
         raise EngineMissing(f"{archive.name} does not contain {member}.") from error
     binary = archive.parent / member
-    binary.chmod(0o755)
+    binary.chmod(0o700)
     return binary
 
 
