@@ -58,6 +58,12 @@ def require_owner_to_change_owner(context: Context, role: Role) -> None:
         raise Forbidden("only an OWNER may create, change or delete an OWNER")
 
 
+def require_own_user_or_admin(context: Context, user: UserId) -> None:
+    """Raises Forbidden unless the token's subject is this user, or the token has the role ADMIN or OWNER."""
+    if user != context.principal.subject:
+        context.require_role(Role.ADMIN)
+
+
 strawberry.enum(Role)
 
 
@@ -111,8 +117,12 @@ class User(Node):
         page = await info.context.get(activity_repository).of_user(self.source.id, first=page_size(first), after=after)
         return connection(page, Activity.of)
 
-    @strawberry.field
-    async def settings(self, info: Info) -> list[Setting]:
+    @strawberry.field(
+        description="The settings of the user. For another user than the caller, this needs the role ADMIN. Without it,"
+        " the value is null, with the error FORBIDDEN."
+    )
+    async def settings(self, info: Info) -> list[Setting] | None:
+        require_own_user_or_admin(info.context, self.source.id)
         return [Setting.of(setting) for setting in await info.context.loader(setting_loader).load(self.source.id)]
 
 
@@ -205,8 +215,7 @@ class UserMutations:
     )
     async def put_setting(self, info: Info, user_id: strawberry.ID, name: str, value: JSON) -> Setting:
         owner = checked_user_id(user_id, "userId")
-        if owner != info.context.principal.subject:
-            info.context.require_role(Role.ADMIN)
+        require_own_user_or_admin(info.context, owner)
         return Setting.of(await info.context.get(user_repository).put_setting(owner, name, value))
 
 
