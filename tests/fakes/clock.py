@@ -1,5 +1,6 @@
-"""A clock that moves only when a test moves it."""
+"""A clock that moves only when a test moves it, and a sleep that returns immediately."""
 
+import asyncio
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -28,3 +29,14 @@ class ManualClock:
         """Returns immediately. The clock is later by these seconds."""
         self.slept.append(seconds)
         self.advance(seconds)
+
+
+class RecordedSleep:
+    """A sleep that returns immediately and adds up the seconds."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    async def __call__(self, seconds: float) -> None:
+        self.seconds += seconds
+        await asyncio.sleep(0)

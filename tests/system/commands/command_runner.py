@@ -1,4 +1,4 @@
-"""Runs commands in this process, or in a process of their own that is ended at a variables time."""
+"""Runs commands in this process, or in a process of their own that is ended at a chosen time."""
 
 import json
 import os
@@ -18,6 +18,8 @@ from keyfence.local import gate_access
 from keyfence_iam.gate.gate import Gate
 
 TIMEOUT_SECONDS = 120
+POLL_SECONDS = 0.02
+"""A pause between two looks at the table, so that the command gets the processor."""
 
 
 def invoke(*arguments: str, stdin: str | bytes = "", **variables: str) -> Result:
@@ -55,6 +57,7 @@ def run_and_end(ending: signal.Signals, is_due: Callable[[], bool], *arguments: 
         while not is_due():
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < deadline
+            time.sleep(POLL_SECONDS)
         process.send_signal(ending)
         _, error = process.communicate(timeout=TIMEOUT_SECONDS)
     return process.returncode, error.decode()

@@ -3,16 +3,21 @@
 import asyncio
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from keyfence.jobs import job_runner
+from keyfence.jobs.job_record import Job, JobId
+from keyfence.jobs.job_runner import JobProgram, JobResources
 from keyfence.local.data_directory import gate_key
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles import ROLES
 from keyfence_iam.tenant import TenantId
+from tests.fakes.clock import RecordedSleep
 from tests.stack import SHORT_SETTLE, ServiceStack
 
 
@@ -44,6 +49,18 @@ def short_settle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Servers with these settings would act on an earlier state of a tenant for about half a second."""
     for name, value in SHORT_SETTLE.items():
         monkeypatch.setenv(f"KEYFENCE_{name.upper()}", f"{value}")
+
+
+@pytest.fixture
+def job_sleep(monkeypatch: pytest.MonkeyPatch) -> RecordedSleep:
+    """Replaces the sleep of jobs that run in this process. `test_settle_time.py` shows that jobs wait long enough."""
+    recorded, run_job = RecordedSleep(), job_runner.run_job
+
+    async def run_without_sleep(resources: JobResources, id: JobId, program: JobProgram) -> Job:
+        return await run_job(replace(resources, sleep=recorded), id, program)
+
+    monkeypatch.setattr(job_runner, "run_job", run_without_sleep)
+    return recorded
 
 
 @pytest.fixture

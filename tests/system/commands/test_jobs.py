@@ -89,7 +89,8 @@ def test_an_unknown_job_or_type_is_an_error(stack: ServiceStack) -> None:
 
 
 @pytest.mark.one_engine
-def test_jobs_of_all_kinds_are_listed(stack: ServiceStack, tenant: TenantId, short_settle: None) -> None:
+@pytest.mark.usefixtures("job_sleep")
+def test_jobs_of_all_kinds_are_listed(stack: ServiceStack, tenant: TenantId) -> None:
     assert run("job", "list", "--tenant", tenant) == (0, "", "There are no jobs.\n")
     fill_unkeyed(stack, tenant, 3)
     for command in (

@@ -16,7 +16,7 @@ from tests.system.commands.command_runner import run, run_and_end, run_json
 from tests.system.jobs.offboarding_run import all_items, items_of, put_items
 from tests.system.jobs.rekey_run import record, right_items, users_of, without_keys
 
-pytestmark = [pytest.mark.usefixtures("terminal", "short_settle"), pytest.mark.one_engine]
+pytestmark = [pytest.mark.usefixtures("terminal", "short_settle", "job_sleep"), pytest.mark.one_engine]
 
 ITEM_COUNT = 80
 FOUR_SHARDS = ShardMap({"users": ShardCounts(read_shards=4, write_shards=4)})

@@ -1,36 +1,22 @@
 """Commands that run jobs wait for the settle time of the settings, which no option shortens."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 import typer
 
 from keyfence.cli import app
-from keyfence.jobs import job_runner
-from keyfence.jobs.job_record import Job, JobId
-from keyfence.jobs.job_runner import JobProgram, JobResources
 from keyfence_iam.tenant import TenantId
+from tests.fakes.clock import RecordedSleep
 from tests.system.commands.command_runner import run_json
-from tests.system.jobs.test_settle_time import RecordedSleep, each_settings
+from tests.system.jobs.test_settle_time import each_settings
 
 pytestmark = [pytest.mark.usefixtures("terminal"), pytest.mark.one_engine]
 
 
-@pytest.fixture
-def sleep(monkeypatch: pytest.MonkeyPatch) -> RecordedSleep:
-    recorded, run_job = RecordedSleep(), job_runner.run_job
-
-    async def run_without_sleep(resources: JobResources, id: JobId, program: JobProgram) -> Job:
-        return await run_job(replace(resources, sleep=recorded), id, program)
-
-    monkeypatch.setattr(job_runner, "run_job", run_without_sleep)
-    return recorded
-
-
 @each_settings
 def test_reshard_move_and_offboard_wait_for_the_settle_time(
-    changes: Mapping[str, float], tenant: TenantId, sleep: RecordedSleep, monkeypatch: pytest.MonkeyPatch
+    changes: Mapping[str, float], tenant: TenantId, job_sleep: RecordedSleep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in changes.items():
         monkeypatch.setenv(f"KEYFENCE_{name.upper()}", f"{value}")
@@ -41,8 +27,8 @@ def test_reshard_move_and_offboard_wait_for_the_settle_time(
         ("tenant", "offboard", tenant, "--confirm", tenant),
     ):
         run_json(*command)
-        slept.append(sleep.seconds)
-        sleep.seconds = 0.0
+        slept.append(job_sleep.seconds)
+        job_sleep.seconds = 0.0
     assert slept == [settle_seconds, 4 * settle_seconds, settle_seconds]
 
 

@@ -25,6 +25,7 @@ from keyfence.tenancy.placement import Placement
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.suspensions import SuspensionPublisher
 from keyfence_iam.tenant import TenantId
+from tests.fakes.clock import RecordedSleep
 from tests.stack import ApiClient, ServiceStack
 from tests.system.jobs.offboarding_run import KEY, OPERATOR
 
@@ -52,17 +53,6 @@ RESHARD = """mutation ($tenant: ID!, $shards: Int!) {
 MOVE = "mutation ($tenant: ID!) { moveTenant(id: $tenant, to: SILO) { id } }"
 OFFBOARD = "mutation ($tenant: ID!) { offboardTenant(id: $tenant, confirm: $tenant) { phase } }"
 NEWEST_JOB = """query ($tenant: ID!) { jobs(tenant: $tenant, first: 1) { edges { node { finishedAt } } } }"""
-
-
-class RecordedSleep:
-    """A sleep that returns immediately and adds up the seconds."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    async def __call__(self, seconds: float) -> None:
-        self.seconds += seconds
-        await asyncio.sleep(0)
 
 
 @pytest.fixture
