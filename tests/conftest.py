@@ -1,9 +1,10 @@
 """The options of the test suite, its markers, and the fixtures that start the service on an engine."""
 
+import gc
 import itertools
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,12 @@ ENGINE_FIXTURES = {"engine_name", "engines", "dynoxide_program"}
 
 AWS_TABLE_VARIABLE = "KEYFENCE_TEST_TABLE"
 """Tests with the marker `aws` are left out if this environment variable is not set."""
+
+EXTRA_WORKERS = 2
+"""How many more processes than processors run tests, because tests often wait for other processes and for timeouts."""
+
+SLOW_FOLDERS = ("tests/system/commands/", "tests/system/jobs/")
+"""Their tests run first. So at the end of a run no worker has a slow test left while the others have none."""
 
 _table_numbers = itertools.count(1)
 
@@ -47,6 +54,23 @@ def pytest_configure(config: pytest.Config) -> None:
     tier.select(Tier.FULL if config.getoption("--all") else Tier.DEFAULT)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """Returns the number of processes for `-n auto`."""
+    return (yield) + EXTRA_WORKERS
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keeps the garbage collector from visiting all modules and collected tests, now and during the tests."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_report_header(config: pytest.Config) -> str:
     return f"tier: {tier.selected()}; engine: {' and '.join(_selected_engines(config, one_engine=False))}"
 
@@ -64,6 +88,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if deselected_items:
         config.hook.pytest_deselected(items=deselected_items)
         items[:] = [item for item in items if not _is_left_out(item)]
+    items.sort(key=lambda item: not item.nodeid.startswith(SLOW_FOLDERS))
 
 
 def _selected_engines(config: pytest.Config, *, one_engine: bool) -> tuple[EngineName, ...]:
