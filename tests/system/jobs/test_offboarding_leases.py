@@ -123,6 +123,6 @@ async def test_a_worker_that_lost_its_lease_publishes_purges_and_drops_nothing(
     if phase is OffboardingPhase.DROPPING_TABLE:
         assert silo == []
     await asyncio.sleep(LEASE.total_seconds())
-    done = await worker.run(tenant, with_short_lease(migrator))
+    done = await worker.run(tenant, JobRepository(migrator.control))
     assert (done.phase, done.exported_count, done.purged_count) == (OffboardingPhase.FINISHED, COUNT, COUNT)
     assert (items_in_silo(stack, tenant), items_of(all_items(stack), tenant)) == (None, [])
