@@ -26,12 +26,12 @@ async def delete_items(table: Table, keys: Sequence[Item]) -> float:
 
     Raises Forbidden if a key is outside the fence; then no item is deleted."""
     _require_in_fence(table, *(key["PK"]["S"] for key in keys))
-    units_before = table.caller.meter.write_units
+    caller = table.caller.with_own_meter()
     try:
-        await asyncio.gather(*(delete_many(table.caller, batch) for batch in chunks(keys, MAX_BATCH_WRITES)))
+        await asyncio.gather(*(delete_many(caller, batch) for batch in chunks(keys, MAX_BATCH_WRITES)))
     except DynamoDbError as error:
         raise error.as_keyfence_error() from error
-    return max(float(len(keys)), table.caller.meter.write_units - units_before)
+    return max(float(len(keys)), caller.meter.write_units)
 
 
 async def update_index_keys(table: Table, item: Item, keys: IndexKeys) -> bool:

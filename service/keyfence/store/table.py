@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -51,6 +51,12 @@ class Table:
     @property
     def shards(self) -> ShardMap:
         return self.caller.location.shards
+
+    def with_own_meter(self) -> "Table":
+        """Returns a handle that counts its units alone, and charges them to the same accounts.
+
+        A job that works on several pages at the same time uses one handle for each page."""
+        return replace(self, caller=self.caller.with_own_meter())
 
     async def find(self, pattern: Get[M], **values: object) -> M | None:
         if pattern.entity.keys["table"].sharding:

@@ -1,5 +1,7 @@
-"""Items are copied many at a time, and one by one if another writer changes one of them meanwhile."""
+"""Items are copied many at a time. An item that another writer changes meanwhile is copied alone."""
 
+import asyncio
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,6 +14,7 @@ from keyfence.jobs.move.copy_pass import CopyPass
 from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.tenancy.placement import Placement
 from keyfence_iam.credentials import Credentials
+from keyfence_iam.dynamodb.capacity import consumed_total
 from keyfence_iam.tenant import TenantId
 from tests.stack import RecordingClient, ServiceStack
 from tests.system.jobs.offboarding_run import all_items, connect_as_migrator, items_of, put_items, with_client
@@ -34,6 +37,21 @@ class ConcurrentWriter:
             put_items(self.stack, [self.item])
             self.item = None
         return await self.client.call(operation, parameters, credentials)
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class UnitCounter:
+    """Adds up the capacity units of all answers."""
+
+    client: DynamoDb
+    units: float = 0.0
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        answer = await self.client.call(operation, parameters, credentials)
+        self.units += consumed_total(answer["ConsumedCapacity"])
+        return answer
 
     def close(self) -> None: ...
 
@@ -79,5 +97,27 @@ async def test_an_item_that_changes_meanwhile_is_copied_in_its_new_state_and_the
         caller = replace(copies.table.caller, client=ConcurrentWriter(recorder, stack, changed))
         disturbed = replace(copies, table=replace(copies.table, caller=caller))
         assert (await disturbed.copy(items)).changed == COUNT
+        operations = Counter(call.operation for call in recorder.calls)
     assert items_in_silo(stack, tenant) == items_of(all_items(stack), tenant)
     assert changed in items_in_silo(stack, tenant)
+    # Two groups, the first group without the changed item, and the changed item.
+    assert (operations["TransactWriteItems"], operations["GetItem"]) == (4, 2)
+
+
+async def test_pages_that_are_processed_at_the_same_time_report_only_their_own_units(
+    stack: ServiceStack, tenant: TenantId
+) -> None:
+    """The rate of a job is limited by these units. If a page also reported those of the others, the job would wait for
+    them several times."""
+    items = right_items(tenant, COUNT)
+    put_items(stack, items)
+    pages = [items[start : start + 10] for start in range(0, COUNT, 10)]
+    with copying(stack, tenant) as (migrator, recorder, copies):
+        await migrator.silos.create(tenant)
+        counter = UnitCounter(recorder)
+        caller = replace(copies.table.caller, client=counter)
+        counted = replace(copies, table=replace(copies.table, caller=caller))
+        for process in (counted.copy, counted.compare, counted.clear, counted.compare_back):
+            counter.units = 0.0
+            results = await asyncio.gather(*(process(page) for page in pages))
+            assert sum(result.units for result in results) == counter.units > 0

@@ -16,8 +16,8 @@ from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.table import Table
 from keyfence_iam.dynamodb.item_size import stored_size
 
-CONCURRENT_TRANSACTIONS = 8
-"""How many transactions of one page are written at the same time."""
+CONCURRENT_CALLS = 8
+"""How many transactions of one page are sent at the same time."""
 ITEMS_PER_TRANSACTION = 25
 """How many items one transaction copies. Each takes two of the 100 actions that DynamoDB allows. Transactions with more
 items would conflict more often with other writers."""
@@ -40,20 +40,28 @@ class CopyPass:
 
     async def copy(self, items: Sequence[Item]) -> PassResult:
         """Takes a page of the source. Writes to the target the items that are missing or different there."""
-        return await self._write(await self._differing_source_items(items))
+        page = self._for_one_page()
+        return await page._write(await page._differing_source_items(items))
 
     async def clear(self, items: Sequence[Item]) -> PassResult:
         """Takes a page of the target. Deletes the items that the source does not have, and replaces those that differ
         from the source."""
-        return await self._write(await self._differing_target_items(items))
+        page = self._for_one_page()
+        return await page._write(await page._differing_target_items(items))
 
     async def compare(self, items: Sequence[Item]) -> PassResult:
         """Takes a page of the source. Counts the items that are missing or different in the target."""
-        return await self._count_differing(items, await self._differing_source_items(items))
+        page = self._for_one_page()
+        return await page._count_differing(items, await page._differing_source_items(items))
 
     async def compare_back(self, items: Sequence[Item]) -> PassResult:
         """Takes a page of the target. Counts the items that are missing or different in the source."""
-        return await self._count_differing(items, await self._differing_target_items(items))
+        page = self._for_one_page()
+        return await page._count_differing(items, await page._differing_target_items(items))
+
+    def _for_one_page(self) -> "CopyPass":
+        """Returns a pass whose meter counts only the page that it is used for. Pages of other segments run meanwhile."""
+        return replace(self, table=self.table.with_own_meter())
 
     async def _differing_source_items(self, items: Sequence[Item]) -> list[ItemPair]:
         pairs = await self._with_counterparts(items, self.target)
@@ -71,37 +79,50 @@ class CopyPass:
         return [(item, other_by_key.get(item_key(item))) for item in items]
 
     async def _write(self, pairs: Sequence[ItemPair]) -> PassResult:
-        units_before, limit = self._caller.meter.write_units, asyncio.Semaphore(CONCURRENT_TRANSACTIONS)
+        limit = asyncio.Semaphore(CONCURRENT_CALLS)
         written_counts = await asyncio.gather(*(self._write_group(group, limit) for group in _groups(pairs)))
-        units = max(float(len(pairs)), self._caller.meter.write_units - units_before)
         digest = sum(item_digest(pair.source_item) for pair in pairs if pair.source_item)
-        return PassResult(changed=sum(written_counts), digest=digest, units=units if pairs else 0.0)
+        return PassResult(changed=sum(written_counts), digest=digest, units=self._units(len(pairs)))
 
     async def _write_group(self, pairs: Sequence[ItemPair], limit: asyncio.Semaphore) -> int:
-        """Writes the pairs in one transaction, or one by one if another writer interferes.
+        """Writes the pairs in one transaction. If other writers have changed some of the items, writes the others in one
+        transaction, and reads and writes the changed ones one by one.
 
         Returns the number of written items."""
         sync = ItemSync(caller=self._caller, source=self.source, target=self.target)
+        unchanged, changed = list(pairs), list[ItemPair]()
         async with limit:
             try:
-                if await sync.write(pairs) is SyncOutcome.COPIED:
-                    return len(pairs)
-                return sum([await _write_one(sync, pair) for pair in pairs])
+                while unchanged and (positions := await sync.write(unchanged)):
+                    changed += [unchanged[position] for position in positions]
+                    unchanged = [pair for number, pair in enumerate(unchanged) if number not in positions]
+                return len(unchanged) + sum([await _write_one(sync, pair) for pair in changed])
             except DynamoDbError as error:
                 raise error.as_keyfence_error() from error
 
     async def _count_differing(self, items: Sequence[Item], pairs: Sequence[ItemPair]) -> PassResult:
         """Counts the pairs that still differ when both items are read at the same time."""
-        wrong = [pair for pair in pairs if not await self._is_equal_now(pair.key)]
-        return PassResult(wrong=len(wrong), digest=sum(map(item_digest, items)), counts={"compared": len(items)})
+        limit = asyncio.Semaphore(CONCURRENT_CALLS)
+        equal = await asyncio.gather(*(self._is_equal_now(pair.key, limit) for pair in pairs))
+        return PassResult(
+            wrong=equal.count(False),
+            digest=sum(map(item_digest, items)),
+            counts={"compared": len(items)},
+            units=self._units(len(items)),
+        )
 
-    async def _is_equal_now(self, key: Item) -> bool:
+    def _units(self, minimum: int) -> float:
+        """Returns the consumed units of this page. If the engine reports none, each item counts as one unit."""
+        return self._caller.meter.total_units or float(minimum)
+
+    async def _is_equal_now(self, key: Item, limit: asyncio.Semaphore) -> bool:
         """Reads both items in one transaction. Two separate reads of an item that is often written would differ."""
         gets = [{"Get": {"TableName": table, "Key": key}} for table in (self.source, self.target)]
-        try:
-            answer = await self._caller.call("TransactGetItems", {"TransactItems": gets})
-        except DynamoDbError as error:
-            raise error.as_keyfence_error() from error
+        async with limit:
+            try:
+                answer = await self._caller.call("TransactGetItems", {"TransactItems": gets})
+            except DynamoDbError as error:
+                raise error.as_keyfence_error() from error
         source, target = [response.get("Item") or None for response in answer["Responses"]]
         return items_equal(source, target)
 

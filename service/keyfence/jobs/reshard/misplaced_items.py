@@ -100,8 +100,8 @@ class MisplacedItems:
 
     async def move(self, items: Sequence[Item]) -> PassResult:
         misplaced_items, limit = self._find(items), asyncio.Semaphore(CONCURRENT_MOVES)
-        units_before = self.table.caller.meter.write_units
-        outcomes = await asyncio.gather(*(self._move(misplaced, limit) for misplaced in misplaced_items))
+        table = self.table.with_own_meter()
+        outcomes = await asyncio.gather(*(self._move(table, misplaced, limit) for misplaced in misplaced_items))
         moved = [misplaced for misplaced, has_moved in zip(misplaced_items, outcomes, strict=True) if has_moved]
         await self._verify_copies([misplaced for misplaced in moved if _is_copied(misplaced)])
         contended = len(misplaced_items) - len(moved)
@@ -109,7 +109,7 @@ class MisplacedItems:
             changed=len(moved),
             digest=sum(item_digest(misplaced.item) for misplaced in moved),
             counts={"contended": contended} if contended else {},
-            units=max(float(len(misplaced_items)), self.table.caller.meter.write_units - units_before),
+            units=max(float(len(misplaced_items)), table.caller.meter.write_units),
         )
 
     def _find(self, items: Sequence[Item]) -> list[MisplacedItem]:
@@ -119,9 +119,9 @@ class MisplacedItems:
             for misplaced in find_misplaced(item, self.entities, self.collection, self.counts)
         ]
 
-    async def _move(self, misplaced: MisplacedItem, limit: asyncio.Semaphore) -> bool:
+    async def _move(self, table: Table, misplaced: MisplacedItem, limit: asyncio.Semaphore) -> bool:
         async with limit:
-            return await move_to_shard(self.table, misplaced, self.counts)
+            return await move_to_shard(table, misplaced, self.counts)
 
     async def _verify_copies(self, moved: Sequence[MisplacedItem]) -> None:
         """Raises Internal if a copy differs from its original although both have the same version.

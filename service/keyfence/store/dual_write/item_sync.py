@@ -13,6 +13,10 @@ from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.error_codes import DynamoDbError
 
 
+ACTIONS_PER_PAIR = 2
+"""A pair needs a check of the source's item and a write to the target."""
+
+
 class SyncOutcome(Enum):
     """The result of a sync."""
 
@@ -50,10 +54,13 @@ class ItemSync:
         source_item, target_item = await asyncio.gather(self._read(self.source, key), self._read(self.target, key))
         if items_equal(source_item, target_item):
             return SyncOutcome.EQUAL if source_item else SyncOutcome.ABSENT
-        return await self.write([ItemPair(key, source_item, target_item)])
+        changed = await self.write([ItemPair(key, source_item, target_item)])
+        return SyncOutcome.CONFLICT if changed else SyncOutcome.COPIED
 
-    async def write(self, pairs: Sequence[ItemPair]) -> SyncOutcome:
-        """Writes the source's items to the target in one transaction, or none of them if an item has changed."""
+    async def write(self, pairs: Sequence[ItemPair]) -> set[int]:
+        """Writes the source's items to the target in one transaction, or none of them if an item has changed.
+
+        Returns the positions of the pairs that have changed since they were read. It is empty if all were written."""
         actions = [action for pair in pairs for action in self._actions(pair)]
         parameters = {"TransactItems": actions, "ClientRequestToken": uuid.uuid4().hex}
         try:
@@ -61,8 +68,8 @@ class ItemSync:
         except DynamoDbError as error:
             if "ConditionalCheckFailed" not in error.cancellation_reasons:
                 raise
-            return SyncOutcome.CONFLICT
-        return SyncOutcome.COPIED
+            return _changed_positions(error)
+        return set()
 
     def _actions(self, pair: ItemPair) -> list[dict[str, Any]]:
         """Returns a check that the source's item is unchanged, and the Put or Delete on the target."""
@@ -78,6 +85,12 @@ class ItemSync:
         parameters = {"TableName": table, "Key": key, "ConsistentRead": True}
         answer = await DynamoDbCaller.call(self.caller, "GetItem", parameters)
         return answer.get("Item") or None
+
+
+def _changed_positions(error: DynamoDbError) -> set[int]:
+    """Returns the positions of the pairs whose conditions failed. Each pair has two actions in the transaction."""
+    reasons = enumerate(error.cancellation_reasons)
+    return {number // ACTIONS_PER_PAIR for number, reason in reasons if reason == "ConditionalCheckFailed"}
 
 
 def unchanged_condition(item: Item | None, names: Iterable[str]) -> dict[str, Any]:

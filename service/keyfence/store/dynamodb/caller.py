@@ -4,8 +4,8 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import structlog
 
@@ -79,6 +79,10 @@ class DynamoDbCaller:
     clock: Callable[[], float] = time.monotonic
     """The clock of `location.valid_until` and `location.leased_until`."""
     observer: CallObserver = NO_OBSERVER
+
+    def with_own_meter(self) -> Self:
+        """Returns a caller that counts its units alone, and charges them to the same accounts."""
+        return replace(self, meter=CapacityMeter(accounts=self.meter.accounts))
 
     async def call(self, operation: str, parameters: Mapping[str, Any], *, is_retry: bool = False) -> Answer:
         """Makes a call, and repeats it while the error is retryable. Raises DynamoDbError if the last attempt fails.

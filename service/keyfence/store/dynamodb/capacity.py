@@ -37,6 +37,11 @@ class CapacityMeter:
     throttled_calls: int = 0
     accounts: tuple[CapacityAccount, ...] = ()
 
+    @property
+    def total_units(self) -> float:
+        """The read and write units of all calls."""
+        return self.read_units + self.write_units
+
     def record(self, operation: str, answer: Mapping[str, Any]) -> None:
         """Counts a call that DynamoDB answered."""
         self.add(consumed_capacity(operation, answer.get("ConsumedCapacity")))
