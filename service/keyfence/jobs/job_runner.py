@@ -106,14 +106,14 @@ class JobRun:
         items_total = self.job.items_changed if self.job.items_total is None else self.job.items_total
         await self.save(phase=FINISHED, items_total=items_total, finished_at=self.resources.store.now())
 
-    @property
-    def page_size(self) -> int:
-        """How many items a page of each segment has. All segments together read about one second's worth of units."""
+    def page_size(self, segment_count: int = 1) -> int:
+        """Returns how many items a page of each segment has. All segments together read about one second's worth of
+        units."""
         if self.resources.page_size is not None:
             return self.resources.page_size
         if self.resources.units_per_second is None:
             return DEFAULT_PAGE_SIZE
-        return max(1, int(self.resources.units_per_second / self.job.segments))
+        return max(1, int(self.resources.units_per_second / segment_count))
 
 
 async def complete_before_cancel(work: Coroutine[Any, Any, T]) -> T:

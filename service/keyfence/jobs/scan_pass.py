@@ -91,12 +91,12 @@ class PacedScan:
         return checkpoint.after_page(page, result, now())
 
 
-def paced_scan(run: JobRun, table: str | None) -> PacedScan:
-    """Returns a scan of a table at the rate of the job. None means the shared table."""
+def paced_scan(run: JobRun, table: str | None, segment_count: int = 1) -> PacedScan:
+    """Returns a scan of a table, in this many segments, at the rate of the job. None means the shared table."""
     scan = run.resources.scan
     if table is not None:
         scan = replace(scan, caller=replace(scan.caller, table=table))
-    return PacedScan(scan=scan, pacer=run.pacer, page_size=run.page_size)
+    return PacedScan(scan=scan, pacer=run.pacer, page_size=run.page_size(segment_count))
 
 
 async def run_pass_once(paced: PacedScan, scan_pass: ScanPass, on_progress: Callable[[int], None]) -> PassResult:
@@ -155,7 +155,7 @@ async def _process_pages(
 
     If some pages fail, the checkpoints of the others are saved before the first error is raised."""
     run.resources.failpoint(f"before {scan_pass.name}")
-    paced, now = paced_scan(run, scan_pass.table), run.resources.store.now
+    paced, now = paced_scan(run, scan_pass.table, len(segments)), run.resources.store.now
     open_segments = [segment for segment in segments if not segment.is_done]
     outcomes = await asyncio.gather(
         *(paced.process_page(scan_pass, segment, now) for segment in open_segments), return_exceptions=True

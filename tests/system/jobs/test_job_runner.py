@@ -209,6 +209,27 @@ async def test_all_segments_share_one_rate_limit(
 
 
 @pytest.mark.one_engine
+@pytest.mark.parametrize(("single_segment", "page_size"), [(False, 2), (True, 8)])
+async def test_the_segments_of_a_pass_together_scan_a_seconds_worth_of_units_in_a_page(
+    stack: ServiceStack, migrator: MigratorAccess, tenant: TenantId, single_segment: bool, page_size: int
+) -> None:
+    fill(stack, tenant, COUNT)
+    pages: list[int] = []
+
+    async def step(items: Sequence[Item]) -> PassResult:
+        pages.append(len(items))
+        return PassResult()
+
+    async def program(run: JobRun) -> None:
+        run.pacer = Pacer()
+        await run_pass(run, ScanPass(name="LOOKING", process=step, single_segment=single_segment))
+
+    resources = job_resources(migrator, ManualClock.at(START), units_per_second=8.0)
+    await run_job(resources, (await start_job(resources, tenant, 4)).id, program)
+    assert max(pages) == page_size
+
+
+@pytest.mark.one_engine
 async def test_many_items_are_processed_once_in_seven_segments(
     stack: ServiceStack, resources: JobResources, tenant: TenantId
 ) -> None:

@@ -129,7 +129,7 @@ class PurgePass:
         if self._lines is None or self._position != state.purged_count:
             verify_export(state, self.file)
             self._lines = islice(read_lines(self.file.path, state.export_name), state.purged_count, None)
-        count = min(self.run.page_size, MAX_PURGE_BATCH, state.exported_count - state.purged_count)
+        count = min(self.run.page_size(), MAX_PURGE_BATCH, state.exported_count - state.purged_count)
         keys = [key_of(text) for _, text in islice(self._lines, count)]
         self._position = state.purged_count + len(keys)
         return keys
