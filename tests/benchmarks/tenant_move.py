@@ -224,10 +224,8 @@ async def _move_and_print(migrator: MigratorAccess, tenant: TenantId, to: Placem
 def _print_row(name: str, phase: Phase) -> None:
     operations = ", ".join(f"{operation} {count}" for operation, count in phase.calls.most_common())
     errors = ", ".join(f"{code} {count}" for code, count in phase.errors.most_common())
-    print(
-        f"{name:<20}{phase.seconds:>9.2f}{phase.calls.total():>7,}{phase.items_scanned:>8,}{phase.units:>8,.0f}  {operations}"
-        + (f"; {errors}" if errors else "")
-    )
+    columns = f"{phase.seconds:>9.2f}{phase.calls.total():>7,}{phase.items_scanned:>8,}{phase.units:>8,.0f}"
+    print(f"{name:<20}{columns}  {operations}{'; ' if errors else ''}{errors}")
 
 
 if __name__ == "__main__":

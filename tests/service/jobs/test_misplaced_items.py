@@ -1,13 +1,15 @@
 """A reshard finds the items that are in a wrong shard, and the shard where each should be."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from keyfence.app.domain_loading import load_domains
 from keyfence.errors import Conflict
-from keyfence.jobs.reshard.misplaced_items import find_misplaced
+from keyfence.jobs.reshard.misplaced_items import MisplacedItems, find_misplaced
 from keyfence.store.shards import MoveDirection, ShardCounts, shard_of, shard_suffix
+from tests.fakes.scripted_dynamodb import ScriptedDynamoDB, table
 
 DOWN = ShardCounts(read_shards=8, write_shards=2, move_direction=MoveDirection.DOWN)
 UP = ShardCounts(read_shards=8, write_shards=8, former_write_shards=(1,), move_direction=MoveDirection.UP)
@@ -66,3 +68,11 @@ def test_a_part_of_a_sum_is_misplaced_only_in_a_shard_that_is_given_up() -> None
     }
     assert wanted(part, UP, "counters") == []
     assert len(wanted(part | {"PK": {"S": "TENANT#acme#COUNTER#door#05"}}, DOWN, "counters")) == 1
+
+
+async def test_pages_that_are_moved_at_the_same_time_report_only_their_own_units() -> None:
+    """The rate of the job is limited by these units."""
+    handle = table(ScriptedDynamoDB([{"ConsumedCapacity": {"CapacityUnits": 30.0}}] * 2))
+    misplaced = MisplacedItems(handle, load_domains().entities.tenant_entities_by_type, "customers", DOWN)
+    results = await asyncio.gather(misplaced.move([customer("07")]), misplaced.move([customer("06")]))
+    assert [(result.changed, result.units) for result in results] == [(1, 30.0), (1, 30.0)]

@@ -1,5 +1,7 @@
 """A scan does not end at an empty page, and deletes are repeated until no request is unprocessed."""
 
+import asyncio
+
 import pytest
 
 from keyfence.errors import Forbidden, Throttled
@@ -93,6 +95,11 @@ async def test_sixty_keys_are_three_batches() -> None:
     ]
     assert sorted(key["PK"]["S"] for key in sent_keys) == [key["PK"]["S"] for key in keys]
     assert [len(call.parameters["RequestItems"][TABLE_NAME]) for call in client.calls] == [25, 25, 10]
+
+
+async def test_deletes_that_run_at_the_same_time_return_only_their_own_units() -> None:
+    handle = table(ScriptedDynamoDB([{"ConsumedCapacity": [{"CapacityUnits": 30.0}]}] * 2))
+    assert await asyncio.gather(delete_items(handle, [KEY]), delete_items(handle, [KEY])) == [30.0, 30.0]
 
 
 @pytest.mark.parametrize("foreign_partition", ["TENANT#acme0#A", "TENANT#acme", "CONTROL#TENANT#acme", "tenant#acme#A"])

@@ -60,7 +60,7 @@ class CopyPass:
         return await page._count_differing(items, await page._differing_target_items(items))
 
     def _for_one_page(self) -> "CopyPass":
-        """Returns a pass whose meter counts only the page that it is used for. Pages of other segments run meanwhile."""
+        """Returns a pass whose meter counts one page only. Pages of other segments are processed at the same time."""
         return replace(self, table=self.table.with_own_meter())
 
     async def _differing_source_items(self, items: Sequence[Item]) -> list[ItemPair]:
@@ -85,10 +85,10 @@ class CopyPass:
         return PassResult(changed=sum(written_counts), digest=digest, units=self._units(len(pairs)))
 
     async def _write_group(self, pairs: Sequence[ItemPair], limit: asyncio.Semaphore) -> int:
-        """Writes the pairs in one transaction. If other writers have changed some of the items, writes the others in one
-        transaction, and reads and writes the changed ones one by one.
+        """Writes the pairs in one transaction. Returns the number of written items.
 
-        Returns the number of written items."""
+        If other writers have changed some items, the transaction is repeated without these items. The changed items are
+        then read again and written one by one."""
         sync = ItemSync(caller=self._caller, source=self.source, target=self.target)
         unchanged, changed = list(pairs), list[ItemPair]()
         async with limit:

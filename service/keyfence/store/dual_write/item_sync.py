@@ -12,7 +12,6 @@ from keyfence.store.dual_write.read_comparison import items_equal
 from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.error_codes import DynamoDbError
 
-
 ACTIONS_PER_PAIR = 2
 """A pair needs a check of the source's item and a write to the target."""
 
