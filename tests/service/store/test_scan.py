@@ -99,7 +99,8 @@ async def test_sixty_keys_are_three_batches() -> None:
 
 async def test_deletes_that_run_at_the_same_time_return_only_their_own_units() -> None:
     handle = table(ScriptedDynamoDB([{"ConsumedCapacity": [{"CapacityUnits": 30.0}]}] * 2))
-    assert await asyncio.gather(delete_items(handle, [KEY]), delete_items(handle, [KEY])) == [30.0, 30.0]
+    units = await asyncio.gather(*(delete_items(handle, [KEY]) for _ in range(2)))
+    assert units == [30.0, 30.0]
 
 
 @pytest.mark.parametrize("foreign_partition", ["TENANT#acme0#A", "TENANT#acme", "CONTROL#TENANT#acme", "tenant#acme#A"])
