@@ -17,6 +17,9 @@ from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
 from keyfence.store.writes import increment
 
+CONCURRENT_BATCHES = 8
+"""How many batches of deletes are sent at the same time. More would delay the requests of clients."""
+
 IndexKeys = Mapping[str, str | None]
 """The new values of key attributes of indexes, by name. None removes the attribute."""
 
@@ -26,9 +29,14 @@ async def delete_items(table: Table, keys: Sequence[Item]) -> float:
 
     Raises Forbidden if a key is outside the fence; then no item is deleted."""
     _require_in_fence(table, *(key["PK"]["S"] for key in keys))
-    caller = table.caller.with_own_meter()
+    caller, limit = table.caller.with_own_meter(), asyncio.Semaphore(CONCURRENT_BATCHES)
+
+    async def delete(batch: Sequence[Item]) -> None:
+        async with limit:
+            await delete_many(caller, batch)
+
     try:
-        await asyncio.gather(*(delete_many(caller, batch) for batch in chunks(keys, MAX_BATCH_WRITES)))
+        await asyncio.gather(*(delete(batch) for batch in chunks(keys, MAX_BATCH_WRITES)))
     except DynamoDbError as error:
         raise error.as_keyfence_error() from error
     return max(float(len(keys)), caller.meter.write_units)

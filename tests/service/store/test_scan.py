@@ -1,15 +1,20 @@
 """A scan does not end at an empty page, and deletes are repeated until no request is unprocessed."""
 
 import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
 from keyfence.errors import Forbidden, Throttled
 from keyfence.store.dynamodb.caller import DynamoDbCaller
+from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.error_codes import DynamoDbError
-from keyfence.store.job_writes import delete_items
+from keyfence.store.job_writes import CONCURRENT_BATCHES, delete_items
 from keyfence.store.keys import Fence
 from keyfence.store.scan import TableScan
+from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import parse_tenant_id
 from tests.fakes.scripted_dynamodb import RETRY_POLICY, TABLE_NAME, ScriptedDynamoDB, credentials, table
 
@@ -95,6 +100,30 @@ async def test_sixty_keys_are_three_batches() -> None:
     ]
     assert sorted(key["PK"]["S"] for key in sent_keys) == [key["PK"]["S"] for key in keys]
     assert [len(call.parameters["RequestItems"][TABLE_NAME]) for call in client.calls] == [25, 25, 10]
+
+
+@dataclass
+class ConcurrencyRecorder:
+    """Notes how many calls run at the same time, at most."""
+
+    running: int = 0
+    most: int = 0
+
+    async def call(self, _operation: str, _parameters: Mapping[str, Any], _credentials: Credentials) -> Answer:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await asyncio.sleep(0)
+        self.running -= 1
+        return {}
+
+    def close(self) -> None: ...
+
+
+async def test_many_deletes_leave_room_for_the_calls_of_other_clients() -> None:
+    client = ConcurrencyRecorder()
+    keys = [{"PK": {"S": f"TENANT#acme#{number}"}, "SK": {"S": "A"}} for number in range(1000)]
+    await delete_items(table(client), keys)
+    assert client.most == CONCURRENT_BATCHES
 
 
 async def test_deletes_that_run_at_the_same_time_return_only_their_own_units() -> None:
