@@ -1,10 +1,13 @@
-"""`Context`: the caller and the table of one request, with a cache of the objects that resolvers create from them."""
+"""`Context`: the caller and the table of one request, with a cache of the objects that resolvers create from them.
 
-from collections.abc import Callable
+`DataLoader`: loads the objects of many resolvers in one batch."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from strawberry.dataloader import DataLoader
+from strawberry import dataloader
 from strawberry.types import Info as StrawberryInfo
 
 from keyfence.admission.admission import TenantRequest
@@ -17,6 +20,16 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 BYTES_PER_MEGABYTE = 1_000_000
+
+
+class DataLoader(dataloader.DataLoader[K, V]):
+    """A DataLoader whose loads cannot be cancelled by one of the resolvers that wait for them.
+
+    If a field fails, graphql-core cancels the fields next to it. Without the shield, this would cancel a load for which
+    resolvers of other fields wait too, and the whole request would end without a response."""
+
+    def load(self, key: K) -> Awaitable[V]:
+        return asyncio.shield(super().load(key))
 
 
 @dataclass(frozen=True, slots=True)

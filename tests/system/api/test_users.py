@@ -192,3 +192,17 @@ async def test_a_deeply_nested_setting_is_bad_input(owner: ApiClient) -> None:
         value = [value]
     put_setting = 'mutation($id: ID!, $v: JSON!) { putSetting(userId: $id, name: "n", value: $v) { value } }'
     assert await owner.error_code(put_setting, id=user, v=value) == "BAD_USER_INPUT"
+
+
+async def test_a_field_that_fails_does_not_end_the_loads_of_another_field_of_the_same_user(owner: ApiClient) -> None:
+    """Both fields wait for the same settings. graphql-core cancels those of the field that fails."""
+    user = await create(owner, "a@x.example")
+    answer = await owner.execute(
+        """query($id: ID!) {
+          failing: user(id: $id) { activity(after: "no cursor") { edges { cursor } } settings { name } }
+          other: user(id: $id) { settings { name } }
+        }""",
+        id=user,
+    )
+    assert answer["data"] == {"failing": None, "other": {"settings": []}}
+    assert [error["extensions"]["code"] for error in answer["errors"]] == ["BAD_USER_INPUT"]

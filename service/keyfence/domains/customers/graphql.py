@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import strawberry
-from strawberry.dataloader import DataLoader
 
 from keyfence.auth.principal import Role
 from keyfence.domains.customers import access_patterns as customers
@@ -13,7 +12,7 @@ from keyfence.domains.customers.repository import CustomerRepository, checked_cu
 from keyfence.domains.orders import access_patterns as orders
 from keyfence.domains.orders.graphql import Order, order_repository
 from keyfence.domains.orders.model import CustomerId, OrderRow, OrderStatus
-from keyfence.graphql.context import Context, Info
+from keyfence.graphql.context import Context, DataLoader, Info
 from keyfence.graphql.mutation_checks import mutation, sent_fields
 from keyfence.graphql.query_selections import requested_subfields
 from keyfence.graphql.relay_types import DEFAULT_PAGE_SIZE, Connection, Node, connection, page_size

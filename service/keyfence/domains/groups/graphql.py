@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Annotated
 
 import strawberry
-from strawberry.dataloader import DataLoader
 
 from keyfence.auth.principal import Role
 from keyfence.domains.groups import model
@@ -16,7 +15,7 @@ from keyfence.domains.users import model as users_model
 from keyfence.domains.users.graphql import User, user_loader, user_repository
 from keyfence.domains.users.model import UserId
 from keyfence.domains.users.repository import checked_user_id
-from keyfence.graphql.context import Context, Info
+from keyfence.graphql.context import Context, DataLoader, Info
 from keyfence.graphql.mutation_checks import mutation, sent_fields
 from keyfence.graphql.relay_types import Connection, Node, PageInfo, connection, page_info, page_size
 from keyfence.store.embedded_edges import EmbeddedEdges

@@ -5,7 +5,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated
 
 import strawberry
-from strawberry.dataloader import DataLoader
 
 from keyfence.domains.customers.model import CustomerId
 from keyfence.domains.orders import line_items, model
@@ -15,7 +14,7 @@ from keyfence.domains.orders.repository import OrderDetails, OrderRepository, ch
 from keyfence.domains.orders.review_queue import ReviewQueue
 from keyfence.domains.products.graphql import Product, product_loader
 from keyfence.domains.products.model import ProductId
-from keyfence.graphql.context import Context, Info
+from keyfence.graphql.context import Context, DataLoader, Info
 from keyfence.graphql.query_selections import requested_subfields
 from keyfence.graphql.relay_types import Connection, Node, connection, page_size
 

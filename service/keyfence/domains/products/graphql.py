@@ -4,14 +4,13 @@ from datetime import datetime
 from decimal import Decimal
 
 import strawberry
-from strawberry.dataloader import DataLoader
 
 from keyfence.auth.principal import Role
 from keyfence.domains.counters.sharded_counter import CounterRepository
 from keyfence.domains.products import model
 from keyfence.domains.products.model import ProductId
 from keyfence.domains.products.repository import ProductRepository, checked_product_id
-from keyfence.graphql.context import Context, Info
+from keyfence.graphql.context import Context, DataLoader, Info
 from keyfence.graphql.mutation_checks import mutation, sent_fields
 from keyfence.graphql.relay_types import Connection, Node, connection, page_size
 from keyfence.store.writes import ActivityNote

@@ -1,14 +1,13 @@
 """GraphQL types, query and mutation of stores."""
 
 import strawberry
-from strawberry.dataloader import DataLoader
 
 from keyfence.auth.principal import Role
 from keyfence.domains.stores import model
 from keyfence.domains.stores.geohash import Circle
 from keyfence.domains.stores.model import StoreId
 from keyfence.domains.stores.repository import StoreRepository
-from keyfence.graphql.context import Context, Info
+from keyfence.graphql.context import Context, DataLoader, Info
 from keyfence.graphql.mutation_checks import mutation
 from keyfence.graphql.relay_types import Node, page_size
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import strawberry
-from strawberry.dataloader import DataLoader
 from strawberry.scalars import JSON
 
 from keyfence.auth.principal import Role
@@ -17,7 +16,7 @@ from keyfence.domains.users import model
 from keyfence.domains.users.model import UserId
 from keyfence.domains.users.repository import UserRepository, checked_user_id
 from keyfence.errors import Forbidden
-from keyfence.graphql.context import Context, Info
+from keyfence.graphql.context import Context, DataLoader, Info
 from keyfence.graphql.mutation_checks import mutation, sent_fields
 from keyfence.graphql.relay_types import Connection, Node, connection, page_size
 from keyfence.store.ids import prefix_of

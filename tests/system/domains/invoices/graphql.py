@@ -4,10 +4,9 @@ from datetime import datetime
 from decimal import Decimal
 
 import strawberry
-from strawberry.dataloader import DataLoader
 
 from keyfence.auth.principal import Role
-from keyfence.graphql.context import Context, Info
+from keyfence.graphql.context import Context, DataLoader, Info
 from keyfence.graphql.mutation_checks import mutation
 from keyfence.graphql.relay_types import Connection, Node, connection, page_size
 from tests.system.domains.invoices import model
