@@ -1,12 +1,11 @@
 """Settings of hypothesis for the model: the same few examples in every run, or many random ones."""
 
-import os
-import random
 from typing import TypeVar
 
 from hypothesis import HealthCheck, Phase, seed, settings
 
 from tests import tier
+from tests.random_run import RandomRun
 
 T = TypeVar("T")
 SAME_EXAMPLES = settings(
@@ -21,17 +20,13 @@ SAME_EXAMPLES = settings(
 """The same examples in every run. A failing example is shown as it is, without a search for a shorter one."""
 
 
-def examples() -> settings:
-    """Returns SAME_EXAMPLES. If KEYFENCE_MODEL_EXAMPLES is set, returns that many random ones, with shrinking."""
-    if (number := os.environ.get("KEYFENCE_MODEL_EXAMPLES")) is None:
+def examples(run: RandomRun) -> settings:
+    """Returns SAME_EXAMPLES, or settings for as many random examples as the run has, with shrinking."""
+    if run.is_same_each_time:
         return SAME_EXAMPLES
-    return settings(SAME_EXAMPLES, max_examples=int(number), derandomize=False, phases=[Phase.generate, Phase.shrink])
+    return settings(SAME_EXAMPLES, max_examples=run.examples, derandomize=False, phases=[Phase.generate, Phase.shrink])
 
 
-def seeded(machine: type[T]) -> type[T]:
-    """Seeds random examples with KEYFENCE_MODEL_SEED. If it is not set, prints a new seed, which can repeat the run."""
-    if examples().derandomize:
-        return machine
-    number = int(os.environ.get("KEYFENCE_MODEL_SEED") or random.getrandbits(32))
-    print(f"KEYFENCE_MODEL_SEED={number}")
-    return seed(number)(machine)
+def seeded(machine: type[T], run: RandomRun) -> type[T]:
+    """Seeds random examples with the seed of the run."""
+    return machine if run.is_same_each_time else seed(run.seed)(machine)

@@ -6,8 +6,9 @@ from collections import Counter
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.random_run import RandomRun
 from tests.stack import ServiceStack
-from tests.system.model.example_settings import examples, seeded
+from tests.system.model.example_settings import SAME_EXAMPLES, examples, seeded
 from tests.system.model.state_machine import ShopMachine
 from tests.tier import Tier, selected
 
@@ -17,6 +18,7 @@ MIN_MOVES = 3
 
 @pytest.mark.one_engine
 def test_the_service_and_a_shop_in_memory_agree_after_every_step(stack: ServiceStack) -> None:
+    run = RandomRun.from_environment("MODEL", SAME_EXAMPLES.max_examples)
     move_outcomes: Counter[str] = Counter()
     with asyncio.Runner() as runner:
 
@@ -26,7 +28,7 @@ def test_the_service_and_a_shop_in_memory_agree_after_every_step(stack: ServiceS
             def __init__(self) -> None:
                 super().__init__(stack, runner, move_outcomes)
 
-        run_state_machine_as_test(seeded(MachineOfStack), settings=examples())
-    assert move_outcomes.pop("done") >= MIN_MOVES * examples().max_examples
+        run_state_machine_as_test(seeded(MachineOfStack, run), settings=examples(run))
+    assert move_outcomes.pop("done") >= MIN_MOVES * run.examples
     if selected() is Tier.FULL:  # the few examples of the default tier may have no move that is refused
         assert move_outcomes.total() >= 1
