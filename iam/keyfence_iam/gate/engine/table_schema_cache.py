@@ -13,6 +13,11 @@ from keyfence_iam.gate.engine.engine_client import EngineClient, EngineUnreachab
 MAX_SCHEMA_AGE_SECONDS = 30.0
 """After this time a schema is read again, because a table can be changed on the engine without the gate."""
 
+MISSING_TABLE_ERRORS = ("ResourceNotFoundException", "ValidationException")
+"""The errors of DescribeTable for a table that does not exist. The second error is for a name that no table can have,
+such as a name of two characters.
+"""
+
 
 class TableSchemaCache:
     """Caches the schemas of tables. A missing table is not cached, so that it is found as soon as it exists."""
@@ -73,7 +78,7 @@ class TableSchemaCache:
         content = _json_object(response.body)
         if response.status == 200:
             return TableSchema.from_description(content.get("Table"))
-        if str(content.get("__type", "")).endswith("ResourceNotFoundException"):
+        if str(content.get("__type", "")).endswith(MISSING_TABLE_ERRORS):
             return None
         raise EngineUnreachable(f"DescribeTable of {table} failed with HTTP {response.status}", may_be_executed=False)
 

@@ -46,6 +46,13 @@ async def test_a_missing_table_is_not_cached() -> None:
     assert len(engine.requests) == 2
 
 
+async def test_a_name_that_no_table_can_have_is_that_of_a_missing_table() -> None:
+    """DynamoDB and dynoxide reject a name of two characters. This is no failure of the engine."""
+    refusal = response(400, b'{"__type": "com.amazon.coral.validate#ValidationException", "message": "too short"}')
+    async with start_engine(lambda *_: refusal) as (_, url):
+        assert await TableSchemaCache(EngineClient(url), "us-east-1").find(["PK"]) == {}
+
+
 async def test_a_response_that_arrives_after_clear_is_not_cached() -> None:
     """Otherwise a table that is changed during the request would keep its old schema in the cache."""
     async with start_engine(table_responses(TABLE)) as (engine, url):
