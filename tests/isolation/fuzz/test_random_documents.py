@@ -32,7 +32,7 @@ async def test_random_documents_neither_show_nor_change_a_neighbour(stack: Servi
     neighbours_items = TenantItems.of(stack, neighbour.client.tenant)
     before = neighbours_items.snapshot()
     stack.gate.denials.clear()
-    others = [stack.api_client(caller.client.tenant, role, user=caller.values["id"][0]) for role in Role]
+    others = [stack.api_client(caller.client.tenant, role) for role in Role]
     fuzzer = DocumentFuzzer(
         stack=stack,
         schema=SCHEMA,
@@ -45,7 +45,7 @@ async def test_random_documents_neither_show_nor_change_a_neighbour(stack: Servi
     assert fuzzer.problems == []
     assert list(stack.gate.denials) == [], "the service tried a key outside the fence of the caller"
     assert neighbours_items.snapshot() == before
-    assert fuzzer.outcomes["data"] > run.examples / 10, fuzzer.outcomes
+    assert fuzzer.outcomes["data"] > run.examples / 25, fuzzer.outcomes
     assert operation == "mutation" or fuzzer.shown_to_owner > run.examples / 40
 
 

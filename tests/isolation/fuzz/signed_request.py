@@ -1,0 +1,78 @@
+"""`SignedRequest`: an HTTP request of an AWS client. Each byte of it can be changed after it was signed."""
+
+import asyncio
+import re
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+
+from tests.iam.gate.server.raw_client import Caller, Reply, send_raw
+
+MAX_SECONDS = 30
+"""A gate that sends no response within this time hangs."""
+NO_RESPONSE = "closed"
+"""The outcome of a request after which the gate closes the connection without a response."""
+
+_XML_CODE = re.compile(rb"<Code>(\w+)</Code>")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedRequest:
+    """Header names and values are bytes, so that they can be anything."""
+
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+    start_line: bytes = b"POST / HTTP/1.1"
+    line_end: bytes = b"\r\n"
+    sent_body: bytes | None = None
+    """The body as it is sent, if it is not sent as it is."""
+
+    def as_bytes(self) -> bytes:
+        lines = [self.start_line, *(b"%s: %s" % header for header in self.headers), b"", b""]
+        return self.line_end.join(lines) + (self.body if self.sent_body is None else self.sent_body)
+
+    def header(self, name: bytes) -> bytes:
+        return next(value for key, value in self.headers if key.lower() == name)
+
+    def with_header(self, name: bytes, value: bytes) -> "SignedRequest":
+        return replace(self, headers=tuple((key, value if key.lower() == name else old) for key, old in self.headers))
+
+    def without_header(self, name: bytes) -> "SignedRequest":
+        return replace(self, headers=tuple(header for header in self.headers if header[0].lower() != name))
+
+    def with_headers(self, *headers: tuple[bytes, bytes], first: bool = False) -> "SignedRequest":
+        return replace(self, headers=(*headers, *self.headers) if first else (*self.headers, *headers))
+
+
+def dynamodb_request(caller: Caller, target: str, body: bytes, **headers: str) -> SignedRequest:
+    """Returns a signed DynamoDB request. In the names of headers, an underscore stands for a hyphen."""
+    extra_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    signed = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": target, **extra_headers}
+    return _request(caller.signed_headers(signed, body), body)
+
+
+def sts_request(caller: Caller, fields: list[tuple[str, str]]) -> SignedRequest:
+    body = urlencode(fields).encode()
+    signed = {"Content-Type": "application/x-www-form-urlencoded"}
+    return _request(caller.signed_headers(signed, body, service="sts"), body)
+
+
+def _request(headers: list[tuple[str, str]], body: bytes) -> SignedRequest:
+    encoded = [(name.encode(), value.encode()) for name, value in (*headers, ("Content-Length", str(len(body))))]
+    return SignedRequest(headers=tuple(encoded), body=body)
+
+
+async def send(url: str, request: SignedRequest) -> Reply:
+    return await asyncio.wait_for(send_raw(url, request.as_bytes()), MAX_SECONDS)
+
+
+def outcome(reply: Reply) -> str:
+    """Returns "200", the name of an AWS error, or the status and the text of a response of the HTTP server."""
+    if reply.status == 0:
+        return NO_RESPONSE
+    if reply.status == 200:
+        return "200"
+    if b"x-amz-json" in reply.head:
+        return reply.error
+    if code := _XML_CODE.search(reply.body):
+        return code[1].decode()
+    return f"{reply.status} {reply.body.decode(errors='replace').strip()}"
