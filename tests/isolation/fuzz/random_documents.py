@@ -58,8 +58,8 @@ class _DocumentBuilder:
     variable_values: dict[str, Any] = field(default_factory=dict)
 
     def build(self, operation: str, root: GraphQLObjectType) -> RandomRequest:
-        names = self.random.choices(list(root.fields), k=self.random.choice((1, 1, 1, 2, 3)))
-        selections = [self._field(name, root.fields[name], 1) for name in names]
+        names = self.random.choices(list(root.fields), k=self.random.choice((1, 1, 1, 2, 2)))
+        selections = [selection for name in names for selection in self._root_fields(name, root.fields[name])]
         if self.values.is_odd(0.2):
             selections.append(self.random.choice(INTROSPECTION))
         definitions = f"({', '.join(self.variable_definitions)})" if self.variable_definitions else ""
@@ -68,16 +68,27 @@ class _DocumentBuilder:
             text = self._break(text)
         return RandomRequest(operation, text, as_json(self.variable_values), tuple(names))
 
+    def _root_fields(self, name: str, definition: GraphQLField) -> Iterator[str]:
+        """Yields a root field, and sometimes the same field again with the same arguments and another selection.
+
+        Both fields then wait for the same objects to be loaded."""
+        call = f"{name}{self._arguments(name, definition)}"
+        for _ in range(self.random.choice((1, 1, 2))):
+            yield f"{self._alias(name)}{call} {self._directive()}{self._selection(definition.type, 1)}"
+
     def _field(self, name: str, definition: GraphQLField, depth: int) -> str:
         self.fields_left -= 1
-        alias = self._alias(name) if depth == 1 or self.random.random() < 0.1 else ""
+        alias = self._alias(name) if self.random.random() < 0.1 else ""
+        call = f"{alias}{name}{self._arguments(name, definition)}"
+        return f"{call} {self._directive()}{self._selection(definition.type, depth)}"
+
+    def _arguments(self, name: str, definition: GraphQLField) -> str:
         arguments = ", ".join(
             f"{argument}: {self._argument(argument, part, f'{name} {argument}')}"
             for argument, part in definition.args.items()
             if self._is_sent(argument, part)
         )
-        call = f"{alias}{name}({arguments})" if arguments else f"{alias}{name}"
-        return f"{call} {self._directive()}{self._selection(definition.type, depth)}"
+        return f"({arguments})" if arguments else ""
 
     def _alias(self, name: str) -> str:
         self.aliases += 1
@@ -86,7 +97,7 @@ class _DocumentBuilder:
     def _is_sent(self, name: str, argument: GraphQLArgument) -> bool:
         if is_required_argument(argument):
             return not self.values.is_odd(0.1)
-        return self.random.random() < (0.07 if name == "after" else 0.4)
+        return self.random.random() < (0.1 if name == "after" else 0.4)
 
     def _argument(self, name: str, argument: GraphQLArgument, hint: str) -> str:
         value = self.values.value(argument.type, name, hint)

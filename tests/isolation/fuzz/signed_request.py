@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
@@ -43,21 +44,19 @@ class SignedRequest:
         return replace(self, headers=(*headers, *self.headers) if first else (*self.headers, *headers))
 
 
-def dynamodb_request(caller: Caller, target: str, body: bytes, **headers: str) -> SignedRequest:
-    """Returns a signed DynamoDB request. In the names of headers, an underscore stands for a hyphen."""
-    extra_headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    signed = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": target, **extra_headers}
-    return _request(caller.signed_headers(signed, body), body)
+def dynamodb_request(caller: Caller, target: str, body: bytes) -> SignedRequest:
+    headers = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": target}
+    return signed_request(caller, headers, body)
 
 
 def sts_request(caller: Caller, fields: list[tuple[str, str]]) -> SignedRequest:
-    body = urlencode(fields).encode()
-    signed = {"Content-Type": "application/x-www-form-urlencoded"}
-    return _request(caller.signed_headers(signed, body, service="sts"), body)
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    return signed_request(caller, headers, urlencode(fields).encode(), service="sts")
 
 
-def _request(headers: list[tuple[str, str]], body: bytes) -> SignedRequest:
-    encoded = [(name.encode(), value.encode()) for name, value in (*headers, ("Content-Length", str(len(body))))]
+def signed_request(caller: Caller, headers: Mapping[str, str], body: bytes, service: str = "dynamodb") -> SignedRequest:
+    signed_headers = [*caller.signed_headers(dict(headers), body, service=service), ("Content-Length", str(len(body)))]
+    encoded = [(name.encode(), value.encode()) for name, value in signed_headers]
     return SignedRequest(headers=tuple(encoded), body=body)
 
 

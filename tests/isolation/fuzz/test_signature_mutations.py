@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -12,7 +12,14 @@ from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.iam.gate.server.raw_client import Caller, Reply
 from tests.isolation.fuzz.signature_mutations import SignatureMutation, signature_mutations
-from tests.isolation.fuzz.signed_request import SignedRequest, dynamodb_request, outcome, send, sts_request
+from tests.isolation.fuzz.signed_request import (
+    SignedRequest,
+    dynamodb_request,
+    outcome,
+    send,
+    signed_request,
+    sts_request,
+)
 from tests.random_run import RandomRun
 from tests.stack import ServiceStack
 
@@ -78,6 +85,11 @@ def _content(reply: Reply) -> Any:
     return re.sub(rb"<RequestId>[\w-]+</RequestId>", b"", reply.body)
 
 
+def tenant_caller(stack: ServiceStack, tenant: str) -> Caller:
+    session = gate_access.tenant_session(stack.gate.sessions, TenantId(tenant), may_write=True)
+    return Caller(stack.gate, session.credentials)
+
+
 def get_item(table: str, tenant: str) -> bytes:
     return json.dumps({"TableName": table, "Key": _key(tenant)}).encode()
 
@@ -91,17 +103,28 @@ def fuzzer(request: pytest.FixtureRequest, stack: ServiceStack) -> SignatureFuzz
     table, engine = stack.settings.table, stack.engine_client()
     engine.put_item(TableName=table, Item={**_key("acme"), "note": {"S": "own"}})
     engine.put_item(TableName=table, Item={**_key("acme1"), "note": {"S": CANARY}})
-    own, neighbour = (
-        Caller(
-            stack.gate, gate_access.tenant_session(stack.gate.sessions, TenantId(tenant), may_write=True).credentials
-        )
-        for tenant in ("acme", "acme1")
-    )
+    own, neighbour = tenant_caller(stack, "acme"), tenant_caller(stack, "acme1")
     signed = dynamodb_request(own, "DynamoDB_20120810.GetItem", get_item(table, "acme"))
     if request.param == "sts":
         signed = sts_request(own, [("Action", "GetCallerIdentity"), ("Version", "2011-06-15")])
     token = (neighbour.credentials.token or "").encode()
     return SignatureFuzzer(stack.gate.url, signed, list(signature_mutations(signed, get_item(table, "acme1"), token)))
+
+
+async def test_a_target_that_was_added_after_the_signature_is_refused(stack: ServiceStack) -> None:
+    """Anybody who can add the header to a signed request would choose the operation."""
+    caller, body = tenant_caller(stack, "acme"), get_item(stack.settings.table, "acme")
+    signed = signed_request(caller, {"Content-Type": "application/x-amz-json-1.0"}, body)
+    added = signed.with_headers((b"X-Amz-Target", b"DynamoDB_20120810.GetItem"))
+    assert outcome(await send(stack.gate.url, added)) == "InvalidSignatureException"
+
+
+async def test_a_token_that_was_added_after_the_signature_is_refused(stack: ServiceStack) -> None:
+    caller, body = tenant_caller(stack, "acme"), get_item(stack.settings.table, "acme")
+    without_token = Caller(stack.gate, replace(caller.credentials, token=None))
+    signed = dynamodb_request(without_token, "DynamoDB_20120810.GetItem", body)
+    added = signed.with_headers((b"X-Amz-Security-Token", (caller.credentials.token or "").encode()))
+    assert outcome(await send(stack.gate.url, added)) == "InvalidSignatureException"
 
 
 async def test_exactly_the_harmless_changes_of_a_request_are_accepted(fuzzer: SignatureFuzzer) -> None:
