@@ -73,7 +73,7 @@ class _DocumentBuilder:
 
         Both fields then wait for the same objects to be loaded."""
         call = f"{name}{self._arguments(name, definition)}"
-        for _ in range(self.random.choice((1, 1, 2))):
+        for _ in range(self.random.choice((1, 2))):
             yield f"{self._alias(name)}{call} {self._directive()}{self._selection(definition.type, 1)}"
 
     def _field(self, name: str, definition: GraphQLField, depth: int) -> str:
@@ -97,7 +97,7 @@ class _DocumentBuilder:
     def _is_sent(self, name: str, argument: GraphQLArgument) -> bool:
         if is_required_argument(argument):
             return not self.values.is_odd(0.1)
-        return self.random.random() < (0.1 if name == "after" else 0.4)
+        return self.random.random() < (0.15 if name == "after" else 0.4)
 
     def _argument(self, name: str, argument: GraphQLArgument, hint: str) -> str:
         value = self.values.value(argument.type, name, hint)
