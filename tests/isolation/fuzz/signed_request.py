@@ -32,7 +32,8 @@ class SignedRequest:
         return self.line_end.join(lines) + (self.body if self.sent_body is None else self.sent_body)
 
     def header(self, name: bytes) -> bytes:
-        return next(value for key, value in self.headers if key.lower() == name)
+        """Returns the first value of a header, or nothing if another change has removed the header."""
+        return next((value for key, value in self.headers if key.lower() == name), b"")
 
     def with_header(self, name: bytes, value: bytes) -> "SignedRequest":
         return replace(self, headers=tuple((key, value if key.lower() == name else old) for key, old in self.headers))

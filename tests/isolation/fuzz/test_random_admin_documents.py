@@ -22,7 +22,7 @@ from tests.stack import ServiceStack
 pytestmark = pytest.mark.one_engine
 
 SCHEMA = admin_schema._schema
-DOCUMENTS = tier.size(default=60, full=600)
+DOCUMENTS = tier.size(default=40, full=300)
 
 
 async def operators_values(stack: ServiceStack) -> dict[str, list[str]]:

@@ -16,7 +16,7 @@ from tests.stack import ServiceStack
 
 pytestmark = pytest.mark.one_engine
 
-REQUESTS = tier.size(default=150, full=1_500)
+REQUESTS = tier.size(default=100, full=1_000)
 Fields = list[tuple[str, str]]
 USUAL_FIELDS: Fields = [
     ("Action", "AssumeRole"),

@@ -25,7 +25,7 @@ from tests.stack import ServiceStack
 
 pytestmark = pytest.mark.one_engine
 
-PAIRS = tier.size(default=100, full=1_500)
+PAIRS = tier.size(default=60, full=800)
 CANARY = "zq-neighbour"
 REFUSALS = {
     "InvalidSignatureException", "IncompleteSignatureException", "UnrecognizedClientException", "SignatureDoesNotMatch",

@@ -18,7 +18,7 @@ from tests.stack import ServiceStack
 
 pytestmark = pytest.mark.one_engine
 
-COMBINATIONS = tier.size(default=200, full=4_000)
+COMBINATIONS = tier.size(default=100, full=1_500)
 QUERY = b'{"query": "{ viewer { tenant { id } } users { edges { node { id name } } } }"}'
 IGNORED_PARTS = (
     *(f"header {name}" for name in ("typ", "jwk", "jku", "x5u", "x5c", "cty", "zip", "enc")),
