@@ -38,6 +38,7 @@ from keyfence_iam.roles import ROLES
 from keyfence_iam.roles.names import PROVISIONER
 from keyfence_iam.sts import SessionCache
 from keyfence_iam.tenant import TenantId, parse_tenant_id
+from tests.fakes.fences import INDEX_KEY
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -167,6 +168,7 @@ class ServiceStack:
             issuers=(IssuerSettings(issuer=issuer.issuer, jwks=issuer.jwks()),),
             admin_issuers=(IssuerSettings(issuer=issuer.issuer, jwks=issuer.jwks()),),
             cursor_keys=("dev-" + "A" * 43,),
+            index_key=INDEX_KEY,
             revocation_seconds=0.0,  # so that every request makes the same calls
         )
         create_table(settings, gate.sessions)

@@ -88,6 +88,9 @@ class Settings(BaseSettings):
     cursor_keys: Annotated[tuple[SecretStr, ...], NoDecode] = ()
     """Required. Keys of pagination cursors, separated by commas, each 32 bytes in URL-safe base64. The first key
     encrypts; all keys decrypt, so put a new key first and remove the old one a week later."""
+    index_key: SecretStr | None = None
+    """Required, for commands too. The secret part of index keys is computed with this key. It has 32 bytes in URL-safe
+    base64. With another key, lists do not find the stored items until `keyfence rekey` has corrected their keys."""
 
     domains: Annotated[tuple[str, ...], NoDecode] = ()
     """Changes to the built-in domains, separated by commas. `package.module:NAME` adds the `keyfence.domain.Domain` of
@@ -199,9 +202,15 @@ class Settings(BaseSettings):
     @property
     def cursor_secrets(self) -> tuple[bytes, ...]:
         """The cursor keys as bytes, without the prefix that marks a development key."""
-        return tuple(
-            decode_cursor_key(key.get_secret_value().removeprefix(DEVELOPMENT_KEY_PREFIX)) for key in self.cursor_keys
-        )
+        return tuple(_secret_bytes(key) for key in self.cursor_keys)
+
+    @property
+    def index_secret(self) -> bytes:
+        """The index key as bytes, without the prefix that marks a development key. Raises BadSettings if it is not
+        set."""
+        if self.index_key is None:
+            raise BadSettings(("KEYFENCE_INDEX_KEY is missing",))
+        return _secret_bytes(self.index_key)
 
 
 def load_settings(**overrides: Any) -> Settings:
@@ -222,5 +231,9 @@ def _variable_name(location: tuple[int | str, ...]) -> str:
     return f"KEYFENCE_{str(name).upper()}" + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path)
 
 
-def decode_cursor_key(text: str) -> bytes:
+def _secret_bytes(key: SecretStr) -> bytes:
+    return decode_key(key.get_secret_value().removeprefix(DEVELOPMENT_KEY_PREFIX))
+
+
+def decode_key(text: str) -> bytes:
     return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)

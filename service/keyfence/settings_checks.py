@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 
 from keyfence.development_keys import DEVELOPMENT_ISSUER, is_development_key
-from keyfence.settings import IssuerSettings, Settings, decode_cursor_key, messages_without_values
+from keyfence.settings import IssuerSettings, Settings, decode_key, messages_without_values
 from keyfence.validation import is_http_url, is_https_or_loopback_url, is_https_origin
 from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id
 
-CURSOR_KEY_BYTES = 32
-"""The cursor cipher AES-SIV splits a key of 32 bytes into two keys of AES-128."""
-NEW_CURSOR_KEY_COMMAND = "python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+KEY_BYTES = 32
+"""The size of cursor keys and of the index key. The cursor cipher AES-SIV splits a key of 32 bytes into two keys of
+AES-128."""
+NEW_KEY_COMMAND = "python -c 'import secrets; print(secrets.token_urlsafe(32))'"
 
 ROLE_ARN_PREFIX = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]*", re.ASCII)
 ROLE_ARN_PREFIX_EXAMPLE = "arn:aws:iam::123456789012:role/keyfence-"
@@ -24,10 +25,19 @@ def production_problems(settings: Settings) -> list[str]:
     return [
         *_issuer_problems(settings),
         *_cursor_key_problems(settings),
+        *index_key_problems(settings),
         *_role_problems(settings),
         *_endpoint_problems(settings),
         *_origin_problems(settings),
     ]
+
+
+def index_key_problems(settings: Settings) -> Iterator[str]:
+    """Yields the reason why the index key cannot be used on AWS, if there is one."""
+    if settings.index_key is None:
+        yield f"KEYFENCE_INDEX_KEY is missing: make a key with {NEW_KEY_COMMAND}, once for the whole deployment"
+    elif problem := _find_problem_of_key(settings.index_key.get_secret_value()):
+        yield f"KEYFENCE_INDEX_KEY {problem}"
 
 
 def load_and_check() -> tuple[Settings, list[str]]:
@@ -93,21 +103,21 @@ def _is_tenant_id(text: str) -> bool:
 
 def _cursor_key_problems(settings: Settings) -> Iterator[str]:
     if not settings.cursor_keys:
-        yield f"KEYFENCE_CURSOR_KEYS is missing: make a key with {NEW_CURSOR_KEY_COMMAND}"
+        yield f"KEYFENCE_CURSOR_KEYS is missing: make a key with {NEW_KEY_COMMAND}"
     for number, key in enumerate(settings.cursor_keys):
-        problem = _find_problem_of_cursor_key(key.get_secret_value())
+        problem = _find_problem_of_key(key.get_secret_value())
         if problem:
             yield f"KEYFENCE_CURSOR_KEYS[{number}] {problem}"
 
 
-def _find_problem_of_cursor_key(text: str) -> str | None:
+def _find_problem_of_key(text: str) -> str | None:
     if is_development_key(text):
         return "is the development key of `keyfence dev`"
     try:
-        size = len(decode_cursor_key(text))
+        size = len(decode_key(text))
     except (binascii.Error, ValueError):
         return "is not URL-safe base64"
-    return None if size == CURSOR_KEY_BYTES else f"has {size} bytes; it needs {CURSOR_KEY_BYTES}"
+    return None if size == KEY_BYTES else f"has {size} bytes; it needs {KEY_BYTES}"
 
 
 def _role_problems(settings: Settings) -> Iterator[str]:

@@ -30,12 +30,12 @@ from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch
 from keyfence.store.dynamodb.client import DynamoDbClient
 from keyfence.store.ids import new_id
-from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence.store.table import MAX_TRANSACTION_WRITES
 from keyfence.store.writes import put
 from keyfence_iam.tenant import TenantId
 from tests.engines import shared_cache
+from tests.fakes.fences import tenant_fence
 from tests.stack import ENGINE_CREDENTIALS, ServiceStack
 
 TIMED_PUTS = 20
@@ -69,7 +69,7 @@ async def _measure(engine_url: str, write_counts: Sequence[int], lines: int) -> 
 
 async def _fill(stack: ServiceStack, tenant: TenantId, count: int) -> None:
     """Writes to the engine, without the gate. Every write becomes a record of the stream."""
-    fence, table = Fence.for_tenant(tenant), stack.tables.name
+    fence, table = tenant_fence(tenant), stack.tables.name
     engine = DynamoDbClient(replace(connection_options(stack.settings), endpoint_url=stack.engine_url))
     while count > 0:
         size = min(count, MAX_TRANSACTION_WRITES)

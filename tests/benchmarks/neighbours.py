@@ -39,6 +39,7 @@ from tests.benchmarks.graphql_request import BODY
 from tests.benchmarks.http_connection import connect, free_port
 from tests.benchmarks.load_client import LoadClient, LoadResult
 from tests.engines import shared_cache
+from tests.fakes.fences import INDEX_KEY
 from tests.stack import ApiClient, ServiceStack
 
 QUIET_BODY = json.dumps(BODY)
@@ -135,7 +136,7 @@ class NeighbourServer:
 def neighbour_server(stack: ServiceStack, sessions: list[ApiClient], seconds: float) -> Iterator[NeighbourServer]:
     """Runs the server and a client for each session until the `with` statement ends."""
     port = free_port()
-    settings = stack.settings.model_dump(mode="json") | {"cursor_keys": ["dev-" + "A" * 43]}
+    settings = stack.settings.model_dump(mode="json") | {"cursor_keys": ["dev-" + "A" * 43], "index_key": INDEX_KEY}
     plan = json.dumps({"settings": settings, "gate_key": stack.gate_key.hex(), "port": port})
     server = subprocess.Popen([sys.executable, "-m", "tests.benchmarks.neighbours", plan])
     connections = [QUIET_CONNECTIONS, *[NOISY_CONNECTIONS] * (len(sessions) - 1)]

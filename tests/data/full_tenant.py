@@ -25,10 +25,12 @@ from keyfence.domains.orders.repository import OrderRepository
 from keyfence.domains.orders.review_queue import ReviewQueue
 from keyfence.domains.products.repository import ProductRepository, checked_product_id
 from keyfence.domains.sales.monthly_sales import SalesRepository, sales_changes
+from keyfence.store.keys import Fence
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId
 from tests.data import bulk_lines as samples
 from tests.data.bulk_lines import LINES, line_with
+from tests.fakes.fences import tenant_fence
 from tests.stack import ServiceStack
 
 SMALL = {
@@ -124,15 +126,15 @@ Items = dict[tuple[str, str], Any]
 
 
 def stored_items(stack: ServiceStack, *tenants: TenantId) -> list[Items]:
-    """Returns the items of each tenant from the engine, without activities, the tenant's prefix and times of sales."""
+    """Returns the items of each tenant from the engine, without activities, prefixes of keys and times of sales."""
     pages = stack.engine_client().get_paginator("scan").paginate(TableName=stack.settings.table)
     found = [item for page in pages for item in page["Items"] if item["type"]["S"] != "Activity"]
-    return [_own(found, f"TENANT#{tenant}#") for tenant in tenants]
+    return [_own(found, tenant_fence(tenant)) for tenant in tenants]
 
 
-def _own(found: Sequence[Any], prefix: str) -> Items:
-    own = [item for item in found if item["PK"]["S"].startswith(prefix)]
-    plain = [orjson.loads(orjson.dumps(item).replace(prefix.encode(), b"")) for item in own]
+def _own(found: Sequence[Any], fence: Fence) -> Items:
+    own = [orjson.dumps(item).decode() for item in found if fence.contains(item["PK"]["S"])]
+    plain = [orjson.loads(text.replace(str(fence.index_prefix), "").replace(fence.prefix, "")) for text in own]
     return {
         (item["PK"]["S"], item["SK"]["S"]): {name: item[name] for name in item if not _is_when(item, name)}
         for item in plain

@@ -15,6 +15,7 @@ def test_every_file_is_named() -> None:
         data_directory.GATE_KEY_FILE,
         data_directory.ISSUER_KEY_FILE,
         data_directory.CURSOR_KEY_FILE,
+        data_directory.INDEX_KEY_FILE,
         data_directory.SIGNING_KEY_FILE,
         f"{data_directory.EXPORTS}/",
         f"{TENANT_ISSUERS}/",

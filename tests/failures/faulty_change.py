@@ -122,7 +122,11 @@ class FaultyChange:
     def _session_without_retries(self) -> ApiClient:
         tables = self.stack.tables
         no_retry_tables = NoRetryTables(
-            client=tables.client, name=tables.name, cursors=tables.cursors, credentials=tables.credentials
+            client=tables.client,
+            name=tables.name,
+            cursors=tables.cursors,
+            index_tags=tables.index_tags,
+            credentials=tables.credentials,
         )
         return replace(self.session, application=self.stack.serve(tables=no_retry_tables))
 

@@ -9,6 +9,7 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.roles import ROLES
+from tests.fakes.fences import INDEX_KEY
 
 
 def gate_access(arguments: dict[str, Any]) -> AwsAccess:
@@ -19,6 +20,7 @@ def gate_access(arguments: dict[str, Any]) -> AwsAccess:
         endpoint_url=arguments["gate"],
         sts_endpoint_url=arguments["gate"],
         cursor_keys=("dev-" + "A" * 43,),
+        index_key=INDEX_KEY,
     )
     account = Account.from_definitions(ROLES, Deployment(table=arguments["table"]))
     return aws_access(settings, SessionIssuer(account, bytes.fromhex(arguments["key"])))

@@ -9,11 +9,11 @@ from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.entity import Entity, Index, key_names
-from keyfence.store.keys import Fence, KeyPair
+from keyfence.store.keys import KeyPair
 from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.tenant import parse_tenant_id
 from tests.fakes.expressions import apply_update, meets_condition
+from tests.fakes.fences import tenant_fence
 from tests.fakes.scripted_dynamodb import TABLE_NAME, Call
 
 
@@ -37,7 +37,7 @@ class InMemoryDynamoDB:
 
     def store(self, entity: Entity[Any], *models: Any, tenant: str = "acme", shards: ShardMap = UNSHARDED) -> None:
         for model in models:
-            item = entity.to_item(model, Fence.for_tenant(parse_tenant_id(tenant)), shards)
+            item = entity.to_item(model, tenant_fence(tenant), shards)
             self.items[_primary_key(item)] = item
 
     def _GetItem(self, parameters: Mapping[str, Any]) -> Answer:

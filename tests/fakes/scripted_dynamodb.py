@@ -9,12 +9,12 @@ from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.dynamodb.retry_policy import RetryPolicy
-from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence.store.table import Table
 from keyfence.store.tenant_location import TenantLocation
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import parse_tenant_id
+from tests.fakes.fences import tenant_fence
 
 TABLE_NAME = "keyfence"
 CURSOR_KEY = b"0123456789abcdef0123456789abcdef"
@@ -56,7 +56,7 @@ def table(client: DynamoDb, tenant: str = "acme", **options: Any) -> Table:
     )
     return Table(
         **{
-            "fence": Fence.for_tenant(parse_tenant_id(tenant)),
+            "fence": tenant_fence(tenant),
             "caller": caller,
             "cursors": CursorCodec([CURSOR_KEY], clock=lambda: 1_800_000_000.0),
             **options,

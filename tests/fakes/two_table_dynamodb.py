@@ -22,6 +22,7 @@ from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.expressions import BadExpression, apply_update, meets_condition, placeholders
+from tests.fakes.fences import INDEX_TAGS
 from tests.fakes.scripted_dynamodb import CREDENTIALS, CURSOR_KEY, TABLE_NAME, Call
 
 ACME = TenantId("acme")
@@ -134,6 +135,7 @@ def handle(
         client=dynamodb,
         name=TABLE_NAME,
         cursors=CursorCodec([CURSOR_KEY]),
+        index_tags=INDEX_TAGS,
         credentials=InMemoryTables(),
         on_difference=on_difference,
     )

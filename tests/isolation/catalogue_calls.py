@@ -139,7 +139,8 @@ def _query(pattern: Query[Any]) -> Callable[[str, Fence], Mapping[str, Any]]:
 def example_key(entity: Entity[Any], index: Index, fence: Fence) -> Item:
     """Returns a key of this entity whose partition starts with the prefix of the fence."""
     key, names = entity.keys[index], key_names(index)
-    pair = key.render(Fence(key.realm, fence.prefix), UNSHARDED, example_values(key))
+    index_prefix = fence.index_prefix or f"{fence.prefix}tag#"
+    pair = key.render(Fence(key.realm, fence.prefix, index_prefix), UNSHARDED, example_values(key))
     return {names.partition: {"S": pair.partition}, names.sort: {"S": pair.sort}}
 
 

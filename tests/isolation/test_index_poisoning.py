@@ -1,4 +1,5 @@
-"""IAM does not check index keys. An item whose index key has a neighbour's prefix is counted, and never returned."""
+"""IAM does not check index keys. A session of another tenant cannot guess them. If it knows them, its items are counted
+and never returned."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,11 +8,16 @@ import pytest
 from botocore.exceptions import ClientError
 
 from keyfence.app.domain_loading import load_domains
+from keyfence.auth.principal import Role
+from keyfence.domains.users.repository import UserRepository
 from keyfence.store.codec import Item
 from keyfence.store.entity import Query, key_names
 from keyfence.store.keys import Fence
-from keyfence_iam.tenant import session_key_prefix
+from keyfence_iam.tenant import session_key_prefix, tenant_key_prefix
+from tests import tier
+from tests.fakes.fences import tenant_fence
 from tests.isolation.catalogue_calls import example_key, example_values
+from tests.isolation.poisoned_index import ListCost, cost_of_users, poison_users
 from tests.stack import ServiceStack
 
 INDEX_QUERIES = {
@@ -30,12 +36,20 @@ def _poisoned_item(pattern: Query[Any], attacker: Fence, victim: Fence) -> Item:
     }
 
 
+async def test_items_with_a_guessed_index_key_do_not_change_the_cost_of_a_list(stack: ServiceStack) -> None:
+    victim, attacker = await stack.new_tenant(), await stack.new_tenant()
+    await UserRepository(stack.table(victim)).create(email="a@victim.example", name="A", role=Role.MEMBER)
+    poison_users(stack, attacker, tenant_key_prefix(victim), tier.size(default=300, full=3000))
+    poison_users(stack, attacker, str(tenant_fence(victim).index_prefix)[:-2] + "#", 25)
+    assert await cost_of_users(stack.table(victim, may_write=False)) == ListCost(users=1, calls=1, read_units=0.5)
+
+
 @pytest.mark.parametrize("name", INDEX_QUERIES)
 async def test_an_item_that_a_hostile_session_writes_into_an_index_is_dropped_and_counted(
     stack: ServiceStack, name: str
 ) -> None:
     pattern, victim, attacker = INDEX_QUERIES[name], await stack.new_tenant(), await stack.new_tenant()
-    poisoned_item = _poisoned_item(pattern, Fence.for_tenant(attacker), Fence.for_tenant(victim))
+    poisoned_item = _poisoned_item(pattern, tenant_fence(attacker), tenant_fence(victim))
     stack.boto_client(attacker).put_item(TableName=stack.tables.name, Item=poisoned_item)
     counted: list[str] = []
     table = replace(stack.table(victim, may_write=False), on_foreign_item=lambda: counted.append("foreign"))
@@ -58,13 +72,9 @@ async def test_the_strict_gate_denies_an_index_key_outside_the_tenants_prefix(st
     client, table = stack.boto_client(attacker), stack.tables.name
     stack.gate.index_key_prefix = session_key_prefix
     try:
-        client.put_item(
-            TableName=table, Item=_poisoned_item(pattern, Fence.for_tenant(attacker), Fence.for_tenant(attacker))
-        )
+        client.put_item(TableName=table, Item=_poisoned_item(pattern, tenant_fence(attacker), tenant_fence(attacker)))
         with pytest.raises(ClientError, match="strict gate") as denial:
-            client.put_item(
-                TableName=table, Item=_poisoned_item(pattern, Fence.for_tenant(attacker), Fence.for_tenant(victim))
-            )
+            client.put_item(TableName=table, Item=_poisoned_item(pattern, tenant_fence(attacker), tenant_fence(victim)))
         assert denial.value.response["Error"]["Code"] == "AccessDeniedException"
     finally:
         stack.gate.index_key_prefix = None

@@ -52,6 +52,7 @@ def test_production_does_not_start_on_development_keys(monkeypatch: pytest.Monke
     monkeypatch.setenv("KEYFENCE_REGION", "eu-west-1")
     monkeypatch.setenv("KEYFENCE_ROLE_ARN_PREFIX", "arn:aws:iam::123456789012:role/keyfence-")
     monkeypatch.setenv("KEYFENCE_CURSOR_KEYS", secrets.token_urlsafe(32))
+    monkeypatch.setenv("KEYFENCE_INDEX_KEY", secrets.token_urlsafe(32))
     monkeypatch.setenv("KEYFENCE_ISSUERS", json.dumps([{"issuer": "https://a.example", "jwks": issuer.jwks()}]))
     with pytest.raises(BadSettings, match="development"):
         application()

@@ -8,13 +8,19 @@ from pathlib import Path
 import pytest
 
 from keyfence.development_keys import DEVELOPMENT_ISSUER
-from keyfence.local.data_directory import cursor_key
+from keyfence.local.data_directory import cursor_key, index_key
 from keyfence.local.development_issuer import load_development_issuer
 from keyfence.settings import BadSettings, IssuerSettings, Settings, load_settings
 from keyfence.settings_checks import load_and_check, production_problems
 
 URI = "https://id.example.com/keys"
 ROLES = "arn:aws:iam::123456789012:role/keyfence-"
+BAD_KEYS = [
+    pytest.param("not base64!", "base64", id="text"),
+    pytest.param("é" * 43, "base64", id="unicode"),
+    pytest.param(secrets.token_urlsafe(16), "16 bytes", id="short"),
+    pytest.param("A" * 44, "33 bytes", id="long"),
+]
 GOOD_ISSUER = {"issuer": "https://id.example.com", "jwks_uri": URI}
 
 
@@ -25,7 +31,12 @@ def _without_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def settings(**changes: object) -> Settings:
-    valid_settings = {"issuers": [GOOD_ISSUER], "cursor_keys": [secrets.token_urlsafe(32)], "role_arn_prefix": ROLES}
+    valid_settings = {
+        "issuers": [GOOD_ISSUER],
+        "cursor_keys": [secrets.token_urlsafe(32)],
+        "index_key": secrets.token_urlsafe(32),
+        "role_arn_prefix": ROLES,
+    }
     return load_settings(**{**valid_settings, **changes})
 
 
@@ -42,6 +53,7 @@ def test_all_missing_settings_are_named() -> None:
     assert [text.split()[0] for text in problems] == [
         "KEYFENCE_ISSUERS",
         "KEYFENCE_CURSOR_KEYS",
+        "KEYFENCE_INDEX_KEY",
         "KEYFENCE_ROLE_ARN_PREFIX",
     ]
 
@@ -54,9 +66,10 @@ def test_unreadable_values_are_named_beside_missing_ones(monkeypatch: pytest.Mon
         "KEYFENCE_PORT",
         "KEYFENCE_ISSUERS",
         "KEYFENCE_CURSOR_KEYS",
+        "KEYFENCE_INDEX_KEY",
         "KEYFENCE_ROLE_ARN_PREFIX",
     }
-    assert len(problems) == 4
+    assert len(problems) == 5
 
 
 def test_a_bad_issuer_is_named_with_its_position(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,6 +89,7 @@ def test_issuers_and_keys_are_read_from_the_environment(monkeypatch: pytest.Monk
     keys = [secrets.token_urlsafe(32), secrets.token_urlsafe(32)]
     monkeypatch.setenv("KEYFENCE_ISSUERS", json.dumps([GOOD_ISSUER]))
     monkeypatch.setenv("KEYFENCE_CURSOR_KEYS", ", ".join(keys))
+    monkeypatch.setenv("KEYFENCE_INDEX_KEY", secrets.token_urlsafe(32))
     monkeypatch.setenv("KEYFENCE_ROLE_ARN_PREFIX", ROLES)
     loaded, problems = load_and_check()
     assert problems == []
@@ -129,11 +143,7 @@ def test_one_audience_for_tenants_and_operators_is_a_problem() -> None:
     assert problem.startswith("KEYFENCE_ADMIN_AUDIENCE")
 
 
-@pytest.mark.parametrize(
-    ("key", "words"),
-    [("not base64!", "base64"), ("é" * 43, "base64"), (secrets.token_urlsafe(16), "16 bytes"), ("A" * 44, "33 bytes")],
-    ids=["text", "unicode", "short", "long"],
-)
+@pytest.mark.parametrize(("key", "words"), BAD_KEYS)
 def test_a_bad_cursor_key_is_named_by_its_position_and_never_shown(key: str, words: str) -> None:
     (problem,) = production_problems(settings(cursor_keys=[secrets.token_urlsafe(32), key]))
     assert problem.startswith("KEYFENCE_CURSOR_KEYS[1]")
@@ -157,6 +167,25 @@ def test_the_development_cursor_key_is_refused(tmp_path: Path) -> None:
     assert problem == "KEYFENCE_CURSOR_KEYS[0] is the development key of `keyfence dev`"
 
 
+@pytest.mark.parametrize(("key", "words"), BAD_KEYS)
+def test_a_bad_index_key_is_named_and_never_shown(key: str, words: str) -> None:
+    (problem,) = production_problems(settings(index_key=key))
+    assert problem.startswith("KEYFENCE_INDEX_KEY ")
+    assert words in problem
+    assert key not in problem
+
+
+def test_the_development_index_key_is_refused_on_aws_and_usable_on_a_laptop(tmp_path: Path) -> None:
+    development = settings(index_key=index_key(tmp_path))
+    assert production_problems(development) == ["KEYFENCE_INDEX_KEY is the development key of `keyfence dev`"]
+    assert len(development.index_secret) == 32
+
+
+def test_a_missing_index_key_is_an_error_when_it_is_needed() -> None:
+    with pytest.raises(BadSettings, match="KEYFENCE_INDEX_KEY is missing"):
+        _ = settings(index_key=None).index_secret
+
+
 def test_cursor_keys_become_their_bytes_in_order(tmp_path: Path) -> None:
     secret = bytes(range(32))
     development_key = cursor_key(tmp_path)
@@ -169,7 +198,7 @@ def test_cursor_keys_become_their_bytes_in_order(tmp_path: Path) -> None:
 
 def test_settings_do_not_show_their_keys() -> None:
     key = secrets.token_urlsafe(32)
-    assert key not in repr(settings(cursor_keys=[key]))
+    assert key not in repr(settings(cursor_keys=[key], index_key=key))
 
 
 @pytest.mark.parametrize(

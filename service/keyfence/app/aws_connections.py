@@ -11,6 +11,7 @@ from keyfence.store.cursor import CursorCodec
 from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient
 from keyfence.store.dynamodb.credentials import MigratorCredentials, ProcessCredentials, TenantCredentials
 from keyfence.store.dynamodb.table_definition import SiloTables
+from keyfence.store.index_tags import IndexTags
 from keyfence.store.table_handles import CredentialProvider, Tables
 from keyfence.tenancy.suspensions import IamSuspensions, PublishSuspensions
 from keyfence_iam.credentials import Credentials
@@ -97,6 +98,7 @@ class AwsAccess:
             client=DynamoDbClient(dynamodb),
             name=self.settings.table,
             cursors=CursorCodec(self.settings.cursor_secrets),
+            index_tags=IndexTags(self.settings.index_secret),
             credentials=credentials,
             entities=load_domains(self.settings.domains).entities,
         )

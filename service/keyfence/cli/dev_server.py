@@ -14,7 +14,7 @@ from keyfence.cli.interrupts import ignoring_signals
 from keyfence.cli.table_connection import command_settings
 from keyfence.cli.terminal_output import status_line
 from keyfence.errors import BadInput
-from keyfence.local.data_directory import EXPORTS, cursor_key, data_directory, signing_key
+from keyfence.local.data_directory import EXPORTS, cursor_key, data_directory, index_key, signing_key
 from keyfence.local.development_issuer import ADMIN_AUDIENCE, AUDIENCE, DevelopmentIssuer, load_development_issuer
 from keyfence.local.engines.engine import Engine, EngineFailed
 from keyfence.local.engines.engine_choice import EngineName, start_engine
@@ -122,6 +122,7 @@ def _settings(issuer: DevelopmentIssuer, directory: Path, port: int, gate_url: s
         audience=AUDIENCE,
         admin_audience=ADMIN_AUDIENCE,
         cursor_keys=(cursor_key(directory),),
+        index_key=index_key(directory),
         exports=directory / EXPORTS,
         signing_key=signing_key(directory),
         host=HOST,

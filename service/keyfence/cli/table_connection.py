@@ -48,10 +48,12 @@ def parse_tenant_option(text: str, option: str = "--tenant") -> TenantId:
 def aws_access(data: Path, endpoint_url: str | None) -> "AwsAccess":
     """Returns access to AWS if KEYFENCE_ROLE_ARN_PREFIX is set, else to the gate of the data directory.
 
-    Raises BadInput if no gate answers, or if the gate belongs to another data directory.
+    Raises BadInput if no gate answers, if the gate belongs to another data directory, or if the index key is missing
+    on AWS.
     """
     settings = _settings_with_cursor_key(endpoint_url)
     if settings.role_arn_prefix:
+        _check_index_key(settings)
         from keyfence.app import production
 
         return production.aws_access(settings)
@@ -60,8 +62,18 @@ def aws_access(data: Path, endpoint_url: str | None) -> "AwsAccess":
     check_gate(gate_url, issuer)
     gate_settings = {"endpoint_url": gate_url, "sts_endpoint_url": gate_url, "region": issuer.account.region}
     from keyfence.app.local_development import aws_access as local_access
+    from keyfence.local.data_directory import index_key
 
-    return local_access(_settings_with_cursor_key(**gate_settings), issuer)
+    return local_access(_settings_with_cursor_key(index_key=index_key(data), **gate_settings), issuer)
+
+
+def _check_index_key(settings: "Settings") -> None:
+    """Raises BadInput for a missing or wrong index key. With another key than that of the servers, a command would
+    write items that no list finds."""
+    from keyfence.settings_checks import index_key_problems
+
+    if problems := [*index_key_problems(settings)]:
+        raise BadInput("\n".join(problems))
 
 
 def remembered_gate_url(data: Path) -> str:

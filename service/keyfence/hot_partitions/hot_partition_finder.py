@@ -63,7 +63,8 @@ class CollectionMatcher:
 def _collection_patterns(entity: Entity[Any]) -> Iterator[CollectionPattern]:
     for index, key in entity.keys.items():
         if key.sharding:
-            pattern = re.compile(f"(TENANT#{_VALUE_PATTERN}#{_template_pattern(key.partition)})#{_SHARD_PATTERN}")
+            fence_pattern = f"TENANT#{_VALUE_PATTERN}#" + (f"{_VALUE_PATTERN}#" if key.is_index_key else "")
+            pattern = re.compile(f"({fence_pattern}{_template_pattern(key.partition)})#{_SHARD_PATTERN}")
             yield CollectionPattern(TABLE if index == "table" else index.upper(), pattern, key.sharding.collection)
 
 

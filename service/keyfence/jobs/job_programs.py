@@ -90,6 +90,7 @@ def rekey_program(migrator: MigratorAccess) -> RekeyJob:
     return RekeyJob(
         location=location,
         table_at=migrator.table_at,
+        fence_of=migrator.tables.fence_of,
         tenants_in_silos=migrator.tenants_in_silos,
         entities=migrator.tables.entities,
     )

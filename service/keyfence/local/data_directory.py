@@ -22,16 +22,17 @@ DEFAULT_DIRECTORY = Path(".keyfence")
 EXPORTS = "exports"
 """The folder with the exports of offboarded tenants."""
 
-FORMAT = 1
+FORMAT = 2
 """The number of the directory's format. Increase it if the new version cannot use directories of earlier versions."""
 FORMAT_FILE = "format"
 GATE_KEY_FILE = "gate-key"
 CURSOR_KEY_FILE = "cursor-key"
+INDEX_KEY_FILE = "index-key"
 SIGNING_KEY_FILE = "signing-key"
 ISSUER_KEY_FILE = "issuer-key.pem"
 GATE_FILE = "gate.json"
 
-_KEY_FILES = (GATE_KEY_FILE, CURSOR_KEY_FILE, SIGNING_KEY_FILE, ISSUER_KEY_FILE)
+_KEY_FILES = (GATE_KEY_FILE, CURSOR_KEY_FILE, INDEX_KEY_FILE, SIGNING_KEY_FILE, ISSUER_KEY_FILE)
 _FILES_OF_NEW_DIRECTORY = re.compile(r"\.gitignore|\.format-[0-9a-f]+|dynoxide(-[0-9.]+)?")
 """Files that can exist before the format file: those of an interrupted first start, and the binary of the engine."""
 _OTHER_USERS = stat.S_IRWXG | stat.S_IRWXO
@@ -126,6 +127,10 @@ def atomic_file(path: Path, *, overwrite: bool = True, mode: int = 0o600) -> Ite
 
 def cursor_key(directory: Path) -> str:
     return _load_text_key(directory, CURSOR_KEY_FILE, "a cursor key", _DEVELOPMENT_KEY_PATTERN, new_development_key)
+
+
+def index_key(directory: Path) -> str:
+    return _load_text_key(directory, INDEX_KEY_FILE, "an index key", _DEVELOPMENT_KEY_PATTERN, new_development_key)
 
 
 def signing_key(directory: Path) -> str:

@@ -221,7 +221,8 @@ def entity(
         check(model, keys)
     if missing := sorted({*index_fields} - {field.name for field in fields(model)}):
         raise BadEntity(f"{model.__name__}.index_fields names {', '.join(missing)}, which the dataclass does not have")
-    return Entity(model, keys, index_fields)
+    keys_in_place = {index: key if index == "table" else key.for_index() for index, key in keys.items()}
+    return Entity(model, keys_in_place, index_fields)
 
 
 def _check_key_types(model: type[Model], keys: Mapping[Index, Key]) -> None:

@@ -1,8 +1,9 @@
 """Fences, keys inside a fence (`TenantKey`, `ControlKey`), and ranges of sort keys."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 from keyfence.errors import BadInput
 from keyfence.store.codec import AttributeValue
@@ -35,14 +36,17 @@ class Fence:
 
     realm: Realm
     prefix: str
+    index_prefix: str | None = None
+    """The longer prefix of partition keys in indexes. A fence without it finds keys, but cannot make index keys."""
 
     @classmethod
-    def for_tenant(cls, tenant: TenantId) -> "Fence":
-        return cls("tenant", tenant_key_prefix(parse_tenant_id(tenant)))
+    def for_tenant(cls, tenant: TenantId, index_tag: str | None = None) -> "Fence":
+        prefix = tenant_key_prefix(parse_tenant_id(tenant))
+        return cls("tenant", prefix, None if index_tag is None else f"{prefix}{index_tag}#")
 
     @classmethod
     def for_control_plane(cls) -> "Fence":
-        return cls("control", CONTROL_PLANE_PREFIX)
+        return cls("control", CONTROL_PLANE_PREFIX, CONTROL_PLANE_PREFIX)
 
     def contains(self, partition: str) -> bool:
         return partition.startswith(self.prefix)
@@ -67,6 +71,8 @@ class _Key:
     """Returns whether a model has this key. None means that every model has it."""
     fields: frozenset[str]
     """The names of the model's fields that the key needs."""
+    is_index_key: bool
+    """Whether the key belongs to an index, and not to the table."""
 
     def __init__(
         self,
@@ -83,10 +89,17 @@ class _Key:
         object.__setattr__(self, "when", when)
         hashed_fields = {sharding.hashed_field} if sharding else set()
         object.__setattr__(self, "fields", frozenset({*self.partition.fields, *self.sort.fields, *hashed_fields}))
+        object.__setattr__(self, "is_index_key", False)
 
     @classmethod
     def _realm(cls) -> Realm:
         raise TypeError("declare a TenantKey or a ControlKey")
+
+    def for_index(self) -> Self:
+        """Returns the same key as a key of an index. Its partitions have the index prefix of the fence."""
+        key = copy(self)
+        object.__setattr__(key, "is_index_key", True)
+        return key
 
     def render(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> KeyPair:
         """Returns the key of a new item with these field values. Raises BadInput if a value does not fit into a key."""
@@ -136,14 +149,18 @@ class _Key:
     def _unsharded_partition(self, fence: Fence, values: Mapping[str, object]) -> str:
         if fence.realm != self.realm:
             raise TypeError(f"a {self.realm} key cannot be rendered inside a {fence.realm} fence")
-        text = fence.prefix + self.partition.render(values)
+        prefix = fence.index_prefix if self.is_index_key else fence.prefix
+        if prefix is None:
+            raise TypeError("an index key cannot be rendered inside a fence without an index prefix")
+        text = prefix + self.partition.render(values)
         if len(text.encode()) > MAX_UNSHARDED_BYTES:
             limit = f"{MAX_PARTITION_KEY_BYTES} bytes when escaped"
             raise BadInput(f"{_field_names(self.partition)}: too long for a key ({limit})")
         return text
 
     def __str__(self) -> str:
-        prefix = "TENANT#<tenant>#" if self.realm == "tenant" else CONTROL_PLANE_PREFIX
+        tenant_prefix = "TENANT#<tenant>#<tag>#" if self.is_index_key else "TENANT#<tenant>#"
+        prefix = tenant_prefix if self.realm == "tenant" else CONTROL_PLANE_PREFIX
         return f"{prefix}{self.partition.text}{'#<shard>' if self.sharding else ''} / {self.sort.text}"
 
 

@@ -18,6 +18,7 @@ from keyfence.store.dynamodb.caller import (
 from keyfence.store.dynamodb.capacity import CapacityAccount, CapacityMeter
 from keyfence.store.dynamodb.client import DynamoDb
 from keyfence.store.entity_registry import EntityRegistry
+from keyfence.store.index_tags import IndexTags
 from keyfence.store.keys import Fence
 from keyfence.store.table import Table
 from keyfence.store.tenant_location import TenantLocation
@@ -44,6 +45,7 @@ class Tables:
     name: str
     """The name of the pool table. The names of silo tables begin with this name."""
     cursors: CursorCodec
+    index_tags: IndexTags
     credentials: CredentialProvider
     entities: EntityRegistry = field(default_factory=EntityRegistry)
     on_foreign_item: Callable[[], None] = lambda: None
@@ -79,7 +81,7 @@ class Tables:
         credentials = self.credentials.for_tenant(tenant, may_write=may_write, table_access=location.table_access)
         caller = self._new_caller(credentials, meter or self._new_meter(tenant), location, call_limit)
         return Table(
-            fence=Fence.for_tenant(tenant),
+            fence=self.fence_of(tenant),
             caller=self._select_tables(tenant, caller),
             cursors=self.cursors,
             consistent=may_write,
@@ -93,6 +95,9 @@ class Tables:
         credentials = self.credentials.for_control_plane(may_write=may_write)
         caller = self._new_caller(credentials, self._new_meter(None), TenantLocation())
         return Table(fence=Fence.for_control_plane(), caller=caller, cursors=self.cursors, consistent=True)
+
+    def fence_of(self, tenant: TenantId) -> Fence:
+        return Fence.for_tenant(tenant, self.index_tags.of(tenant))
 
     def table_name_of(self, tenant: TenantId, table_access: TableAccess) -> str:
         """Returns the name of the pool table or of the tenant's silo table."""

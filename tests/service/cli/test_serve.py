@@ -24,6 +24,7 @@ def complete_settings(**changes: str) -> dict[str, str]:
     settings = {
         "KEYFENCE_ISSUERS": ISSUERS,
         "KEYFENCE_CURSOR_KEYS": secrets.token_urlsafe(32),
+        "KEYFENCE_INDEX_KEY": secrets.token_urlsafe(32),
         "KEYFENCE_ROLE_ARN_PREFIX": "arn:aws:iam::123456789012:role/keyfence-",
         "KEYFENCE_REGION": "eu-west-1",
     }

@@ -10,12 +10,11 @@ from keyfence.domains.customers.repository import checked_customer_id
 from keyfence.email_address import MAX_EMAIL_LENGTH, checked_optional_email
 from keyfence.errors import BadInput
 from keyfence.store.ids import new_id
-from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
-from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import OPENING
+from tests.fakes.fences import tenant_fence
 
-ACME = Fence.for_tenant(TenantId("acme"))
+ACME = tenant_fence("acme")
 
 
 @pytest.mark.parametrize("email", [None, "a@b", "Zoë+1@bücher.example", "a" * (MAX_EMAIL_LENGTH - 2) + "@b"])
@@ -44,7 +43,7 @@ def test_a_customer_is_in_the_partition_of_its_orders_and_in_the_list() -> None:
     customer = Customer(id=CustomerId("cus_1"), name="Ann", created_at=OPENING, updated_at=OPENING)
     item = customers.to_item(customer, ACME, UNSHARDED)
     assert (item["PK"]["S"], item["SK"]["S"]) == ("TENANT#acme#CUST#cus_1", "PROFILE")
-    assert item["GSI2PK"]["S"] == "TENANT#acme#CUSTOMERS#00"
+    assert item["GSI2PK"]["S"] == f"{ACME.index_prefix}CUSTOMERS#00"
     assert "email" not in item
 
 

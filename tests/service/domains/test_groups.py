@@ -19,13 +19,12 @@ from keyfence.domains.groups.model import (
 from keyfence.domains.groups.repository import checked_group_id
 from keyfence.errors import BadInput
 from keyfence.store.ids import new_id
-from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
-from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import OPENING
 from tests.data.model_strategies import models
+from tests.fakes.fences import tenant_fence
 
-ACME = Fence.for_tenant(TenantId("acme"))
+ACME = tenant_fence("acme")
 
 
 def group(name: str = "Ops", **fields: Any) -> Group:
@@ -49,13 +48,13 @@ def test_a_membership_is_one_item_that_is_found_from_user_and_group() -> None:
     )
     item = memberships.to_item(membership, ACME, UNSHARDED)
     assert (item["PK"]["S"], item["SK"]["S"]) == ("TENANT#acme#USER#usr_1", "GROUP#grp_1")
-    assert (item["GSI1PK"]["S"], item["GSI1SK"]["S"]) == ("TENANT#acme#GROUP#grp_1#00", "USER#usr_1")
+    assert (item["GSI1PK"]["S"], item["GSI1SK"]["S"]) == (f"{ACME.index_prefix}GROUP#grp_1#00", "USER#usr_1")
 
 
 @pytest.mark.parametrize("character", ["a", "é", "🙂", "#", "%"])
 def test_every_accepted_name_fits_its_key(character: str) -> None:
     name = checked_name(character * MAX_NAME_LENGTH)
-    assert groups.to_item(group(name), ACME, UNSHARDED)["GSI2PK"]["S"] == "TENANT#acme#GROUPS#00"
+    assert groups.to_item(group(name), ACME, UNSHARDED)["GSI2PK"]["S"] == f"{ACME.index_prefix}GROUPS#00"
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a" * (MAX_NAME_LENGTH + 1), "a\tb"])

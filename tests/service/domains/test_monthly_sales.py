@@ -20,9 +20,8 @@ from keyfence.domains.sales.monthly_sales import (
     start_of_month,
 )
 from keyfence.errors import BadInput
-from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
-from keyfence_iam.tenant import TenantId
+from tests.fakes.fences import tenant_fence
 
 PLACED_AT = datetime(2026, 11, 30, 23, 30, tzinfo=UTC)
 NOVEMBER = datetime(2026, 11, 1, tzinfo=UTC)
@@ -104,8 +103,11 @@ def test_a_month_is_written_as_year_and_month(text: str) -> None:
 
 
 def test_sales_are_ranked_by_quantity_and_leave_the_ranking_at_zero() -> None:
-    fence = Fence.for_tenant(TenantId("acme"))
+    fence = tenant_fence("acme")
     sold = MonthlySales(id="prd_1", total=42, created_at=NOVEMBER, updated_at=PLACED_AT)
     assert monthly_sales.key_pair("table", sold, fence, UNSHARDED) == ("TENANT#acme#PRODUCT#prd_1", "AGG#2026-11")
-    assert monthly_sales.key_pair("gsi3", sold, fence, UNSHARDED) == ("TENANT#acme#TOP#2026-11#00", "0000000042#prd_1")
+    assert monthly_sales.key_pair("gsi3", sold, fence, UNSHARDED) == (
+        f"{fence.index_prefix}TOP#2026-11#00",
+        "0000000042#prd_1",
+    )
     assert monthly_sales.key_pair("gsi3", replace(sold, total=0), fence, UNSHARDED) is None

@@ -35,14 +35,13 @@ from keyfence.domains.orders.model import (
 )
 from keyfence.domains.orders.repository import update_writes
 from keyfence.errors import BadInput, Conflict
-from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence.store.writes import Write
-from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import OPENING
+from tests.fakes.fences import tenant_fence
 from tests.tier import examples
 
-ACME = Fence.for_tenant(TenantId("acme"))
+ACME = tenant_fence("acme")
 FINAL_STATUSES = {OrderStatus.DELIVERED, OrderStatus.CANCELLED}
 MAIN_STATUSES = ["PENDING", "CONFIRMED", "PROCESSING", "SHIPPED", "DELIVERED"]
 statuses = st.sampled_from(OrderStatus)
@@ -62,11 +61,14 @@ def new_order(**fields: Any) -> Order:
 
 
 def lists_of(order: Order) -> set[str]:
-    """Returns the lists that contain an order, each by the first part of its partition key."""
+    """Returns the lists that contain an order, each by the tag of its partition key."""
     key_items = [orders.key_attributes(order, ACME, UNSHARDED)]
     key_items += [order_rows.key_attributes(order_row(order), ACME, UNSHARDED)] if order.deleted_at is None else []
     partitions = [
-        value["S"].split("#")[2:] for item in key_items for name, value in item.items() if name.endswith("PK")
+        value["S"].removeprefix(str(ACME.index_prefix)).removeprefix(ACME.prefix).split("#")
+        for item in key_items
+        for name, value in item.items()
+        if name.endswith("PK")
     ]
     return {"STATUS" if len(names) > 2 and names[0] == "CUST" else names[0] for names in partitions}
 
@@ -234,7 +236,9 @@ def test_regions_and_reasons_are_printable_lines(check: Callable[[str], str], ma
 @pytest.mark.parametrize("character", ["a", "é", "🙂", "#", "%"])
 def test_every_region_that_is_accepted_fits_its_key(character: str) -> None:
     order = new_order(region=checked_region(character * 64))
-    assert order_rows.to_item(order_row(order), ACME, UNSHARDED)["GSI3PK"]["S"].startswith("TENANT#acme#REGION#")
+    assert order_rows.to_item(order_row(order), ACME, UNSHARDED)["GSI3PK"]["S"].startswith(
+        f"{ACME.index_prefix}REGION#"
+    )
 
 
 def test_a_note_may_have_lines_and_may_be_left_out() -> None:

@@ -20,12 +20,11 @@ from keyfence.domains.products.model import (
     view_counter_name,
 )
 from keyfence.errors import BadInput
-from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
-from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import OPENING
+from tests.fakes.fences import tenant_fence
 
-ACME = Fence.for_tenant(TenantId("acme"))
+ACME = tenant_fence("acme")
 PRICES = st.decimals(0, MAX_PRICE, places=2)
 
 
@@ -67,7 +66,7 @@ def test_products_of_a_category_are_sorted_by_price(one: Decimal, other: Decimal
     assert first is not None
     assert second is not None
     assert (first.sort < second.sort) == (one < other)
-    assert first.partition == second.partition == "TENANT#acme#CATEGORY#office#pens#00"
+    assert first.partition == second.partition == f"{ACME.index_prefix}CATEGORY#office#pens#00"
 
 
 def test_a_product_its_sku_claim_and_its_revisions_have_documented_keys() -> None:

@@ -21,12 +21,11 @@ from keyfence.domains.users.repository import checked_user_id
 from keyfence.email_address import MAX_EMAIL_LENGTH, checked_email
 from keyfence.errors import BadInput
 from keyfence.store.ids import new_id
-from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
-from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import OPENING
+from tests.fakes.fences import tenant_fence
 
-ACME = Fence.for_tenant(TenantId("acme"))
+ACME = tenant_fence("acme")
 UNTIMED = hypothesis_settings(deadline=None)
 KEY_CHARACTERS = ["a", "é", "🙂", "#", "%"]
 
@@ -46,7 +45,7 @@ def user(email: str = "ann@acme.example", **fields: Any) -> User:
 def test_every_accepted_email_fits_its_keys(character: str) -> None:
     email = checked_email(character * (MAX_EMAIL_LENGTH - 2) + "@b")
     claim = EmailClaim(email=email, user_id=UserId("usr_1"), created_at=OPENING, updated_at=OPENING)
-    assert users.to_item(user(email), ACME, UNSHARDED)["GSI1PK"]["S"].startswith("TENANT#acme#EMAIL#")
+    assert users.to_item(user(email), ACME, UNSHARDED)["GSI1PK"]["S"].startswith(f"{ACME.index_prefix}EMAIL#")
     assert email_claims.to_item(claim, ACME, UNSHARDED)["PK"]["S"].startswith("TENANT#acme#USEREMAIL#")
 
 

@@ -10,4 +10,4 @@ START = datetime(2026, 11, 16, 12, tzinfo=UTC).timestamp()
 
 
 def open_orders(shard: str = "00", tenant: TenantId = ACME) -> TenantPartition:
-    return TenantPartition(tenant, "GSI2", f"TENANT#{tenant}#OPEN#{shard}")
+    return TenantPartition(tenant, "GSI2", f"TENANT#{tenant}#tag#OPEN#{shard}")

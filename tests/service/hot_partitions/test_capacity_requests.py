@@ -21,23 +21,22 @@ from keyfence.hot_partitions.capacity_requests import (
 from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.dynamodb.table_definition import table_definition
 from keyfence.store.expressions import UpdateExpression, present
-from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence.store.writes import Write, check, delete, put, update_attributes, update_model
 from keyfence_iam.dynamodb.item_costs import ItemKey
 from keyfence_iam.dynamodb.item_costs import ItemWrite as Charged
 from keyfence_iam.dynamodb.table_schema import TableSchema
-from keyfence_iam.tenant import parse_tenant_id
+from tests.fakes.fences import tenant_fence
 
 NAME = "keyfence"
 PROJECTIONS = load_domains().entities.projections
-FENCE = Fence.for_tenant(parse_tenant_id("acme"))
+FENCE = tenant_fence("acme")
 PROJECTED = projected_attributes(PROJECTIONS)
 LAYOUT = TableSchema.from_description(table_definition(NAME, PROJECTIONS))
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 ANN = User(id=UserId("usr_1"), email="ann@x.example", name="Ann", role=Role.OWNER, created_at=NOW, updated_at=NOW)
 TABLE = "TENANT#acme#USER#usr_1"
-EMAIL, LIST = ("GSI1", "TENANT#acme#EMAIL#ann@x.example"), ("GSI2", "TENANT#acme#USERS#00")
+EMAIL, LIST = ("GSI1", f"{FENCE.index_prefix}EMAIL#ann@x.example"), ("GSI2", f"{FENCE.index_prefix}USERS#00")
 
 
 def asked(*writes: Write[Any]) -> list[tuple[tuple[str, str, str, float, float], ...]]:
@@ -76,7 +75,8 @@ def test_attributes_outside_the_projection_cost_an_index_nothing(length: int) ->
 def test_an_update_costs_the_item_and_the_index_partitions_that_it_moves_to() -> None:
     renamed = replace(ANN, email="bob@x.example", name="Bob", version=2)
     (member,) = asked(update_model(users, ANN, renamed))
-    assert member == ((NAME, "table", TABLE, 0.0, 2), (NAME, "GSI1", "TENANT#acme#EMAIL#bob@x.example", 0.0, 1.0))
+    new_email = f"{FENCE.index_prefix}EMAIL#bob@x.example"
+    assert member == ((NAME, "table", TABLE, 0.0, 2), (NAME, "GSI1", new_email, 0.0, 1.0))
 
 
 def test_other_writes_of_a_transaction_cost_the_partition_of_their_item() -> None:

@@ -10,10 +10,11 @@ from keyfence.app.domain_loading import load_domains
 from keyfence.hot_partitions.hot_partition_finder import CollectionMatcher
 from keyfence.hot_partitions.partition_load import TenantPartition
 from keyfence.store.entity import Entity, Index
-from keyfence.store.keys import Fence, TenantKey
+from keyfence.store.keys import TenantKey
 from keyfence.store.shards import MAX_SHARDS
 from keyfence_iam.tenant import TenantId
 from tests.data.model_strategies import models
+from tests.fakes.fences import tenant_fence
 from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
 
@@ -38,7 +39,7 @@ ACME = TenantId("acme")
 def test_every_key_is_matched_to_its_own_collection_or_to_none(
     data: st.DataObject, entity: Entity[Any], index: Index, key: TenantKey
 ) -> None:
-    pair = entity.key_pair(index, data.draw(models(entity.model)), Fence.for_tenant(ACME), SHARDS)
+    pair = entity.key_pair(index, data.draw(models(entity.model)), tenant_fence(ACME), SHARDS)
     if pair is None:
         return
     partition = TenantPartition(ACME, "table" if index == "table" else index.upper(), pair.partition)
@@ -58,9 +59,10 @@ def test_every_sharded_collection_has_a_pattern() -> None:
 @pytest.mark.parametrize(
     "partition",
     [
-        TenantPartition(ACME, "GSI1", "TENANT#acme#OPEN#00"),
-        TenantPartition(ACME, "GSI2", "TENANT#acme#OPEN"),
-        TenantPartition(ACME, "GSI2", "TENANT#acme#OPEN#0g"),
+        TenantPartition(ACME, "GSI1", "TENANT#acme#tag#OPEN#00"),
+        TenantPartition(ACME, "GSI2", "TENANT#acme#OPEN#00"),
+        TenantPartition(ACME, "GSI2", "TENANT#acme#tag#OPEN"),
+        TenantPartition(ACME, "GSI2", "TENANT#acme#tag#OPEN#0g"),
         TenantPartition(ACME, "GSI2", "CONTROL#OPEN#00"),
         TenantPartition(ACME, "table", "TENANT#acme#GROUP#grp_1"),
     ],

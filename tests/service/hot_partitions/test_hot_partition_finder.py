@@ -48,10 +48,10 @@ def test_the_load_of_a_list_is_the_sum_of_all_its_shards(window: TrafficWindow[T
     window.add(open_orders("ff"), 0.0, 100.0)
     hot = HotPartitionFinder(window, MATCHER).report()
     assert [(load.partition.key, load.write_units_per_second) for load in hot.partitions] == [
-        ("TENANT#acme#OPEN#00", 500.0)
+        ("TENANT#acme#tag#OPEN#00", 500.0)
     ]
     assert [(load.partition.key, load.collection, load.write_units_per_second) for load in hot.lists] == [
-        ("TENANT#acme#OPEN", "open_orders", 600.0)
+        ("TENANT#acme#tag#OPEN", "open_orders", 600.0)
     ]
 
 

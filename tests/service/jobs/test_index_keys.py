@@ -6,13 +6,12 @@ import pytest
 
 from keyfence.domains.users.access_patterns import users
 from keyfence.jobs.rekey.index_keys import UnreadableItem, differing_index_keys
-from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
-from keyfence_iam.tenant import TenantId
+from tests.fakes.fences import tenant_fence
 from tests.fakes.shard_maps import even_shards
 from tests.system.jobs.rekey_run import user
 
-FENCE = Fence.for_tenant(TenantId("acme"))
+FENCE = tenant_fence("acme")
 EIGHT = even_shards({"users": 8})
 
 
@@ -23,9 +22,9 @@ def test_a_new_item_has_no_wrong_keys() -> None:
 @pytest.mark.parametrize("shard", range(8))
 def test_an_item_keeps_its_shard_unless_servers_do_not_read_that_shard(shard: int) -> None:
     item = users.to_item(user(1), FENCE, UNSHARDED)
-    item["GSI2PK"] = {"S": f"TENANT#acme#USERS#{shard:02x}"}
+    item["GSI2PK"] = {"S": f"{FENCE.index_prefix}USERS#{shard:02x}"}
     assert differing_index_keys(users, item, FENCE, EIGHT) == {}
-    wrong = {} if shard == 0 else {"GSI2PK": "TENANT#acme#USERS#00"}
+    wrong = {} if shard == 0 else {"GSI2PK": f"{FENCE.index_prefix}USERS#00"}
     assert differing_index_keys(users, item, FENCE, UNSHARDED) == wrong
 
 

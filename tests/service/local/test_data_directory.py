@@ -15,6 +15,7 @@ from keyfence.local.data_directory import (
     FORMAT_FILE,
     GATE_FILE,
     GATE_KEY_FILE,
+    INDEX_KEY_FILE,
     SIGNING_KEY_FILE,
     DirectoryUnusable,
     GateRecord,
@@ -25,6 +26,7 @@ from keyfence.local.data_directory import (
     data_directory,
     find_gate_record,
     gate_key,
+    index_key,
     load_or_create_key,
     save_gate_record,
     signing_key,
@@ -32,6 +34,7 @@ from keyfence.local.data_directory import (
 
 LOADERS_BY_FILE: dict[str, Callable[[Path], object]] = {
     CURSOR_KEY_FILE: cursor_key,
+    INDEX_KEY_FILE: index_key,
     SIGNING_KEY_FILE: signing_key,
     GATE_KEY_FILE: gate_key,
 }
@@ -202,6 +205,7 @@ def test_two_directories_have_two_keys(tmp_path: Path, name: str) -> None:
 
 def test_keys_that_production_refuses_are_marked_and_the_gate_key_has_32_bytes(tmp_path: Path) -> None:
     assert cursor_key(tmp_path).startswith("dev-")
+    assert index_key(tmp_path).startswith("dev-")
     assert signing_key(tmp_path).startswith("dev-")
     assert len(gate_key(tmp_path)) == 32
 
@@ -211,8 +215,7 @@ def test_keys_that_production_refuses_are_marked_and_the_gate_key_has_32_bytes(t
 def test_a_corrupt_key_file_is_an_error_with_advice(tmp_path: Path, name: str, content: bytes) -> None:
     data_directory(tmp_path)
     (tmp_path / name).write_bytes(content)
-    expected = f"a {name.replace('-', ' ')}"
-    with pytest.raises(KeyFileUnusable, match=f"{name} does not contain {expected}. Delete the file"):
+    with pytest.raises(KeyFileUnusable, match=f"{name} does not contain an? {name.replace('-', ' ')}. Delete the file"):
         LOADERS_BY_FILE[name](tmp_path)
 
 

@@ -14,8 +14,8 @@ from keyfence.store.codec import attribute_name
 from keyfence.store.entity import INDEXES, Entity, Index, key_names
 from keyfence.store.key_template import KeyField
 from keyfence.store.keys import Fence, TenantKey
-from keyfence_iam.tenant import TenantId
 from tests.data.model_strategies import models
+from tests.fakes.fences import tenant_fence
 from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
 
@@ -40,9 +40,7 @@ few_examples = examples(40)
 
 
 def fence_of(entity: Entity[Any], tenant: str = "acme") -> Fence:
-    return (
-        Fence.for_tenant(TenantId(tenant)) if isinstance(entity.keys["table"], TenantKey) else Fence.for_control_plane()
-    )
+    return tenant_fence(tenant) if isinstance(entity.keys["table"], TenantKey) else Fence.for_control_plane()
 
 
 def absent_when_default(field: Any) -> bool:

@@ -21,6 +21,7 @@ from keyfence.store.tenant_location import TenantLocation
 from keyfence.store.writes import StaleWrite, Write, check, delete, increment, put, update_attributes, update_model
 from keyfence_iam.sts.session_spec import TableAccess
 from tests.data.bookshop import OPENING, Count, book, book_by_id, books, chapter, chapter_by_number, chapters, counts
+from tests.fakes.fences import INDEX_TAGS
 from tests.fakes.scripted_dynamodb import CURSOR_KEY, TABLE_NAME
 from tests.fakes.two_table_dynamodb import (
     ACME,
@@ -67,7 +68,11 @@ async def test_a_handle_reads_the_table_of_its_location_with_credentials_for_its
 ) -> None:
     dynamodb, credential_provider = TwoTableDynamoDB(), InMemoryTables()
     tables = Tables(
-        client=dynamodb, name=TABLE_NAME, cursors=CursorCodec([CURSOR_KEY]), credentials=credential_provider
+        client=dynamodb,
+        name=TABLE_NAME,
+        cursors=CursorCodec([CURSOR_KEY]),
+        index_tags=INDEX_TAGS,
+        credentials=credential_provider,
     )
     await tables.for_tenant(location, may_write=True).find(book_by_id, id="b1")
     assert [call.parameters["TableName"] for call in dynamodb.calls] == [read_table]

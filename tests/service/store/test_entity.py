@@ -9,13 +9,13 @@ from hypothesis import given
 
 from keyfence.store.codec import attribute_name
 from keyfence.store.entity import BadEntity, Entity, Query, entity
-from keyfence.store.keys import ControlKey, Fence, TenantKey
+from keyfence.store.keys import ControlKey, TenantKey
 from keyfence.store.shards import UNSHARDED, Sharding
-from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import OPENING, Book, book, books, chapter, chapters
 from tests.data.model_strategies import models
+from tests.fakes.fences import tenant_fence
 
-ACME = Fence.for_tenant(TenantId("acme"))
+ACME = tenant_fence("acme")
 TABLE = TenantKey("BOOK#{id}", "METADATA")
 
 

@@ -1,5 +1,7 @@
 """No key is outside its fence, for any values."""
 
+from itertools import product
+
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -11,9 +13,10 @@ from keyfence.store.keys import ControlKey, Fence, KeyPair, TenantKey
 from keyfence.store.shards import UNSHARDED, Sharding
 from keyfence_iam.tenant import TENANT_ID_PATTERN, TenantId, tenant_key_prefix
 from tests.data.model_strategies import TEXT
+from tests.fakes.fences import INDEX_TAGS, tenant_fence
 from tests.fakes.shard_maps import even_shards
 
-ACME = Fence.for_tenant(TenantId("acme"))
+ACME = tenant_fence("acme")
 TENANTS = st.from_regex(TENANT_ID_PATTERN, fullmatch=True).map(TenantId)
 PREFIX_LENGTH = len("TENANT#acme#")
 
@@ -38,13 +41,33 @@ def render_key(key: TenantKey, **values: object) -> KeyPair:
 def test_no_key_of_one_tenant_begins_with_the_prefix_of_another(
     tenants: tuple[TenantId, TenantId], email: str, id: str
 ) -> None:
-    key = TenantKey("EMAIL#{email}", "USER#{id}", sharding=Sharding("users", hashed_field="id"))
-    for own_tenant, other_tenant in (tenants, tenants[::-1]):
-        partition = key.render(Fence.for_tenant(own_tenant), UNSHARDED, {"email": email, "id": id}).partition
-        assert Fence.for_tenant(own_tenant).contains(partition)
+    table_key = TenantKey("EMAIL#{email}", "USER#{id}", sharding=Sharding("users", hashed_field="id"))
+    for (own_tenant, other_tenant), key in product((tenants, tenants[::-1]), (table_key, table_key.for_index())):
+        partition = key.render(tenant_fence(own_tenant), UNSHARDED, {"email": email, "id": id}).partition
+        assert tenant_fence(own_tenant).contains(partition)
         assert not partition.startswith(tenant_key_prefix(other_tenant))
-        assert not Fence.for_tenant(other_tenant).contains(partition)
+        assert not tenant_fence(other_tenant).contains(partition)
         assert not Fence.for_control_plane().contains(partition)
+
+
+def test_an_index_key_has_the_tag_of_its_tenant_and_a_table_key_has_none() -> None:
+    key = TenantKey("USERS", "{id}", sharding=Sharding("users", hashed_field="id"))
+    tag = INDEX_TAGS.of(TenantId("acme"))
+    assert render_key(key, id="u1").partition == "TENANT#acme#USERS#00"
+    assert render_key(key.for_index(), id="u1").partition == f"TENANT#acme#{tag}#USERS#00"
+    assert [*key.for_index().partitions(ACME, UNSHARDED, {})] == [f"TENANT#acme#{tag}#USERS#00"]
+    assert str(key.for_index()) == "TENANT#<tenant>#<tag>#USERS#<shard> / {id}"
+
+
+def test_an_index_key_cannot_be_made_in_a_fence_without_a_tag() -> None:
+    with pytest.raises(TypeError, match="index prefix"):
+        TenantKey("USERS", "{id}").for_index().render(Fence.for_tenant(TenantId("acme")), UNSHARDED, {"id": "u1"})
+
+
+def test_index_keys_of_the_control_plane_have_no_tag() -> None:
+    key = ControlKey("TENANTS", "{id}").for_index()
+    assert key.render(Fence.for_control_plane(), UNSHARDED, {"id": "acme"}).partition == "CONTROL#TENANTS"
+    assert str(key) == "CONTROL#TENANTS / {id}"
 
 
 @given(TENANTS, TEXT)
@@ -57,7 +80,7 @@ def test_no_control_key_is_inside_a_tenants_fence(tenant: TenantId, id: str) -> 
 @pytest.mark.parametrize("tenant", ["", "A1", "a", "acme#", "acme#x", "acme\n", "-acme", "*", "a?c", "${x}", "CONTROL"])
 def test_a_fence_needs_a_valid_tenant_id(tenant: str) -> None:
     with pytest.raises(ValueError, match="tenant id"):
-        Fence.for_tenant(TenantId(tenant))
+        tenant_fence(tenant)
 
 
 @pytest.mark.parametrize(

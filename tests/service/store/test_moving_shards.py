@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.keys import Fence, KeyPair
+from keyfence.store.keys import KeyPair
 from keyfence.store.shards import MAX_SHARDS, MoveDirection, ShardCounts, ShardMap, shard_of, shard_suffix
 from keyfence.store.table import Table
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import (
     OPENING,
     Book,
@@ -30,12 +29,13 @@ from tests.data.bookshop import (
 )
 from tests.data.bookshop import visits as visit_entity
 from tests.fakes.dynamodb import InMemoryDynamoDB
+from tests.fakes.fences import tenant_fence
 from tests.fakes.scripted_dynamodb import table
 from tests.fakes.shard_maps import even_shards
 from tests.service.store.test_pages import read_all_pages, sorted_books
 from tests.tier import examples
 
-ACME = Fence.for_tenant(TenantId("acme"))
+ACME = tenant_fence("acme")
 IDS = [f"b{number:02d}" for number in range(40)]
 
 

@@ -26,6 +26,7 @@ from tests.data.bookshop import (
 )
 from tests.data.model_strategies import TEXT
 from tests.fakes.dynamodb import InMemoryDynamoDB
+from tests.fakes.fences import tenant_fence
 from tests.fakes.scripted_dynamodb import RETRY_POLICY, table
 from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
@@ -161,7 +162,7 @@ async def test_the_first_item_of_an_empty_list_is_none() -> None:
     ],
 )
 async def test_an_error_in_one_shard_fails_the_page(code: str, error: type[Exception], calls: int) -> None:
-    failing_partition = "TENANT#acme#BOOKS#02"
+    failing_partition = f"{tenant_fence('acme').index_prefix}BOOKS#02"
     dynamodb, shards = InMemoryDynamoDB(failing_partitions={failing_partition: code}), even_shards({"books": 4})
     dynamodb.store(books, *(book(id) for id in IDS), shards=shards)
     with pytest.raises(error):

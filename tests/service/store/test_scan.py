@@ -12,13 +12,12 @@ from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.job_writes import CONCURRENT_BATCHES, delete_items
-from keyfence.store.keys import Fence
 from keyfence.store.scan import TableScan
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.tenant import parse_tenant_id
+from tests.fakes.fences import tenant_fence
 from tests.fakes.scripted_dynamodb import RETRY_POLICY, TABLE_NAME, ScriptedDynamoDB, credentials, table
 
-ACME = Fence.for_tenant(parse_tenant_id("acme"))
+ACME = tenant_fence("acme")
 EMPTY = {"Items": [], "Count": 0, "ScannedCount": 3}
 KEY = {"PK": {"S": "TENANT#acme#A"}, "SK": {"S": "B"}}
 

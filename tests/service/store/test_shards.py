@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.store.keys import Fence, TenantKey
+from keyfence.store.keys import TenantKey
 from keyfence.store.shards import MAX_SHARDS, UNSHARDED, Sharding, candidate_shards, shard_of, shard_suffix
-from keyfence_iam.tenant import TenantId
+from tests.fakes.fences import tenant_fence
 from tests.fakes.shard_maps import even_shards
 
-ACME = Fence.for_tenant(TenantId("acme"))
+ACME = tenant_fence("acme")
 USERS = TenantKey("USERS", "{id}", sharding=Sharding("users", hashed_field="id"))
 
 

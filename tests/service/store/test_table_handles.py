@@ -21,6 +21,7 @@ from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import Branch, book, book_by_id, books, branches, chapter, chapters, chapters_of_book
 from tests.fakes.dynamodb import InMemoryDynamoDB
+from tests.fakes.fences import INDEX_TAGS
 from tests.fakes.scripted_dynamodb import CURSOR_KEY, RETRY_POLICY, TABLE_NAME, ScriptedDynamoDB, credentials, table
 
 PUT_BOOK = (put(books, book("b1"), when=absent(), on_failure=lambda: Conflict("taken")),)
@@ -165,6 +166,7 @@ def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
         client=InMemoryDynamoDB(),
         name=TABLE_NAME,
         cursors=CursorCodec([CURSOR_KEY]),
+        index_tags=INDEX_TAGS,
         credentials=credential_provider,
         on_foreign_item=on_foreign_item,
         on_denied=on_denied,
@@ -187,6 +189,7 @@ def test_a_handle_is_charged_to_its_tenant_and_in_total_or_to_the_meter_of_its_r
         client=InMemoryDynamoDB(),
         name=TABLE_NAME,
         cursors=CursorCodec([CURSOR_KEY]),
+        index_tags=INDEX_TAGS,
         credentials=RecordingCredentials(),
         accounts=lambda tenant: (accounts[tenant],),
     )

@@ -21,6 +21,7 @@ from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import book, book_by_id, books, oldest_books
 from tests.fakes.clock import ManualClock
 from tests.fakes.dynamodb import InMemoryDynamoDB
+from tests.fakes.fences import INDEX_TAGS
 from tests.fakes.scripted_dynamodb import table
 from tests.fakes.shard_maps import even_shards
 
@@ -79,7 +80,13 @@ def test_a_location_without_a_tenant_has_no_handle(tables: Tables) -> None:
 @pytest.fixture
 def tables() -> Tables:
     handle = table(InMemoryDynamoDB())
-    return Tables(client=handle.caller.client, name="t", cursors=handle.cursors, credentials=NoCredentials())
+    return Tables(
+        client=handle.caller.client,
+        name="t",
+        cursors=handle.cursors,
+        index_tags=INDEX_TAGS,
+        credentials=NoCredentials(),
+    )
 
 
 class NoCredentials:

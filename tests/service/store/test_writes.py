@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 from keyfence.errors import Conflict
 from keyfence.store.codec import Item
 from keyfence.store.expressions import UpdateExpression, absent, equals
-from keyfence.store.keys import Fence
 from keyfence.store.writes import StaleWrite, Write, check, delete, put, update_attributes, update_model
-from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import OPENING, Book, book, books
 from tests.data.model_strategies import models
 from tests.fakes.expressions import apply_update, meets_condition, placeholders
+from tests.fakes.fences import tenant_fence
 from tests.fakes.shard_maps import even_shards
 
-ACME = Fence.for_tenant(TenantId("acme"))
+ACME = tenant_fence("acme")
 SHARDS = even_shards({"books": 8})
 KEY = {"PK": {"S": "TENANT#acme#BOOK#b1"}, "SK": {"S": "METADATA"}}
 CHANGE = UpdateExpression(sets={("version",): 2}, removes=(("tags",),))

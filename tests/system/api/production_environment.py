@@ -5,6 +5,7 @@ import secrets
 
 from keyfence.local import gate_access
 from keyfence_iam.roles.names import SERVICE_BASE
+from tests.fakes.fences import INDEX_KEY
 from tests.stack import ServiceStack
 
 ISSUER, KID = "https://id.example.com", "key-1"
@@ -24,5 +25,6 @@ def production_environment(stack: ServiceStack) -> dict[str, str]:
         "KEYFENCE_ROLE_ARN_PREFIX": stack.gate.account.role_arn_prefix,
         "KEYFENCE_ISSUERS": json.dumps([{"issuer": ISSUER, "jwks": json.loads(jwks)}]),
         "KEYFENCE_CURSOR_KEYS": secrets.token_urlsafe(32),
+        "KEYFENCE_INDEX_KEY": INDEX_KEY.removeprefix("dev-"),
         "KEYFENCE_READ_TIMEOUT_SECONDS": "60",
     }

@@ -7,9 +7,9 @@ from keyfence.auth.principal import Role
 from keyfence.domains.users.access_patterns import users
 from keyfence.domains.users.model import User
 from keyfence.domains.users.repository import UserRepository
-from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence_iam.tenant import parse_tenant_id
+from tests.fakes.fences import tenant_fence
 from tests.stack import ServiceStack
 
 
@@ -34,8 +34,8 @@ async def _create_user(stack: ServiceStack, tenant: str, email: str) -> User:
 
 async def _poison(stack: ServiceStack, user: User, attacker: str, victim: str) -> None:
     """Writes an item with the attacker's table key and the victim's index keys, as stolen credentials could."""
-    item = users.to_item(user, Fence.for_tenant(parse_tenant_id(attacker)), UNSHARDED)
-    index = users.key_attributes(user, Fence.for_tenant(parse_tenant_id(victim)), UNSHARDED)
+    item = users.to_item(user, tenant_fence(attacker), UNSHARDED)
+    index = users.key_attributes(user, tenant_fence(victim), UNSHARDED)
     poisoned = {**item, **{name: value for name, value in index.items() if name.startswith("GSI")}}
     await stack.table(parse_tenant_id(attacker)).caller.call(
         "PutItem", {"TableName": stack.tables.name, "Item": poisoned}

@@ -18,6 +18,7 @@ from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 from keyfence_iam.tenant import TenantId
+from tests.fakes.fences import tenant_fence
 from tests.stack import ApiClient, ServiceStack
 
 HOT_PARTITIONS = """query($first: Int = 20) { hotPartitions(first: $first) {
@@ -146,12 +147,13 @@ async def test_a_server_publishes_its_traffic_while_it_runs_and_deletes_it_when_
             load.partition.key for load in (await fleet.report()).partitions if load.partition.tenant == owner.tenant
         }
 
+    list_partition = f"{tenant_fence(owner.tenant).index_prefix}USERS#00"
     async with server.router.lifespan_context(server):
         await replace(owner, application=server).data(CREATE)
         await replace(owner, application=server).data(USERS)
         for _ in range(MAX_POLLS):
-            if f"TENANT#{owner.tenant}#USERS#00" in await published_partitions():
+            if list_partition in await published_partitions():
                 break
             await asyncio.sleep(0.02)
-        assert f"TENANT#{owner.tenant}#USERS#00" in await published_partitions()
+        assert list_partition in await published_partitions()
     assert await published_partitions() == set()

@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 from keyfence.cli import app
 from keyfence.local import gate_access
 from keyfence_iam.gate.gate import Gate
+from tests.fakes.fences import INDEX_KEY
 
 TIMEOUT_SECONDS = 120
 POLL_SECONDS = 0.02
@@ -74,6 +75,7 @@ def use_role_on_aws(gate: Gate, role: str, monkeypatch: pytest.MonkeyPatch) -> N
         "KEYFENCE_STS_ENDPOINT_URL": gate.url,
         "KEYFENCE_IAM_ENDPOINT_URL": gate.url,
         "KEYFENCE_ROLE_ARN_PREFIX": gate.account.role_arn_prefix,
+        "KEYFENCE_INDEX_KEY": INDEX_KEY.removeprefix("dev-"),
         "KEYFENCE_READ_TIMEOUT_SECONDS": "60",
     }
     for name, value in variables.items():

@@ -11,13 +11,14 @@ import pytest
 from keyfence.jobs import job_runner
 from keyfence.jobs.job_record import Job, JobId
 from keyfence.jobs.job_runner import JobProgram, JobResources
-from keyfence.local.data_directory import gate_key
+from keyfence.local.data_directory import INDEX_KEY_FILE, data_directory, gate_key
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles import ROLES
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import RecordedSleep
+from tests.fakes.fences import INDEX_KEY
 from tests.stack import SHORT_SETTLE, ServiceStack
 
 
@@ -31,10 +32,11 @@ def _empty_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def gate(stack: ServiceStack, tmp_path: Path) -> Iterator[Gate]:
-    """Yields a gate before the stack's table. Its key is in the default data directory."""
+    """Yields a gate before the stack's table. The default data directory has its key and the stack's index key."""
     account = Account.from_definitions(ROLES, Deployment(table=stack.settings.table))
-    (tmp_path / ".keyfence").mkdir()
-    with Gate.start(engine_url=stack.engine_url, account=account, key=gate_key(tmp_path / ".keyfence")) as running:
+    data = data_directory(tmp_path / ".keyfence")
+    (data / INDEX_KEY_FILE).write_text(INDEX_KEY)
+    with Gate.start(engine_url=stack.engine_url, account=account, key=gate_key(data)) as running:
         yield running
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from keyfence.app.domain_loading import load_domains
 from keyfence.local import gate_access
-from keyfence.local.data_directory import gate_key
+from keyfence.local.data_directory import INDEX_KEY_FILE, data_directory, gate_key
 from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.dynamodb.table_definition import TableAdmin
 from keyfence_iam.deployment import Deployment
@@ -16,14 +16,15 @@ from keyfence_iam.roles import ROLES
 from keyfence_iam.roles.names import PROVISIONER
 from keyfence_iam.tenant import TenantId
 from tests.data.full_tenant import FullTenant, stored_items
+from tests.fakes.fences import INDEX_KEY
 from tests.stack import ServiceStack
 from tests.system.commands.command_runner import invoke
 
 
 def start_gate(stack: ServiceStack, table: str) -> Gate:
-    """Starts a gate with roles for one table. Its key is in a directory with the table's name."""
-    data = Path(table)
-    data.mkdir()
+    """Starts a gate with roles for one table. A directory with the table's name has its key and the index key."""
+    data = data_directory(Path(table))
+    (data / INDEX_KEY_FILE).write_text(INDEX_KEY)
     return Gate.start(
         engine_url=stack.engine_url,
         account=Account.from_definitions(ROLES, Deployment(table=table)),

@@ -8,10 +8,10 @@ from keyfence.access_patterns.report import FieldCost
 from keyfence.app.local_development import connection_options
 from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.store.dynamodb.client import DynamoDbClient
-from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence.store.table import MAX_TRANSACTION_WRITES
 from keyfence_iam.tenant import TenantId
+from tests.fakes.fences import tenant_fence
 from tests.stack import ENGINE_CREDENTIALS, ApiClient, ServiceStack
 from tests.system.field_costs.call_recorder import CallRecorder, RecordedCall, field_cost, track_patterns
 from tests.system.field_costs.field_requests import MUTATIONS, QUERIES, request_document, request_variables
@@ -45,7 +45,7 @@ async def measure_field_costs(stack: ServiceStack, size: int) -> tuple[int, tupl
 
 async def fill(stack: ServiceStack, tenant_id: TenantId, content: LargeTenant) -> int:
     """Writes all items to the engine, without the gate, and returns their number. Transactions are fastest there."""
-    fence, table = Fence.for_tenant(tenant_id), stack.tables.name
+    fence, table = tenant_fence(tenant_id), stack.tables.name
     puts = [
         {"Put": {"TableName": table, "Item": entity.to_item(model, fence, UNSHARDED)}}
         for entity, model in content.stored_models()

@@ -14,10 +14,10 @@ from keyfence.jobs.job_runner import JobResources, run_job
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.rekey.rekey_job import new_rekey_job
 from keyfence.store.codec import Item
-from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
+from tests.fakes.fences import tenant_fence
 from tests.stack import ServiceStack
 from tests.system.jobs.offboarding_run import OPERATOR, all_items, items_of, put_items
 
@@ -50,7 +50,7 @@ def user(number: int) -> User:
 
 
 def right_items(tenant: TenantId, count: int, shards: ShardMap = UNSHARDED) -> list[Item]:
-    fence = Fence.for_tenant(tenant)
+    fence = tenant_fence(tenant)
     return [users.to_item(user(number), fence, shards) for number in range(count)]
 
 

@@ -30,6 +30,7 @@ from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficWindow
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
+from tests.fakes.fences import tenant_fence
 from tests.fakes.shard_maps import even_shards
 from tests.stack import ServiceStack
 
@@ -137,7 +138,8 @@ async def test_a_hot_collection_is_listed_with_its_units_throttles_and_shards_an
     await server.publish()
     (hot,) = await hottest(stack, clock, tenant, neighbour)
     place = hot.load.partition
-    assert (place.tenant, place.index_name, place.key) == (tenant, "GSI3", f"TENANT#{tenant}#GEO#00")
+    assert (place.tenant, place.index_name) == (tenant, "GSI3")
+    assert place.key == f"{tenant_fence(tenant).index_prefix}GEO#00"
     assert (hot.load.collection, hot.load.write_units_per_second, hot.load.read_units_per_second) == (
         "stores",
         400 * UNITS / STEP_SECONDS,

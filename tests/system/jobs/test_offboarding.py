@@ -10,10 +10,10 @@ from keyfence.errors import BadInput, Forbidden, NotFound
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.offboard.offboarding_phases import OffboardingPhase, OffboardingState
 from keyfence.store.job_writes import delete_items
-from keyfence.store.keys import Fence
 from keyfence_iam.roles.names import MIGRATOR
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
+from tests.fakes.fences import tenant_fence
 from tests.stack import RecordingClient, ServiceStack
 from tests.system.jobs.offboarding_run import (
     all_items,
@@ -173,5 +173,5 @@ async def test_a_key_outside_the_fence_is_never_purged(
     put_items(stack, [own, other])
     with pytest.raises(Forbidden):
         await delete_items(migrator.table_in_pool(tenant), [own, other])
-    assert migrator.table_in_pool(tenant).fence == Fence.for_tenant(tenant)
+    assert migrator.table_in_pool(tenant).fence == tenant_fence(tenant)
     assert items_of(all_items(stack), tenant) == [own]

@@ -19,13 +19,13 @@ from keyfence.jobs.job_record import Job
 from keyfence.jobs.migrator_access import MigratorAccess
 from keyfence.jobs.reshard.reshard_phases import with_counts
 from keyfence.store.entity import Entity
-from keyfence.store.keys import Fence
 from keyfence.store.shards import ShardCounts
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.tenant_events import TenantEventKind
 from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.failures.crashing_client import Crash
+from tests.fakes.fences import tenant_fence
 from tests.fakes.shard_maps import even_shards
 from tests.stack import ServiceStack
 from tests.system.field_costs.large_tenant import LargeTenant
@@ -67,7 +67,7 @@ def filled(stack: ServiceStack, tenant: TenantId, collection: str, shards: int) 
             CounterPart(name="door", part=f"p{at}", total=at + 1, version=1, created_at=START, updated_at=START)
             for at in range(SIZE)
         ]
-    fence, shard_map = Fence.for_tenant(tenant), even_shards({collection: shards})
+    fence, shard_map = tenant_fence(tenant), even_shards({collection: shards})
     items = [(own or counters).to_item(model, fence, shard_map) for model in models]
     put_items(stack, list({(item["PK"]["S"], item["SK"]["S"]): item for item in items}.values()))
 
@@ -86,12 +86,13 @@ async def start_reshard_of(
 
 
 def content(stack: ServiceStack, tenant: TenantId, collection: str) -> tuple[Any, ...]:
-    """Returns the items of a tenant without its id, to compare tenants. Of counters: the sum and the shards."""
+    """Returns the items of a tenant without prefixes, to compare tenants. Of counters: the sum and the shards."""
     items = items_of(stack, tenant)
     if collection == "counters":
         return sum(int(item["total"]["N"]) for item in items), sorted(items_by_shard(items, collection, ENTITIES))
-    prefix = Fence.for_tenant(tenant).prefix
-    return tuple(json.dumps(item, sort_keys=True).replace(prefix, "") for item in items)
+    fence = tenant_fence(tenant)
+    texts = (json.dumps(item, sort_keys=True) for item in items)
+    return tuple(text.replace(str(fence.index_prefix), "").replace(fence.prefix, "") for text in texts)
 
 
 async def state(resharder: ReshardRun, tenant: TenantId, collection: str, job: Job) -> tuple[Any, ...]:

@@ -66,6 +66,7 @@ class RekeyJob:
     location: Callable[[TenantId], Awaitable[TenantLocation]]
     """Returns where a tenant's items are now. Raises Unauthenticated if the tenant is not registered."""
     table_at: Callable[[TenantLocation], Table]
+    fence_of: Callable[[TenantId], Fence]
     tenants_in_silos: Callable[[], Awaitable[Sequence[TenantId]]]
     entities: EntityRegistry
 
@@ -186,7 +187,7 @@ class _KeyChecker:
             if location.read_from is not self.access:
                 return None
             _refuse_moving(location)
-            keys = differing_index_keys(entity, item, Fence.for_tenant(owner), location.shards)
+            keys = differing_index_keys(entity, item, self.program.fence_of(owner), location.shards)
         except Unauthenticated:
             return _skip(item, "ownerless", f"there is no tenant {owner}")
         except UnreadableItem as error:
