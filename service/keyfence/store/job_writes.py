@@ -12,7 +12,7 @@ from keyfence.store.codec import Item
 from keyfence.store.dynamodb.batches import MAX_BATCH_WRITES, chunks, delete_many
 from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.entity import Entity
-from keyfence.store.expressions import Condition, Placeholders, UpdateExpression, absent, equals
+from keyfence.store.expressions import Condition, Placeholders, UpdateExpression, absent, equals, present
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
 from keyfence.store.writes import increment
@@ -48,8 +48,33 @@ async def update_index_keys(table: Table, item: Item, keys: IndexKeys) -> bool:
 
     The version stays the same, because clients cannot read index keys."""
     _require_in_fence(table, item["PK"]["S"], *(value for name, value in keys.items() if value and name.endswith("PK")))
+    return await _update_index_keys(table, item, keys, _unchanged_version(item))
+
+
+async def remove_index_keys(table: Table, item: Item, names: Sequence[str]) -> bool:
+    """Removes index keys of an item, whatever its other attributes are. Returns False if another writer changed these
+    keys since `item` was read; then nothing is changed."""
+    _require_in_fence(table, item["PK"]["S"])
+    return await _update_index_keys(table, item, dict.fromkeys(names), present())
+
+
+async def _update_index_keys(table: Table, item: Item, keys: IndexKeys, condition: Condition) -> bool:
+    """Returns False if the condition fails, or if the item does not have the index keys of `item` any more."""
+    placeholders = Placeholders()
+    change = UpdateExpression(
+        sets={(name,): value for name, value in keys.items() if value is not None},
+        removes=tuple((name,) for name, value in keys.items() if value is None),
+    )
+    unchanged = reduce(and_, (_unchanged_attribute(item, name) for name in keys), condition)
+    update = {
+        "TableName": table.caller.table,
+        "Key": {"PK": item["PK"], "SK": item["SK"]},
+        "UpdateExpression": change.render(placeholders),
+        "ConditionExpression": unchanged.render(placeholders),
+        **placeholders.parameters(),
+    }
     try:
-        await table.caller.call("UpdateItem", {"TableName": table.caller.table, **_index_key_update(item, keys)})
+        await table.caller.call("UpdateItem", update)
     except DynamoDbError as error:
         if error.code == "ConditionalCheckFailedException":
             return False
@@ -77,21 +102,6 @@ async def add_number_and_delete(
     model = entity.from_item(item)
     addition = increment(entity, model, field, getattr(model, field)).render(table.caller.table, table.fence, shards)
     return await _write_and_delete(table, item, partition, addition)
-
-
-def _index_key_update(item: Item, keys: IndexKeys) -> dict[str, object]:
-    placeholders = Placeholders()
-    change = UpdateExpression(
-        sets={(name,): value for name, value in keys.items() if value is not None},
-        removes=tuple((name,) for name, value in keys.items() if value is None),
-    )
-    unchanged = reduce(and_, (_unchanged_attribute(item, name) for name in keys), _unchanged_version(item))
-    return {
-        "Key": {"PK": item["PK"], "SK": item["SK"]},
-        "UpdateExpression": change.render(placeholders),
-        "ConditionExpression": unchanged.render(placeholders),
-        **placeholders.parameters(),
-    }
 
 
 def _unchanged_attribute(item: Item, name: str) -> Condition:

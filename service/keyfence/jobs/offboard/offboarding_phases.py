@@ -109,7 +109,7 @@ def after_export_scan(state: OffboardingState) -> OffboardingState:
             next_round(state),
             Conflict(
                 f"{state.stray_count:,} items of other tenants have an index key of this tenant; correct the items "
-                "that the log names as stray_in_index, then resume the job"
+                "that the log names as stray_in_index with `keyfence rekey`, then resume the job"
             ),
         )
     return replace(state, phase=OffboardingPhase.VERIFYING_INDEXES, index=INDEXES[0], scanned_count=0)

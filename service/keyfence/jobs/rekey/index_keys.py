@@ -17,11 +17,15 @@ class UnreadableItem(Exception):
         self.reason = reason
 
 
-def differing_index_keys(entity: Entity[Any], item: Item, fence: Fence, shards: ShardMap) -> dict[str, str | None]:
+def differing_index_keys(
+    entity: Entity[Any] | None, item: Item, fence: Fence, shards: ShardMap
+) -> dict[str, str | None]:
     """Returns the index key attributes that are wrong, with their right values.
 
-    The value None means that the item should not have the attribute. Raises UnreadableItem if the item cannot be read,
-    or has another primary key than its type declares."""
+    The value None means that the item should not have the attribute. Raises UnreadableItem if the item has no declared
+    type (`entity` is None), cannot be read, or has another primary key than its type declares."""
+    if entity is None:
+        raise UnreadableItem(f"type {item.get('type', {}).get('S', '')!r}", "unknown")
     try:
         model = entity.from_item(item)
         pairs = {index: entity.key_pair(index, model, fence, shards) for index in entity.keys}
@@ -33,6 +37,14 @@ def differing_index_keys(entity: Entity[Any], item: Item, fence: Fence, shards: 
         raise UnreadableItem("its primary key is not that of its type")
     right_keys = [_right_keys(entity, index, pairs.get(index), item, shards) for index in INDEXES]
     return {name: value for keys in right_keys for name, value in keys.items() if _string_value(item, name) != value}
+
+
+def foreign_index_keys(item: Item, fence: Fence) -> tuple[str, ...]:
+    """Returns the key attributes of all indexes in which the item has a partition key outside the fence of its tenant.
+    No code of the service writes such a key."""
+    names = (key_names(index) for index in INDEXES)
+    foreign = [pair for pair in names if pair.partition in item and not fence.contains(item[pair.partition]["S"])]
+    return tuple(name for pair in foreign for name in pair if name in item)
 
 
 def _right_keys(entity: Entity[Any], index: Index, pair: KeyPair | None, item: Item, shards: ShardMap) -> IndexKeys:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 import structlog
@@ -13,13 +13,14 @@ import structlog
 from keyfence.errors import BadInput, Unauthenticated
 from keyfence.jobs.job_record import ALL_TENANTS, Job, JobKind, new_job
 from keyfence.jobs.job_runner import JobRun
-from keyfence.jobs.rekey.index_keys import UnreadableItem, differing_index_keys
+from keyfence.jobs.rekey.index_keys import UnreadableItem, differing_index_keys, foreign_index_keys
 from keyfence.jobs.scan_checkpoint import PassResult
 from keyfence.jobs.scan_pass import ScanPass, item_digest, repeat_until_clean, run_pass
 from keyfence.store import timestamps
 from keyfence.store.codec import Item
+from keyfence.store.entity import Entity
 from keyfence.store.entity_registry import EntityRegistry
-from keyfence.store.job_writes import IndexKeys, update_index_keys
+from keyfence.store.job_writes import IndexKeys, remove_index_keys, update_index_keys
 from keyfence.store.keys import Fence
 from keyfence.store.scan import tenant_of_partition
 from keyfence.store.table import Table
@@ -61,7 +62,8 @@ def new_rekey_job(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RekeyJob:
-    """The program of a re-key run. It counts items that it cannot read, and does not change them."""
+    """The program of a re-key run. Items that it cannot read are counted. It changes them only to remove index keys of
+    other tenants."""
 
     location: Callable[[TenantId], Awaitable[TenantLocation]]
     """Returns where a tenant's items are now. Raises Unauthenticated if the tenant is not registered."""
@@ -128,6 +130,8 @@ class WrongKeys(NamedTuple):
     item: Item
     location: TenantLocation
     right_keys: IndexKeys
+    is_unreadable: bool = False
+    """Whether the item cannot be read, so that only its index keys of other tenants are wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +162,10 @@ class _KeyChecker:
 
     async def _update(self, wrong: WrongKeys) -> PassResult:
         table = self.program.table_at(wrong.location)
-        is_changed = await update_index_keys(table, wrong.item, wrong.right_keys)
+        if wrong.is_unreadable:
+            is_changed = await remove_index_keys(table, wrong.item, [*wrong.right_keys])
+        else:
+            is_changed = await update_index_keys(table, wrong.item, wrong.right_keys)
         units = max(1.0, table.caller.meter.units["UpdateItem"])
         if not is_changed:
             return PassResult(counts={"contended": 1}, units=units)
@@ -180,19 +187,31 @@ class _KeyChecker:
         entity = self.program.entities.tenant_entities_by_type.get(type)
         if owner is None or (entity is not None and type not in self.types):
             return None
-        if entity is None:
-            return _skip(item, "unknown", f"type {type!r}")
         try:
             location = await self.program.location(owner)
             if location.read_from is not self.access:
                 return None
             _refuse_moving(location)
-            keys = differing_index_keys(entity, item, self.program.fence_of(owner), location.shards)
+            return _find_wrong_keys(entity, item, self.program.fence_of(owner), location)
         except Unauthenticated:
             return _skip(item, "ownerless", f"there is no tenant {owner}")
         except UnreadableItem as error:
             return _skip(item, error.reason, str(error))
+
+
+def _find_wrong_keys(
+    entity: Entity[Any] | None, item: Item, fence: Fence, location: TenantLocation
+) -> WrongKeys | None:
+    """Returns the wrong keys of an item, or None if they are right.
+
+    Raises UnreadableItem if the item cannot be read and has no index key of another tenant."""
+    try:
+        keys = differing_index_keys(entity, item, fence, location.shards)
         return WrongKeys(item, location, keys) if keys else None
+    except UnreadableItem:
+        if foreign_keys := foreign_index_keys(item, fence):
+            return WrongKeys(item, location, dict.fromkeys(foreign_keys), is_unreadable=True)
+        raise
 
 
 def _refuse_moving(location: TenantLocation) -> None:
