@@ -1,7 +1,9 @@
-"""Configures the format of log lines, and lists all events that are logged."""
+"""Configures the format of log lines, lists all events that are logged, and limits how often one is logged."""
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
 from typing import TextIO
 
 import structlog
@@ -19,7 +21,8 @@ EVENTS: Mapping[str, str] = {
     "dynamodb_denied": "IAM denied a call: operation and AWS's message.",
     "dynamodb_failed": "A DynamoDB call failed after all attempts: operation, code and message.",
     "dynamodb_retry": "A call is repeated: operation, code and attempt.",
-    "foreign_item_in_index": "An index returned an item of another tenant. The result does not contain the item.",
+    "foreign_item_in_index": "An index of `tenant` returned items of the tenant `owner`. The result does not contain"
+    " them. Logged at most once in ten seconds.",
     "second_table_differs": "The two tables of a tenant that is being moved gave different answers: operation, index.",
     "comparison_read_failed": "A table of a tenant that is being moved could not be read for a comparison: the reason.",
     "read_difference_not_stored": "A difference could not be counted for the move: the reason.",
@@ -39,6 +42,25 @@ EVENTS: Mapping[str, str] = {
     "item_skipped": "A job left an item unchanged: its key and the reason.",
 }
 """The meaning of each event. Operators search the log for these names."""
+
+LOG_INTERVAL_SECONDS = 10.0
+"""The shortest time between two log lines of an `EventThrottle`."""
+
+
+@dataclass(slots=True)
+class EventThrottle:
+    """Limits how often one event about one subject is logged, such as the refusals of one tenant."""
+
+    logged_at: float = -inf
+    _unlogged_count: int = 0
+
+    def count(self, events: int, now: float) -> int:
+        """Counts events. Returns how many happened since the last log line, or 0 if it is too early to log again."""
+        self._unlogged_count += events
+        if now - self.logged_at < LOG_INTERVAL_SECONDS:
+            return 0
+        count, self._unlogged_count, self.logged_at = self._unlogged_count, 0, now
+        return count
 
 
 def configure(*, as_json: bool, file: TextIO | None = None) -> None:

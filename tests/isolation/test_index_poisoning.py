@@ -52,10 +52,13 @@ async def test_an_item_that_a_hostile_session_writes_into_an_index_is_dropped_an
     poisoned_item = _poisoned_item(pattern, tenant_fence(attacker), tenant_fence(victim))
     stack.boto_client(attacker).put_item(TableName=stack.tables.name, Item=poisoned_item)
     counted: list[str] = []
-    table = replace(stack.table(victim, may_write=False), on_foreign_item=lambda: counted.append("foreign"))
+    table = replace(
+        stack.table(victim, may_write=False),
+        on_foreign_items=lambda _, items: counted.extend(item["PK"]["S"] for item in items),
+    )
     page = await table.page(pattern, first=10, after=None, between=None, **example_values(pattern.key))
     assert page.items == ()
-    assert counted == ["foreign"]
+    assert counted == [poisoned_item["PK"]["S"]]
     partition = key_names(pattern.index).partition
     answer = stack.boto_client(victim, read_only=True).query(
         TableName=stack.tables.name,

@@ -41,10 +41,10 @@ async def test_H3_an_item_that_a_neighbour_wrote_into_our_index_is_dropped_and_c
         "SK": {"S": "PROFILE"},
         "GSI1PK": {"S": "TENANT#acme#EMAIL#e@x.example"},
     }
-    counted: list[str] = []
-    store = table(ScriptedDynamoDB([{"Items": [foreign]}]), on_foreign_item=lambda: counted.append("foreign"))
+    reported: list[object] = []
+    store = table(ScriptedDynamoDB([{"Items": [foreign]}]), on_foreign_items=lambda _, items: reported.extend(items))
     assert await store.find_first(user_by_email, email="e@x.example") is None
-    assert counted == ["foreign"]
+    assert reported == [foreign]
 
 
 def test_H4_a_prefix_without_delimiter_includes_longer_tenant_ids_and_ours_has_one() -> None:

@@ -25,7 +25,8 @@ log = structlog.get_logger(__name__)
 class AdmittedRequest(CapacityMeter):
     """A request that the request rate of its tenant allows.
 
-    It is also the meter of its DynamoDB calls: `add` charges the capacity of a call to the quotas of the tenant."""
+    It is also the meter of its DynamoDB calls: `add` charges the capacity of a call to the quotas and the usage of the
+    tenant, and `refund` takes a part of it back."""
 
     tenant: Tenant
     limits: TenantLimits
@@ -36,9 +37,15 @@ class AdmittedRequest(CapacityMeter):
     """CPU time that the request may still use without a charge."""
 
     def add(self, consumed: ConsumedCapacity) -> None:
-        now = self.admission.now()
         CapacityMeter.add(self, consumed)
-        self.limits.charge(consumed, now)
+        self._charge(consumed)
+
+    def refund(self, read_units: float) -> None:
+        CapacityMeter.refund(self, read_units)
+        self._charge(ConsumedCapacity("Query", -read_units))
+
+    def _charge(self, consumed: ConsumedCapacity) -> None:
+        self.limits.charge(consumed, self.admission.now())
         self.admission.ledger.add(self.tenant.id, self.operation, consumed)
 
     def charge_cpu(self, seconds: float) -> None:

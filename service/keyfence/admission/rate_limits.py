@@ -9,6 +9,7 @@ from itertools import islice
 from math import ceil, inf
 
 from keyfence.errors import Throttled
+from keyfence.log import EventThrottle
 from keyfence.store.dynamodb.capacity import ConsumedCapacity
 from keyfence.store.dynamodb.concurrency_limit import ConcurrencyLimit
 from keyfence.tenancy.tenant import Tenant
@@ -43,9 +44,6 @@ NEW_DOCUMENTS_BURST = 200.0
 """How many new GraphQL documents a tenant may send, in a second and in a burst. A document is new if it is not in the
 cache of this process. All tenants share the cache, so one tenant must not replace its whole content. An application
 rarely has more than 200 documents."""
-
-LOG_INTERVAL_SECONDS = 10.0
-"""The shortest time between two log lines about refusals of one tenant."""
 
 LOW_PRIORITY_SECONDS = 1.0
 """How long a tenant has low priority after a refusal."""
@@ -87,7 +85,7 @@ class TenantLimits:
     """DynamoDB calls of all requests of the tenant."""
     max_calls: int
     """The size of `running_calls`."""
-    logged_at: float = -inf
+    refusal_log: EventThrottle = field(default_factory=EventThrottle)
     refused_at: float = -inf
 
     @classmethod
@@ -169,10 +167,7 @@ class TenantLimits:
     def note_refusal(self, now: float) -> bool:
         """Remembers the time of a refusal. Returns whether the refusal should be logged."""
         self.refused_at = now
-        if now - self.logged_at < LOG_INTERVAL_SECONDS:
-            return False
-        self.logged_at = now
-        return True
+        return self.refusal_log.count(1, now) > 0
 
     def is_unused(self, now: float) -> bool:
         """Whether these limits can be dropped without loss: new limits would equal them."""

@@ -37,6 +37,7 @@ from keyfence.jobs.move.read_differences import DifferenceReporter, ReadDifferen
 from keyfence.jobs.offboard.certificate import parse_signer
 from keyfence.jobs.reshard.start_reshard import StartReshard
 from keyfence.settings import Settings
+from keyfence.store.foreign_items import ForeignItemLog
 from keyfence.store.table_handles import AccountLookup
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
@@ -79,7 +80,7 @@ class Service:
         )
         self.tables = replace(
             connections.tables,
-            on_foreign_item=self.metrics.count_foreign_item,
+            on_foreign_items=ForeignItemLog(on_count=self.metrics.count_foreign_items),
             on_denied=self.metrics.count_denied_call,
             accounts=ledger.accounts,
             observer=observer,

@@ -116,8 +116,8 @@ class Metrics:
     def count_errors(self, codes: Iterable[str]) -> None:
         self._errors.update(codes)
 
-    def count_foreign_item(self) -> None:
-        self._foreign_items += 1
+    def count_foreign_items(self, count: int) -> None:
+        self._foreign_items += count
 
     def count_denied_call(self) -> None:
         self._denied_calls += 1

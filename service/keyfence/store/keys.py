@@ -159,7 +159,7 @@ class _Key:
         return text
 
     def __str__(self) -> str:
-        tenant_prefix = "TENANT#<tenant>#<tag>#" if self.is_index_key else "TENANT#<tenant>#"
+        tenant_prefix = "TENANT#<tenant>#<index tag>#" if self.is_index_key else "TENANT#<tenant>#"
         prefix = tenant_prefix if self.realm == "tenant" else CONTROL_PLANE_PREFIX
         return f"{prefix}{self.partition.text}{'#<shard>' if self.sharding else ''} / {self.sort.text}"
 

@@ -1,13 +1,11 @@
 """`Table`: reads and writes inside one fence, for one tenant or for the control plane."""
 
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
-
-import structlog
 
 from keyfence.errors import Internal
 from keyfence.store.codec import Item, item_key
@@ -16,6 +14,12 @@ from keyfence.store.dynamodb.batches import delete_many, get_many, put_many, tra
 from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.entity import Entity, Get, ItemCollection, M, P, Query
+from keyfence.store.foreign_items import (
+    MAX_FOREIGN_ITEMS,
+    ForeignItemLog,
+    OnForeignItems,
+    foreign_read_units,
+)
 from keyfence.store.keys import Fence, SortKeyRange, ValueRange
 from keyfence.store.pagination import MAX_PAGE_SIZE, Edge, Page, checked_page_size
 from keyfence.store.sharded_query import BoundQuery, ShardReader, merge_moving_shards, merge_shards
@@ -28,7 +32,10 @@ MAX_SPLIT_TRANSACTION_WRITES = 50
 """How many writes to put into each transaction, if there are too many for one transaction. It is half of the limit,
 because each write becomes two while a tenant moves to another table."""
 
-log = structlog.get_logger(__name__)
+TOO_MANY_FOREIGN_ITEMS = (
+    "a list has too many items of other tenants; the log event foreign_item_in_index names their owner, and"
+    " `keyfence rekey --tenant OWNER` removes them from the list"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +50,7 @@ class Table:
     cursors: CursorCodec
     consistent: bool = False
     """Whether reads of the table are consistent. Indexes have no consistent reads."""
-    on_foreign_item: Callable[[], None] = lambda: None
-    """Called when an index returns an item of another tenant."""
+    on_foreign_items: OnForeignItems = field(default_factory=ForeignItemLog)
     activity_log: ActivityLog | None = None
     """Returns the write that logs a note. None if there is no user, so that nothing is logged."""
 
@@ -198,27 +204,38 @@ class Table:
         return await merge_shards([reader for stage in stages for reader in stage], query.order, limit, fetch)
 
     async def _fetch(self, query: BoundQuery[M], reader: ShardReader, count: int) -> None:
-        """Reads `count` more items of a shard into the reader.
+        """Reads `count` more items of a shard into the reader, or a few more if foreign items were dropped.
+
+        Raises Internal if the shard of a tenant has too many foreign items. The control plane has no quota, and its
+        lists must stay readable for operators, so they are read to the end.
 
         While items move between shards, the table is read consistently. An eventually consistent read of two shards
         could miss an item that moves from one to the other."""
-        target = len(reader.items) + count
+        target, dropped_count = len(reader.items) + count, 0
         consistent = self.consistent or query.pattern.key.is_moving(self.shards)
         while not reader.is_exhausted and len(reader.items) < target:
-            limit = target - len(reader.items)
+            if dropped_count > MAX_FOREIGN_ITEMS and self.fence.realm == "tenant":
+                raise Internal(TOO_MANY_FOREIGN_ITEMS)
+            limit = max(target - len(reader.items), MAX_PAGE_SIZE if dropped_count else 1)
             parameters = query.parameters(reader.partition, limit, reader.start_key, consistent=consistent)
             answer = await self._call("Query", parameters)
-            reader.items += reader.without_seen(self._without_foreign(answer["Items"]), query.order)
+            own_items = self._own_items(answer)
+            dropped_count += len(answer["Items"]) - len(own_items)
+            reader.items += reader.without_seen(own_items, query.order)
             reader.start_key = answer.get("LastEvaluatedKey")
             reader.is_exhausted = reader.start_key is None
 
-    def _without_foreign(self, items: Sequence[Item]) -> list[Item]:
-        """Drops items of other tenants, and logs them. IAM checks only the index key when an index is read. A malicious
-        tenant could give its own item an index key with the prefix of this tenant."""
+    def _own_items(self, answer: Mapping[str, Any]) -> list[Item]:
+        """Returns the items of a Query that are inside the fence. The others are reported, and not charged.
+
+        IAM checks only the index key when an index is read. A malicious tenant that knows the index tag of this
+        tenant could give its own item an index key of this tenant."""
+        items: list[Item] = answer["Items"]
         own_items = [item for item in items if self.fence.contains(item["PK"]["S"])]
-        for _ in range(len(items) - len(own_items)):
-            log.error("foreign_item_in_index", fence=self.fence.prefix)
-            self.on_foreign_item()
+        if len(own_items) < len(items):
+            foreign_items = [item for item in items if not self.fence.contains(item["PK"]["S"])]
+            self.on_foreign_items(self.fence, foreign_items)
+            self.caller.meter.refund(foreign_read_units(answer, len(foreign_items)))
         return own_items
 
     def _candidate_keys(self, pattern: Get[M], values: Mapping[str, object]) -> Iterator[Item]:

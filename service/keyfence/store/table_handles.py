@@ -18,6 +18,7 @@ from keyfence.store.dynamodb.caller import (
 from keyfence.store.dynamodb.capacity import CapacityAccount, CapacityMeter
 from keyfence.store.dynamodb.client import DynamoDb
 from keyfence.store.entity_registry import EntityRegistry
+from keyfence.store.foreign_items import ForeignItemLog, OnForeignItems
 from keyfence.store.index_tags import IndexTags
 from keyfence.store.keys import Fence
 from keyfence.store.table import Table
@@ -48,8 +49,7 @@ class Tables:
     index_tags: IndexTags
     credentials: CredentialProvider
     entities: EntityRegistry = field(default_factory=EntityRegistry)
-    on_foreign_item: Callable[[], None] = lambda: None
-    """Called when an index returns an item of another tenant."""
+    on_foreign_items: OnForeignItems = field(default_factory=ForeignItemLog)
     on_denied: Callable[[], None] = lambda: None
     """Called when DynamoDB answers AccessDeniedException."""
     meter: CapacityMeter = field(default_factory=CapacityMeter)
@@ -85,7 +85,7 @@ class Tables:
             caller=self._select_tables(tenant, caller),
             cursors=self.cursors,
             consistent=may_write,
-            on_foreign_item=self.on_foreign_item,
+            on_foreign_items=self.on_foreign_items,
         )
 
     def for_control_plane(self, *, may_write: bool) -> Table:
@@ -94,7 +94,13 @@ class Tables:
         It reads consistently: servers must learn of a change to a tenant within a known time."""
         credentials = self.credentials.for_control_plane(may_write=may_write)
         caller = self._new_caller(credentials, self._new_meter(None), TenantLocation())
-        return Table(fence=Fence.for_control_plane(), caller=caller, cursors=self.cursors, consistent=True)
+        return Table(
+            fence=Fence.for_control_plane(),
+            caller=caller,
+            cursors=self.cursors,
+            consistent=True,
+            on_foreign_items=self.on_foreign_items,
+        )
 
     def fence_of(self, tenant: TenantId) -> Fence:
         return Fence.for_tenant(tenant, self.index_tags.of(tenant))

@@ -176,6 +176,9 @@ class NonRequestAccount:
     def add(self, consumed: ConsumedCapacity) -> None:
         self.ledger.add(self.tenant, OUTSIDE_REQUESTS, consumed)
 
+    def refund(self, read_units: float) -> None:
+        self.add(ConsumedCapacity("Query", -read_units))
+
 
 class UsageFlusher:
     """Writes the entries of the ledger to the table, at regular intervals. Entries that cannot be written stay in the

@@ -10,12 +10,12 @@ from structlog.testing import capture_logs
 from keyfence.admission.admission import Admission, AdmittedRequest
 from keyfence.admission.rate_limits import (
     FREE_CPU_MS,
-    LOG_INTERVAL_SECONDS,
     MAX_CPU_STEP_MS,
     MAX_WAITING,
     OverQuota,
     TenantLimitsCache,
 )
+from keyfence.log import LOG_INTERVAL_SECONDS
 from keyfence.store.dynamodb.capacity import CapacityMeter, ConsumedCapacity
 from keyfence.tenancy.tenant import Tenant
 from keyfence.usage.ledger import UsageLedger
@@ -54,6 +54,18 @@ async def test_consumed_units_are_charged_to_the_request_its_operation_its_tenan
     assert (fixture.admission.total_capacity.read_units, fixture.admission.total_capacity.write_units) == (151.0, 20.0)
     limits = fixture.admission.limits.of(acme)
     assert (limits.read_units.balance, limits.write_units.balance) == (200.0 - 151.0, 100.0 - 20.0)
+
+
+async def test_refunded_units_are_taken_back_from_quota_and_usage_and_not_from_the_total() -> None:
+    fixture, acme = AdmissionFixture(), tenant()
+    request = fixture.admission.admit(acme)
+    async with request.run("users", may_write=False):
+        request.add(ConsumedCapacity("Query", 4.5))
+        request.refund(4.0)
+    assert fixture.counts(acme) == {"users": (1, 0, 0.5)}
+    assert fixture.admission.limits.of(acme).read_units.balance == 200.0 - 0.5
+    assert (request.calls, request.read_units) == ({"Query": 1}, 4.5)
+    assert fixture.admission.total_capacity.read_units == 4.5
 
 
 async def test_a_mutation_is_refused_for_write_units_and_a_query_is_not() -> None:

@@ -56,7 +56,7 @@ def test_an_index_key_has_the_tag_of_its_tenant_and_a_table_key_has_none() -> No
     assert render_key(key, id="u1").partition == "TENANT#acme#USERS#00"
     assert render_key(key.for_index(), id="u1").partition == f"TENANT#acme#{tag}#USERS#00"
     assert [*key.for_index().partitions(ACME, UNSHARDED, {})] == [f"TENANT#acme#{tag}#USERS#00"]
-    assert str(key.for_index()) == "TENANT#<tenant>#<tag>#USERS#<shard> / {id}"
+    assert str(key.for_index()) == "TENANT#<tenant>#<index tag>#USERS#<shard> / {id}"
 
 
 def test_an_index_key_cannot_be_made_in_a_fence_without_a_tag() -> None:

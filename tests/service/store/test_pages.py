@@ -138,7 +138,7 @@ async def test_an_item_of_another_tenant_in_an_index_is_dropped_and_reported(for
     for id, day in (("x1", 0), ("x2", 1), ("x3", 9)):
         item = foreign_item(foreign_tenant, id, day)
         dynamodb.items[KeyPair(item["PK"]["S"], item["SK"]["S"])] = item
-    handle = table(dynamodb, on_foreign_item=lambda: reports.append("!"))
+    handle = table(dynamodb, on_foreign_items=lambda _, items: reports.extend(items))
     page = await handle.page(oldest_books, first=5)
     assert [one.id for one in page.items] == ["b0", "b1", "b2", "b3", "b4"]
     assert page.has_next is False

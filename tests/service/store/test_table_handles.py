@@ -12,6 +12,7 @@ from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.capacity import CapacityMeter, ConsumedCapacity
 from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.expressions import UpdateExpression, absent, present
+from keyfence.store.foreign_items import ForeignItemLog
 from keyfence.store.keys import Fence
 from keyfence.store.table import Table
 from keyfence.store.table_handles import Tables
@@ -161,14 +162,14 @@ class RecordingCredentials:
 
 
 def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
-    credential_provider, on_foreign_item, on_denied = RecordingCredentials(), lambda: None, lambda: None
+    credential_provider, on_foreign_items, on_denied = RecordingCredentials(), ForeignItemLog(), lambda: None
     tables = Tables(
         client=InMemoryDynamoDB(),
         name=TABLE_NAME,
         cursors=CursorCodec([CURSOR_KEY]),
         index_tags=INDEX_TAGS,
         credentials=credential_provider,
-        on_foreign_item=on_foreign_item,
+        on_foreign_items=on_foreign_items,
         on_denied=on_denied,
     )
     reading, writing, control = (
@@ -179,7 +180,7 @@ def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
     assert [one.fence.prefix for one in (reading, writing, control)] == ["TENANT#acme#", "TENANT#globex#", "CONTROL#"]
     assert credential_provider.requested_sessions == [("acme", False), ("globex", True), ("control", False)]
     assert [one.consistent for one in (reading, writing)] == [False, True], "writes depend on reads"
-    assert reading.on_foreign_item is on_foreign_item
+    assert all(one.on_foreign_items is on_foreign_items for one in (reading, writing, control))
     assert all(one.caller.on_denied is on_denied for one in (reading, writing, control))
 
 

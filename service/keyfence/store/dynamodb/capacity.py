@@ -22,6 +22,7 @@ class CapacityAccount(Protocol):
     """A sum that calls are charged to, for example the usage of a tenant."""
 
     def add(self, consumed: ConsumedCapacity) -> None: ...
+    def refund(self, read_units: float) -> None: ...
 
 
 @dataclass(slots=True)
@@ -58,6 +59,12 @@ class CapacityMeter:
         self.throttled_calls += consumed.is_throttled
         for account in self.accounts:
             account.add(consumed)
+
+    def refund(self, read_units: float) -> None:
+        """Takes read units of a call back from the accounts. The sums of this meter still contain them, because they
+        say what DynamoDB reports."""
+        for account in self.accounts:
+            account.refund(read_units)
 
 
 def consumed_capacity(operation: str, reported: Any) -> ConsumedCapacity:
