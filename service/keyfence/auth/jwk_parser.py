@@ -8,7 +8,7 @@ from jwt import PyJWK
 from jwt.algorithms import AllowedPublicKeys
 from jwt.exceptions import PyJWTError
 
-from keyfence.auth.key_set import ALGORITHMS_BY_KEY_TYPE, VerificationKey
+from keyfence.auth.key_set import ACCEPTED_ALGORITHMS, ALGORITHMS_BY_KEY_TYPE, VerificationKey
 
 MAX_KID_LENGTH = 256
 """How many characters the id of a key may have."""
@@ -24,6 +24,10 @@ _PRIVATE_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 
 class UnusableKey(ValueError):
     """A JWK that is not a public signing key of an accepted type and strength. The message has the reason."""
+
+
+class OtherPurposeKey(UnusableKey):
+    """A public key that is not for signatures, or that is for an algorithm that is not accepted."""
 
 
 def parse_jwk(jwk: object) -> VerificationKey:
@@ -47,7 +51,7 @@ def _require_public_signing_key(jwk: Mapping[str, object]) -> None:
     if not _PRIVATE_MEMBERS.isdisjoint(jwk):
         raise UnusableKey("a key contains private or symmetric material; publish only the public part")
     if jwk.get("use", "sig") != "sig":
-        raise UnusableKey("a key's use must be sig")
+        raise OtherPurposeKey("a key's use must be sig")
     operations = jwk.get("key_ops", ["verify"])
     if not isinstance(operations, list) or "verify" not in operations:
         raise UnusableKey("a key's key_ops must include verify")
@@ -58,10 +62,12 @@ def _algorithms(jwk: Mapping[str, object]) -> frozenset[str]:
     key_type = "RSA" if jwk.get("kty") == "RSA" else f"{jwk.get('kty')} {jwk.get('crv')}"
     algorithms_of_type = ALGORITHMS_BY_KEY_TYPE.get(key_type)
     if algorithms_of_type is None:
-        raise UnusableKey("a key must be RSA, EC on P-256, P-384 or P-521, or OKP on Ed25519 or Ed448")
+        raise OtherPurposeKey("a key must be RSA, EC on P-256, P-384 or P-521, or OKP on Ed25519 or Ed448")
     algorithm = jwk.get("alg")
     if algorithm is None:
         return algorithms_of_type
+    if isinstance(algorithm, str) and algorithm not in ACCEPTED_ALGORITHMS:
+        raise OtherPurposeKey("a key's alg is not accepted")
     if not isinstance(algorithm, str) or algorithm not in algorithms_of_type:
         raise UnusableKey("a key's alg does not fit its kty and crv")
     return frozenset({algorithm})
@@ -97,13 +103,28 @@ def parse_jwks_leniently(document: object) -> Mapping[str, VerificationKey]:
 
 
 def parse_jwks_strictly(document: object) -> Mapping[str, VerificationKey]:
-    """Returns the keys of a key set by their kid. Raises UnusableKey or MalformedJwks if any key cannot be used."""
-    keys = [parse_jwk(entry) for entry in _jwks_entries(document)]
+    """Returns the keys of `jwks_for_signatures` by their kid. Raises UnusableKey or MalformedJwks if any of them cannot
+    be used."""
+    keys = [parse_jwk(entry) for entry in jwks_for_signatures(document)]
     if not keys:
-        raise MalformedJwks("a JWKS must have at least one key")
+        raise MalformedJwks("a JWKS must have at least one key for signatures of an accepted algorithm")
     if shared_kids := _shared_kids(keys):
         raise MalformedJwks(f"a JWKS must not have two keys with the same kid: {', '.join(sorted(shared_kids))}")
     return {key.kid: key for key in keys}
+
+
+def jwks_for_signatures(document: object) -> list[object]:
+    """Returns the entries of a key set without keys for another purpose: the key sets of some providers contain a key
+    for encryption."""
+    return [entry for entry in _jwks_entries(document) if not _has_other_purpose(entry)]
+
+
+def _has_other_purpose(entry: object) -> bool:
+    try:
+        parse_jwk(entry)
+    except UnusableKey as error:
+        return isinstance(error, OtherPurposeKey)
+    return False
 
 
 def _jwks_entries(document: object) -> list[object]:

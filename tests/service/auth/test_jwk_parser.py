@@ -88,7 +88,32 @@ def test_a_document_without_a_list_of_keys_is_not_a_key_set(document: object) ->
         parse_jwks_leniently(document)
 
 
-@pytest.mark.parametrize("keys", [[], [RSA, RSA], [RSA, RSA | {"kid": "other", "use": "enc"}], [RSA | {"d": "AQAB"}]])
-def test_a_strictly_parsed_set_is_refused_unless_all_keys_are_usable(keys: list[Json]) -> None:
+@pytest.mark.parametrize(
+    "keys",
+    [
+        [],
+        [RSA, RSA],
+        [RSA | {"use": "enc"}],
+        [RSA, RSA | {"kid": "other", "d": "AQAB", "use": "enc"}],
+        [RSA | {"d": "AQAB"}],
+        [RSA, P256 | {"alg": "ES384"}],
+    ],
+)
+def test_a_strictly_parsed_set_is_refused_unless_all_signing_keys_are_usable(keys: list[Json]) -> None:
     with pytest.raises((MalformedJwks, UnusableKey)):
         parse_jwks_strictly({"keys": keys})
+
+
+OTHER_PURPOSES = {
+    "for encryption": RSA | {"kid": "enc", "use": "enc", "alg": "RSA-OAEP"},
+    "an algorithm that is not accepted": RSA | {"kid": "old", "alg": "RSA1_5"},
+    "a type that is not known": {"kty": "AKP", "kid": "new", "alg": "ML-DSA-65", "pub": "AQAB"},
+    "a curve that is not accepted": P256 | {"kid": "curve", "crv": "secp256k1", "alg": "ES256K"},
+    "the kid of a signing key": P256 | {"use": "enc", "alg": "ECDH-ES"},
+}
+
+
+@pytest.mark.parametrize("key", OTHER_PURPOSES.values(), ids=OTHER_PURPOSES.keys())
+def test_a_key_for_another_purpose_is_left_out_of_every_set(key: Json) -> None:
+    assert set(parse_jwks_strictly({"keys": [key, P256]})) == {"p256"}
+    assert set(parse_jwks_leniently({"keys": [key, P256]})) == {"p256"}
