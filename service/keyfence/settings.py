@@ -28,7 +28,8 @@ class BadSettings(ValueError):
 class IssuerSettings(BaseModel):
     """An identity provider whose tokens are accepted: for all tenants, or only for `tenant` if it is set.
 
-    `jwks_uri` is the URL of its keys; `jwks` contains the keys themselves. One of the two is set."""
+    `jwks_uri` is the URL of its keys; `jwks` contains the keys themselves. Without both, the metadata of the issuer
+    name the URL of its keys. The other members say which claims its tokens have; see `docs/build/identity.md`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -36,6 +37,18 @@ class IssuerSettings(BaseModel):
     jwks_uri: str | None = None
     jwks: dict[str, object] | None = None
     tenant: str | None = None
+    audiences: tuple[str, ...] = ()
+    claims: dict[str, str] = {}
+    roles: dict[str, str] = {}
+    tenants: dict[str, str] = {}
+    default_role: str | None = None
+
+    @property
+    def mapping(self) -> dict[str, object]:
+        """The members that describe claims, as JSON. Members that are not set are left out."""
+        return self.model_dump(
+            mode="json", include={"audiences", "claims", "roles", "tenants", "default_role"}, exclude_unset=True
+        )
 
 
 class PriceSettings(BaseModel):
@@ -77,8 +90,9 @@ class Settings(BaseSettings):
     """How often one process may call STS. All processes share the account's quota."""
     issuers: Annotated[tuple[IssuerSettings, ...], NoDecode] = ()
     """Required, unless all tenants bring their own issuer. A JSON list of identity providers, such as
-    `[{"issuer": "https://id.example.com", "jwks_uri": "https://id.example.com/keys"}]`; `jwks` gives the keys
-    themselves, and `tenant` limits an issuer to one tenant."""
+    `[{"issuer": "https://id.example.com"}]`. The keys are those that the issuer's metadata name; `jwks_uri` gives
+    another URL of the keys, and `jwks` gives the keys themselves. `tenant` limits an issuer to one tenant. `audiences`,
+    `claims`, `roles`, `tenants` and `default_role` say how to read its tokens; see `docs/build/identity.md`."""
     admin_issuers: Annotated[tuple[IssuerSettings, ...], NoDecode] = ()
     """The identity providers of operators, in the same format. Without one, nobody can use the operators' API."""
     audience: str = "keyfence"
@@ -173,6 +187,16 @@ class Settings(BaseSettings):
     @classmethod
     def _split_at_commas(cls, value: object) -> object:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+    @property
+    def tenant_audiences(self) -> frozenset[str]:
+        """All audiences of tokens for the tenants' API, except those of tenants' own issuers."""
+        return frozenset({self.audience}.union(*(issuer.audiences for issuer in self.issuers)))
+
+    @property
+    def operator_audiences(self) -> frozenset[str]:
+        """All audiences of tokens for the operators' API."""
+        return frozenset({self.admin_audience}.union(*(issuer.audiences for issuer in self.admin_issuers)))
 
     @property
     def server_count(self) -> int:

@@ -69,11 +69,15 @@ def _issuer_problems(settings: Settings) -> Iterator[str]:
             yield from (f"{variable}[{number}] {problem}" for problem in _problems_of_one_issuer(issuer))
     if settings.audience == settings.admin_audience:
         yield "KEYFENCE_ADMIN_AUDIENCE equals KEYFENCE_AUDIENCE: a tenant's token would pass as an operator's"
+    elif shared := sorted(settings.tenant_audiences & settings.operator_audiences):
+        yield f"KEYFENCE_ADMIN_ISSUERS accepts an audience of tenants' tokens: {shared[0]}"
 
 
 def _problems_of_one_issuer(issuer: IssuerSettings) -> Iterator[str]:
-    if (issuer.jwks is None) == (issuer.jwks_uri is None):
-        yield "needs exactly one of jwks and jwks_uri"
+    if issuer.jwks is not None and issuer.jwks_uri is not None:
+        yield "has jwks and jwks_uri; remove one of them"
+    if issuer.jwks is None and issuer.jwks_uri is None and not is_https_or_loopback_url(issuer.issuer):
+        yield f"has neither jwks nor jwks_uri, and its metadata cannot be fetched by https: {issuer.issuer}"
     if issuer.jwks is not None and not _keys(issuer):
         yield 'has a jwks without keys; write {"keys": [...]}'
     if issuer.jwks_uri is not None and not is_https_or_loopback_url(issuer.jwks_uri):

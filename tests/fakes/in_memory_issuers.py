@@ -16,6 +16,7 @@ class StoredIssuer:
     tenant: TenantId
     jwks: str | None = None
     jwks_uri: str | None = None
+    mapping: str | None = None
 
 
 @dataclass
@@ -56,6 +57,6 @@ class ManualSleep:
         self.clock.now = max(self.clock.now, wakes_at)
 
 
-def fail_to_fetch(uri: str, issuer: str) -> KeySet:
+def fail_to_fetch(uri: str | None, issuer: str) -> KeySet:
     """Replaces the fetch of keys in tests whose issuers have no jwks_uri."""
     raise AssertionError(f"keys of {issuer} are fetched from {uri}")

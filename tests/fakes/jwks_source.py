@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from threading import Event
 
 from keyfence.auth.jwk_parser import parse_jwks_leniently
-from keyfence.auth.jwks_refresh import JwksUnavailable
+from keyfence.auth.jwks_url import JwksUnavailable
 from keyfence.auth.key_set import VerificationKey
 
 

@@ -103,9 +103,29 @@ def test_overrides_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     assert load_settings(table="ours", issuers=()).table == "ours"
 
 
-@pytest.mark.parametrize("changes", [{"jwks_uri": None}, {"jwks": {"keys": [{"kid": "a"}]}}], ids=["neither", "both"])
-def test_an_issuer_has_exactly_one_source_of_keys(changes: dict[str, object]) -> None:
-    assert issuer_problems(**changes) == ["KEYFENCE_ISSUERS[0] needs exactly one of jwks and jwks_uri"]
+def test_an_issuer_has_one_source_of_keys() -> None:
+    problems = issuer_problems(jwks={"keys": [{"kid": "a"}]})
+    assert problems == ["KEYFENCE_ISSUERS[0] has jwks and jwks_uri; remove one of them"]
+
+
+@pytest.mark.parametrize(
+    ("issuer", "is_problem"),
+    [
+        ("https://id.example.com", False),
+        ("http://localhost:9", False),
+        ("http://id.example.com", True),
+        ("id.example.com", True),
+    ],
+)
+def test_an_issuer_without_keys_needs_a_url_with_tls_for_its_metadata(issuer: str, is_problem: bool) -> None:
+    problems = issuer_problems(issuer=issuer, jwks_uri=None)
+    assert any("its metadata cannot be fetched by https" in problem for problem in problems) == is_problem
+
+
+def test_an_audience_of_tenants_and_of_operators_is_a_problem() -> None:
+    issuers = [{**GOOD_ISSUER, "audiences": ["https://api.example.com"]}]
+    (problem,) = production_problems(settings(issuers=issuers, admin_issuers=issuers))
+    assert problem == "KEYFENCE_ADMIN_ISSUERS accepts an audience of tenants' tokens: https://api.example.com"
 
 
 @pytest.mark.parametrize("jwks", [{}, {"keys": []}, {"keys": "none"}], ids=str)
@@ -134,7 +154,7 @@ def test_an_issuer_with_an_invalid_tenant_id_is_a_problem() -> None:
 
 
 def test_issuers_of_operators_are_checked_too() -> None:
-    (problem,) = production_problems(settings(admin_issuers=[{"issuer": "https://ops"}]))
+    (problem,) = production_problems(settings(admin_issuers=[{"issuer": "ops"}]))
     assert problem.startswith("KEYFENCE_ADMIN_ISSUERS[0]")
 
 

@@ -1,7 +1,7 @@
 """`Onboarding`: sets up a new tenant with its issuer and its first user, the owner."""
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
@@ -37,6 +37,7 @@ class OnboardingRequest:
     issuer: str
     jwks: Mapping[str, object] | None = None
     jwks_uri: str | None = None
+    mapping: Mapping[str, object] | None = None
 
     def checked_issuer(
         self, now: datetime, reserved_issuers: Container[str] = (), *, allow_development_keys: bool = False
@@ -51,12 +52,21 @@ class OnboardingRequest:
             self.jwks,
             self.jwks_uri,
             now,
+            mapping=self.mapping,
             reserved_issuers=reserved_issuers,
             allow_development_keys=allow_development_keys,
         )
 
     def digest(self) -> str:
-        return sha256(orjson.dumps(self, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        """A request without a mapping has the digest that it had before requests could have one."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        if self.mapping is None:
+            del values["mapping"]
+        return sha256(orjson.dumps(values, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+    def event_detail(self) -> dict[str, object]:
+        mapping = {} if self.mapping is None else {"mapping": self.mapping}
+        return {"tier": self.tier, "issuer": self.issuer, **mapping}
 
 
 TENANT_EXISTS = partial(
@@ -112,7 +122,7 @@ class Onboarding:
             return require_same_request(existing, request), False
         tenant = self._new_tenant(request)
         try:
-            await self.tenants.add_with_issuer(tenant, issuer, {"tier": request.tier, "issuer": request.issuer})
+            await self.tenants.add_with_issuer(tenant, issuer, request.event_detail())
         except Conflict:
             # The same request may run twice at the same time.
             if existing := await self.tenants.find(request.id):

@@ -77,15 +77,27 @@ class TenantMutations:
 @strawberry.type
 class IssuerMutations:
     @strawberry.mutation(
-        description="Replaces the keys of the tenant's issuer. Give either `jwks`, with all keys, or `jwksUri`."
+        description="Replaces the keys or the claim mapping of the tenant's issuer. For the keys give one of: `jwks`, "
+        "with all keys; `jwksUri`; `discover`, to fetch the keys that the issuer's metadata name. `mapping` replaces "
+        "the claim mapping; an empty object removes it. What is left out stays."
     )
     async def set_identity(
-        self, info: Info, id: strawberry.ID, jwks: JSON | None = None, jwks_uri: str | None = None
+        self,
+        info: Info,
+        id: strawberry.ID,
+        jwks: JSON | None = None,
+        jwks_uri: str | None = None,
+        discover: bool = False,
+        mapping: JSON | None = None,
     ) -> Tenant:
-        return Tenant.of(await info.context.rotate_issuer_keys(parse_tenant_id(id), jwks, jwks_uri))
+        rotate = info.context.rotate_issuer_keys
+        return Tenant.of(await rotate(parse_tenant_id(id), jwks, jwks_uri, discover=discover, mapping=mapping))
 
 
-@strawberry.input(description="A new tenant with its owner and its issuer. Give exactly one of `jwks` and `jwksUri`.")
+@strawberry.input(
+    description="A new tenant with its owner and its issuer. Give at most one of `jwks` and `jwksUri`; without both, "
+    "the keys are those that the issuer's metadata name. `mapping` says which claims the issuer's tokens have."
+)
 class OnboardTenantInput:
     id: strawberry.ID
     name: str
@@ -95,10 +107,13 @@ class OnboardTenantInput:
     issuer: str
     jwks: JSON | None = None
     jwks_uri: str | None = None
+    mapping: JSON | None = None
 
     def request(self) -> OnboardingRequest:
         if self.jwks is not None and not isinstance(self.jwks, dict):
             raise BadInput('jwks must be a JSON object like {"keys": [...]}', field="jwks")
+        if self.mapping is not None and not isinstance(self.mapping, dict):
+            raise BadInput("mapping must be a JSON object", field="mapping")
         return OnboardingRequest(
             id=parse_tenant_id(self.id),
             name=self.name,
@@ -108,6 +123,7 @@ class OnboardTenantInput:
             issuer=self.issuer,
             jwks=self.jwks,
             jwks_uri=self.jwks_uri,
+            mapping=self.mapping,
         )
 
 

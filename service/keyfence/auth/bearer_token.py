@@ -21,6 +21,10 @@ _COMPACT_JWT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
 """Three parts in base64url without padding. With padding, which PyJWT accepts, the same token could be written in
 several ways, and each of them would be another entry of the token cache."""
 
+ACCEPTED_TYPES = frozenset({"jwt", "application/jwt", "at+jwt", "application/at+jwt"})
+"""The values of the header parameter `typ` in lower case. RFC 9068 defines `at+jwt` for access tokens. Tokens of other
+types, such as logout tokens, have the same issuer and audience, but they are not for requests."""
+
 _JWS = PyJWS()
 
 
@@ -49,6 +53,7 @@ def parse_token(token: str) -> UnverifiedToken:
     header, claims, signature = _split(token)
     if "crit" in header:
         raise Unauthenticated("the token requires extensions (crit) that are not supported")
+    _require_accepted_type(header)
     return UnverifiedToken(
         algorithm=_algorithm(header),
         kid=_kid(header),
@@ -73,6 +78,13 @@ def _split(token: str) -> tuple[dict[str, object], dict[str, object], bytes]:
     except (PyJWTError, ValueError, RecursionError):
         raise Unauthenticated(NOT_A_JWT_MESSAGE) from None
     return header, claims, parts["signature"]
+
+
+def _require_accepted_type(header: Mapping[str, object]) -> None:
+    """A token without a type is accepted: Cognito, Okta and others send none."""
+    token_type = header.get("typ")
+    if token_type is not None and (not isinstance(token_type, str) or token_type.lower() not in ACCEPTED_TYPES):
+        raise Unauthenticated("the token's type (typ) is not accepted")
 
 
 def _algorithm(header: Mapping[str, object]) -> str:

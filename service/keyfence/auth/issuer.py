@@ -3,12 +3,14 @@
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from keyfence.auth.claim_mapping import ClaimMapping, parse_claim_mapping
 from keyfence.auth.egress import parse_operator_uri
 from keyfence.auth.jwk_parser import parse_jwks_strictly
-from keyfence.auth.jwks_refresh import FetchedKeys, JwksUrl
+from keyfence.auth.jwks_refresh import FetchedKeys
+from keyfence.auth.jwks_url import DiscoveredJwks, JwksUrl
 from keyfence.auth.key_set import FixedKeys, KeySet
 from keyfence.settings import IssuerSettings
 from keyfence_iam.tenant import TenantId, parse_tenant_id
@@ -32,8 +34,12 @@ class Issuer:
     url: str
     """The `iss` claim of the issuer's tokens must equal this URL exactly."""
     keys: KeySet
-    tenant: TenantId | None = None
-    """The only tenant that the issuer may issue tokens for. None: the issuer may issue tokens for every tenant."""
+    mapping: ClaimMapping = field(default_factory=ClaimMapping)
+
+    @property
+    def tenant(self) -> TenantId | None:
+        """The only tenant that the issuer may issue tokens for. None: the issuer may issue tokens for every tenant."""
+        return self.mapping.tenant
 
 
 class IssuerLookup(Protocol):
@@ -51,7 +57,8 @@ def issuer_from_settings(
     development keys."""
     try:
         tenant = None if settings.tenant is None else parse_tenant_id(settings.tenant)
-        return Issuer(url=settings.issuer, keys=_key_set(settings, clock, allow_development_keys), tenant=tenant)
+        mapping = parse_claim_mapping(settings.mapping, tenant)
+        return Issuer(url=settings.issuer, keys=_key_set(settings, clock, allow_development_keys), mapping=mapping)
     except ValueError as error:
         raise ValueError(f"issuer {settings.issuer}: {error}") from None
 
@@ -72,9 +79,14 @@ def is_issuer_url(text: str) -> bool:
 
 
 def _key_set(settings: IssuerSettings, clock: Clock, allow_development_keys: bool) -> KeySet:
-    if settings.jwks is not None and settings.jwks_uri is None:
+    if settings.jwks is not None and settings.jwks_uri is not None:
+        raise ValueError("set jwks or jwks_uri, not both")
+    if settings.jwks is not None:
         return FixedKeys(parse_jwks_strictly(settings.jwks))
-    if settings.jwks_uri is not None and settings.jwks is None:
-        jwks_url = JwksUrl(parse_operator_uri(settings.jwks_uri), allow_development_keys=allow_development_keys)
-        return FetchedKeys(jwks_url.fetch, clock=clock, issuer=settings.issuer)
-    raise ValueError("set exactly one of jwks and jwks_uri")
+    return FetchedKeys(_key_source(settings, allow_development_keys).fetch, clock=clock, issuer=settings.issuer)
+
+
+def _key_source(settings: IssuerSettings, allow_development_keys: bool) -> JwksUrl | DiscoveredJwks:
+    if settings.jwks_uri is None:
+        return DiscoveredJwks.of(settings.issuer, parse_operator_uri, allow_development_keys=allow_development_keys)
+    return JwksUrl(parse_operator_uri(settings.jwks_uri), allow_development_keys=allow_development_keys)

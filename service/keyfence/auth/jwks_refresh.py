@@ -1,5 +1,5 @@
-"""`FetchedKeys`: the keys of an issuer, fetched from its jwks_uri. Keys that are old are fetched again. During an
-outage of the issuer's server, they are still used for a time."""
+"""`FetchedKeys`: the keys of an issuer, fetched from a URL. Keys that are old are fetched again. During an outage of
+the issuer's server, they are still used for a time."""
 
 import asyncio
 import math
@@ -8,18 +8,13 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import orjson
 import structlog
 
-from keyfence.auth.egress import ANY_ADDRESS, PUBLIC_ADDRESSES, EgressPolicy, FetchTarget, parse_tenant_uri
-from keyfence.auth.http_get import DEFAULT_LIMITS, FetchFailed, FetchLimits, http_get
-from keyfence.auth.jwk_parser import parse_jwks_leniently
+from keyfence.auth.egress import PUBLIC_ADDRESSES, EgressPolicy, parse_tenant_uri
+from keyfence.auth.http_get import DEFAULT_LIMITS, FetchLimits
+from keyfence.auth.jwks_url import DiscoveredJwks, JwksUnavailable, JwksUrl
 from keyfence.auth.key_set import KeysById, KeySet, VerificationKey, reuse_unchanged_keys
-from keyfence.development_keys import is_development_key
 from keyfence.errors import Throttled
-
-MAX_KEYS = 64
-"""How many keys a fetched key set may have. Providers publish two or three."""
 
 FETCH_THREADS = 16
 """How many threads fetch the key sets of tenants. Each thread waits for one server at a time."""
@@ -30,36 +25,6 @@ RunInThread = Callable[[Callable[[], KeysById]], Awaitable[KeysById]]
 """A function that runs a blocking fetch in a thread."""
 
 log = structlog.get_logger(__name__)
-
-
-class JwksUnavailable(Exception):
-    """A key set could not be fetched. The message is for the log and not for clients."""
-
-
-@dataclass(frozen=True, slots=True)
-class JwksUrl:
-    """The address of a key set, with the policy and the limits of a fetch from it."""
-
-    target: FetchTarget
-    egress: EgressPolicy = ANY_ADDRESS
-    limits: FetchLimits = DEFAULT_LIMITS
-    allow_development_keys: bool = False
-    """Whether keys that a development machine made are used. They are not used on AWS."""
-
-    def fetch(self) -> KeysById:
-        """Returns the usable keys of the key set. Raises JwksUnavailable if the key set cannot be fetched or parsed.
-
-        The method can block for seconds: call it in a thread."""
-        try:
-            body = http_get(self.target, self.egress, self.limits)
-            keys = parse_jwks_leniently(orjson.loads(body))
-        except FetchFailed as error:
-            raise JwksUnavailable(str(error)) from error
-        except ValueError as error:
-            raise JwksUnavailable(type(error).__name__) from error
-        if len(keys) > MAX_KEYS:
-            raise JwksUnavailable(f"more than {MAX_KEYS} keys")
-        return {kid: key for kid, key in keys.items() if self.allow_development_keys or not is_development_key(kid)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,10 +143,16 @@ class JwksFetcher:
         self._allow_development_keys = allow_development_keys
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="jwks")
 
-    def key_set(self, jwks_uri: str, issuer: str) -> KeySet:
-        """Raises BadJwksUri if a tenant may not use this URI."""
-        jwks_url = JwksUrl(parse_tenant_uri(jwks_uri), self._egress, self._limits, self._allow_development_keys)
-        return FetchedKeys(jwks_url.fetch, policy=self._policy, run_in_thread=self._run_in_thread, issuer=issuer)
+    def key_set(self, jwks_uri: str | None, issuer: str) -> KeySet:
+        """Returns the keys at this URI. If it is None, returns the keys that the issuer's metadata name.
+
+        Raises BadJwksUri if a tenant may not use the URI or the issuer."""
+        limits = (self._egress, self._limits, self._allow_development_keys)
+        if jwks_uri is None:
+            fetch = DiscoveredJwks.of(issuer, parse_tenant_uri, *limits).fetch
+        else:
+            fetch = JwksUrl(parse_tenant_uri(jwks_uri), *limits).fetch
+        return FetchedKeys(fetch, policy=self._policy, run_in_thread=self._run_in_thread, issuer=issuer)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)

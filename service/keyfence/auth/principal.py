@@ -25,15 +25,18 @@ _RANKS = {role: rank for rank, role in enumerate(Role)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """A user of a tenant, as a verified token identifies it. `issued_at` and `expires_at` are the token's `iat` and
-    `exp`, in epoch seconds."""
+    """A user or a machine of a tenant, as a verified token identifies it. `issued_at` and `expires_at` are the token's
+    `iat` and `exp`, in epoch seconds."""
 
     tenant: TenantId
     subject: str
     role: Role
-    token_id: str
+    token_id: str | None
+    """The `jti` claim. None: the provider gives its tokens no id."""
     issued_at: int
     expires_at: int
+    session_id: str | None = None
+    """The `sid` claim. All tokens of one login have it. None: the token has no such claim."""
     scopes: frozenset[str] = frozenset()
 
 
@@ -42,7 +45,7 @@ class Operator:
     """A caller of the operators' API, who belongs to no tenant."""
 
     subject: str
-    token_id: str
+    token_id: str | None
     expires_at: int
     scopes: frozenset[str] = frozenset()
 

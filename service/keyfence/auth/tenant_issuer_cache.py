@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 
 import orjson
 
+from keyfence.auth.claim_mapping import ClaimMapping, parse_claim_mapping
 from keyfence.auth.issuer import Issuer, is_issuer_url
 from keyfence.auth.jwk_parser import parse_jwks_leniently
 from keyfence.auth.key_set import FixedKeys, KeySet, VerificationKey, reuse_unchanged_keys
@@ -33,7 +34,8 @@ Value = TypeVar("Value")
 
 
 class IssuerRecord(Protocol):
-    """A tenant's issuer as it is stored. Exactly one of `jwks` (JSON text) and `jwks_uri` is set."""
+    """A tenant's issuer as it is stored: its keys as `jwks` (JSON text) or `jwks_uri`, and its claim mapping (JSON
+    text, None without a mapping)."""
 
     @property
     def issuer(self) -> str: ...
@@ -43,6 +45,8 @@ class IssuerRecord(Protocol):
     def jwks(self) -> str | None: ...
     @property
     def jwks_uri(self) -> str | None: ...
+    @property
+    def mapping(self) -> str | None: ...
 
 
 def keys_digest(record: IssuerRecord) -> bytes:
@@ -106,7 +110,7 @@ class TenantIssuerCache:
     def __init__(
         self,
         find_record: Callable[[str], Awaitable[IssuerRecord | None]],
-        new_fetched_keys: Callable[[str, str], KeySet],
+        new_fetched_keys: Callable[[str | None, str], KeySet],
         budget: TokenBucket,
         *,
         max_age_seconds: float = MAX_AGE_SECONDS,
@@ -114,8 +118,8 @@ class TenantIssuerCache:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         max_cached: int = MAX_CACHED_ISSUERS,
     ) -> None:
-        """`find_record` reads the stored issuer of a URL. `new_fetched_keys` returns the key set of a jwks_uri; its
-        second argument is the URL of the issuer."""
+        """`find_record` reads the stored issuer of a URL. `new_fetched_keys` returns the key set of a jwks_uri or, if
+        that is None, the key set that the issuer's metadata name; its second argument is the URL of the issuer."""
         self._find_record, self._new_fetched_keys, self._budget = find_record, new_fetched_keys, budget
         self._max_age_seconds, self._clock, self._sleep, self._max_cached = max_age_seconds, clock, sleep, max_cached
         self._cached: dict[str, _CachedIssuer] = {}
@@ -191,7 +195,8 @@ class TenantIssuerCache:
         if cached is not None and lookup.started_at < cached.key_set.looked_up_at:
             return cached.issuer
         self._cached.pop(url, None)
-        if cached is not None and (record is None or record.tenant != cached.issuer.tenant):
+        if cached is not None and (record is None or _mapping_of(record) != cached.issuer.mapping):
+            # Tokens that were verified for another tenant or with another mapping must be verified again.
             cached.key_set.revoke()
             cached = None
         if record is None:
@@ -213,7 +218,7 @@ class TenantIssuerCache:
             clock=self._clock,
             refresh=lambda key_set: self._look_up_early(record.issuer, key_set),
         )
-        issuer = Issuer(url=record.issuer, keys=key_set, tenant=record.tenant)
+        issuer = Issuer(url=record.issuer, keys=key_set, mapping=_mapping_of(record))
         return _CachedIssuer(issuer=issuer, key_set=key_set, keys_digest=keys_digest(record))
 
     def _update_keys(self, cached: _CachedIssuer, record: IssuerRecord) -> None:
@@ -224,11 +229,16 @@ class TenantIssuerCache:
 
     def _keys_of(self, record: IssuerRecord, previous_keys: KeySet) -> KeySet:
         if record.jwks is None:
-            return self._new_fetched_keys(record.jwks_uri or "", record.issuer)
+            return self._new_fetched_keys(record.jwks_uri, record.issuer)
         keys = parse_jwks_leniently(orjson.loads(record.jwks))
         if isinstance(previous_keys, FixedKeys):
             keys = reuse_unchanged_keys(previous_keys.keys, keys)
         return FixedKeys(keys)
+
+
+def _mapping_of(record: IssuerRecord) -> ClaimMapping:
+    """Returns the mapping for the tenant of the record, whatever the stored mapping says."""
+    return parse_claim_mapping(orjson.loads(record.mapping or "{}"), record.tenant)
 
 
 def _put_bounded(cache: dict[str, Value], url: str, value: Value, max_size: int) -> None:

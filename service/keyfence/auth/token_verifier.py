@@ -2,7 +2,7 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Generic, TypeVar
@@ -10,7 +10,15 @@ from typing import Generic, TypeVar
 import structlog
 
 from keyfence.auth.bearer_token import MAX_TOKEN_LENGTH, NOT_A_JWT_MESSAGE, UnverifiedToken, parse_token
-from keyfence.auth.claims import CLOCK_SKEW_SECONDS, Claims, operator_from_claims, parse_claims, principal_from_claims
+from keyfence.auth.claim_mapping import ClaimMapping, ClaimUse
+from keyfence.auth.claims import (
+    CLOCK_SKEW_SECONDS,
+    RawClaims,
+    operator_from_claims,
+    principal_from_claims,
+    require_audience,
+    require_valid_times,
+)
 from keyfence.auth.issuer import Issuer, IssuerLookup, issuer_from_settings, issuers_by_url
 from keyfence.auth.key_set import VerificationKey
 from keyfence.auth.principal import Operator, Principal
@@ -82,21 +90,24 @@ class TokenCache(Generic[Caller]):
 
 
 class TokenVerifier(Generic[Caller]):
-    """Verifies tokens for one audience. The issuers of the settings are in `issuers`. All other issuers are looked up
-    in `tenant_issuers`."""
+    """Verifies tokens for one API. The issuers of the settings are in `issuers`. All other issuers are looked up in
+    `tenant_issuers`. `audience` is for issuers that have no audiences of their own. `refused_audiences` belong to the
+    other API, so that no token is valid for both APIs."""
 
     def __init__(
         self,
         *,
         issuers: Iterable[Issuer],
         audience: str,
-        caller_from_claims: Callable[[Claims, Issuer], Caller],
+        caller_from_claims: Callable[[RawClaims, ClaimMapping], Caller],
+        refused_audiences: Container[str] = (),
         clock: Clock = time.time,
         max_cached_tokens: int = MAX_CACHED_TOKENS,
         tenant_issuers: IssuerLookup | None = None,
     ) -> None:
         self._issuers, self._tenant_issuers = issuers_by_url(issuers), tenant_issuers
-        self._audience, self._caller_from_claims, self._clock = audience, caller_from_claims, clock
+        self._audience, self._refused_audiences = audience, refused_audiences
+        self._caller_from_claims, self._clock = caller_from_claims, clock
         self._cache = TokenCache[Caller](max_cached_tokens)
 
     async def verify(self, token: str) -> Caller:
@@ -121,10 +132,11 @@ class TokenVerifier(Generic[Caller]):
         unverified_token = parse_token(token)
         issuer = await self._get_issuer(unverified_token)
         key = await _verify_signature(unverified_token, issuer)
-        now = self._clock()
-        claims = parse_claims(unverified_token.claims, audience=self._audience, now=now)
-        caller = self._caller_from_claims(claims, issuer)
-        valid_until = min(claims.expires_at + CLOCK_SKEW_SECONDS, now + RECHECK_SECONDS)
+        now, claims = self._clock(), unverified_token.claims
+        require_audience(claims, issuer.mapping, self._audience, self._refused_audiences)
+        expires_at = require_valid_times(claims, now)
+        caller = self._caller_from_claims(claims, issuer.mapping)
+        valid_until = min(expires_at + CLOCK_SKEW_SECONDS, now + RECHECK_SECONDS)
         self._cache.put(
             digest, VerifiedToken(caller=caller, key=key, issuer=issuer, checked_at=now, valid_until=valid_until)
         )
@@ -152,6 +164,7 @@ def tenant_verifier(
     return TokenVerifier(
         issuers=_issuers(settings.issuers, settings),
         audience=settings.audience,
+        refused_audiences=settings.operator_audiences,
         caller_from_claims=principal_from_claims,
         clock=clock,
         tenant_issuers=tenant_issuers,
@@ -162,13 +175,15 @@ def operator_verifier(settings: Settings, *, clock: Clock = time.time) -> TokenV
     """Returns the verifier for the tokens of operators, which the operators' API accepts.
 
     Raises ValueError if a token could be valid for operators and for a tenant."""
-    if settings.admin_audience == settings.audience:
+    if not settings.operator_audiences.isdisjoint(settings.tenant_audiences):
         raise ValueError("operators and tenants must have different audiences")
-    if any(issuer.tenant is not None for issuer in settings.admin_issuers):
-        raise ValueError("an issuer of operators must not have a tenant")
+    issuers = tuple(_issuers(settings.admin_issuers, settings))
+    if any(_names_tenant_or_role(issuer.mapping) for issuer in issuers):
+        raise ValueError("an issuer of operators must not have a tenant or a role")
     return TokenVerifier(
-        issuers=_issuers(settings.admin_issuers, settings),
+        issuers=issuers,
         audience=settings.admin_audience,
+        refused_audiences=settings.tenant_audiences,
         caller_from_claims=operator_from_claims,
         clock=clock,
     )
@@ -177,6 +192,12 @@ def operator_verifier(settings: Settings, *, clock: Clock = time.time) -> TokenV
 def _issuers(issuers: Iterable[IssuerSettings], settings: Settings) -> Iterator[Issuer]:
     allowed = settings.allow_development_keys
     return (issuer_from_settings(issuer, allow_development_keys=allowed) for issuer in issuers)
+
+
+def _names_tenant_or_role(mapping: ClaimMapping) -> bool:
+    mapped_claims = {ClaimUse.TENANT, ClaimUse.ROLE} & mapping.claims.keys()
+    has_roles = mapping.roles != ClaimMapping().roles or mapping.default_role is not None
+    return bool(mapped_claims) or mapping.tenant is not None or bool(mapping.tenants) or has_roles
 
 
 def _digest(token: str) -> bytes:

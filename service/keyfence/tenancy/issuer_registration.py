@@ -1,15 +1,18 @@
-"""`TenantIssuer`: an issuer that a tenant registers, and the checks of its URL and keys."""
+"""`TenantIssuer`: an issuer that a tenant registers, and the checks of its URL, keys and claim mapping."""
 
 import hashlib
+import sys
 from collections.abc import Container
 from dataclasses import dataclass
 from datetime import datetime
 
 import orjson
 
+from keyfence.auth.claim_mapping import BadClaimMapping, parse_claim_mapping
 from keyfence.auth.egress import BadJwksUri, parse_tenant_uri
 from keyfence.auth.issuer import MAX_ISSUER_LENGTH, is_issuer_url
-from keyfence.auth.jwk_parser import MalformedJwks, UnusableKey, parse_jwks_strictly
+from keyfence.auth.jwk_parser import MalformedJwks, UnusableKey, jwks_for_signatures, parse_jwks_strictly
+from keyfence.auth.jwks_url import metadata_urls
 from keyfence.development_keys import DEVELOPMENT_ISSUER, is_development_key
 from keyfence.errors import BadInput
 from keyfence_iam.tenant import TenantId
@@ -18,13 +21,15 @@ MAX_KEYS = 16
 """How many keys an issuer may have. All of them are in one item, which servers read to verify tokens."""
 
 MAX_JWKS_BYTES = 32 * 1024
+MAX_MAPPING_BYTES = 16 * 1024
 STORED_MEMBERS = frozenset({"kty", "kid", "use", "alg", "crv", "x", "y", "n", "e"})
 """The members of a key that are stored. All other members are dropped, so that no private key is stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantIssuer:
-    """An issuer that one tenant has registered. Exactly one of `jwks` (JSON text) and `jwks_uri` is set."""
+    """An issuer that one tenant has registered. At most one of `jwks` (JSON text) and `jwks_uri` is set. Without both,
+    the metadata of the issuer name the URL of its keys."""
 
     digest: str
     """The digest of the issuer's URL. It is the key of the item, so a URL can be registered only once."""
@@ -35,11 +40,14 @@ class TenantIssuer:
     version: int = 1
     jwks: str | None = None
     jwks_uri: str | None = None
+    mapping: str | None = None
+    """The claim mapping (JSON text). None: the tokens have the claims `tenant` and `role`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuerKeys:
-    """The keys of an issuer (`jwks`, as JSON text), or the URI that they are fetched from. One of them is None."""
+    """The keys of an issuer (`jwks`, as JSON text), or the URI that they are fetched from. If both are None, the
+    metadata of the issuer name the URI."""
 
     jwks: str | None = None
     jwks_uri: str | None = None
@@ -52,17 +60,21 @@ def new_tenant_issuer(
     jwks_uri: str | None,
     now: datetime,
     *,
+    mapping: object = None,
     reserved_issuers: Container[str] = (),
     allow_development_keys: bool = False,
 ) -> TenantIssuer:
-    """Raises BadInput if the issuer's URL or its keys are not valid, or if the URL is one of `reserved_issuers`."""
-    keys = checked_keys(jwks, jwks_uri, allow_development_keys=allow_development_keys)
+    """Raises BadInput if the issuer's URL, its keys or its mapping are not valid, or if the URL is one of
+    `reserved_issuers`."""
+    checked_issuer(issuer, reserved_issuers)
+    keys = checked_keys(jwks, jwks_uri, issuer, allow_development_keys=allow_development_keys)
     return TenantIssuer(
         digest=issuer_digest(issuer),
-        issuer=checked_issuer(issuer, reserved_issuers),
+        issuer=issuer,
         tenant=tenant,
         jwks=keys.jwks,
         jwks_uri=keys.jwks_uri,
+        mapping=checked_mapping(mapping, tenant),
         created_at=now,
         updated_at=now,
     )
@@ -87,24 +99,45 @@ def checked_issuer(issuer: str, reserved_issuers: Container[str] = ()) -> str:
     return issuer
 
 
-def checked_keys(jwks: object, jwks_uri: str | None, *, allow_development_keys: bool = False) -> IssuerKeys:
-    """Returns the keys, or the URI of the keys, as they are stored. Raises BadInput if they are not valid.
+def checked_keys(
+    jwks: object, jwks_uri: str | None, issuer: str, *, allow_development_keys: bool = False
+) -> IssuerKeys:
+    """Returns the keys, or the URI of the keys, as they are stored. Without both, the metadata of the issuer name the
+    URI. Raises BadInput if the keys or the URI are not valid, or if the metadata must not be fetched.
 
     A development key, which `keyfence jwks` makes, is refused unless `allow_development_keys` is True: its private key
     is in a file of a development machine."""
-    if (jwks is None) == (jwks_uri is None):
-        raise BadInput("give exactly one of jwks and jwksUri", field="jwks" if jwks_uri is None else "jwksUri")
+    if jwks is not None and jwks_uri is not None:
+        raise BadInput("give at most one of jwks and jwksUri", field="jwksUri")
     if jwks_uri is not None:
-        return IssuerKeys(jwks_uri=_checked_uri(jwks_uri))
-    return IssuerKeys(jwks=_checked_jwks(jwks, allow_development_keys=allow_development_keys))
+        _check_uri(jwks_uri, "jwksUri")
+        return IssuerKeys(jwks_uri=jwks_uri)
+    if jwks is not None:
+        return IssuerKeys(jwks=_checked_jwks(jwks, allow_development_keys=allow_development_keys))
+    for url in metadata_urls(issuer):
+        _check_uri(url, "issuer")
+    return IssuerKeys()
 
 
-def _checked_uri(uri: str) -> str:
+def checked_mapping(mapping: object, tenant: TenantId) -> str | None:
+    """Returns the JSON text of a claim mapping as it is stored, or None if there is no mapping or an empty one. Raises
+    BadInput if the mapping is not valid."""
+    if mapping is None or mapping == {}:
+        return None
+    if _json_bytes(mapping) > MAX_MAPPING_BYTES:
+        raise BadInput(f"mapping must be a JSON object of at most {MAX_MAPPING_BYTES:,} bytes", field="mapping")
+    try:
+        parse_claim_mapping(mapping, tenant)
+    except BadClaimMapping as error:
+        raise BadInput(f"mapping: {error}", field="mapping") from None
+    return orjson.dumps(mapping, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _check_uri(uri: str, field: str) -> None:
     try:
         parse_tenant_uri(uri)
     except BadJwksUri as error:
-        raise BadInput(f"jwksUri {error}", field="jwksUri") from None
-    return uri
+        raise BadInput(f"{field} {error}", field=field) from None
 
 
 def _checked_jwks(jwks: object, *, allow_development_keys: bool) -> str:
@@ -126,13 +159,18 @@ def _checked_jwks(jwks: object, *, allow_development_keys: bool) -> str:
             " own identity provider",
             field="jwks",
         )
-    stored_keys = [{name: value for name, value in key.items() if name in STORED_MEMBERS} for key in jwks["keys"]]
+    stored_keys = [_stored_members(key) for key in jwks_for_signatures(jwks)]
     return orjson.dumps({"keys": stored_keys}, option=orjson.OPT_SORT_KEYS).decode()
 
 
-def _json_bytes(jwks: object) -> int:
-    """Returns the size of the value as JSON. A value that cannot be written as JSON counts as larger than the limit."""
+def _stored_members(key: object) -> dict[str, object]:
+    members = key if isinstance(key, dict) else {}
+    return {name: value for name, value in members.items() if name in STORED_MEMBERS}
+
+
+def _json_bytes(value: object) -> int:
+    """Returns the size of the value as JSON. A value that cannot be written as JSON counts as larger than any limit."""
     try:
-        return len(orjson.dumps(jwks))
+        return len(orjson.dumps(value))
     except TypeError:
-        return MAX_JWKS_BYTES + 1
+        return sys.maxsize

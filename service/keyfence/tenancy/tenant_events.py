@@ -27,6 +27,10 @@ class TenantEventKind(StrEnum):
     QUOTAS_CHANGED = "tenant.quotas_changed", "Quotas were set for this tenant. They replace the quotas of its tier."
     ISSUER_KEYS_CHANGED = "tenant.issuer_keys_changed", "The keys of the tenant's issuer changed."
     ORIGINS_CHANGED = "tenant.origins_changed", "The origins of web pages that may call the API for the tenant changed."
+    ISSUER_MAPPING_CHANGED = (
+        "tenant.issuer_mapping_changed",
+        "The claim mapping of the tenant's issuer changed. The detail has the mapping.",
+    )
     SUSPENDED = "tenant.suspended", "The tenant was suspended. The detail has the reason."
     RESUMED = "tenant.resumed", "The tenant is active again."
     MOVE_PLANNED = "tenant.move_planned", "A move to another table began. The detail has the placement and the job."

@@ -9,7 +9,8 @@ from keyfence.auth.claims import principal_from_claims
 from keyfence.auth.egress import parse_operator_uri
 from keyfence.auth.http_get import DEFAULT_LIMITS, MAX_BODY_BYTES, FetchLimits
 from keyfence.auth.issuer import issuer_from_settings
-from keyfence.auth.jwks_refresh import JwksUnavailable, JwksUrl, RefreshPolicy
+from keyfence.auth.jwks_refresh import RefreshPolicy
+from keyfence.auth.jwks_url import JwksUnavailable, JwksUrl
 from keyfence.auth.token_verifier import TokenVerifier, operator_verifier, tenant_verifier
 from keyfence.errors import Throttled, Unauthenticated
 from keyfence.local.development_issuer import DevelopmentIssuer

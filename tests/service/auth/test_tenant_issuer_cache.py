@@ -485,9 +485,9 @@ async def test_fetched_keys_stay_as_long_as_their_uri_does_not_change(
     }
     fetched_uris: list[str] = []
 
-    def new_fetched_keys(uri: str, issuer: str) -> KeySet:
-        fetched_uris.append(uri)
-        return FetchedKeys(sources[uri].fetch, clock=clock)
+    def new_fetched_keys(uri: str | None, issuer: str) -> KeySet:
+        fetched_uris.append(uri or "")
+        return FetchedKeys(sources[uri or ""].fetch, clock=clock)
 
     issuer_cache = TenantIssuerCache(stored_issuers.find_record, new_fetched_keys, call_budget(1e9), clock=clock)
     first, second = sources

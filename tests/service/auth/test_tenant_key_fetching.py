@@ -22,7 +22,8 @@ from keyfence.auth.egress import (
     parse_tenant_uri,
 )
 from keyfence.auth.http_get import DEFAULT_LIMITS, MAX_BODY_BYTES, FetchLimits
-from keyfence.auth.jwks_refresh import MAX_KEYS, JwksFetcher, JwksUnavailable, JwksUrl
+from keyfence.auth.jwks_refresh import JwksFetcher
+from keyfence.auth.jwks_url import MAX_KEYS, JwksUnavailable, JwksUrl
 from keyfence.auth.key_set import VerificationKey
 from keyfence.errors import Throttled
 from tests.fakes.identity_provider import IdentityProvider, jwk, private_key

@@ -52,13 +52,20 @@ def test_without_a_gate_key_nothing_is_created(run: Run, tmp_path: Path, command
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], ["--jwks", "keys", "--jwks-uri", "https://id.n.example/keys"]], ids=["no", "two"]
-)
 @pytest.mark.parametrize("command", [["onboard", "acme", *OWNER], ["keys", "acme"]], ids=["onboard", "keys"])
-def test_keys_come_from_a_file_or_a_url_not_both(run: Run, command: list[str], arguments: list[str]) -> None:
-    output = error_message(run("tenant", *command, *arguments))
-    assert output == "Say where the issuer's keys are: either --jwks FILE or --jwks-uri URL."
+def test_keys_come_from_a_file_or_a_url_not_both(run: Run, command: list[str]) -> None:
+    output = error_message(run("tenant", *command, "--jwks", "keys", "--jwks-uri", "https://id.n.example/keys"))
+    assert output == "The issuer's keys have one source: give only one of --jwks, --jwks-uri and --discover."
+
+
+def test_discovered_keys_have_no_other_source(run: Run) -> None:
+    output = error_message(run("tenant", "keys", "acme", "--discover", "--jwks-uri", "https://id.n.example/keys"))
+    assert output.startswith("The issuer's keys have one source")
+
+
+def test_the_command_for_keys_needs_keys_or_a_mapping(run: Run) -> None:
+    output = error_message(run("tenant", "keys", "acme"))
+    assert output.startswith("Say where the issuer's keys are: --jwks FILE, --jwks-uri URL or --discover.")
 
 
 @pytest.mark.parametrize(
@@ -75,6 +82,13 @@ def test_a_file_without_keys_is_an_error(run: Run, tmp_path: Path, content: byte
     if content is not None:
         (tmp_path / "keys").write_bytes(content)
     assert error_message(run("tenant", "keys", "acme", "--jwks", "keys")).startswith(sentence)
+
+
+@pytest.mark.parametrize("command", [["onboard", "acme", *OWNER], ["keys", "acme"]], ids=["onboard", "keys"])
+def test_a_mapping_that_is_not_an_object_is_an_error(run: Run, tmp_path: Path, command: list[str]) -> None:
+    (tmp_path / "mapping").write_text('["tenant"]')
+    output = error_message(run("tenant", *command, "--mapping", "mapping"))
+    assert output == "mapping is not a claim mapping. It must be a JSON object."
 
 
 def test_quotas_without_a_quota_is_an_error_with_advice(run: Run) -> None:

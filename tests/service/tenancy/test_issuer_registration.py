@@ -14,6 +14,7 @@ from keyfence.errors import BadInput
 from keyfence.tenancy.issuer_registration import (
     MAX_JWKS_BYTES,
     MAX_KEYS,
+    MAX_MAPPING_BYTES,
     TenantIssuer,
     issuer_digest,
     new_tenant_issuer,
@@ -110,9 +111,56 @@ def test_a_development_key_is_refused_unless_it_is_allowed() -> None:
     assert json.loads(issuer.jwks or "") == development_jwks
 
 
-def test_exactly_one_of_jwks_and_jwks_uri_is_required() -> None:
-    assert refused_field(jwks=None) == "jwks"
+def test_jwks_and_jwks_uri_exclude_each_other() -> None:
     assert refused_field(jwks_uri=JWKS_URI) == "jwksUri"
+
+
+def test_an_issuer_without_keys_is_discovered_unless_its_metadata_are_at_a_private_address() -> None:
+    discovered = new_issuer(jwks=None)
+    assert (discovered.jwks, discovered.jwks_uri) == (None, None)
+    for issuer in ("https://127.0.0.1", "https://10.0.0.1/realms/acme", "https://2130706433/"):
+        assert new_issuer(issuer).issuer == issuer
+        assert refused_field(issuer=issuer, jwks=None) == "issuer"
+
+
+MAPPING: Json = {"claims": {"tenant": "org_id"}, "tenants": {"org_1": "acme"}, "default_role": "VIEWER"}
+
+
+def test_a_mapping_is_stored_as_text_in_one_order() -> None:
+    reordered = dict(reversed(MAPPING.items()))
+    texts = {
+        new_tenant_issuer(ACME, ISSUER, JWKS, None, NOW, mapping=mapping).mapping for mapping in (MAPPING, reordered)
+    }
+    assert [json.loads(text or "") for text in texts] == [MAPPING]
+
+
+@pytest.mark.parametrize("mapping", [None, {}])
+def test_no_mapping_and_an_empty_mapping_are_stored_alike(mapping: object) -> None:
+    assert new_tenant_issuer(ACME, ISSUER, JWKS, None, NOW, mapping=mapping).mapping is None
+
+
+@pytest.mark.parametrize(
+    "mapping",
+    [
+        [],
+        "claims",
+        {"tenants": {"org_1": "acme", "org_2": "globex"}},
+        {"tenant": "globex"},
+        {"claims": {"tenant": "x" * MAX_MAPPING_BYTES}},
+        {"tenants": {f"org_{number}": "acme" for number in range(MAX_MAPPING_BYTES // 16)}},
+        {"default_role": 10**100},
+    ],
+    ids=["list", "text", "a neighbour", "a constant", "long claim", "too many bytes", "large number"],
+)
+def test_an_invalid_mapping_is_refused(mapping: object) -> None:
+    with pytest.raises(BadInput) as refusal:
+        new_tenant_issuer(ACME, ISSUER, JWKS, None, NOW, mapping=mapping)
+    assert refusal.value.extensions["field"] == "mapping"
+
+
+def test_a_key_for_encryption_is_not_stored() -> None:
+    encryption_key = KEY | {"kid": "enc", "use": "enc", "alg": "ECDH-ES"}
+    assert new_issuer(jwks={"keys": [encryption_key, KEY]}).jwks == new_issuer().jwks
 
 
 @pytest.mark.parametrize("uri", ["", "http://id.acme.example/jwks", "https://127.0.0.1/jwks", "https://a@b.example/"])

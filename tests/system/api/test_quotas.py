@@ -202,7 +202,8 @@ async def test_with_full_storage_only_mutations_that_free_storage_are_allowed(se
             allowed_mutations.add(field_call.name)
         elif field_call.operation == "query":
             assert "QUOTA_EXCEEDED" not in codes
-    assert allowed_mutations == {"deleteUser", "deleteGroup", "removeMember", "deleteOrder", "revokeSession"}
+    revocations = {"revokeSession", "revokeLogin", "revokeSubject"}
+    assert allowed_mutations == {"deleteUser", "deleteGroup", "removeMember", "deleteOrder", *revocations}
 
 
 async def test_users_over_the_quota_are_refused_with_the_name_of_the_quota(server: QuotaServer) -> None:

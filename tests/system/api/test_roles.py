@@ -55,7 +55,7 @@ async def test_a_member_can_call_no_mutation_for_admins(stack: ServiceStack, own
     member = stack.api_client(owner.tenant, Role.MEMBER)
     codes = {
         name: await member.error_code(example_call(name, MUTATIONS[name]))
-        for name in (*ADMIN_MUTATIONS, "revokeSession")
+        for name in (*ADMIN_MUTATIONS, "revokeSession", "revokeLogin", "revokeSubject")
     }
     assert codes == dict.fromkeys(codes, "FORBIDDEN")
 

@@ -246,7 +246,7 @@ def test_replaced_keys_of_an_issuer_are_accepted_and_the_old_keys_are_refused(st
     assert viewer_response(stack, id, other)["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
     Path("keys.json").write_text(json.dumps(other.jwks()))
     code, out, _ = run("keys", id, "--jwks", "keys.json")
-    assert (code, out.splitlines()[0]) == (0, f"The keys of {provider.issuer}, the issuer of {id}, are replaced.")
+    assert (code, out.splitlines()[0]) == (0, f"Replaced the keys of {provider.issuer}, the issuer of {id}.")
     assert viewer_response(stack, id, other)["data"]["viewer"]["tenant"]["id"] == id
     assert viewer_response(stack, id, provider)["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
 

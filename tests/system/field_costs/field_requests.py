@@ -79,6 +79,8 @@ MUTATIONS: Mapping[str, str] = {
     "moveCategory": 'moveCategory(path: ["box"], to: ["crate"])',
     "createStore": 'createStore(input: {name: "New", latitude: 1.5, longitude: 1.5}) { id }',
     "revokeSession": 'revokeSession(jti: "some-token")',
+    "revokeLogin": 'revokeLogin(sid: "some-login")',
+    "revokeSubject": 'revokeSubject(sub: "some-subject")',
 }
 """Each mutation succeeds if those above it were made before."""
 

@@ -23,6 +23,16 @@ JwksOption = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="A file with the issuer's public keys, a JSON Web Key Set. - reads stdin."),
 ]
+MappingOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="A JSON file that says which claims the issuer's tokens have. - reads stdin.",
+    ),
+]
+DiscoverOption = Annotated[
+    bool, typer.Option("--discover", help="Fetch the keys from the address that the issuer's metadata name.")
+]
 JwksUriOption = Annotated[
     str | None, typer.Option(metavar="URL", help="The https:// address at which the issuer publishes its keys.")
 ]
@@ -32,12 +42,14 @@ def keys(
     id: TenantArgument,
     jwks: JwksOption = None,
     jwks_uri: JwksUriOption = None,
+    discover: DiscoverOption = False,
+    mapping: MappingOption = None,
     operator: OperatorOption = None,
     json: JsonOption = False,
     data: DataOption = DEFAULT_DIRECTORY,
     endpoint_url: EndpointUrlOption = None,
 ) -> None:
-    """Replace the keys of a tenant's issuer, or the address at which the issuer publishes them.
+    """Replace the keys of a tenant's issuer, the address at which the issuer publishes them, or its claim mapping.
 
     To rotate keys in a file without refusing valid tokens: first set the old and the new keys together, and remove the
     old ones when all tokens signed by them have expired. With --jwks-uri the issuer rotates its keys itself.
@@ -45,26 +57,45 @@ def keys(
     [bold]Example:[/bold] keyfence tenant keys initech --jwks keys.json
 
     [bold]Example:[/bold] keyfence tenant keys initech --jwks-uri https://id.initech.example/keys
+
+    [bold]Example:[/bold] keyfence tenant keys initech --discover --mapping mapping.json
     """
-    key_set = read_key_set(jwks, jwks_uri)
+    has_keys = _count_key_sources(jwks, jwks_uri, discover=discover) == 1
+    if not has_keys and mapping is None:
+        raise BadInput("Say where the issuer's keys are: --jwks FILE, --jwks-uri URL or --discover. Or give --mapping.")
+    replaced = " and ".join(name for name, given in {"keys": has_keys, "claim mapping": bool(mapping)}.items() if given)
+    key_set, claim_mapping = read_key_set(jwks), read_mapping(mapping)
 
     async def replace_keys(context: "AdminContext", tenant_id: "TenantId") -> "Tenant":
-        return await context.rotate_issuer_keys(tenant_id, key_set, jwks_uri)
+        return await context.rotate_issuer_keys(tenant_id, key_set, jwks_uri, discover=discover, mapping=claim_mapping)
 
     TenantCommand(id=id, operator=operator, data=data, endpoint_url=endpoint_url, json=json).run(
-        replace_keys, lambda tenant: f"The keys of {tenant.issuer}, the issuer of {tenant.id}, are replaced."
+        replace_keys, lambda tenant: f"Replaced the {replaced} of {tenant.issuer}, the issuer of {tenant.id}."
     )
 
 
-def read_key_set(file: str | None, uri: str | None) -> dict[str, Any] | None:
-    """Returns the key set in the file, or None if the keys have an address. Raises BadInput for both or neither."""
-    if (file is None) == (uri is None):
-        raise BadInput("Say where the issuer's keys are: either --jwks FILE or --jwks-uri URL.")
-    if file is None:
-        return None
+def _count_key_sources(jwks: str | None, jwks_uri: str | None, *, discover: bool = False) -> int:
+    """Returns 0 or 1. Raises BadInput if the options name several sources of keys."""
+    count = sum((jwks is not None, jwks_uri is not None, discover))
+    if count > 1:
+        raise BadInput("The issuer's keys have one source: give only one of --jwks, --jwks-uri and --discover.")
+    return count
+
+
+def read_key_set(file: str | None) -> dict[str, Any] | None:
+    """Returns the key set in the file, or None if no file is named."""
+    return None if file is None else _read_object(file, 'a key set. Its form must be {"keys": [...]}.')
+
+
+def read_mapping(file: str | None) -> dict[str, Any] | None:
+    """Returns the claim mapping in the file, or None if no file is named."""
+    return None if file is None else _read_object(file, "a claim mapping. It must be a JSON object.")
+
+
+def _read_object(file: str, expected: str) -> dict[str, Any]:
     content = _read_json(file)
     if not isinstance(content, dict):
-        raise BadInput(f'{file} is not a key set. Its form must be {{"keys": [...]}}.')
+        raise BadInput(f"{file} is not {expected}")
     return content
 
 
@@ -96,6 +127,7 @@ def onboard(
     issuer: IssuerOption,
     jwks: JwksOption = None,
     jwks_uri: JwksUriOption = None,
+    mapping: MappingOption = None,
     tier: TierOption = Tier.STANDARD,
     operator: OperatorOption = None,
     json: JsonOption = False,
@@ -103,6 +135,8 @@ def onboard(
     endpoint_url: EndpointUrlOption = None,
 ) -> None:
     """Create a tenant with its own token issuer and its first user, an OWNER.
+
+    Without --jwks and --jwks-uri, the keys are fetched from the address that the issuer's metadata name.
 
     The command can be repeated, also after an interruption: with the same options it continues, and returns the same
     tenant. On AWS a key that `keyfence jwks` created is refused.
@@ -115,6 +149,7 @@ def onboard(
     """
     from keyfence.admin.onboarding import OnboardingRequest
 
+    _count_key_sources(jwks, jwks_uri)
     request = OnboardingRequest(
         id=parse_tenant_option(id, "TENANT"),
         name=name,
@@ -122,8 +157,9 @@ def onboard(
         owner_email=owner_email,
         owner_name=owner_name,
         issuer=issuer,
-        jwks=read_key_set(jwks, jwks_uri),
+        jwks=read_key_set(jwks),
         jwks_uri=jwks_uri,
+        mapping=read_mapping(mapping),
     )
 
     async def work(context: "AdminContext") -> "OnboardingResult":

@@ -18,9 +18,10 @@ from keyfence_iam.tenant import TenantId
 
 
 class RevocationScope(StrEnum):
-    """Which tokens a revocation revokes: the one token with a `jti`, or all tokens with a `sub`."""
+    """Which tokens a revocation revokes: the one with a `jti`, all of one login with a `sid`, or all with a `sub`."""
 
     JTI = "JTI"
+    SID = "SID"
     SUB = "SUB"
 
 
@@ -30,7 +31,7 @@ class Revocation:
 
     scope: RevocationScope
     id: str
-    """The `jti` or the `sub` of the tokens."""
+    """The `jti`, the `sid` or the `sub` of the tokens."""
     actor: str
     ttl: int
     created_at: datetime
@@ -62,10 +63,21 @@ def new_revocation(scope: RevocationScope, id: str, actor: str, now: datetime) -
     )
 
 
-def checked_jti(jti: str) -> str:
-    if not 0 < len(jti) <= MAX_CLAIM_LENGTH or not jti.isprintable():
-        raise BadInput(f"jti must be 1 to {MAX_CLAIM_LENGTH} printable characters", field="jti")
-    return jti
+def checked_id(scope: RevocationScope, id: str) -> str:
+    field = scope.lower()
+    if not 0 < len(id) <= MAX_CLAIM_LENGTH or not id.isprintable():
+        raise BadInput(f"{field} must be 1 to {MAX_CLAIM_LENGTH} printable characters", field=field)
+    return id
+
+
+def ids_by_scope(principal: Principal) -> dict[RevocationScope, str]:
+    """Returns the ids by which the token of the principal can be revoked. A token may have no `jti` and no `sid`."""
+    ids = {
+        RevocationScope.JTI: principal.token_id,
+        RevocationScope.SID: principal.session_id,
+        RevocationScope.SUB: principal.subject,
+    }
+    return {scope: id for scope, id in ids.items() if id is not None}
 
 
 revocations = entity(Revocation, table=TenantKey("REVOCATION#{scope}#{id}", "METADATA"))
@@ -81,20 +93,18 @@ class RevocationRepository:
     now: Callable[[], datetime] = timestamps.utc_now
 
     async def is_revoked(self, principal: Principal) -> bool:
-        """Returns whether the token is revoked, by its `jti` or together with other tokens of its subject. Makes one
-        call."""
-        keys = [
-            {"scope": RevocationScope.JTI, "id": principal.token_id},
-            {"scope": RevocationScope.SUB, "id": principal.subject},
-        ]
+        """Returns whether the token is revoked, by its `jti` or together with other tokens of its login or its subject.
+        Makes one call."""
+        keys = [{"scope": scope, "id": id} for scope, id in ids_by_scope(principal).items()]
         found = await self.table.find_many(revocations_of_token, keys)
         return any(
             revocation is not None and revocation.revokes(principal.issued_at, self.now()) for revocation in found
         )
 
-    async def revoke(self, jti: str, actor: str) -> None:
-        """Revokes a token. Does not check that the token exists, because the service has no list of tokens."""
-        revocation = new_revocation(RevocationScope.JTI, checked_jti(jti), actor, self.now())
+    async def revoke(self, id: str, actor: str, scope: RevocationScope = RevocationScope.JTI) -> None:
+        """Revokes the tokens with this id. Does not check that there are such tokens, because the service has no list
+        of tokens."""
+        revocation = new_revocation(scope, checked_id(scope, id), actor, self.now())
         await self.table.write(put(revocations, revocation), note=ActivityNote("session.revoked", revocation.id))
 
     def revoke_all_tokens_of(self, subject: str, actor: str) -> Write[Revocation]:
@@ -107,8 +117,9 @@ class RevocationRepository:
 MAX_REMEMBERED_TOKENS = 10_000
 """How many valid tokens are remembered. The oldest is forgotten first, and its next request reads the table again."""
 
-Token = tuple[TenantId, str, str, int]
-"""A tenant, and the `jti`, `sub` and `iat` of a token. Two issuers of a tenant may use the same `jti`."""
+Token = tuple[TenantId, str | None, str | None, str, int]
+"""A tenant, and the `jti`, `sid`, `sub` and `iat` of a token. Two issuers of a tenant may use the same `jti`. Tokens
+with equal values are revoked together, so they share an entry."""
 
 
 @dataclass(slots=True)
@@ -127,7 +138,8 @@ class RevocationCheck:
     ) -> None:
         """Raises Unauthenticated if the token is revoked. Calls `make_repository` only if the table has to be read."""
         now = self.clock()
-        token = (principal.tenant, principal.token_id, principal.subject, principal.issued_at)
+        ids = (principal.token_id, principal.session_id, principal.subject)
+        token = (principal.tenant, *ids, principal.issued_at)
         if not may_write and now < self._valid_until.get(token, now):
             return
         self._valid_until.pop(token, None)
