@@ -11,7 +11,8 @@ from time import sleep
 
 
 class JwksServer(ThreadingHTTPServer):
-    """Answers every GET with `status`, `headers` and `body`. It uses TLS if it has a context."""
+    """Answers every GET with `status`, `headers` and `body`, unless `documents` says otherwise. It uses TLS if it has a
+    context."""
 
     daemon_threads = False
 
@@ -24,6 +25,8 @@ class JwksServer(ThreadingHTTPServer):
         self.status = 200
         self.body = b"{}"
         self.headers: dict[str, str] = {}
+        self.documents: dict[str, object] = {}
+        """JSON documents by their path. If there are any, every other path gets the status 404."""
         self.requested_paths: list[str] = []
         self.request_arrived = Semaphore(0)
         """Released once for each request."""
@@ -57,6 +60,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.requested_paths.append(self.path)
         self.server.request_arrived.release()
         self.server.may_answer.wait()
+        if self.server.documents and self.server.status != 503:
+            self._select_document()
         if self.server.raw_chunks is not None:
             self._write_raw(self.server.raw_chunks)
             return
@@ -68,6 +73,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._write_body()
         except OSError:
             self.close_connection = True
+
+    def _select_document(self) -> None:
+        document = self.server.documents.get(self.path)
+        self.server.status = 404 if document is None else 200
+        self.server.body = json.dumps(document).encode()
 
     def _write_body(self) -> None:
         body = self.server.body
