@@ -32,8 +32,9 @@ class InMemoryIssuers:
     def __post_init__(self) -> None:
         self.may_answer.set()
 
-    def store(self, issuer: str, tenant: str, jwks: object) -> None:
-        self.issuers[issuer] = StoredIssuer(issuer, TenantId(tenant), jwks=json.dumps(jwks))
+    def store(self, issuer: str, tenant: str, jwks: object, mapping: object = None) -> None:
+        mapping_text = None if mapping is None else json.dumps(mapping)
+        self.issuers[issuer] = StoredIssuer(issuer, TenantId(tenant), jwks=json.dumps(jwks), mapping=mapping_text)
 
     async def find_record(self, url: str) -> StoredIssuer | None:
         """Returns the issuer as it was when the lookup started, even if the answer is delayed."""

@@ -258,3 +258,58 @@ async def test_a_cached_token_is_verified_again_after_a_while_and_expires(
     clock.advance(RECHECK_SECONDS + 10)
     with pytest.raises(Unauthenticated, match="expired"):
         await verifier.verify(token)
+
+
+MAPPING = {"claims": {"tenant": "org", "role": "groups"}, "tenants": {"org_1": "a1"}, "roles": {"staff": "MEMBER"}}
+
+
+def mapped_token(provider: IdentityProvider, **claims: object) -> str:
+    return provider.token_without("tenant", "role", **{"org": "org_1", "groups": ["staff"], **claims})
+
+
+async def test_a_mapping_of_a_tenants_issuer_is_used(
+    verifier: TokenVerifier[Principal], stored_issuers: InMemoryIssuers, a1: IdentityProvider
+) -> None:
+    stored_issuers.store(A1, "a1", a1.jwks(), MAPPING)
+    principal = await verifier.verify(mapped_token(a1))
+    assert (principal.tenant, principal.role) == ("a1", "MEMBER")
+    refused: list[dict[str, object]] = [{"org": "org_2"}, {"org": "a1"}, {"groups": []}, {"groups": ["OWNER"]}]
+    for claims in refused:
+        with pytest.raises(Unauthenticated):
+            await verifier.verify(mapped_token(a1, **claims))
+
+
+async def test_a_mapping_without_a_tenant_claim_yields_the_tenant_of_the_issuer_only(
+    verifier: TokenVerifier[Principal], stored_issuers: InMemoryIssuers, a1: IdentityProvider
+) -> None:
+    stored_issuers.store(A1, "a1", a1.jwks(), {"default_role": "VIEWER"})
+    assert (await verifier.verify(a1.token_without("tenant", "role"))).tenant == "a1"
+    for claimed in ("a10", "A1", "", ["a1"], 1):
+        with pytest.raises(Unauthenticated):
+            await verifier.verify(a1.token_without("role", tenant=claimed))
+
+
+async def test_a_changed_mapping_ends_the_tokens_that_were_verified_with_the_old_one(
+    verifier: TokenVerifier[Principal], stored_issuers: InMemoryIssuers, a1: IdentityProvider, clock: ManualClock
+) -> None:
+    stored_issuers.store(A1, "a1", a1.jwks(), {**MAPPING, "roles": {"staff": "OWNER"}})
+    token = mapped_token(a1)
+    assert (await verifier.verify(token)).role == "OWNER"
+    stored_issuers.store(A1, "a1", a1.jwks(), MAPPING)
+    clock.advance(MAX_AGE_SECONDS)
+    assert (await verifier.verify(token)).role == "MEMBER"
+    stored_issuers.store(A1, "a1", a1.jwks())
+    clock.advance(MAX_AGE_SECONDS)
+    with pytest.raises(Unauthenticated):
+        await verifier.verify(token)
+
+
+async def test_a_warm_token_with_a_mapping_needs_no_lookup(
+    verifier: TokenVerifier[Principal], stored_issuers: InMemoryIssuers, a1: IdentityProvider
+) -> None:
+    stored_issuers.store(A1, "a1", a1.jwks(), MAPPING)
+    token = mapped_token(a1)
+    principal = await verifier.verify(token)
+    for _ in range(5):
+        assert await verifier.verify(token) is principal
+    assert stored_issuers.lookups == [A1]

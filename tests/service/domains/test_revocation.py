@@ -15,15 +15,24 @@ from keyfence.domains.sessions.revocation import (
     RevocationCheck,
     RevocationRepository,
     RevocationScope,
+    ids_by_scope,
     new_revocation,
 )
 from keyfence.errors import Unauthenticated
 from keyfence_iam.tenant import TenantId
 
 
-def principal(jti: str, *, tenant: str = "acme", subject: str = "ann", issued_at: int = 0) -> Principal:
+def principal(
+    jti: str | None, *, tenant: str = "acme", subject: str = "ann", issued_at: int = 0, sid: str | None = None
+) -> Principal:
     return Principal(
-        tenant=TenantId(tenant), subject=subject, role=Role.MEMBER, token_id=jti, issued_at=issued_at, expires_at=3600
+        tenant=TenantId(tenant),
+        subject=subject,
+        role=Role.MEMBER,
+        token_id=jti,
+        issued_at=issued_at,
+        expires_at=3600,
+        session_id=sid,
     )
 
 
@@ -37,7 +46,7 @@ class FakeRepository:
 
     async def is_revoked(self, principal: Principal) -> bool:
         self.reads += 1
-        return bool({principal.token_id, principal.subject} & self.revoked)
+        return bool(set(ids_by_scope(principal).values()) & self.revoked)
 
     def new_check(self, seconds: float) -> RevocationCheck:
         return RevocationCheck(seconds, clock=lambda: self.now)
@@ -99,7 +108,9 @@ async def test_tenants_do_not_share_remembered_tokens() -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [principal("a", subject="bob"), principal("a", issued_at=1)], ids=["another subject", "another time"]
+    "other",
+    [principal("a", subject="bob"), principal("a", issued_at=1), principal("a", sid="login")],
+    ids=["another subject", "another time", "another login"],
 )
 async def test_tokens_with_the_same_jti_are_remembered_separately(other: Principal) -> None:
     repository = FakeRepository()
@@ -140,3 +151,22 @@ def test_only_tokens_issued_until_the_revocation_of_a_subject_are_ended(seconds:
     issued_at = int(now.timestamp()) + seconds
     assert new_revocation(RevocationScope.SUB, "ann", "somebody", now).revokes(issued_at, now) == (seconds <= 0)
     assert new_revocation(RevocationScope.JTI, "a", "somebody", now).revokes(issued_at, now)
+    assert new_revocation(RevocationScope.SID, "login", "somebody", now).revokes(issued_at, now)
+
+
+def test_a_token_is_revoked_by_every_id_that_it_has() -> None:
+    assert ids_by_scope(principal("a", sid="login")) == {"JTI": "a", "SID": "login", "SUB": "ann"}
+    assert ids_by_scope(principal("a")) == {"JTI": "a", "SUB": "ann"}
+    assert ids_by_scope(principal(None, sid="login")) == {"SID": "login", "SUB": "ann"}
+    assert ids_by_scope(principal(None)) == {"SUB": "ann"}
+
+
+async def test_tokens_without_a_jti_are_remembered_by_their_login() -> None:
+    repository = FakeRepository()
+    check = repository.new_check(5)
+    await check.check(principal(None, sid="first"), repository.as_repository, may_write=False)
+    repository.revoked.add("second")
+    with pytest.raises(Unauthenticated):
+        await check.check(principal(None, sid="second"), repository.as_repository, may_write=False)
+    await check.check(principal(None, sid="first"), repository.as_repository, may_write=False)
+    assert repository.reads == 2

@@ -11,6 +11,7 @@ import pytest
 from keyfence.app.composition_root import Service
 from keyfence.auth.egress import EgressPolicy, is_public_address
 from keyfence.auth.jwks_refresh import JwksFetcher
+from keyfence.auth.jwks_url import OPENID_PATH
 from keyfence.local.development_issuer import DevelopmentIssuer
 from keyfence.settings import IssuerSettings
 from tests.data.operator_requests import ONBOARD, TenantApplicant, event_kinds
@@ -223,6 +224,26 @@ async def test_keys_are_fetched_from_the_tenants_jwks_uri(
         client_with_token_of(server, applicant, TenantIdentityProvider(issuer=applicant.provider.issuer))
     )
     assert jwks_server.requested_paths == ["/jwks"]
+
+
+async def test_the_keys_of_a_tenants_issuer_are_discovered(
+    stack: ServiceStack, authority: CertificateAuthority, jwks_server: JwksServer
+) -> None:
+    issuer = f"https://keys.example:{jwks_server.server_port}"
+    applicant = TenantApplicant(id="discovered", provider=TenantIdentityProvider(issuer=issuer))
+    jwks_server.documents = {
+        OPENID_PATH: {"issuer": issuer, "jwks_uri": f"{issuer}/keys"},
+        "/keys": applicant.provider.jwks(),
+    }
+    server = server_that_fetches_keys(stack, authority, loopback=True)
+    await applicant.onboard(server, jwks=None)
+    assert await is_accepted(applicant.session(server))
+    assert await is_accepted(applicant.session(server))
+    assert jwks_server.requested_paths == [OPENID_PATH, "/keys"]
+    await server.operator_client().data(SET, id=applicant.id, jwks=applicant.provider.jwks())
+    jwks_server.status = 503
+    assert await is_accepted(applicant.session(server))
+    assert jwks_server.requested_paths == [OPENID_PATH, "/keys"]
 
 
 async def test_keys_at_a_private_address_are_not_fetched(

@@ -251,6 +251,24 @@ def test_replaced_keys_of_an_issuer_are_accepted_and_the_old_keys_are_refused(st
     assert viewer_response(stack, id, provider)["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
 
 
+def test_an_issuer_is_onboarded_with_a_mapping_that_can_be_removed(stack: ServiceStack) -> None:
+    provider = TenantIdentityProvider(issuer="https://id.mapped.example")
+    Path("mapping.json").write_text(json.dumps({"claims": {"role": "roles"}, "roles": {"staff": "ADMIN"}}))
+    arguments = onboard_arguments(provider, "mapped", **{"--mapping": "mapping.json"})
+    assert run(*arguments, stdin=json.dumps(provider.jwks()))[0] == 0
+
+    def is_accepted(**claims: object) -> bool:
+        client = ApiClient(stack.serve(), provider.token(tenant="mapped", **claims), parse_tenant_id("mapped"))
+        return "data" in asyncio.run(client.execute(VIEWER))
+
+    assert (is_accepted(roles=["staff"]), is_accepted()) == (True, False)
+    code, out, _ = run("keys", "mapped", "--mapping", "-", stdin="{}")
+    assert (code, out.splitlines()[0]) == (0, f"Replaced the claim mapping of {provider.issuer}, the issuer of mapped.")
+    assert is_accepted()
+    code, _, error = run("keys", "mapped", "--mapping", "-", stdin='{"tenants": {"org_1": "acme"}}')
+    assert (code, error.startswith("--mapping: tenants must name no tenant but mapped")) == (1, True)
+
+
 def _hour(tenant: TenantId, hour: datetime, **operations: UsageCounts) -> UsageHour:
     expires_at = int(datetime(2099, 1, 1, tzinfo=UTC).timestamp())
     return UsageHour(
