@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from keyfence.admission import priority, rate_limits
-from keyfence.auth import claims, egress, issuer, jwk_parser, jwks_refresh
+from keyfence.auth import claims, egress, issuer, jwk_parser, jwks_refresh, jwks_url
 from keyfence.auth.http_get import DEFAULT_LIMITS
 from keyfence.auth.token_verifier import MAX_CACHED_TOKENS
 from keyfence.bulk.importer import GROUP_SIZE
@@ -85,9 +85,10 @@ def suspendable_tenants(id_length: int) -> int:
         (
             "0024",
             f"{DEFAULT_LIMITS.total_seconds:g} seconds in total, {DEFAULT_LIMITS.idle_seconds:g} seconds of silence,"
-            f" {DEFAULT_LIMITS.max_body_bytes // 1024} KB, {jwks_refresh.MAX_KEYS} keys",
+            f" {DEFAULT_LIMITS.max_body_bytes // 1024} KB, {jwks_url.MAX_KEYS} keys",
         ),
         ("0024", f"{jwks_refresh.FETCH_THREADS} threads fetch for all tenants"),
+        ("0041", f"{DEFAULT_LIMITS.total_seconds:g} seconds for all requests together"),
         ("0025", f"at {rate_limits.TYPICAL_REQUEST_SECONDS:g} s each"),
         ("0025", f"Up to {rate_limits.MAX_WAITING} wait"),
         ("0025", f"up to {priority.MAX_YIELD_SECONDS * 1000:g} ms in all"),
