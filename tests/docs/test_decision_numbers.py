@@ -88,7 +88,7 @@ def suspendable_tenants(id_length: int) -> int:
             f" {DEFAULT_LIMITS.max_body_bytes // 1024} KB, {jwks_url.MAX_KEYS} keys",
         ),
         ("0024", f"{jwks_refresh.FETCH_THREADS} threads fetch for all tenants"),
-        ("0041", f"{DEFAULT_LIMITS.total_seconds:g} seconds for all requests together"),
+        ("0043", f"{DEFAULT_LIMITS.total_seconds:g} seconds for all requests together"),
         ("0025", f"at {rate_limits.TYPICAL_REQUEST_SECONDS:g} s each"),
         ("0025", f"Up to {rate_limits.MAX_WAITING} wait"),
         ("0025", f"up to {priority.MAX_YIELD_SECONDS * 1000:g} ms in all"),

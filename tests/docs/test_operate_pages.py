@@ -98,6 +98,7 @@ def test_every_mode_of_the_autopilot_is_listed() -> None:
 def test_every_setting_that_a_page_names_exists() -> None:
     settings = {f"KEYFENCE_{name.upper()}" for name in Settings.model_fields}
     settings |= {"KEYFENCE_DATA", "KEYFENCE_TEST_TABLE", "KEYFENCE_TEST_ROLES"}
+    settings |= {"KEYFENCE_FUZZ_EXAMPLES", "KEYFENCE_FUZZ_SEED"}
     named = {(page.name, name) for page in PAGES for name in re.findall(r"KEYFENCE_[A-Z_]+[A-Z]", page.read_text())}
     assert [(page, name) for page, name in sorted(named) if name not in settings] == []
 
