@@ -1,4 +1,4 @@
-"""Facts of DynamoDB: the meaning and the cost of requests. This package knows no IAM and does no I/O."""
+"""Facts of DynamoDB: the meaning and the cost of requests. This package does not use IAM and does no I/O."""
 
 from keyfence_iam.dynamodb.capacity import Partition, consumed_units, read_units, write_units
 from keyfence_iam.dynamodb.item_size import item_size, stored_size

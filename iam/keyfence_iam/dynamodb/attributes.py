@@ -17,14 +17,14 @@ from keyfence_iam.dynamodb.request_parameters import (
     strings,
 )
 
-_EXPRESSION_ATTRIBUTES: Mapping[str, Callable[[str], Iterable[str]]] = {
+_ATTRIBUTE_FINDERS: Mapping[str, Callable[[str], Iterable[str]]] = {
     "KeyConditionExpression": lambda text: parse_condition(text).attributes,
     "FilterExpression": lambda text: parse_condition(text).attributes,
     "ConditionExpression": lambda text: parse_condition(text).attributes,
     "UpdateExpression": lambda text: parse_update(text).attributes,
     "ProjectionExpression": parse_projection,
 }
-"""Parameters that contain an expression. Each function returns the attributes that the expression mentions."""
+"""The parameters that contain an expression, each with a function that returns the attributes in the expression."""
 _LEGACY_PARAMETERS = (
     *("KeyConditions", "QueryFilter", "ScanFilter", "Expected", "AttributeUpdates"),
     *("AttributesToGet", "ConditionalOperator"),
@@ -34,19 +34,28 @@ _ITEM_PARAMETERS = ("Key", "Item")
 
 
 class AttributeChange(NamedTuple):
-    """An attribute and its new value. None removes the attribute. `...` is a value that DynamoDB computes."""
+    """An attribute and its new value.
+
+    The value None means that the attribute is removed. The value `...` means that DynamoDB computes the new value.
+    """
 
     attribute: str
     value: Any
 
 
 def mentioned_attributes(call: Parameters) -> tuple[str, ...]:
-    """Returns the name of each attribute once. For a path such as `#a.b`, this is the name that `#a` stands for."""
+    """Returns the name of each attribute that the call mentions. No name is repeated.
+
+    For a path such as `#a.b`, the name that `#a` stands for is returned.
+    """
     return tuple(dict.fromkeys(_all_mentioned(call)))
 
 
 def resolve_name(name: str, call: Parameters) -> str:
-    """Returns the attribute's name. A `#placeholder` is replaced by its entry in ExpressionAttributeNames."""
+    """Returns the attribute's name. A `#placeholder` is replaced by its entry in ExpressionAttributeNames.
+
+    Raises UnsupportedRequest if the placeholder has no entry.
+    """
     if not name.startswith("#"):
         return name
     attribute = optional_mapping(call, "ExpressionAttributeNames").get(name)
@@ -72,7 +81,7 @@ def attribute_changes(call: Parameters) -> Iterator[AttributeChange]:
     if call.get("UpdateExpression") is not None:
         yield from _expression_changes(call)
     for name, change in optional_mapping(call, "AttributeUpdates").items():
-        yield AttributeChange(name, _legacy_change(as_mapping(change, name)))
+        yield AttributeChange(name, _legacy_new_value(as_mapping(change, name)))
 
 
 def apply_changes(item: Item, changes: tuple[AttributeChange, ...]) -> Item:
@@ -88,7 +97,7 @@ def apply_changes(item: Item, changes: tuple[AttributeChange, ...]) -> Item:
 
 def _all_mentioned(call: Parameters) -> Iterator[str]:
     _check_placeholders(call)
-    expressions = [name for name in _EXPRESSION_ATTRIBUTES if call.get(name) is not None]
+    expressions = [name for name in _ATTRIBUTE_FINDERS if call.get(name) is not None]
     legacy = [name for name in _LEGACY_PARAMETERS if call.get(name) is not None]
     if expressions and legacy:
         raise UnsupportedRequest(f"{expressions[0]} and {legacy[0]} exclude each other")
@@ -96,7 +105,7 @@ def _all_mentioned(call: Parameters) -> Iterator[str]:
         if name in call:
             yield from attributes(call, name)
     for name in expressions:
-        yield from (resolve_name(attribute, call) for attribute in _EXPRESSION_ATTRIBUTES[name](string(call, name)))
+        yield from (resolve_name(attribute, call) for attribute in _ATTRIBUTE_FINDERS[name](string(call, name)))
     for name in legacy:
         yield from _legacy_attributes(call, name)
 
@@ -138,7 +147,7 @@ def _expression_changes(call: Parameters) -> Iterator[AttributeChange]:
         yield AttributeChange(resolve_name(name, call), value)
 
 
-def _legacy_change(change: Parameters) -> Any:
+def _legacy_new_value(change: Parameters) -> Any:
     """Returns the new value of an AttributeUpdates entry, in the form of AttributeChange."""
     match change.get("Action", "PUT"), change.get("Value"):
         case "PUT", value if value is not None:

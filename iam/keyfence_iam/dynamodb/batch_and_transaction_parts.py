@@ -91,10 +91,10 @@ def transaction_writes(call: Parameters) -> Iterator[tuple[WriteKind, Parameters
     """Yields the kind and the parameters of each write in a TransactWriteItems."""
     for element in array(call, "TransactItems"):
         write = as_mapping(element, "TransactItems")
-        kind = next((kind for kind in operations.TRANSACTION_PARAMETERS if kind in write), None)
+        kind = next((kind for kind in operations.TRANSACTION_WRITE_MEMBERS if kind in write), None)
         if kind is None or len(write) != 1:
             raise UnsupportedRequest("an element of TransactItems must be one Put, Update, Delete or ConditionCheck")
-        reject_unknown(mapping(write, kind), operations.TRANSACTION_PARAMETERS[kind], kind)
+        reject_unknown(mapping(write, kind), operations.TRANSACTION_WRITE_MEMBERS[kind], kind)
         yield kind, write[kind]
 
 

@@ -10,9 +10,9 @@ PARTITION_READ_UNITS = 3_000.0
 PARTITION_WRITE_UNITS = 1_000.0
 """How many read units and write units DynamoDB serves for one partition in a second."""
 
-READ_BYTES = 4096
+READ_UNIT_BYTES = 4096
 """Bytes that one read unit covers."""
-WRITE_BYTES = 1024
+WRITE_UNIT_BYTES = 1024
 """Bytes that one write unit covers."""
 TRANSACTION_FACTOR = 2
 """In a transaction every item costs twice as much: DynamoDB prepares each write or read, and then commits it."""
@@ -49,13 +49,13 @@ class ConsumedUnits(NamedTuple):
 
 def read_units(size: int, *, consistent: bool) -> float:
     """Returns the units for reading an item of this size. A missing item (size 0) costs the minimum."""
-    blocks = max(1, -(-size // READ_BYTES))  # rounded up
+    blocks = max(1, -(-size // READ_UNIT_BYTES))  # rounded up
     return float(blocks) if consistent else blocks / 2
 
 
 def write_units(size: int) -> float:
     """Returns the units for writing an item of this size."""
-    return float(max(1, -(-size // WRITE_BYTES)))  # rounded up
+    return float(max(1, -(-size // WRITE_UNIT_BYTES)))  # rounded up
 
 
 def partition_seconds(read: float, write: float) -> float:
@@ -69,11 +69,11 @@ def partition_share(read: float, write: float) -> float:
 
 
 def consumed_total(consumed: Any) -> float:
-    """Returns the sum of all units in `ConsumedCapacity`: None, a map for one table, or a list of such maps."""
-    # The usual form has its own line, which is six times as fast: the service calls this function for each response.
+    """Returns the sum of all units in `ConsumedCapacity`: a map for one table, or a list of such maps, or None."""
+    # Most responses have a map. Its own code path is six times as fast, and the service calls this for each response.
     if isinstance(consumed, dict):
         return float(consumed.get("CapacityUnits") or 0.0)
-    return float(sum(table.get("CapacityUnits") or 0.0 for table in _tables(consumed)))
+    return float(sum(table.get("CapacityUnits") or 0.0 for table in _table_maps(consumed)))
 
 
 def consumed_units(operation: str, consumed: Any) -> ConsumedUnits:
@@ -84,7 +84,7 @@ def consumed_units(operation: str, consumed: Any) -> ConsumedUnits:
     since it only reads.
     """
     read = write = 0.0
-    for table in _tables(consumed):
+    for table in _table_maps(consumed):
         units = table.get("CapacityUnits") or 0.0
         if "ReadCapacityUnits" in table or "WriteCapacityUnits" in table:
             write_part = table.get("WriteCapacityUnits") or 0.0
@@ -94,7 +94,7 @@ def consumed_units(operation: str, consumed: Any) -> ConsumedUnits:
     return ConsumedUnits(read, write)
 
 
-def _tables(consumed: Any) -> Sequence[Mapping[str, Any]]:
+def _table_maps(consumed: Any) -> Sequence[Mapping[str, Any]]:
     """Returns the map of each table in `ConsumedCapacity`."""
     if isinstance(consumed, Mapping):
         return (consumed,)

@@ -19,6 +19,7 @@ from keyfence_iam.dynamodb.request_parameters import Parameters
 from keyfence_iam.dynamodb.table_schema import TableSchema, table_name
 
 TableSchemas = Mapping[str, TableSchema]
+"""Schemas by the names of their tables."""
 
 
 class CallShape(Enum):
@@ -62,14 +63,17 @@ class ItemAccess:
 def find_item_access(
     operation: str, call: Parameters, leading_keys: tuple[str, ...], schemas: TableSchemas
 ) -> ItemAccess | None:
-    """Returns the items of a call, or None for a Scan, a PartiQL statement or a call that accesses no items."""
+    """Returns the items of a call, or None for a Scan, a PartiQL statement or a call that accesses no items.
+
+    `leading_keys` contains the partition key of a Query. Other operations do not use it.
+    """
     if operation == "Query":
         return ItemAccess(CallShape.SINGLE, reads=(_query(call, leading_keys[0], schemas),))
-    if operation in _READERS:
-        shape, find_reads = _READERS[operation]
+    if operation in _READ_FINDERS:
+        shape, find_reads = _READ_FINDERS[operation]
         return ItemAccess(shape, reads=tuple(find_reads(call, schemas)))
-    if operation in _WRITERS:
-        shape, find_writes = _WRITERS[operation]
+    if operation in _WRITE_FINDERS:
+        shape, find_writes = _WRITE_FINDERS[operation]
         return ItemAccess(shape, writes=tuple(find_writes(call, schemas)))
     return None
 
@@ -111,7 +115,7 @@ def _read(
     )
 
 
-def _single_write(kind: WriteKind) -> Callable[[Parameters, TableSchemas], Iterator[ItemWrite]]:
+def _single_write_finder(kind: WriteKind) -> Callable[[Parameters, TableSchemas], Iterator[ItemWrite]]:
     def find_writes(call: Parameters, schemas: TableSchemas) -> Iterator[ItemWrite]:
         yield _write(kind, call, schemas)
 
@@ -145,15 +149,15 @@ def _target(name_or_arn: str, item: Item, schemas: TableSchemas) -> ItemKey:
     return ItemKey(table, schemas[table], schemas[table].key_of(item))
 
 
-_READERS: Mapping[str, tuple[CallShape, Callable[[Parameters, TableSchemas], Iterator[ItemRead]]]] = {
+_READ_FINDERS: Mapping[str, tuple[CallShape, Callable[[Parameters, TableSchemas], Iterator[ItemRead]]]] = {
     "GetItem": (CallShape.SINGLE, _get),
     "BatchGetItem": (CallShape.BATCH, _batch_get),
     "TransactGetItems": (CallShape.TRANSACTION, _transact_get),
 }
-_WRITERS: Mapping[str, tuple[CallShape, Callable[[Parameters, TableSchemas], Iterator[ItemWrite]]]] = {
-    "PutItem": (CallShape.SINGLE, _single_write("Put")),
-    "UpdateItem": (CallShape.SINGLE, _single_write("Update")),
-    "DeleteItem": (CallShape.SINGLE, _single_write("Delete")),
+_WRITE_FINDERS: Mapping[str, tuple[CallShape, Callable[[Parameters, TableSchemas], Iterator[ItemWrite]]]] = {
+    "PutItem": (CallShape.SINGLE, _single_write_finder("Put")),
+    "UpdateItem": (CallShape.SINGLE, _single_write_finder("Update")),
+    "DeleteItem": (CallShape.SINGLE, _single_write_finder("Delete")),
     "BatchWriteItem": (CallShape.BATCH, _batch_write),
     "TransactWriteItems": (CallShape.TRANSACTION, _transact_write),
 }

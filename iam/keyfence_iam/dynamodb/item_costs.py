@@ -23,11 +23,11 @@ _PARAMETERS_THAT_HIDE_DATA = (
 )
 """If a call has one of these parameters, the response has less data than DynamoDB reads and counts."""
 _SELECT_WHOLE_ITEMS = frozenset({None, "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"})
-"""Values of `Select` for which the response has whole items. None is a call without `Select`."""
+"""Values of `Select` for which the response has whole items. None stands for a call without `Select`."""
 
 
 class ItemKey(NamedTuple):
-    """The key of an item, which may not exist."""
+    """The key of an item, with its table. The item need not exist."""
 
     table: str
     schema: TableSchema
@@ -51,7 +51,7 @@ class ItemRead:
     returns_whole_items: bool
     """Whether the response has all data that was read. If so, the units are computed from the size of the response."""
     unit_factor: int = 1
-    """TRANSACTION_FACTOR in a transaction."""
+    """The units are multiplied by this factor. It is TRANSACTION_FACTOR in a transaction."""
     target: ItemKey | None = None
 
     @property
@@ -75,7 +75,7 @@ class ItemWrite:
     item: Item | None = None
     changes: tuple[AttributeChange, ...] = ()
     unit_factor: int = 1
-    """TRANSACTION_FACTOR in a transaction."""
+    """The units are multiplied by this factor. It is TRANSACTION_FACTOR in a transaction."""
 
     @property
     def minimum_units(self) -> UnitsByPartition:

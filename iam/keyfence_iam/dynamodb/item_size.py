@@ -26,7 +26,7 @@ def stored_size(item: Item) -> int:
 
 
 def item_size(item: Item | None) -> int:
-    """Returns the bytes of all names and values, from which capacity units are computed. Returns 0 for no item."""
+    """Returns the bytes of all names and values, from which capacity units are computed. Returns 0 for None."""
     return sum(len(name.encode()) + _value_size(value) for name, value in item.items()) if item else 0
 
 

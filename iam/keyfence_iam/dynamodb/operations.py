@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from typing import Literal
 
 WriteKind = Literal["Put", "Update", "Delete", "ConditionCheck"]
-"""The kind of one write in a transaction."""
+"""The kind of a write, with the name that TransactWriteItems gives it."""
 
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_PLACEHOLDERS = "ExpressionAttributeNames ExpressionAttributeValues "
+_PLACEHOLDER_PARAMETERS = "ExpressionAttributeNames ExpressionAttributeValues "
 _READ_PARAMETERS = (
     "TableName ConsistentRead ReturnConsumedCapacity AttributesToGet ProjectionExpression ExpressionAttributeNames "
 )
@@ -20,7 +20,7 @@ _SEARCH_PARAMETERS = (
     _READ_PARAMETERS
     + "ExpressionAttributeValues IndexName Select Limit ExclusiveStartKey FilterExpression ConditionalOperator "
 )
-_CONDITION_PARAMETERS = "TableName ConditionExpression ReturnValuesOnConditionCheckFailure " + _PLACEHOLDERS
+_CONDITION_PARAMETERS = "TableName ConditionExpression ReturnValuesOnConditionCheckFailure " + _PLACEHOLDER_PARAMETERS
 _WRITE_PARAMETERS = _CONDITION_PARAMETERS + (
     "Expected ConditionalOperator ReturnValues ReturnConsumedCapacity ReturnItemCollectionMetrics "
 )
@@ -42,7 +42,7 @@ PARAMETERS: Mapping[str, frozenset[str]] = {
     "BatchExecuteStatement": _names("Statements ReturnConsumedCapacity"),
     "ExecuteTransaction": _names("TransactStatements ClientRequestToken ReturnConsumedCapacity"),
 }
-"""The parameters of each operation on items. A call with another parameter is rejected: its effect is not known."""
+"""The parameters of each operation on items. Other parameters are rejected, since their effect is not known."""
 
 KEYS_AND_ATTRIBUTES_MEMBERS = _names(
     "Keys AttributesToGet ConsistentRead ProjectionExpression ExpressionAttributeNames"
@@ -52,7 +52,7 @@ DELETE_REQUEST_MEMBERS = _names("Key")
 GET_MEMBERS = _names("Key TableName ProjectionExpression ExpressionAttributeNames")
 """The members of KeysAndAttributes, PutRequest, DeleteRequest and Get, which are types of the DynamoDB API."""
 
-TRANSACTION_PARAMETERS: Mapping[WriteKind, frozenset[str]] = {
+TRANSACTION_WRITE_MEMBERS: Mapping[WriteKind, frozenset[str]] = {
     "ConditionCheck": _names(_CONDITION_PARAMETERS + "Key"),
     "Put": _names(_CONDITION_PARAMETERS + "Item"),
     "Delete": _names(_CONDITION_PARAMETERS + "Key"),
@@ -73,7 +73,7 @@ _TARGET = re.compile(rb"DynamoDB(Streams)?_20120810\.([A-Za-z]{1,64})")
 
 
 def operation_of_target(target: bytes) -> str | None:
-    """Returns the operation in the header, or None if the header is malformed or names the wrong service.
+    """Returns the operation that X-Amz-Target names, or None if the header is malformed or names the wrong service.
 
     An operation that the gate does not support is returned too, and rejected later by the authorization.
     """

@@ -9,7 +9,7 @@ ATTRIBUTE_TYPES = frozenset({"S", "N", "B", "SS", "NS", "BS", "M", "L", "NULL", 
 
 
 class UnsupportedRequest(Exception):
-    """The request is denied, since it is not certain what it would do."""
+    """The request must be denied, since it is not certain what the request would do."""
 
 
 def string(parameters: Parameters, name: str) -> str:
@@ -89,6 +89,7 @@ def reject_unknown(parameters: Parameters, known: frozenset[str], path: str) -> 
 def key_string(value: object) -> str:
     """Returns the value of a partition key. Raises UnsupportedRequest unless it is a string that is not empty.
 
+    A string with a lone surrogate is rejected too, since it has no UTF-8 form.
     Numbers and binary values are rejected because AWS does not document how IAM compares them. An empty string is
     rejected because IAM could treat it as no value.
     """

@@ -10,7 +10,7 @@ from keyfence_iam.dynamodb.capacity import Partition
 from keyfence_iam.dynamodb.item_size import UNKNOWN_NEW_VALUE, Item
 from keyfence_iam.dynamodb.request_parameters import UnsupportedRequest, as_mapping, string
 
-_GLOBAL, _LOCAL = "GlobalSecondaryIndexes", "LocalSecondaryIndexes"
+_GLOBAL_INDEXES, _LOCAL_INDEXES = "GlobalSecondaryIndexes", "LocalSecondaryIndexes"
 
 
 def table_name(name_or_arn: str) -> str:
@@ -70,7 +70,10 @@ class TableSchema:
     def with_keys(
         cls, partition_key: str, index_keys: Mapping[str, str | tuple[str, ...]] | None = None
     ) -> "TableSchema":
-        """Returns a table with global indexes. `index_keys` are their partition keys by name. All keys are strings."""
+        """Returns a table with global indexes. All keys are strings.
+
+        `index_keys` has the partition key of each index, by the name of the index.
+        """
         keys_by_index = {name: (key,) if isinstance(key, str) else key for name, key in (index_keys or {}).items()}
         return cls(
             keys=(partition_key,),
@@ -90,7 +93,9 @@ class TableSchema:
             return self.keys[:1]
         schema = self.indexes.get(index)
         if schema is None or not schema.string_partition_key:
-            raise UnsupportedRequest(f"unknown index {index!r}")
+            raise UnsupportedRequest(
+                f"the table has no index {index!r}, or its partition key is not of the type string"
+            )
         return schema.string_partition_key
 
     def index_partition_attributes(self) -> frozenset[str]:
@@ -119,7 +124,7 @@ class TableSchema:
 def _indexes(
     description: Mapping[str, Any], table_keys: tuple[str, ...], attribute_types: Mapping[str, object]
 ) -> Iterator[tuple[str, IndexSchema]]:
-    for kind in (_GLOBAL, _LOCAL):
+    for kind in (_GLOBAL_INDEXES, _LOCAL_INDEXES):
         for index in _maps(description, kind):
             name, keys, partition_key = string(index, "IndexName"), _keys(index), _partition_key(index)
             if not partition_key:
@@ -128,8 +133,10 @@ def _indexes(
             schema = IndexSchema(
                 keys=keys,
                 string_partition_key=partition_key if has_only_strings else (),
-                projected_attributes=_projected(index.get("Projection") or {}, frozenset((*table_keys, *keys))),
-                is_local=kind == _LOCAL,
+                projected_attributes=_projected_attributes(
+                    index.get("Projection") or {}, frozenset((*table_keys, *keys))
+                ),
+                is_local=kind == _LOCAL_INDEXES,
             )
             yield name, schema
 
@@ -145,7 +152,7 @@ def _partition_key(description: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(string(element, "AttributeName") for element in schema if element.get("KeyType") == "HASH")
 
 
-def _projected(projection: Mapping[str, Any], keys: frozenset[str]) -> frozenset[str] | None:
+def _projected_attributes(projection: Mapping[str, Any], keys: frozenset[str]) -> frozenset[str] | None:
     if projection.get("ProjectionType", "ALL") == "ALL":
         return None
     return keys | frozenset(projection.get("NonKeyAttributes") or ())

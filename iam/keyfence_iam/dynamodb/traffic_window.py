@@ -169,6 +169,6 @@ class TrafficWindow(Generic[K]):
 
     def _advance_to(self, step: int) -> SpaceSavingSketch[K]:
         first_step = step - self.steps_per_window + 1
-        recent = {old: sketch for old, sketch in self._sketches_by_step.items() if old >= first_step}
+        recent = {old_step: sketch for old_step, sketch in self._sketches_by_step.items() if old_step >= first_step}
         self._newest_step, self._sketches_by_step = step, {**recent, step: SpaceSavingSketch(self.max_keys_per_step)}
         return self._sketches_by_step[step]

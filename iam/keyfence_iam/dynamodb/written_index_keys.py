@@ -94,7 +94,7 @@ def _statement(call: Parameters, index_keys_of: IndexKeysOfTable) -> Iterator[Wr
     return _statement_keys(StatementCall.parse(call), index_keys_of)
 
 
-def _statements(
+def _statement_list_finder(
     name: str, known_members: frozenset[str]
 ) -> Callable[[Parameters, IndexKeysOfTable], Iterator[WrittenKey]]:
     def find_keys(call: Parameters, index_keys_of: IndexKeysOfTable) -> Iterator[WrittenKey]:
@@ -129,6 +129,6 @@ _KEY_FINDERS: Mapping[str, Callable[[Parameters, IndexKeysOfTable], Iterator[Wri
     "BatchWriteItem": _batch,
     "TransactWriteItems": _transaction,
     "ExecuteStatement": _statement,
-    "BatchExecuteStatement": _statements("Statements", operations.BATCHED_STATEMENT_MEMBERS),
-    "ExecuteTransaction": _statements("TransactStatements", operations.TRANSACTED_STATEMENT_MEMBERS),
+    "BatchExecuteStatement": _statement_list_finder("Statements", operations.BATCHED_STATEMENT_MEMBERS),
+    "ExecuteTransaction": _statement_list_finder("TransactStatements", operations.TRANSACTED_STATEMENT_MEMBERS),
 }

@@ -12,7 +12,7 @@ from keyfence.hot_partitions.partition_load import TABLE
 from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence.store.entity import INDEXES, key_names
 from keyfence.store.entity_registry import MAX_INCLUDED_ATTRIBUTES, Projections
-from keyfence_iam.dynamodb.capacity import TRANSACTION_FACTOR, WRITE_BYTES, write_units
+from keyfence_iam.dynamodb.capacity import TRANSACTION_FACTOR, WRITE_UNIT_BYTES, write_units
 from keyfence_iam.dynamodb.item_size import item_size
 
 Item = Mapping[str, Any]
@@ -124,7 +124,7 @@ def _put(table: str, item: Item, table_factor: int, projected: ProjectedAttribut
     indexes = [(index, item[attribute]["S"]) for attribute, index in INDEX_BY_KEY.items() if attribute in item]
     # The JSON text is longer than the stored item. A short text proves that the item costs one unit, and is faster
     # to make than the exact size.
-    is_small = len(orjson.dumps(item)) <= WRITE_BYTES
+    is_small = len(orjson.dumps(item)) <= WRITE_UNIT_BYTES
     return (
         (table, TABLE, item["PK"]["S"], 0.0, table_factor * (1.0 if is_small else _units(item))),
         *(

@@ -77,7 +77,7 @@ def test_the_parameters_of_an_item_operation_are_those_of_the_service_model(oper
         ("Get", operations.GET_MEMBERS),
         ("BatchStatementRequest", operations.BATCHED_STATEMENT_MEMBERS),
         ("ParameterizedStatement", operations.TRANSACTED_STATEMENT_MEMBERS),
-        *operations.TRANSACTION_PARAMETERS.items(),
+        *operations.TRANSACTION_WRITE_MEMBERS.items(),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -18,7 +18,7 @@ from keyfence_iam.dynamodb.expressions.tokens import expression_tokens
 from keyfence_iam.dynamodb.request_parameters import UnsupportedRequest
 
 MAX_EXPRESSION_LENGTH = 4096
-"""The limit of DynamoDB, in bytes. The parser compares it with the number of characters, which is never greater."""
+"""The limit of DynamoDB, in bytes. The parser counts characters: an expression never has more of them than bytes."""
 CACHE_SIZE = 1024
 """Entries of each cache of parsed expressions. Programs use few different texts, since values are placeholders."""
 
@@ -71,7 +71,7 @@ def parse_condition(text: str) -> ConditionExpression:
 
 
 def _conjunct(node: Node) -> Conjunct:
-    return Conjunct(tuple(attribute_names(node)), _is_key_comparison(node), _equal_placeholder(node))
+    return Conjunct(tuple(attribute_names(node)), _is_key_comparison(node), _equality_placeholder(node))
 
 
 def _is_key_comparison(node: Node) -> bool:
@@ -81,7 +81,7 @@ def _is_key_comparison(node: Node) -> bool:
     return len(paths) == 1 and isinstance(paths[0], Path) and not paths[0].is_nested
 
 
-def _equal_placeholder(node: Node) -> str | None:
+def _equality_placeholder(node: Node) -> str | None:
     """Returns the placeholder of an equality, which can be on either side, or None if the node is no equality."""
     match node:
         case OperatorNode("=", (Path(_, False), Placeholder(name))) | OperatorNode(
@@ -151,7 +151,10 @@ def _removed_attribute(action: OperatorNode) -> Iterator[str]:
 
 
 def _update_actions(grammar: Grammar) -> Iterator[OperatorNode]:
-    """Yields the actions of all clauses, such as `SET a = :a`. Each clause may occur once, and one is required."""
+    """Yields the actions of all clauses, such as `SET a = :a`.
+
+    No clause may occur twice, and at least one clause is required.
+    """
     remaining_clauses = dict(_ACTION_PARSERS)
     while True:
         word = grammar.tokens.expect_word(*remaining_clauses)

@@ -16,10 +16,10 @@ FUNCTIONS: Mapping[str, bool] = {
     "if_not_exists": False,
     "list_append": False,
 }
-"""The functions of expressions. True if the function returns a boolean."""
+"""The functions of expressions. The value is True if the function returns a boolean."""
 
 MAX_DEPTH = 40
-"""Levels of parentheses, lists and maps. It keeps the recursion of the parser far below the limit of Python."""
+"""How deep parentheses, lists and maps can be nested. So the parser stays far below the recursion limit of Python."""
 _COMPARATORS = ("=", "<>", "!=", "<", "<=", ">", ">=")
 _BOOLEAN_OPERATORS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "IS", *_COMPARATORS})
 
@@ -92,7 +92,7 @@ class Grammar:
     parse_operand: Callable[["Grammar"], Node]
     """Parses an operand, which differs between expressions and PartiQL."""
     functions: Mapping[str, bool]
-    """The functions of the language. True if the function returns a boolean."""
+    """The functions of the language. The value is True if the function returns a boolean."""
     reserved_words: frozenset[str]
     """Words that cannot name an attribute."""
     depth: int = 0

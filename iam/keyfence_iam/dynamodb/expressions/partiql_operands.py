@@ -19,10 +19,10 @@ RESERVED_WORDS = frozenset(
     }
 )
 _FUNCTIONS = {**FUNCTIONS, "set_add": False, "set_delete": False}
-PARAMETER = Token("symbol", "?")
+PARAMETER_TOKEN = Token("symbol", "?")
 _OPENING_PARENTHESIS = Token("symbol", "(")
 _END = Token("end", "")
-_CONSTANTS = ("TRUE", "FALSE", "NULL", "MISSING")
+_CONSTANT_WORDS = ("TRUE", "FALSE", "NULL", "MISSING")
 
 
 def statement_grammar(text: str) -> Grammar:
@@ -45,7 +45,7 @@ def parse_operand(grammar: Grammar) -> Node:
     if token.kind in {"string", "number"}:
         grammar.tokens.take()
         return LiteralValue(token.text if token.kind == "string" else None)
-    if grammar.tokens.accept_word(*_CONSTANTS):
+    if grammar.tokens.accept_word(*_CONSTANT_WORDS):
         return LiteralValue()
     return grammar.call() or grammar.path(*NAME_TOKENS)
 
@@ -71,17 +71,17 @@ def _lowercase_function(token: Token, following: Token) -> Token:
 
 
 def _parameter(grammar: Grammar) -> Node:
-    before = grammar.tokens.tokens[: grammar.tokens.position - 1]
-    return Parameter(before.count(PARAMETER))
+    previous_tokens = grammar.tokens.tokens[: grammar.tokens.position - 1]
+    return Parameter(previous_tokens.count(PARAMETER_TOKEN))
 
 
-def _negative(grammar: Grammar) -> Node:
+def _negative_number(grammar: Grammar) -> Node:
     if grammar.tokens.take().kind != "number":
         raise UnsupportedRequest("expected a number after '-'")
     return LiteralValue()
 
 
-def _sequence(closing: str) -> Callable[[Grammar], Node]:
+def _list_parser(closing: str) -> Callable[[Grammar], Node]:
     def read(grammar: Grammar) -> Node:
         return OperatorNode("LIST", () if grammar.tokens.accept(closing) else grammar.value_list(closing))
 
@@ -96,8 +96,8 @@ def _map(grammar: Grammar) -> Node:
 
 _OPERAND_PARSERS: Mapping[str, Callable[[Grammar], Node]] = {
     "?": _parameter,
-    "-": _negative,
-    "[": _sequence("]"),
-    "<<": _sequence(">>"),
+    "-": _negative_number,
+    "[": _list_parser("]"),
+    "<<": _list_parser(">>"),
     "{": _map,
 }

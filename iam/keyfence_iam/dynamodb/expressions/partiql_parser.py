@@ -16,7 +16,7 @@ from keyfence_iam.dynamodb.expressions.grammar import (
 )
 from keyfence_iam.dynamodb.expressions.partiql_operands import (
     NAME_TOKENS,
-    PARAMETER,
+    PARAMETER_TOKEN,
     RESERVED_WORDS,
     map_entries,
     statement_grammar,
@@ -58,11 +58,11 @@ def parse_statement(text: str) -> PartiQLStatement:
     verb = grammar.tokens.expect_word(*_STATEMENT_PARSERS)
     statement = _STATEMENT_PARSERS[verb](grammar)
     grammar.tokens.expect_end()
-    compared = attribute_names(statement.where) if statement.where else ()
+    where_attributes = attribute_names(statement.where) if statement.where else ()
     return replace(
         statement,
-        parameter_count=grammar.tokens.tokens.count(PARAMETER),
-        attributes=tuple(dict.fromkeys((*statement.attributes, *compared))),
+        parameter_count=grammar.tokens.tokens.count(PARAMETER_TOKEN),
+        attributes=tuple(dict.fromkeys((*statement.attributes, *where_attributes))),
     )
 
 
@@ -100,13 +100,13 @@ def _insert(grammar: Grammar) -> PartiQLStatement:
     table_token, table = grammar.tokens.position, _table_or_index_name(grammar)
     grammar.tokens.expect_word("VALUE")
     grammar.tokens.expect("{")
-    item = tuple((Path(name), value) for name, value in map_entries(grammar))
+    assignments = tuple((Path(name), value) for name, value in map_entries(grammar))
     return PartiQLStatement(
         verb="INSERT",
         table=table,
         table_token=table_token,
-        attributes=tuple(path.attribute for path, _ in item),
-        assignments=item,
+        attributes=tuple(path.attribute for path, _ in assignments),
+        assignments=assignments,
     )
 
 
@@ -115,12 +115,12 @@ def _update(grammar: Grammar) -> PartiQLStatement:
     changes, where = tuple(_update_clauses(grammar)), _where(grammar)
     changed = tuple(path.attribute for path, _ in changes)
     assignments = tuple((path, value) for path, value in changes if value)
-    in_values = (name for _, value in assignments for name in attribute_names(value))
+    attributes_in_values = (name for _, value in assignments for name in attribute_names(value))
     return PartiQLStatement(
         verb="UPDATE",
         table=table,
         table_token=table_token,
-        attributes=(*changed, *in_values),
+        attributes=(*changed, *attributes_in_values),
         assignments=assignments,
         changed_attributes=changed,
         where=where,
@@ -201,7 +201,11 @@ _STATEMENT_PARSERS: Mapping[str, Callable[[Grammar], PartiQLStatement]] = {
 
 
 def possible_values(where: Node | None, attribute: str) -> tuple[Node, ...] | None:
-    """Returns the values that the attribute can have if the WHERE clause holds, or None if it can have any value."""
+    """Returns the values that the attribute can have if the WHERE clause holds, or None if it can have any value.
+
+    For conditions that are joined by AND, the values of all these conditions are returned. So the result can have
+    values that only some of the conditions allow.
+    """
     match where:
         case OperatorNode("AND", operands):
             possible = [values for operand in operands if (values := possible_values(operand, attribute)) is not None]
