@@ -1,4 +1,4 @@
-"""Authorization requests of batches and transactions, and how the requests of a batch are merged."""
+"""Authorization requests of batches and transactions. Requests with the same action and resource can be merged."""
 
 from collections.abc import Iterable, Iterator
 

@@ -30,8 +30,8 @@ _BUILDERS: Mapping[str, AuthorizationBuilder] = {
     "ExecuteStatement": partiql_operations.execute_statement,
     "BatchExecuteStatement": partiql_operations.batch_execute_statement,
     "ExecuteTransaction": partiql_operations.execute_transaction,
-    **table_operations.TABLE_OPERATIONS,
-    **table_operations.STREAM_OPERATIONS,
+    **table_operations.TABLE_OPERATION_BUILDERS,
+    **table_operations.STREAM_OPERATION_BUILDERS,
 }
 _PLACEHOLDER_SCOPE = ArnScope(account="0" * 12, region="nowhere")
 """`tables_needed` returns names only. The account and the region of the ARNs do not matter there."""
@@ -40,7 +40,10 @@ SUPPORTED_OPERATIONS = frozenset(_BUILDERS)
 
 
 class UnknownTable(UnsupportedRequest):
-    """The call names tables whose schema is not known. `requests` are complete except for their leading keys."""
+    """The call names tables whose schema is not known.
+
+    `requests` are all requests of the call. Those for the unknown tables have no leading keys.
+    """
 
     def __init__(self, tables: frozenset[str], requests: tuple[AuthorizationRequest, ...]) -> None:
         super().__init__(f"unknown table: {', '.join(sorted(tables))}")
@@ -53,8 +56,8 @@ def authorizations_for(
 ) -> tuple[AuthorizationRequest, ...]:
     """Returns the authorization requests of a call. All of them must be allowed.
 
-    Raises UnsupportedRequest if it is not certain which authorization the call needs, or if it would need none.
-    Raises UnknownTable if `schemas` lacks a table.
+    Raises UnsupportedRequest if it is not certain which authorization the call needs, or if the call would need none.
+    Raises UnknownTable if `schemas` does not have a table that the call names.
     """
     if operation not in _BUILDERS:
         raise UnsupportedRequest(f"unknown operation {operation!r}")

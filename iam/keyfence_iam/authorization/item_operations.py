@@ -57,7 +57,7 @@ def delete_item(call: Parameters, tables: TableResolver) -> Iterator[Authorizati
 
 
 def attributes_key(names: Iterable[str]) -> dict[str, ContextValue]:
-    """Returns the condition key `dynamodb:Attributes` with each name once, or nothing if there are no names."""
+    """Returns the condition key `dynamodb:Attributes` with each name once, or an empty dict if there are no names."""
     unique = tuple(dict.fromkeys(names))
     return {"dynamodb:Attributes": unique} if unique else {}
 

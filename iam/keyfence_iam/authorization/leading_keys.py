@@ -17,24 +17,29 @@ from keyfence_iam.dynamodb.request_parameters import (
 from keyfence_iam.evaluator.request import ContextValue
 from keyfence_iam.policy.actions import LEADING_KEYS
 
-_PARTITION_KEY_VALUES = tuple(f"dynamodb:{nth}PartitionKeyValues" for nth in ("First", "Second", "Third", "Fourth"))
-"""The condition keys of the attributes of a partition key. The partition key of an index can have four attributes."""
+_CONDITION_KEYS_BY_POSITION = tuple(
+    f"dynamodb:{nth}PartitionKeyValues" for nth in ("First", "Second", "Third", "Fourth")
+)
+"""The condition keys for the first, second, third and fourth attribute of a partition key.
+
+Only the partition key of an index can have more than one attribute.
+"""
 
 KeyComparison = tuple[str, object]
-"""An attribute and the value that it must be equal to, or `...` if the comparison is not an equality."""
+"""An attribute and the value that it must be equal to. The value is `...` if the comparison is not an equality."""
 
 
 def leading_keys(values_by_attribute: Sequence[Iterable[str]]) -> dict[str, ContextValue]:
     """Returns the condition keys for the values of each partition key attribute.
 
     `dynamodb:LeadingKeys` has the values of the first attribute only.
-    Raises UnsupportedRequest if an attribute has no value.
+    Raises UnsupportedRequest if an attribute has no value, or if there is no attribute or more than four of them.
     """
     values = [tuple(dict.fromkeys(attribute_values)) for attribute_values in values_by_attribute]
-    if not 0 < len(values) <= len(_PARTITION_KEY_VALUES) or not all(values):
+    if not 0 < len(values) <= len(_CONDITION_KEYS_BY_POSITION) or not all(values):
         raise UnsupportedRequest("the call has no partition key value")
     context: dict[str, ContextValue] = {LEADING_KEYS: values[0]}
-    context.update(zip(_PARTITION_KEY_VALUES, values, strict=False))
+    context.update(zip(_CONDITION_KEYS_BY_POSITION, values, strict=False))
     return context
 
 

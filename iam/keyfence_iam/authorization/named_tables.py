@@ -15,7 +15,7 @@ from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 _TABLE_OR_INDEX_NAME = re.compile(r"[A-Za-z0-9_.-]{1,255}")
 _ARN = re.compile(
     r"arn:(?P<partition>aws[a-z-]*):dynamodb:(?P<region>[a-z0-9-]+):(?P<account>[0-9]{12})"
-    r":table/(?P<table>[A-Za-z0-9_.-]{1,255})(?:/(?P<kind>index|stream)/(?P<part>[A-Za-z0-9_.:-]{1,255}))?"
+    r":table/(?P<table>[A-Za-z0-9_.-]{1,255})(?:/(?P<kind>index|stream)/(?P<index_or_label>[A-Za-z0-9_.:-]{1,255}))?"
 )
 
 
@@ -82,8 +82,8 @@ class ArnScope:
             return arn
         table_arn = self.table_arn(match["table"])
         if match["kind"] == "index":
-            return arns.index_arn(table_arn, match["part"])
-        return arns.stream_arn(table_arn, match["part"]) if match["kind"] == "stream" else table_arn
+            return arns.index_arn(table_arn, match["index_or_label"])
+        return arns.stream_arn(table_arn, match["index_or_label"]) if match["kind"] == "stream" else table_arn
 
     def _contains(self, arn: re.Match[str]) -> bool:
         in_region = arn["region"] == self.region or arn["region"] in self.region_aliases
@@ -131,6 +131,7 @@ class TableResolver:
         return self.scope.parse_table(name_or_arn).arn
 
     def get(self, name_or_arn: str) -> TableWithSchema:
+        """Returns a table with its schema. If the schema is not known, adds the table to `tables_without_schema`."""
         table = self.scope.parse_table(name_or_arn)
         schema = None if table.name is None else self.schemas.get(table.name)
         if schema is None:
@@ -143,7 +144,10 @@ AuthorizationBuilder = Callable[[Parameters, TableResolver], Iterator[Authorizat
 
 
 def resource_arn(table_arn: str, index: str | None) -> str:
-    """Returns the ARN of the index, or of the table if `index` is None. Raises UnsupportedRequest for a bad name."""
+    """Returns the ARN of the index, or of the table if `index` is None.
+
+    Raises UnsupportedRequest if `index` is not a valid name of an index.
+    """
     if index is None:
         return table_arn
     if not _TABLE_OR_INDEX_NAME.fullmatch(index):

@@ -57,7 +57,8 @@ def _leading_keys(call: StatementCall, table: TableWithSchema) -> dict[str, Cont
 def _selected_keys(call: StatementCall, partition_key: Sequence[str]) -> dict[str, ContextValue]:
     """Returns the condition keys of a SELECT.
 
-    A SELECT without equality on every attribute of the partition key scans the table, and has no leading keys.
+    If the WHERE clause does not limit every attribute of the partition key to certain values, the SELECT scans the
+    table, and has no leading keys.
     """
     nodes_by_attribute: list[tuple[Node, ...]] = []
     for attribute in partition_key:
@@ -70,13 +71,16 @@ def _selected_keys(call: StatementCall, partition_key: Sequence[str]) -> dict[st
 
 
 def _written_key(call: StatementCall, partition_key: str) -> str:
-    """Returns the partition key value that an INSERT, UPDATE or DELETE writes to."""
+    """Returns the partition key value that an INSERT, UPDATE or DELETE writes to.
+
+    Raises UnsupportedRequest if the statement does not name exactly one such value.
+    """
     if call.statement.verb == "INSERT":
         value = dict(call.statement.assignments).get(Path(partition_key))
     else:
         value = required_value(call.statement.where, partition_key)
     if value is None:
-        raise UnsupportedRequest(f"the statement must compare {partition_key} once, by equality")
+        raise UnsupportedRequest(f"the statement must name exactly one value of {partition_key}")
     return call.key_string(value)
 
 

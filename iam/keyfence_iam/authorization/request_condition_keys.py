@@ -19,29 +19,38 @@ DISCLOSURE_ORDER: Mapping[str, Mapping[str, int]] = {
     "dynamodb:Select": {"COUNT": 0, "SPECIFIC_ATTRIBUTES": 1, "ALL_PROJECTED_ATTRIBUTES": 2, "ALL_ATTRIBUTES": 3},
     "dynamodb:ReturnValues": {"NONE": 0, "UPDATED_OLD": 1, "UPDATED_NEW": 2, "ALL_OLD": 3, "ALL_NEW": 4},
 }
-"""Values by how much they disclose. If the parts of a batch have different values, the highest one is evaluated."""
+"""The values of a condition key. A value with a higher number discloses more.
+
+If the parts of a batch have different values, the value with the highest number is evaluated.
+"""
 
 _RETURN_CONSUMED_CAPACITY = frozenset({"NONE", "TOTAL", "INDEXES"})
 _RETURN_VALUES_ON_FAILURE = frozenset({"NONE", "ALL_OLD"})
 
 
 def return_consumed_capacity_key(call: Parameters) -> dict[str, ContextValue]:
-    """Returns the condition key with the call's parameter. INDEXES is not replaced, although AWS documents only TOTAL
-    and NONE."""
+    """Returns the condition key with the value of the call's parameter.
+
+    The value can also be INDEXES, although AWS documents only TOTAL and NONE for the condition key.
+    """
     value = choice(call, "ReturnConsumedCapacity", _RETURN_CONSUMED_CAPACITY, "NONE")
     return {"dynamodb:ReturnConsumedCapacity": value}
 
 
 def transaction_return_values_key(write: Parameters) -> dict[str, ContextValue]:
-    """Returns the condition key with the parameter ReturnValuesOnConditionCheckFailure, since a write in a transaction
-    has no parameter ReturnValues."""
+    """Returns the condition key dynamodb:ReturnValues for a write in a transaction.
+
+    Such a write has no parameter ReturnValues. The value comes from ReturnValuesOnConditionCheckFailure.
+    """
     value = choice(write, "ReturnValuesOnConditionCheckFailure", _RETURN_VALUES_ON_FAILURE, "NONE")
     return {"dynamodb:ReturnValues": value}
 
 
 def enclosing_operation_key(operation: str) -> dict[str, ContextValue]:
-    """Returns the condition key that every part of a transaction has, also ConditionCheckItem, for which AWS does not
-    list the key."""
+    """Returns the condition key that every part of a transaction has.
+
+    ConditionCheckItem has it too, although AWS does not list the key for this action.
+    """
     return {"dynamodb:EnclosingOperation": operation}
 
 

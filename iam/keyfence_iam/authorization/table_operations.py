@@ -106,7 +106,7 @@ def _dynoxide_stream_arn(iterator: str, scope: ArnScope) -> str:
     return arns.stream_arn(scope.parse_table(table).arn, ANY_STREAM_LABEL)
 
 
-TABLE_OPERATIONS: Mapping[str, AuthorizationBuilder] = {
+TABLE_OPERATION_BUILDERS: Mapping[str, AuthorizationBuilder] = {
     "ListTables": _list_tables,
     **{operation: _table_operation(operation) for operation in _TABLE_NAME_OPERATIONS},
     **{
@@ -115,7 +115,7 @@ TABLE_OPERATIONS: Mapping[str, AuthorizationBuilder] = {
     },
     **{operation: _operation_without_resource(operation) for operation in _OPERATIONS_WITHOUT_RESOURCE},
 }
-STREAM_OPERATIONS: Mapping[str, AuthorizationBuilder] = {
+STREAM_OPERATION_BUILDERS: Mapping[str, AuthorizationBuilder] = {
     **{operation: _arn_operation(operation, "StreamArn", _STREAM_ONLY) for operation in _STREAM_ARN_OPERATIONS},
     "GetRecords": _get_records,
 }
