@@ -1,4 +1,4 @@
-"""Evaluates conditions: comparisons with `ForAllValues`, `ForAnyValue` and `IfExists`, and `Null`."""
+"""Evaluates the conditions of a statement, also with `ForAllValues`, `ForAnyValue` and `IfExists`."""
 
 import operator as python_operators
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from typing import Any
 from keyfence_iam.evaluator.request import ContextValue, LowercaseContext
 from keyfence_iam.evaluator.undocumented_evaluation_rules import ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS
 from keyfence_iam.evaluator.wildcard_matching import (
-    ARN_SEGMENTS,
+    ARN_SEGMENT_COUNT,
     CompiledValue,
     Matcher,
     ResolvedPattern,
@@ -55,7 +55,8 @@ class Comparison:
     def _holds_for(self, value: ContextValue, matchers: list[Matcher]) -> bool:
         """Returns whether the request's value satisfies the condition.
 
-        Without a quantifier, a multivalued key never does. With a quantifier, a single value counts as a list of one.
+        Without a quantifier, the value of a multivalued key never satisfies it. With a quantifier, a single value
+        counts as a list of one value.
         """
         if not self.operator.quantifier:
             return isinstance(value, str) and self._matches(value, matchers)
@@ -68,7 +69,10 @@ class Comparison:
         return any(matches(value) for matches in matchers) != self.operator.is_negated
 
     def _matchers(self, context: LowercaseContext) -> list[Matcher]:
-        """Returns the matchers of the policy's values. A value with a variable that has no value is left out."""
+        """Returns the matchers of the policy's values.
+
+        A policy value is left out if it has a variable for which the request has no value.
+        """
         return [matcher for value in self.values if (matcher := value(context)) is not None]
 
 
@@ -89,7 +93,10 @@ CompiledCondition = Comparison | NullCheck
 
 
 def compile_condition(condition: Condition, *, replace_variables: bool) -> CompiledCondition:
-    """Parses the operator and the values of a condition once, so that `holds` is fast for each request."""
+    """Parses the operator and the values of a condition once, so that `holds` is fast for each request.
+
+    Raises ValueError if IAM would not accept the operator or a value.
+    """
     operator = parse_operator(condition.operator)
     if operator is None:
         raise ValueError(f"{condition.operator!r} is not an operator")
@@ -140,7 +147,7 @@ def _arn_segments(pattern: Pattern) -> list[list[PatternPart]]:
         if not isinstance(part, str):
             segments[-1].append(part)
             continue
-        first, *rest = part.split(":", ARN_SEGMENTS - len(segments))
+        first, *rest = part.split(":", ARN_SEGMENT_COUNT - len(segments))
         segments[-1].append(first)
         segments.extend([text] for text in rest)
     return segments
@@ -160,22 +167,22 @@ def _ordered_value_compiler(parse: Callable[[str], Decimal]) -> Callable[[str, C
 
     def compile_value(value: str, operator: ConditionOperator, _: bool) -> CompiledValue:
         relation, expected = _RELATIONS[operator.relation], parse(value)
-        return _constant_matcher(lambda actual: relation(parse(actual), expected))
+        return _compiled_constant(lambda actual: relation(parse(actual), expected))
 
     return compile_value
 
 
 def _compile_binary(value: str, _: ConditionOperator, __: bool) -> CompiledValue:
     expected = condition_values.parse_binary(value)
-    return _constant_matcher(lambda actual: condition_values.parse_binary(actual) == expected)
+    return _compiled_constant(lambda actual: condition_values.parse_binary(actual) == expected)
 
 
 def _compile_ip_address(value: str, _: ConditionOperator, __: bool) -> CompiledValue:
     network = condition_values.parse_network(value)
-    return _constant_matcher(lambda actual: condition_values.parse_address(actual) in network)
+    return _compiled_constant(lambda actual: condition_values.parse_address(actual) in network)
 
 
-def _constant_matcher(matcher: Matcher) -> CompiledValue:
+def _compiled_constant(matcher: Matcher) -> CompiledValue:
     """Returns the compiled form of a value without variables: its matcher is the same for each request."""
     return lambda _: matcher
 
@@ -191,4 +198,7 @@ _VALUE_COMPILERS: Mapping[OperatorType, Callable[[str, ConditionOperator, bool],
     "binary": _compile_binary,
     "ip_address": _compile_ip_address,
 }
-"""By type of operator: compiles a value of the policy, given the operator and whether the value can have variables."""
+"""Functions that compile a value of a policy, by type of operator.
+
+Their arguments are the value, the operator, and whether the value can have variables.
+"""

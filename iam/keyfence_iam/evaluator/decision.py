@@ -42,7 +42,10 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """A Deny statement applies to the request or, if `statement_id` is None, no policy of this type allows it."""
+    """The request is denied. If `statement_id` is None, no policy of this type allows the request.
+
+    Otherwise `statement_id` identifies a Deny statement that applies to the request.
+    """
 
     policy_type: PolicyType
     statement_id: StatementId | None = None
@@ -62,7 +65,7 @@ def access_denied_message(decision: Denied, request: AuthorizationRequest, sessi
 
 
 def denial_reason(decision: Denied, action: str) -> str:
-    """Returns the second half of the message: which type of policy denies the action, or does not allow it."""
+    """Returns the second half of `access_denied_message`: which type of policy denies or does not allow the action."""
     name = POLICY_TYPE_NAMES[decision.policy_type]
     if decision.is_explicit:
         return f"with an explicit deny in {_ARTICLES[decision.policy_type]} {name}"

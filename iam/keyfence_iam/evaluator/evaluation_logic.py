@@ -5,14 +5,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from keyfence_iam.evaluator.decision import Allowed, Decision, Denied, PolicyType
-from keyfence_iam.evaluator.request import AuthorizationRequest, Principal, RequestContext
+from keyfence_iam.evaluator.request import AuthorizationRequest, NormalizedRequest, Principal
 from keyfence_iam.evaluator.statement_matching import CompiledStatement, PrincipalMatch, compile_policy
 from keyfence_iam.policy import Policy
 
 logger = logging.getLogger(__name__)
 
 _LIMITING_TYPES: tuple[PolicyType, ...] = ("boundary", "session")
-"""Types of policies that grant nothing themselves. A request is denied if one of these types does not allow it."""
+"""Types of policies that grant nothing themselves.
+
+If a caller has policies of such a type, and none of them allows the request, the request is denied.
+"""
 _ACCOUNT_SEGMENT = 4
 """The position of the account in the segments of an ARN."""
 
@@ -64,24 +67,27 @@ class Policies:
 def evaluate(policies: Policies, request: AuthorizationRequest, principal: Principal | None = None) -> Decision:
     """Returns the decision on a request. A request that cannot be evaluated is denied."""
     try:
-        return _decide(policies, RequestContext.of(request, principal))
+        return _decide(policies, NormalizedRequest.of(request, principal))
     except Exception:
         logger.exception("an authorization request was denied because it could not be evaluated")
         return Denied("identity")
 
 
 def evaluate_trust(trust: Policy, principal: Principal, request: AuthorizationRequest) -> Decision:
-    """Returns whether the trust policy of a role allows the caller to assume the role or to tag the session."""
+    """Returns the decision of a role's trust policy: may the caller assume the role, or tag the session?
+
+    A request that cannot be evaluated is denied.
+    """
     try:
         return _decide_trust(
-            compile_policy(trust, "resource", match_every_resource=True), RequestContext.of(request, principal)
+            compile_policy(trust, "resource", match_every_resource=True), NormalizedRequest.of(request, principal)
         )
     except Exception:
         logger.exception("a role was not assumed because its trust policy could not be evaluated")
         return Denied("resource")
 
 
-def _decide(policies: Policies, request: RequestContext) -> Decision:
+def _decide(policies: Policies, request: NormalizedRequest) -> Decision:
     """Returns the decision. The types of policies are checked in the order of AWS.
 
     The order does not change the decision. It only changes which of several reasons for a denial is returned.
@@ -107,7 +113,7 @@ def _decide(policies: Policies, request: RequestContext) -> Decision:
     return Denied("resource") if is_cross_account and resource_grant is None else Allowed(grant.id)
 
 
-def _decide_trust(trust: tuple[CompiledStatement, ...], request: RequestContext) -> Decision:
+def _decide_trust(trust: tuple[CompiledStatement, ...], request: NormalizedRequest) -> Decision:
     explicit_deny = next(
         (statement for statement in trust if statement.is_deny and _applies_to_caller(statement, request)), None
     )
@@ -119,21 +125,27 @@ def _decide_trust(trust: tuple[CompiledStatement, ...], request: RequestContext)
     return Allowed(grant.id, needs_identity_policy=principal_match is PrincipalMatch.ACCOUNT)
 
 
-def _applies_to_caller(statement: CompiledStatement, request: RequestContext) -> bool:
-    """Returns whether the statement applies. Only statements of resource and trust policies name a principal."""
+def _applies_to_caller(statement: CompiledStatement, request: NormalizedRequest) -> bool:
+    """Returns whether the statement applies to the request. In a resource or trust policy, it must name the caller.
+
+    Statements of other policies name no principal: they apply to every caller that has the policy.
+    """
     if not statement.applies(request):
         return False
     return statement.id.policy_type != "resource" or statement.principal_match(request) is not None
 
 
-def _first_applying(statements: Iterable[CompiledStatement], request: RequestContext) -> CompiledStatement | None:
+def _first_applying(statements: Iterable[CompiledStatement], request: NormalizedRequest) -> CompiledStatement | None:
     return next((statement for statement in statements if statement.applies(request)), None)
 
 
 def _most_direct_grant(
-    statements: Iterable[CompiledStatement], request: RequestContext
+    statements: Iterable[CompiledStatement], request: NormalizedRequest
 ) -> tuple[PrincipalMatch | None, CompiledStatement | None]:
-    """Returns the statement that applies and names the caller most directly, and how it names the caller."""
+    """Finds the statement that applies to the request and names the caller most directly.
+
+    Returns how the statement names the caller, and the statement. Returns (None, None) if there is no such statement.
+    """
     best: tuple[PrincipalMatch | None, CompiledStatement | None] = (None, None)
     for statement in statements:
         match = statement.principal_match(request)
@@ -142,7 +154,7 @@ def _most_direct_grant(
     return best
 
 
-def _is_cross_account(request: RequestContext) -> bool:
+def _is_cross_account(request: NormalizedRequest) -> bool:
     """Returns whether the resource belongs to another account. Then both accounts must allow the request."""
     segments = request.resource.split(":", 5)
     owner_account = segments[_ACCOUNT_SEGMENT] if len(segments) > _ACCOUNT_SEGMENT else ""

@@ -9,8 +9,8 @@ from keyfence_iam.evaluator.request import (
     AuthorizationRequest,
     ContextValue,
     LowercaseContext,
+    NormalizedRequest,
     Principal,
-    RequestContext,
 )
 from keyfence_iam.evaluator.statement_matching import CompiledStatement
 from keyfence_iam.evaluator.wildcard_matching import pattern_text, substitute
@@ -27,7 +27,7 @@ class ElementMatch:
     """Principal, Action, Resource, or the operator and key of a condition."""
     matched: bool
     expected: tuple[str | None, ...]
-    """The values in the policy, with variables replaced. None is a value with a variable that has no value."""
+    """The values in the policy, with variables replaced. None stands for a value that has a variable without value."""
     actual: ContextValue | None
     """The value in the request. None if the request has no value."""
 
@@ -52,7 +52,7 @@ class Explanation:
 
 def explain(policies: Policies, request: AuthorizationRequest, principal: Principal | None = None) -> Explanation:
     """Returns the decision of `evaluate`, with the explanation of every statement."""
-    normalized = RequestContext.of(request, principal)
+    normalized = NormalizedRequest.of(request, principal)
     statements = tuple(
         _explain_statement(statement, request, normalized) for statement in policies.compiled_statements()
     )
@@ -60,7 +60,7 @@ def explain(policies: Policies, request: AuthorizationRequest, principal: Princi
 
 
 def _explain_statement(
-    statement: CompiledStatement, request: AuthorizationRequest, normalized: RequestContext
+    statement: CompiledStatement, request: AuthorizationRequest, normalized: NormalizedRequest
 ) -> StatementExplanation:
     elements = (
         *_principal(statement, normalized),
@@ -72,32 +72,34 @@ def _explain_statement(
     return StatementExplanation(statement.id, statement.statement.effect, applies, elements)
 
 
-def _principal(statement: CompiledStatement, normalized: RequestContext) -> tuple[ElementMatch, ...]:
+def _principal(statement: CompiledStatement, normalized: NormalizedRequest) -> tuple[ElementMatch, ...]:
     if statement.id.policy_type != "resource":
         return ()
-    document = statement.statement
-    is_negated = document.not_principals is not None
-    names_by_type = (document.not_principals if is_negated else document.principals) or {}
+    parsed_statement = statement.statement
+    is_negated = parsed_statement.not_principals is not None
+    names_by_type = (parsed_statement.not_principals if is_negated else parsed_statement.principals) or {}
     expected = tuple(name for names in names_by_type.values() for name in names)
     actual = normalized.principal.session_arn or normalized.principal.service
     matched = statement.principal_match(normalized) is not None
     return (ElementMatch("NotPrincipal" if is_negated else "Principal", matched, expected, actual),)
 
 
-def _action(statement: CompiledStatement, request: AuthorizationRequest, normalized: RequestContext) -> ElementMatch:
-    document = statement.statement
-    expected = document.actions or document.not_actions
+def _action(statement: CompiledStatement, request: AuthorizationRequest, normalized: NormalizedRequest) -> ElementMatch:
+    parsed_statement = statement.statement
+    expected = parsed_statement.actions or parsed_statement.not_actions
     matched = statement.matches_action(normalized.action)
-    return ElementMatch("Action" if document.actions else "NotAction", matched, expected, request.action)
+    return ElementMatch("Action" if parsed_statement.actions else "NotAction", matched, expected, request.action)
 
 
-def _resource(statement: CompiledStatement, normalized: RequestContext) -> ElementMatch:
-    document, values = statement.statement, normalized.context
-    patterns = document.resources or document.not_resources
+def _resource(statement: CompiledStatement, normalized: NormalizedRequest) -> ElementMatch:
+    parsed_statement, values = statement.statement, normalized.context
+    patterns = parsed_statement.resources or parsed_statement.not_resources
     has_variables = statement.replaces_variables
     expected = tuple(_replace_variables(pattern, values, has_variables=has_variables) for pattern in patterns)
     matched = statement.matches_resource(normalized.resource, values)
-    return ElementMatch("Resource" if document.resources else "NotResource", matched, expected, normalized.resource)
+    return ElementMatch(
+        "Resource" if parsed_statement.resources else "NotResource", matched, expected, normalized.resource
+    )
 
 
 def _condition(compiled: CompiledCondition, statement: CompiledStatement, values: LowercaseContext) -> ElementMatch:

@@ -38,7 +38,7 @@ class Principal:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestContext:
+class NormalizedRequest:
     """An authorization request with its action and condition keys in lower case, since IAM ignores their case."""
 
     action: str
@@ -47,7 +47,7 @@ class RequestContext:
     principal: Principal
 
     @classmethod
-    def of(cls, request: AuthorizationRequest, principal: Principal | None) -> "RequestContext":
+    def of(cls, request: AuthorizationRequest, principal: Principal | None) -> "NormalizedRequest":
         return cls(request.action.lower(), request.resource, lowercase_keys(request.context), principal or Principal())
 
 

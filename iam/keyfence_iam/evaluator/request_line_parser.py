@@ -20,7 +20,8 @@ _RESOURCE = re.compile(r"\*|arn:(?:[^:]*:){4}.+", re.DOTALL)
 
 
 class InvalidRequestLine(ValueError):
-    """The line does not have the form that `parse_request_line` expects. The message begins with the wrong field."""
+    """The line does not have the form that `parse_request_line` expects. The message begins with the
+    name of the wrong field."""
 
 
 def parse_request_line(line: bytes) -> tuple[Policies, AuthorizationRequest]:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from keyfence_iam.evaluator.condition_evaluation import CompiledCondition, compile_condition
 from keyfence_iam.evaluator.decision import PolicyType, StatementId
-from keyfence_iam.evaluator.request import LowercaseContext, Principal, RequestContext
+from keyfence_iam.evaluator.request import LowercaseContext, NormalizedRequest, Principal
 from keyfence_iam.evaluator.undocumented_evaluation_rules import (
     ANY_PRINCIPAL_IS_DIRECT,
     SHORT_ARN_IS_COMPLETED,
@@ -15,7 +15,7 @@ from keyfence_iam.evaluator.undocumented_evaluation_rules import (
     UNRESOLVED_NOT_RESOURCE_APPLIES,
 )
 from keyfence_iam.evaluator.wildcard_matching import (
-    ARN_SEGMENTS,
+    ARN_SEGMENT_COUNT,
     CompiledValue,
     Matcher,
     arn_matcher,
@@ -60,7 +60,7 @@ class CompiledStatement:
     def is_deny(self) -> bool:
         return self.statement.effect == "Deny"
 
-    def applies(self, request: RequestContext) -> bool:
+    def applies(self, request: NormalizedRequest) -> bool:
         """Returns whether the action, the resource and all conditions match. The principal is not compared."""
         return (
             self.matches_action(request.action)
@@ -75,7 +75,7 @@ class CompiledStatement:
         except InvalidValue:
             return self.is_deny and UNREADABLE_VALUE_DENIES
 
-    def principal_match(self, request: RequestContext) -> PrincipalMatch | None:
+    def principal_match(self, request: NormalizedRequest) -> PrincipalMatch | None:
         """Returns how the statement names the caller, or None. NotPrincipal names everybody who is not in its list."""
         if self.statement.not_principals is not None:
             listed = match_principal(self.statement.not_principals, request.principal)
@@ -87,7 +87,7 @@ class CompiledStatement:
 def compile_policy(
     policy: Policy, policy_type: PolicyType, position: int = 0, *, match_every_resource: bool = False
 ) -> tuple[CompiledStatement, ...]:
-    """Compiles the statements of a policy. `position` is the position of the policy among those of its type.
+    """Compiles the statements of a policy. `position` is the position of the policy among the policies of its type.
 
     `match_every_resource` is for trust policies: they name no resource, since they apply to their own role.
     """
@@ -118,7 +118,7 @@ def match_principal(names: PrincipalNames, principal: Principal) -> PrincipalMat
 
 
 def action_matcher(statement: Statement) -> Matcher:
-    """Returns a function that matches the statement's actions with an action in lower case."""
+    """Returns a function that says whether an action in lower case matches Action or NotAction of the statement."""
     if statement.actions:
         return _any_action_matcher(statement.actions)
     if statement.not_actions:
@@ -141,8 +141,8 @@ def _match_aws_principal(name: str, principal: Principal) -> PrincipalMatch | No
 
 def _account_id(name: str) -> str:
     """Returns the id of an account that is named by its id or by the ARN of its root. Returns "" for other ARNs."""
-    segments = name.split(":", ARN_SEGMENTS - 1)
-    if len(segments) < ARN_SEGMENTS:
+    segments = name.split(":", ARN_SEGMENT_COUNT - 1)
+    if len(segments) < ARN_SEGMENT_COUNT:
         return name
     return segments[4] if segments[5] == "root" else ""
 
@@ -170,7 +170,7 @@ def _resource_matcher(statement: Statement, *, replace_variables: bool) -> Calla
 
 
 def _compile_arn(resource: str, *, replace_variables: bool) -> CompiledValue:
-    """Compiles an ARN pattern. Only the last segment can have variables. In the others `${` is plain text."""
+    """Compiles an ARN pattern. Only the last segment can have variables. In the other segments `${` is plain text."""
     if resource == "*":
         return lambda _: _matches_everything
     *first_segments, last_segment = _arn_segments(resource)
@@ -181,9 +181,9 @@ def _compile_arn(resource: str, *, replace_variables: bool) -> CompiledValue:
 
 def _arn_segments(resource: str) -> list[str]:
     """Returns the segments of an ARN pattern. A pattern that ends in `*` gets `*` for each missing segment."""
-    segments = resource.split(":", ARN_SEGMENTS - 1)
+    segments = resource.split(":", ARN_SEGMENT_COUNT - 1)
     if SHORT_ARN_IS_COMPLETED and resource.endswith("*"):
-        return [*segments, *("*" * (ARN_SEGMENTS - len(segments)))]
+        return [*segments, *("*" * (ARN_SEGMENT_COUNT - len(segments)))]
     return segments
 
 

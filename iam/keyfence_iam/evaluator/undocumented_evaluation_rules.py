@@ -3,10 +3,11 @@
 Each constant is an assumption that has to be confirmed on a real AWS account. Four further assumptions have no
 constant, since no single line of code depends on them:
 
-- The value of a variable is plain text: a wildcard or `${` in it has no effect. Its default is plain text too.
+- The value of a variable is plain text: a wildcard or `${` in the value has no effect. The same is true for a default.
 - The empty string is a value like any other.
 - An empty list of actions, resources or condition values matches nothing.
-- A number as a date means seconds since 1970. A number with 13 digits, such as milliseconds, is not a date.
+- A number as a date means seconds since 1970, but four digits are a year. A number with 13 digits, such as
+  milliseconds, is not a date.
 """
 
 ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS = True
@@ -28,7 +29,7 @@ UNREADABLE_VALUE_DENIES = True
 """Whether a condition of a Deny holds if its operator cannot parse the request's value. In an Allow it never holds."""
 
 ANY_PRINCIPAL_IS_DIRECT = True
-"""Whether a resource policy with the principal "*" is enough without an identity policy.
+"""Whether a resource policy that allows the principal "*" is enough without an identity policy.
 
-A resource policy that names the session itself is enough.
+AWS documents only that a resource policy is enough if it names the session itself.
 """

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from keyfence_iam.evaluator.request import LowercaseContext
 from keyfence_iam.policy.pattern import Pattern, PatternPart, Variable, Wildcard, parse_pattern
 
-ARN_SEGMENTS = 6
-"""The segments of an ARN are separated by colons. Only the last one can contain colons itself."""
+ARN_SEGMENT_COUNT = 6
+"""The number of segments of an ARN. Colons separate the segments. Only the last segment can contain colons."""
 
 Matcher = Callable[[str], bool]
 """A function that returns whether a text matches."""
 
 CompiledValue = Callable[[LowercaseContext], Matcher | None]
-"""A value of a policy, as a function. Given the values of a request, it returns a matcher, or None if a variable has no
-value."""
+"""A value of a policy, as a function. Its argument is the context of a request, which has the values of variables.
+
+It returns a matcher, or None if a variable has no value.
+"""
 
 ResolvedPattern = list[str | Wildcard]
 """A pattern with its variables replaced."""
@@ -94,7 +96,7 @@ class ArnPattern:
     segments: tuple[Glob, ...]
 
     def matches(self, arn: str) -> bool:
-        parts = arn.split(":", ARN_SEGMENTS - 1)
+        parts = arn.split(":", ARN_SEGMENT_COUNT - 1)
         if len(parts) != len(self.segments):
             return False
         return all(segment.matches(part) for segment, part in zip(self.segments, parts, strict=True))
@@ -118,7 +120,7 @@ def string_matcher(parts: ResolvedPattern) -> Matcher:
 
 def arn_matcher(segments: Sequence[ResolvedPattern]) -> Matcher:
     """Returns a matcher of ARNs. A pattern with fewer than six segments matches nothing."""
-    if len(segments) < ARN_SEGMENTS:
+    if len(segments) < ARN_SEGMENT_COUNT:
         return _matches_nothing
     globs = tuple(compile_glob(segment) for segment in segments)
     fixed_segments = [glob.only_match for glob in globs[:-1]]
@@ -144,7 +146,8 @@ def compile_pattern(parts: Pattern, make_matcher: Callable[[ResolvedPattern], Ma
 def substitute(parts: Iterable[PatternPart], values: LowercaseContext) -> ResolvedPattern | None:
     """Replaces variables by their values, which become plain text. Returns None if a variable has no value.
 
-    A variable that names a multivalued key has no value.
+    A variable gets its default if the request does not have its key, or if the key is multivalued. Without a default,
+    such a variable has no value.
     """
     resolved: ResolvedPattern = []
     for part in parts:
@@ -156,7 +159,7 @@ def substitute(parts: Iterable[PatternPart], values: LowercaseContext) -> Resolv
 
 
 def parse_wildcards(text: str) -> ResolvedPattern:
-    """Parses a text with wildcards. `${` is plain text in it."""
+    """Parses a text with wildcards. A `${` in the text is plain text."""
     return [part for part in parse_pattern(text, has_variables=False) if not isinstance(part, Variable)]
 
 
