@@ -10,7 +10,7 @@ from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.http.query_protocol import QueryError
 from keyfence_iam.lint import lint
 from keyfence_iam.policy import Policy
-from keyfence_iam.policy.actions import READS
+from keyfence_iam.policy.actions import READ_ACTIONS
 from keyfence_iam.roles import ROLES
 from tests.isolation.sample_sessions import (
     DELETE_TABLE,
@@ -186,7 +186,7 @@ def _allows_without_keys(policy: Policy) -> bool:
     """Evaluates item actions without dynamodb:LeadingKeys. No DynamoDB call has this form today."""
     requests = [
         AuthorizationRequest(action, resource, {"aws:PrincipalTag/tenant": "a1"})
-        for action in READS
+        for action in READ_ACTIONS
         for resource in (DEPLOYMENT.table_arn, DEPLOYMENT.index_arn("GSI1"))
     ]
     assert not any(LEADING_KEYS in request.context for request in requests)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from keyfence_iam.policy.actions import PARTIQL, SCAN, STREAM_READS, TABLE_COPY_ACTIONS, VECTOR_SEARCH
+from keyfence_iam.policy.actions import PARTIQL_ACTIONS, SCAN, STREAM_READ_ACTIONS, TABLE_COPY_ACTIONS, VECTOR_SEARCH
 from keyfence_iam.roles import ROLES
 from tests.isolation.policy_checks import POLICY_CHECKS, TABLE_WIDE_ACTIONS, TRUST_CHECKS, failed_checks
 from tests.isolation.policy_mutations import POLICY_MUTATIONS, TRUST_MUTATIONS, remove_denied_action
@@ -44,7 +44,7 @@ def test_a_table_wide_action_that_is_missing_in_the_denials_is_found(role: str, 
 
 
 def test_the_checks_cover_every_table_wide_action_that_is_denied() -> None:
-    assert {*TABLE_WIDE_ACTIONS} == {SCAN, *PARTIQL, VECTOR_SEARCH, *STREAM_READS, *TABLE_COPY_ACTIONS}
+    assert {*TABLE_WIDE_ACTIONS} == {SCAN, *PARTIQL_ACTIONS, VECTOR_SEARCH, *STREAM_READ_ACTIONS, *TABLE_COPY_ACTIONS}
 
 
 @each_role

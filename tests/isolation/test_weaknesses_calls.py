@@ -12,7 +12,7 @@ from keyfence_iam.evaluator.decision import Allowed, Denied, access_denied_messa
 from keyfence_iam.evaluator.evaluation_logic import Policies, evaluate
 from keyfence_iam.evaluator.request import AuthorizationRequest
 from keyfence_iam.policy import Policy
-from keyfence_iam.policy.actions import STREAM_READS, TABLE_COPY_ACTIONS
+from keyfence_iam.policy.actions import STREAM_READ_ACTIONS, TABLE_COPY_ACTIONS
 from keyfence_iam.roles import ROLES
 from tests.docs.pages import ROOT
 from tests.isolation.sample_sessions import (
@@ -111,15 +111,15 @@ def test_H18_iam_does_not_check_a_start_key_and_an_encrypted_cursor_is_valid_for
     assert codec.decode(neighbours, CursorScope("TENANT#a10#", "users", "USER#1")) == CursorPosition("PROFILE")
 
 
-@pytest.mark.parametrize("action", [*STREAM_READS, *TABLE_COPY_ACTIONS])
+@pytest.mark.parametrize("action", [*STREAM_READ_ACTIONS, *TABLE_COPY_ACTIONS])
 def test_H19_table_wide_actions_pass_a_condition_without_null_guard_and_no_tenant_has_them(action: str) -> None:
     weak_policy = fenced(
-        actions=[*STREAM_READS, *TABLE_COPY_ACTIONS],
+        actions=[*STREAM_READ_ACTIONS, *TABLE_COPY_ACTIONS],
         resource=[DEPLOYMENT.table_arn, f"{DEPLOYMENT.table_arn}/stream/*"],
     )
-    resource = STREAM if action in STREAM_READS else DEPLOYMENT.table_arn
+    resource = STREAM if action in STREAM_READ_ACTIONS else DEPLOYMENT.table_arn
     assert allowed(weak_policy, action, resource)
-    assert our_roles_allowing(action, resource) == (["stream-worker"] if action in STREAM_READS else [])
+    assert our_roles_allowing(action, resource) == (["stream-worker"] if action in STREAM_READ_ACTIONS else [])
     assert "table-wide-call" in finding_names(weak_policy)
 
 

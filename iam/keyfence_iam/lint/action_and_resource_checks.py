@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 
 from keyfence_iam.lint.findings import Finding, LintRule
-from keyfence_iam.lint.known_condition_keys import ATTRIBUTES, LEADING_KEY_NAMES
+from keyfence_iam.lint.known_condition_keys import ATTRIBUTES_KEY, LEADING_KEY_NAMES
 from keyfence_iam.lint.leading_key_checks import FENCE_ON_ANOTHER_VARIABLE
 from keyfence_iam.lint.linted_statement import LintedStatement
 from keyfence_iam.policy.actions import (
     ITEM_ACTIONS,
     KEYED_ITEM_ACTIONS,
-    PARTIQL,
-    READS,
+    PARTIQL_ACTIONS,
+    READ_ACTIONS,
     SCAN,
-    STREAM_READS,
+    STREAM_READ_ACTIONS,
     TABLE_ADMIN_ACTIONS,
     TABLE_COPY_ACTIONS,
     VECTOR_SEARCH,
@@ -104,7 +104,7 @@ def check_resources(statement: LintedStatement) -> Iterator[Finding]:
 def check_attributes(statement: LintedStatement) -> Iterator[Finding]:
     """Yields the findings of a statement that limits callers to listed attributes."""
     if not any(
-        condition.lowercase_key == ATTRIBUTES and not condition.is_null_check for condition in statement.conditions
+        condition.lowercase_key == ATTRIBUTES_KEY and not condition.is_null_check for condition in statement.conditions
     ):
         return
     whole_items = {"ALL_OLD", "ALL_NEW"}
@@ -112,7 +112,7 @@ def check_attributes(statement: LintedStatement) -> Iterator[Finding]:
     if returns_items and not _excludes(statement, "dynamodb:returnvalues", whole_items):
         yield statement.finding(RETURN_VALUES_OPEN, "a caller can request the whole item with ReturnValues")
     all_attributes = {"ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"}
-    if statement.allowed_actions((*READS, SCAN)) and not _excludes(statement, "dynamodb:select", all_attributes):
+    if statement.allowed_actions((*READ_ACTIONS, SCAN)) and not _excludes(statement, "dynamodb:select", all_attributes):
         yield statement.finding(PROJECTION_NOT_REQUIRED, "a read without a projection returns every attribute")
     if allowed := statement.allowed_actions(_ACTIONS_THAT_REPLACE_ITEMS):
         yield statement.finding(WHOLE_ITEM_REPLACED, f"{_list_names(allowed)}: attributes that are not listed are lost")
@@ -129,19 +129,19 @@ def _check_wildcards(statement: LintedStatement) -> Iterator[Finding]:
 def _check_item_actions(statement: LintedStatement) -> Iterator[Finding]:
     if statement.allowed_actions((SCAN,)) and not statement.is_exempt_from(SCAN_GRANTED):
         yield statement.finding(SCAN_GRANTED, "a Scan has no leading keys, so no condition on leading keys limits it")
-    if (allowed := statement.allowed_actions(PARTIQL)) and not _requires_leading_keys(statement):
+    if (allowed := statement.allowed_actions(PARTIQL_ACTIONS)) and not _requires_leading_keys(statement):
         problem = f"{_list_names(allowed)}: a statement without a key condition reads the whole table"
         yield statement.finding(PARTIQL_GRANTED, problem)
     has_leading_keys = any(
         condition.is_leading_keys and not condition.is_null_check for condition in statement.conditions
     )
-    if not has_leading_keys and (allowed := statement.allowed_actions((*KEYED_ITEM_ACTIONS, *PARTIQL))):
+    if not has_leading_keys and (allowed := statement.allowed_actions((*KEYED_ITEM_ACTIONS, *PARTIQL_ACTIONS))):
         yield statement.finding(UNFENCED_DATA_CALL, f"{_list_names(allowed)}: allowed on every partition")
 
 
 def _check_table_actions(statement: LintedStatement) -> Iterator[Finding]:
     yield from _check_administration(statement)
-    allowed = statement.allowed_actions((*STREAM_READS, *TABLE_COPY_ACTIONS, *_OTHER_TABLE_WIDE_ACTIONS))
+    allowed = statement.allowed_actions((*STREAM_READ_ACTIONS, *TABLE_COPY_ACTIONS, *_OTHER_TABLE_WIDE_ACTIONS))
     if allowed and not statement.is_exempt_from(TABLE_WIDE_CALL):
         problem = f"{_list_names(allowed)}: allowed on the items of all tenants, since no condition on keys limits it"
         yield statement.finding(TABLE_WIDE_CALL, problem)
@@ -152,7 +152,9 @@ def _check_table_actions(statement: LintedStatement) -> Iterator[Finding]:
 
 
 def _check_administration(statement: LintedStatement) -> Iterator[Finding]:
-    """Yields a finding for DeleteTable, and for any other administration in a policy that also allows item actions.
+    """Yields a finding if the statement allows DeleteTable.
+
+    In a policy that also allows item actions, yields a finding if the statement allows any of TABLE_ADMIN_ACTIONS.
 
     A statement that requires leading keys never allows these actions, since their requests have no leading keys.
     """
@@ -183,7 +185,10 @@ def _check_variables(statement: LintedStatement, resource: str) -> Iterator[Find
 
 
 def _may_have_table_wildcard(statement: LintedStatement) -> bool:
-    """Returns whether the Sid exempts the statement. It cannot exempt item actions, which must name their tables."""
+    """Returns whether the Sid exempts the statement from TABLE_WILDCARD.
+
+    A statement with item actions cannot be exempt: item actions must name their tables.
+    """
     return statement.is_exempt_from(TABLE_WILDCARD) and not statement.allowed_actions(KEYED_ITEM_ACTIONS)
 
 
@@ -196,7 +201,8 @@ def _has_actions_of(statement: LintedStatement, service: str, excluded: frozense
 def _matches_other_tables(resource: str) -> bool:
     """Returns whether the resource has a wildcard in the table's name or in the word `index` or `stream`.
 
-    A wildcard in the name of an index or in the label of a stream matches no other table.
+    A wildcard in the name of an index or in the label of a stream matches no other table. For a resource that does not
+    begin with the ARN of a table, returns whether it has a `*`.
     """
     tail = resource.split(":", 5)[-1]
     if not resource.startswith("arn:") or tail.partition("/")[0] != "table":

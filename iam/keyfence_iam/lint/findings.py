@@ -12,7 +12,7 @@ class LintRule:
     code: str
     name: str
     fix: str
-    """How to remove the weakness. It can have the placeholders of TenantLayout.fill_placeholders."""
+    """How to remove the weakness. The text can contain the placeholders of TenantLayout.fill_placeholders."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ class LintedCondition:
 
     @classmethod
     def of(cls, condition: Condition) -> "LintedCondition":
+        """Parses the operator of the condition. Raises InvalidPolicy if IAM has no such operator."""
         operator = parse_operator(condition.operator)
         if operator is None:
             raise InvalidPolicy(f"Condition.{condition.operator}: unknown operator")
@@ -67,7 +68,7 @@ class LintedCondition:
 
 @dataclass(frozen=True, slots=True)
 class LintedStatement:
-    """One statement of a policy, with the whole policy, its kind, and the layout of the tenants in the table."""
+    """One statement, with the policy that contains it, the kind of this policy, and the layout of tenants."""
 
     policy: Policy
     position: int

@@ -36,7 +36,10 @@ _KEYFENCE_LAYOUT = TenantLayout()
 
 
 def lint(policy: Policy, kind: DocumentKind | None = None, *, layout: TenantLayout = _KEYFENCE_LAYOUT) -> list[Finding]:
-    """Returns the weaknesses of a policy, statement by statement. Without `kind`, its content decides the kind."""
+    """Returns the weaknesses of a policy, statement by statement.
+
+    If `kind` is None, `document_kind` derives the kind from the content of the policy.
+    """
     policy_kind = kind or document_kind(policy.as_json())
     findings = list(_check_document(policy, layout))
     for position in range(len(policy.statements)):
@@ -85,13 +88,14 @@ def _empty_elements(statement: Statement) -> list[str]:
 
 
 def _is_unusual(character: str) -> bool:
+    """Returns whether a character is neither printable ASCII nor a tab nor a line end."""
     return not (character.isascii() and (character.isprintable() or character in "\t\n\r"))
 
 
 def _has_character_outside_latin_1(value: Any) -> bool:
-    """Returns whether a string of the JSON value has such a character.
+    """Returns whether a string in the JSON value has a character outside of Latin-1.
 
-    The text of the policy is not searched, since the character can be an escape such as `\\u4e2d` there.
+    The text of the policy is not searched, since it can contain the character as an escape such as `\\u4e2d`.
     """
     return bool(_OUTSIDE_LATIN_1.search(json.dumps(value, ensure_ascii=False)))
 

@@ -6,7 +6,7 @@ A `Null` guard is a second condition that rejects requests without the key.
 from collections.abc import Iterator
 
 from keyfence_iam.lint.findings import Finding, LintRule
-from keyfence_iam.lint.known_condition_keys import ATTRIBUTES, LEADING_KEY_NAMES, TAG_KEYS
+from keyfence_iam.lint.known_condition_keys import ATTRIBUTES_KEY, LEADING_KEY_NAMES, TAG_KEYS
 from keyfence_iam.lint.linted_statement import LintedCondition, LintedStatement
 
 MISSING_NULL_GUARD = LintRule("H1", "missing-null-guard", 'Add "Null": {"<the key>": "false"} to the same statement.')
@@ -29,7 +29,7 @@ def check_condition(statement: LintedStatement, condition: LintedCondition) -> I
     """
     yield from _check_negation(statement, condition)
     key, quantifier = condition.key, condition.operator.quantifier
-    if not (condition.is_leading_keys or condition.lowercase_key in {ATTRIBUTES, TAG_KEYS}):
+    if not (condition.is_leading_keys or condition.lowercase_key in {ATTRIBUTES_KEY, TAG_KEYS}):
         return
     if not statement.is_allow:
         if quantifier == "ForAllValues" and condition.lowercase_key != TAG_KEYS:
@@ -45,7 +45,7 @@ def check_condition(statement: LintedStatement, condition: LintedCondition) -> I
 
 
 def _check_negation(statement: LintedStatement, condition: LintedCondition) -> Iterator[Finding]:
-    """Yields a finding if an Allow compares leading keys or tags with an operator such as StringNotLike."""
+    """Yields a finding if an Allow compares leading keys, tags or variables with an operator such as StringNotLike."""
     concerns_tenant = (
         condition.is_leading_keys
         or bool(condition.variables)

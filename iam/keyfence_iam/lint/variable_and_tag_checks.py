@@ -29,11 +29,13 @@ def check(statement: LintedStatement) -> Iterator[Finding]:
         yield statement.finding(ROLE_TAGGING_GRANTED, f"{action} can give every session of a role any tenant")
     for condition in statement.conditions:
         yield from _check_variables(statement, condition.variables)
-        yield from _check_deny(statement, condition)
+        yield from _check_variables_in_deny(statement, condition)
         yield from _check_case(statement, condition)
-    in_resources = [variable for resource in statement.statement.resources for variable in find_variables(resource)]
-    yield from _check_variables(statement, in_resources)
-    yield from _check_spelling(statement, _tag_names(*(variable["key"] for variable in in_resources)))
+    resource_variables = [
+        variable for resource in statement.statement.resources for variable in find_variables(resource)
+    ]
+    yield from _check_variables(statement, resource_variables)
+    yield from _check_spelling(statement, _tag_names(*(variable["key"] for variable in resource_variables)))
 
 
 def _check_variables(statement: LintedStatement, variables: Iterable[re.Match[str]]) -> Iterator[Finding]:
@@ -44,7 +46,7 @@ def _check_variables(statement: LintedStatement, variables: Iterable[re.Match[st
             yield statement.finding(VARIABLE_WITH_DEFAULT, f"{variable[0]} has the default value if the tag is missing")
 
 
-def _check_deny(statement: LintedStatement, condition: LintedCondition) -> Iterator[Finding]:
+def _check_variables_in_deny(statement: LintedStatement, condition: LintedCondition) -> Iterator[Finding]:
     if not statement.is_allow and condition.variables and not condition.operator.is_negated:
         problem = f"if {condition.variables[0][0]} has no value, the condition fails and nothing is denied"
         yield statement.finding(DENY_SKIPPED_WITHOUT_TAG, problem)

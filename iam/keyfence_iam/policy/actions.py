@@ -3,20 +3,25 @@
 LEADING_KEYS = "dynamodb:LeadingKeys"
 """The condition key whose values are the partition keys of a request."""
 
-READS = ("dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
-WRITES = (
+READ_ACTIONS = ("dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
+WRITE_ACTIONS = (
     "dynamodb:PutItem",
     "dynamodb:UpdateItem",
     "dynamodb:DeleteItem",
     "dynamodb:BatchWriteItem",
     "dynamodb:ConditionCheckItem",
 )
-INDEX_READS = ("dynamodb:Query",)
+INDEX_READ_ACTIONS = ("dynamodb:Query",)
 
 SCAN = "dynamodb:Scan"
-PARTIQL = ("dynamodb:PartiQLSelect", "dynamodb:PartiQLInsert", "dynamodb:PartiQLUpdate", "dynamodb:PartiQLDelete")
+PARTIQL_ACTIONS = (
+    "dynamodb:PartiQLSelect",
+    "dynamodb:PartiQLInsert",
+    "dynamodb:PartiQLUpdate",
+    "dynamodb:PartiQLDelete",
+)
 VECTOR_SEARCH = "dynamodb:SearchVectors"
-STREAM_READS = ("dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords")
+STREAM_READ_ACTIONS = ("dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords")
 TABLE_COPY_ACTIONS = (
     "dynamodb:ExportTableToPointInTime",
     "dynamodb:CreateBackup",
@@ -29,10 +34,10 @@ TABLE_COPY_ACTIONS = (
 )
 """Actions that copy the items of a whole table to another place, or many items into a table."""
 
-KEYED_ITEM_ACTIONS = (*READS, *WRITES)
-"""Item actions for which DynamoDB sends the partition keys to IAM, as dynamodb:LeadingKeys."""
+KEYED_ITEM_ACTIONS = (*READ_ACTIONS, *WRITE_ACTIONS)
+"""Actions whose calls always name a partition key. DynamoDB passes the keys to IAM as dynamodb:LeadingKeys."""
 
-ITEM_ACTIONS = (*KEYED_ITEM_ACTIONS, SCAN, *PARTIQL, VECTOR_SEARCH)
+ITEM_ACTIONS = (*KEYED_ITEM_ACTIONS, SCAN, *PARTIQL_ACTIONS, VECTOR_SEARCH)
 """All actions that read or write items of a table."""
 
 TABLE_SETUP_ACTIONS = (

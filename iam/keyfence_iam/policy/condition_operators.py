@@ -20,7 +20,8 @@ IF_EXISTS = "IfExists"
 TYPES_WITH_VARIABLES = frozenset[OperatorType]({"string", "string_like", "string_ignore_case", "arn", "bool"})
 """Types of operators whose values can have policy variables.
 
-For Bool, AWS says so only on its page about operators, not on its page about variables.
+AWS says only on its page about operators that values of Bool can have variables. Its page about variables does not say
+so.
 """
 
 
@@ -81,7 +82,7 @@ OPERATORS = {
 
 
 def parse_operator(name: str) -> ConditionOperator | None:
-    """Returns the operator of this name, or None if IAM has none. Names are case-sensitive."""
+    """Returns the operator of this name, or None if IAM has no such operator. Names are case-sensitive."""
     quantifier, base_name = _split_quantifier(name)
     if_exists = base_name.endswith(IF_EXISTS)
     base = OPERATORS.get(base_name.removesuffix(IF_EXISTS))
@@ -97,13 +98,16 @@ def parse_operator(name: str) -> ConditionOperator | None:
 
 
 def _split_quantifier(name: str) -> tuple[Quantifier | None, str]:
-    """Returns the quantifier and the rest of the name. The quantifier is None if IAM does not have it."""
-    head, colon, rest = name.partition(":")
+    """Returns the quantifier and the rest of the name.
+
+    The quantifier is "" if the name has none. It is None if the name has a quantifier that does not exist in IAM.
+    """
+    quantifier, colon, rest = name.partition(":")
     if not colon:
         return "", name
-    if head == "ForAllValues":
+    if quantifier == "ForAllValues":
         return "ForAllValues", rest
-    return ("ForAnyValue" if head == "ForAnyValue" else None), rest
+    return ("ForAnyValue" if quantifier == "ForAnyValue" else None), rest
 
 
 _VALUE_PARSERS: Mapping[OperatorType, Callable[[str], object]] = {
@@ -114,7 +118,7 @@ _VALUE_PARSERS: Mapping[OperatorType, Callable[[str], object]] = {
     "ip_address": condition_values.parse_network,
     "null": condition_values.parse_boolean,
 }
-"""Checks the values of a policy, by type of operator. Strings and ARNs can have any text."""
+"""Functions that parse a value of a policy, by type of operator. For strings and ARNs, every text is a value."""
 
 
 def parse_condition_block(value: object, path: str, *, has_variables: bool) -> tuple[Condition, ...]:

@@ -81,7 +81,10 @@ def parse_address(text: str) -> Address:
 
 
 def parse_network(text: str) -> Network:
-    """Returns a CIDR block, or a single address if there is no prefix length. Host bits are ignored."""
+    """Returns the network of a CIDR block. An address without a prefix length is a network of one address.
+
+    Host bits are ignored.
+    """
     if not _CIDR.fullmatch(text):
         raise InvalidValue(f"{text[:50]!r} is not an IP address or CIDR block")
     try:

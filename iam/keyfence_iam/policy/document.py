@@ -10,7 +10,10 @@ Version = Literal["2012-10-17", "2008-10-17"]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One operator and key of a condition block. `operator` is a full name such as `ForAllValues:StringLike`."""
+    """One operator of a condition block, one of its keys, and the values that it compares with the key.
+
+    `operator` is a full name such as `ForAllValues:StringLike`.
+    """
 
     operator: str
     key: str
@@ -44,14 +47,18 @@ class Statement:
             "NotPrincipal": _principals_as_json(self.not_principals),
             "Action": None if self.not_actions else list(self.actions),
             "NotAction": list(self.not_actions) or None,
-            "Resource": self._resources(),
+            "Resource": self._resource_element(),
             "NotResource": list(self.not_resources) or None,
             "Condition": self._condition_block() or None,
         }
         return {name: value for name, value in elements.items() if value is not None}
 
-    def _resources(self) -> list[str] | None:
-        """Returns the element Resource. A trust policy has none. An identity policy has one, even if it is empty."""
+    def _resource_element(self) -> list[str] | None:
+        """Returns the element Resource, or None if the statement does not have it.
+
+        Statements of trust policies do not have it. Statements of identity policies have it even if its list is empty,
+        unless they have NotResource.
+        """
         has_principals = self.principals is not None or self.not_principals is not None
         return None if self.not_resources or (has_principals and not self.resources) else list(self.resources)
 

@@ -25,6 +25,7 @@ def known_members(value: object, path: str, known_names: frozenset[str]) -> Mapp
 
 
 def mapping(value: object, path: str) -> Mapping[str, Any]:
+    """Returns the value. Raises InvalidPolicy if it is not a JSON object."""
     if not isinstance(value, Mapping):
         fail(path, f"must be an object, not {json_type(value)}")
     for name in value:
@@ -34,7 +35,10 @@ def mapping(value: object, path: str) -> Mapping[str, Any]:
 
 
 def items_with_path(value: object, path: str, *, allow_empty: bool = False) -> list[tuple[Any, str]]:
-    """Returns the items of a list with their paths. A value that is not a list counts as a list of one."""
+    """Returns the items of a list with their JSON paths. A value that is not a list counts as a list of one item.
+
+    Raises InvalidPolicy if the list is empty, unless `allow_empty` is set.
+    """
     if not isinstance(value, list | tuple):
         return [(value, path)]
     if not value and not allow_empty:
@@ -53,6 +57,7 @@ def strings(elements: Mapping[str, Any], name: str, path: str, *, allow_empty: b
 
 
 def string(value: object, path: str) -> str:
+    """Returns the value. Raises InvalidPolicy if it is not a string, or has a character that IAM does not accept."""
     if not isinstance(value, str):
         fail(path, f"must be a string, not {json_type(value)}")
     if not _ALLOWED_CHARACTERS.fullmatch(value):
@@ -71,5 +76,5 @@ def json_type(value: object) -> str:
 
 
 def printable(name: str) -> str:
-    """Returns a name for an error message: at most 60 characters, all of them printable."""
+    """Returns the first 60 characters of a name for an error message. Escapes are used if one is not printable."""
     return name[:60] if name.isprintable() else ascii(name[:60])

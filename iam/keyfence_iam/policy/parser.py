@@ -61,7 +61,7 @@ def parse_policy_text(document: str | bytes, *, path: str = "policy", kind: Docu
 
 
 def document_kind(document: object) -> DocumentKind:
-    """Returns the kind of a policy document in JSON, which need not be valid.
+    """Returns the kind of a policy document in JSON. The document need not be valid.
 
     A document without principals is an identity policy. A document with principals is a trust policy if all its
     actions are actions of STS, and otherwise a resource policy.
@@ -167,7 +167,10 @@ def _resources(elements: Mapping[str, Any], name: str, path: str, *, has_variabl
 
 
 def _check_resource(resource: str, path: str, *, has_variables: bool) -> None:
-    """Checks an ARN pattern. It may have fewer than six segments if it ends in `*`. The sixth can have variables."""
+    """Raises InvalidPolicy unless the resource is `*` or an ARN pattern.
+
+    A pattern may have fewer than six segments if it ends in `*`. Only the sixth segment can have variables.
+    """
     segments = resource.split(":", 5)
     is_short = len(segments) < 6
     if resource != "*" and (segments[0] != "arn" or (is_short and not resource.endswith("*"))):

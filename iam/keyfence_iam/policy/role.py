@@ -15,7 +15,7 @@ MAX_TRUST_SIZE = 2_048
 """IAM's default quota for a trust policy, in characters without white space."""
 
 MAX_CHAINED_SESSION_SECONDS = 3600
-"""The longest duration of a session that another session of a role has assumed (role chaining)."""
+"""The longest duration of a session if the caller of AssumeRole is itself the session of a role (role chaining)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

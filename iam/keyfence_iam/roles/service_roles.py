@@ -6,7 +6,14 @@ A Sid that contains `AcceptH1` tells the policy linter that its finding H1 is in
 from keyfence_iam import arns
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.policy import Condition, Policy, Statement
-from keyfence_iam.policy.actions import READS, SCAN, STREAM_READS, TABLE_ADMIN_ACTIONS, TABLE_SETUP_ACTIONS, WRITES
+from keyfence_iam.policy.actions import (
+    READ_ACTIONS,
+    SCAN,
+    STREAM_READ_ACTIONS,
+    TABLE_ADMIN_ACTIONS,
+    TABLE_SETUP_ACTIONS,
+    WRITE_ACTIONS,
+)
 from keyfence_iam.policy.role import RoleDefinition
 from keyfence_iam.roles import names
 from keyfence_iam.roles.shared_statements import (
@@ -49,7 +56,9 @@ SERVICE_BASE = RoleDefinition(identity=service_base_identity, trust=trust_comput
 def control_plane_identity(deployment: Deployment) -> Policy:
     return Policy(
         statements=(
-            *allow_with_leading_keys(deployment, (deployment.table_arn,), CONTROL_PLANE_PREFIX, (*READS, *WRITES)),
+            *allow_with_leading_keys(
+                deployment, (deployment.table_arn,), CONTROL_PLANE_PREFIX, (*READ_ACTIONS, *WRITE_ACTIONS)
+            ),
             DENY_SCAN,
             DENY_TABLE_WIDE,
         )
@@ -67,7 +76,7 @@ def stream_worker_identity(deployment: Deployment) -> Policy:
     read_stream = Statement(
         effect="Allow",
         sid="AcceptH19ReadStream",
-        actions=STREAM_READS,
+        actions=STREAM_READ_ACTIONS,
         resources=(arns.stream_arn(deployment.table_arn, "*"),),
     )
     list_streams = Statement(
@@ -98,7 +107,9 @@ def migrator_identity(deployment: Deployment) -> Policy:
             _allow_on_silos(deployment, "AcceptH1AcceptH29ScanSilos", SCAN),
             _allow_on_silos(deployment, "AcceptH19AcceptH29ManageSilos", *TABLE_SETUP_ACTIONS, "dynamodb:DeleteTable"),
             _deny_pool_administration(deployment),
-            *allow_with_leading_keys(deployment, (deployment.table_arn,), JOB_KEY_PREFIX, (*READS, *WRITES)),
+            *allow_with_leading_keys(
+                deployment, (deployment.table_arn,), JOB_KEY_PREFIX, (*READ_ACTIONS, *WRITE_ACTIONS)
+            ),
             allow_assume_as_tenant(deployment, names.TENANT_MIGRATION),
             allow_assume_untagged(deployment, names.CONTROL_PLANE, names.SUSPENDER),
             DENY_TABLE_WIDE,

@@ -7,13 +7,13 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.policy import Condition, Policy, Statement
 from keyfence_iam.policy.actions import (
     ASSUME_ROLE,
-    INDEX_READS,
+    INDEX_READ_ACTIONS,
     ITEM_ACTIONS,
     KEYED_ITEM_ACTIONS,
     LEADING_KEYS,
-    PARTIQL,
+    PARTIQL_ACTIONS,
     SCAN,
-    STREAM_READS,
+    STREAM_READ_ACTIONS,
     TABLE_COPY_ACTIONS,
     TAG_SESSION,
     VECTOR_SEARCH,
@@ -36,8 +36,10 @@ DENY_WITHOUT_LEADING_KEYS = Statement(
     conditions=(Condition("Null", LEADING_KEYS, ("true",)),),
 )
 """Denies the actions on items if the call names no partition key. Such a call has no leading keys."""
-DENY_TABLE_WIDE = deny((*PARTIQL, VECTOR_SEARCH, *STREAM_READS, *TABLE_COPY_ACTIONS), "DenyTableWideAccess")
-"""Denies the actions that leading keys cannot limit: PartiQL, vector search, streams, and copies of whole tables."""
+DENY_TABLE_WIDE = deny(
+    (*PARTIQL_ACTIONS, VECTOR_SEARCH, *STREAM_READ_ACTIONS, *TABLE_COPY_ACTIONS), "DenyTableWideAccess"
+)
+"""Denies PartiQL, and the actions that leading keys cannot limit: vector search, streams, and copies of tables."""
 DENY_SCAN = deny((SCAN,), "DenyScan")
 DENY_ITEMS = deny(ITEM_ACTIONS, "DenyItems")
 
@@ -58,8 +60,11 @@ NO_SESSION_TAGS = (Condition("Null", "aws:TagKeys", ("true",)),)
 def allow_with_leading_keys(
     deployment: Deployment, table_arns: tuple[str, ...], key_prefix: str, actions: tuple[str, ...]
 ) -> tuple[Statement, ...]:
-    """Allows the actions in the tables, and INDEX_READS in their indexes, on partition keys that begin with
-    `key_prefix`."""
+    """Allows actions on partition keys that begin with `key_prefix`.
+
+    `actions` are allowed in the tables, and INDEX_READ_ACTIONS in their indexes. A third statement denies calls without
+    leading keys.
+    """
     return (
         Statement(
             effect="Allow",
@@ -71,7 +76,7 @@ def allow_with_leading_keys(
         Statement(
             effect="Allow",
             sid="IndexesWithKeyPrefix",
-            actions=INDEX_READS,
+            actions=INDEX_READ_ACTIONS,
             resources=index_arns(deployment, *table_arns),
             conditions=leading_keys_conditions(key_prefix),
         ),
@@ -144,8 +149,10 @@ def trust_compute_services(deployment: Deployment) -> Policy:
 
 
 def trust_account(deployment: Deployment) -> Policy:
-    """Returns a trust policy: each principal of the account may assume this role without a session tag, if its own
-    policies allow it."""
+    """Returns a trust policy: each principal of the account may assume this role without a session tag.
+
+    The policies of the principal must allow it too.
+    """
     root = arns.account_root_arn(account=deployment.account, partition=deployment.partition)
     return _trust_policy("TrustAccount", {"AWS": (root,)}, (ASSUME_ROLE,), NO_SESSION_TAGS)
 

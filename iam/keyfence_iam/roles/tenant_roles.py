@@ -5,14 +5,14 @@ The identity policy of each role is also its permissions boundary, so no other p
 
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.policy import Policy
-from keyfence_iam.policy.actions import READS, WRITES
+from keyfence_iam.policy.actions import READ_ACTIONS, WRITE_ACTIONS
 from keyfence_iam.policy.role import RoleDefinition
 from keyfence_iam.roles.names import MIGRATOR, SERVICE_BASE, STREAM_WORKER
 from keyfence_iam.roles.shared_statements import DENY_SCAN, DENY_TABLE_WIDE, allow_tenant_items, trust_with_tenant_tag
 
 
 def tenant_read_identity(deployment: Deployment) -> Policy:
-    return Policy(statements=(*allow_tenant_items(deployment, READS), DENY_SCAN, DENY_TABLE_WIDE))
+    return Policy(statements=(*allow_tenant_items(deployment, READ_ACTIONS), DENY_SCAN, DENY_TABLE_WIDE))
 
 
 def tenant_read_trust(deployment: Deployment) -> Policy:
@@ -23,7 +23,9 @@ TENANT_READ = RoleDefinition(identity=tenant_read_identity, trust=tenant_read_tr
 
 
 def tenant_write_identity(deployment: Deployment) -> Policy:
-    return Policy(statements=(*allow_tenant_items(deployment, (*READS, *WRITES)), DENY_SCAN, DENY_TABLE_WIDE))
+    return Policy(
+        statements=(*allow_tenant_items(deployment, (*READ_ACTIONS, *WRITE_ACTIONS)), DENY_SCAN, DENY_TABLE_WIDE)
+    )
 
 
 def tenant_write_trust(deployment: Deployment) -> Policy:

@@ -25,7 +25,7 @@ from keyfence_iam.boto_session import client_config
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.policy import Policy, Statement
-from keyfence_iam.policy.actions import READS
+from keyfence_iam.policy.actions import READ_ACTIONS
 from keyfence_iam.sts.session_cache import STS_THREADS
 from keyfence_iam.sts.session_spec import (
     SessionRefused,
@@ -127,7 +127,9 @@ def session_policies(role_arn_prefix: str, table: str) -> Mapping[SessionScope, 
     deployment = Deployment(account=account, region=ANY_REGION, table=table, partition=partition)
     return {
         SessionScope.FULL: None,
-        SessionScope.READ_ONLY: _policy_json(Statement(effect="Allow", sid="Reads", actions=READS, resources=("*",))),
+        SessionScope.READ_ONLY: _policy_json(
+            Statement(effect="Allow", sid="Reads", actions=READ_ACTIONS, resources=("*",))
+        ),
         SessionScope.POOL: _policy_json(_allow_table("Pool", deployment.table_arn)),
         SessionScope.SILO: _policy_json(_allow_table("Silo", deployment.silo_arn(SESSION_TAG_VARIABLE))),
     }
