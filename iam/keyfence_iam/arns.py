@@ -1,4 +1,4 @@
-"""Builds the ARNs of tables, indexes, streams, roles, managed policies, accounts and sessions, for all modules."""
+"""Functions that build the ARNs of tables, indexes, streams, roles, permissions boundaries, accounts and sessions."""
 
 
 def table_arn(table: str, *, region: str, account: str, partition: str) -> str:
@@ -34,6 +34,6 @@ def session_arn(role_name: str, session_name: str, *, account: str, partition: s
 
 
 def partition_and_account(arn: str) -> tuple[str, str]:
-    """Returns the partition of AWS (`aws`, `aws-cn`, ...) and the account id that an ARN names."""
+    """Returns the AWS partition (`aws`, `aws-cn`, ...) and the account id in an ARN."""
     _, partition, _, _, account, _ = arn.split(":", 5)
     return partition, account

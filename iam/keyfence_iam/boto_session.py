@@ -1,4 +1,4 @@
-"""boto3 sessions with explicit credentials, and client configurations without a proxy for local endpoints."""
+"""Creates boto3 sessions, and client configurations that use no proxy for local endpoints."""
 
 from functools import cache
 from typing import Any

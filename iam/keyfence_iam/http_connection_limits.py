@@ -1,4 +1,4 @@
-"""A uvicorn protocol that limits the head, the body, the time and the number of connections of a client.
+"""A uvicorn protocol that limits the size of requests, the time that clients take, and the number of connections.
 
 uvicorn's own protocol limits neither the size of a request head nor the time that a client takes to send a request.
 """
@@ -34,15 +34,17 @@ class ConnectionLimits:
     """The most bytes of the request line and the headers together."""
     headers: int = 100
     head_seconds: float = 15.0
-    """How long a client may wait after it connects before it sends the first byte of a request, and how long it may
-    take from the first byte of a request to the end of the headers."""
+    """How long a client may take from the first byte of a request to the end of the headers.
+
+    After it connects, a client also has this time to send the first byte of its first request.
+    """
     body_bytes: int = 1024 * 1024
-    """The most bytes of a body as it is sent, with the sizes and extensions of its chunks."""
+    """The most bytes of a body as the client sends it. In a chunked body, the chunk sizes and extensions count too."""
     body_seconds: float = 30.0
     """How long the client may take from the end of the headers to the end of the body. Time in which the server reads
     nothing does not count."""
     write_seconds: float = 60.0
-    """How long a client may read nothing of a response that the server has ready."""
+    """How long a client may read nothing while the server has bytes of a response to send."""
     connections: int = 10_000
     connections_per_peer: int = 1_000
     """The most connections from one address that is not a trusted proxy."""
@@ -78,7 +80,7 @@ class ConnectionGuard:
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
     violations: Counter[Violation] = field(default_factory=Counter)
     _connections: "set[BoundedProtocol]" = field(default_factory=set)
-    _by_peer: Counter[str] = field(default_factory=Counter)
+    _counts_by_peer: Counter[str] = field(default_factory=Counter)
     _timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
@@ -87,12 +89,12 @@ class ConnectionGuard:
     def add(self, connection: "BoundedProtocol", peer: str) -> Violation | None:
         """Counts a new connection. Returns the limit that it exceeds, or None if it may stay."""
         self._connections.add(connection)
-        self._by_peer[peer] += 1
+        self._counts_by_peer[peer] += 1
         if self._timer is None:
             self._schedule(connection.loop)
         if len(self._connections) > self.limits.connections:
             return "connections"
-        if self._by_peer[peer] > self.limits.connections_per_peer and not self.limits.is_trusted(peer):
+        if self._counts_by_peer[peer] > self.limits.connections_per_peer and not self.limits.is_trusted(peer):
             return "peer"
         return None
 
@@ -100,9 +102,9 @@ class ConnectionGuard:
         if connection not in self._connections:
             return
         self._connections.discard(connection)
-        self._by_peer[peer] -= 1
-        if not self._by_peer[peer]:
-            del self._by_peer[peer]
+        self._counts_by_peer[peer] -= 1
+        if not self._counts_by_peer[peer]:
+            del self._counts_by_peer[peer]
 
     def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = loop.call_later(SWEEP_SECONDS, self._sweep, loop)
@@ -117,7 +119,7 @@ class ConnectionGuard:
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Closes a connection that exceeds a limit. If no other response has begun, it first responds with an error."""
+    """Closes a connection that exceeds a limit. `_close` says when the client gets an error response first."""
 
     _peer = ""
     _head_bytes = 0
@@ -173,7 +175,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._header_bytes = self._header_count = 0
-        # `_close` responds only if `_head_bytes` is not 0. It is 0 if the head came together with the last request.
+        # `_close` responds to a head only if `_head_bytes` is not 0. Here `_head_bytes` is 0 if the beginning of this
+        # request arrived together with the end of the previous request.
         self._head_bytes = self._head_bytes or 1
         self._waits_since = self.loop.time()
 
@@ -228,7 +231,11 @@ class BoundedProtocol(HttpToolsProtocol):
         raise _LimitExceeded
 
     def _close(self, violation: Violation) -> None:
-        """Closes the connection. If no other response has begun, the response to the violation is sent first."""
+        """Closes the connection.
+
+        The response to the violation is sent first, if the client has begun a request, no other response has begun,
+        and the violation is in `_RESPONSES`.
+        """
         if self.transport.is_closing() and violation != "write_seconds":
             return
         self.guard.violations[violation] += 1

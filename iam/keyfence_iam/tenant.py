@@ -30,7 +30,10 @@ def parse_tenant_id(text: object) -> TenantId:
 
 
 def tenant_key_prefix(tenant: str) -> str:
-    """Returns the prefix of all partition keys of this tenant. The final '#' keeps acme out of the keys of acmecorp."""
+    """Returns the prefix of all partition keys of this tenant.
+
+    Without the final '#', the prefix of acme would also be a prefix of the keys of acmecorp.
+    """
     return f"TENANT#{tenant}#"
 
 

@@ -48,7 +48,7 @@ class TokenBucket:
         return True
 
     def seconds_until(self, tokens: float, now: float, *, use_reserve: bool = False) -> float:
-        """Returns the seconds after which the bucket has this many tokens, or 0 if it has them now."""
+        """Returns the seconds after which `try_take` with the same arguments succeeds, or 0 if it succeeds now."""
         missing = self._needed_balance(tokens, use_reserve=use_reserve) - self.available(now)
         return missing / self.rate if missing > 0 else 0.0
 

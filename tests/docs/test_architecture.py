@@ -56,7 +56,9 @@ KEY_REFRESH, RETRIES, SESSIONS = RefreshPolicy(), RetryPolicy(), session_refresh
         f" {STALE_RETRIES.max_pause_seconds:g} s",
         f"`http/request_body.py` reads the body, at most {MAX_BODY_BYTES:,} bytes",
         f"A session of {SESSIONS.session_seconds} s is renewed when"
-        f" {SESSIONS.earliest_refresh:.0%} to {SESSIONS.latest_refresh:.0%} of its time is over".replace("%", " %"),
+        f" {SESSIONS.earliest_refresh_share:.0%} to {SESSIONS.latest_refresh_share:.0%} of its time is over".replace(
+            "%", " %"
+        ),
         f"no longer used {SESSIONS.expiry_margin_seconds:g} s before it expires",
         f"in this way at most every {SESSIONS.replacement_interval_seconds:g} s",
         f"{session_cache.MAX_SESSIONS:,}; removed {SESSIONS.expiry_margin_seconds:g} s before they expire",

@@ -63,7 +63,7 @@ def suspendable_tenants(id_length: int) -> int:
         ("0009", f"with {claims.CLOCK_SKEW_SECONDS} seconds of clock skew"),
         ("0009", f"lives {timedelta(seconds=claims.MAX_TOKEN_LIFETIME_SECONDS).days} days at most"),
         ("0009", f"At most {MAX_CACHED_TOKENS:,} verified tokens"),
-        ("0013", f"between {SESSIONS.earliest_refresh * 100:g} % and {SESSIONS.latest_refresh * 100:g} %"),
+        ("0013", f"between {SESSIONS.earliest_refresh_share * 100:g} % and {SESSIONS.latest_refresh_share * 100:g} %"),
         ("0014", f"geohash of {geohash.GEOHASH_LENGTH} letters ({2 * geohash.COORDINATE_BITS} bits)"),
         ("0014", f"with at most {geohash.MAX_CELLS} cells"),
         ("0014", f"reads at most {MAX_CANDIDATES:,} stores"),

@@ -67,7 +67,7 @@ class SessionCacheFixture:
         end = self.clock.now + seconds
         while self.clock.now < end:
             self.clock.now = min(end, self.clock.now + step)
-            self.sessions.refresh_due()
+            self.sessions.refresh_due_sessions()
             self.wait_for_sts()
 
 

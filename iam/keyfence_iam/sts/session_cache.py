@@ -52,7 +52,7 @@ class CachedSession:
 
 
 class SessionCache:
-    """Gives out the credentials of sessions, in any event loop.
+    """Gives out the credentials of sessions. Several event loops can use one cache.
 
     A cached session is given out without waiting. STS is called in threads. All callers that wait for the same session
     share one call.
@@ -114,8 +114,8 @@ class SessionCache:
                 del self._sessions[spec]
             self._forgotten_while_pending.update(spec for spec in self._pending if spec.tenant == tenant)
 
-    def refresh_due(self) -> None:
-        """Refreshes the used sessions that are due for a refresh, and removes the sessions that expired.
+    def refresh_due_sessions(self) -> None:
+        """Starts to refresh the used sessions that are due for a refresh, and removes the sessions that expired.
 
         After a failure it also requests a session, so that the end of an outage is noticed without requests of tenants.
         The lock is taken for each session separately, so that callers do not wait until all sessions are processed.
@@ -126,7 +126,9 @@ class SessionCache:
             self._recent_failures = {
                 spec: (until, error) for spec, (until, error) in self._recent_failures.items() if now < until
             }
-            self._next_replacement_at = {spec: at for spec, at in self._next_replacement_at.items() if now < at}
+            self._next_replacement_at = {
+                spec: allowed_at for spec, allowed_at in self._next_replacement_at.items() if now < allowed_at
+            }
         for spec in [spec for spec, session in sessions if session.is_due(now)]:
             with self._lock:
                 self._refresh_or_remove(spec, now)
@@ -141,7 +143,10 @@ class SessionCache:
         return await wait_for_result(pending, self._schedule.max_wait_seconds)
 
     def _find_or_request(self, spec: SessionSpec) -> "Credentials | Future[Credentials]":
-        """Returns cached credentials, or the future of a call to STS. Raises SessionUnavailable."""
+        """Returns cached credentials, or the future of a call to STS.
+
+        Raises SessionUnavailable if the last call failed a short time ago, or if the budget is used up.
+        """
         now = self._clock()
         session = self._sessions.get(spec)
         if session is None or now >= session.valid_until:
@@ -218,7 +223,7 @@ class SessionCache:
         """Requests a session in a thread, and stores the session or the failure.
 
         The lifetime of the session is measured on the clock of this process, which can differ from the clock of STS.
-        The lifetime begins before the call, so that the session never ends earlier than the cache expects.
+        It is counted from the time before the call, so that the session never ends earlier than the cache expects.
         """
         requested_at = self._clock()
         try:

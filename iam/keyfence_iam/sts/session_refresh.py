@@ -36,8 +36,8 @@ class RefreshSchedule:
     session_seconds: int = 900
     expiry_margin_seconds: float = 15.0
     """A session that expires within this time is not given out, because a call must arrive before the session ends."""
-    earliest_refresh: float = 0.5
-    latest_refresh: float = 0.6
+    earliest_refresh_share: float = 0.5
+    latest_refresh_share: float = 0.6
     """A session is refreshed at a random time between these two shares of its lifetime."""
     first_retry_seconds: float = 1.0
     longest_retry_seconds: float = 30.0
@@ -51,7 +51,7 @@ class RefreshSchedule:
 
     def refresh_delay_seconds(self, random_number: float) -> float:
         """Returns how many seconds after its request a session is refreshed. `random_number` is from 0 to 1."""
-        share = self.earliest_refresh + random_number * (self.latest_refresh - self.earliest_refresh)
+        share = self.earliest_refresh_share + random_number * (self.latest_refresh_share - self.earliest_refresh_share)
         return self.session_seconds * share
 
     def retry_delay_seconds(self, failures: int, random_number: float) -> float:

@@ -8,7 +8,7 @@ from keyfence_iam.tenant import TenantId, parse_tenant_id
 
 
 class SessionScope(StrEnum):
-    """The permissions of a session. FULL has all permissions of its role. A session policy limits the others."""
+    """The permissions of a session. FULL means all permissions of its role. A session policy limits other scopes."""
 
     FULL = "full"
     READ_ONLY = "read-only"

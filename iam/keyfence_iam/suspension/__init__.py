@@ -1,4 +1,7 @@
-"""Suspends tenants: Deny policies on the tenant roles stop their sessions. No other package calls the IAM API."""
+"""Suspends tenants: Deny policies on the tenant roles stop the tenants' sessions.
+
+No other package calls the IAM API.
+"""
 
 from keyfence_iam.suspension.iam_client import SuspensionFailed, TenantSuspension, TooManySuspended
 

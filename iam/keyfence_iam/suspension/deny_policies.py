@@ -23,7 +23,8 @@ class InvalidSuspension(ValueError):
 def deny_tenants_policy(tenants: Iterable[TenantId]) -> Policy:
     """Returns a policy for the tenant roles that denies every call of these tenants' sessions.
 
-    Raises InvalidSuspension if there are no tenants, or too many for the size of the policy.
+    Raises InvalidSuspension if there are no tenants, or too many for the size of the policy. Raises InvalidTenantId if
+    a tenant id is malformed.
     """
     sorted_tenants = tuple(sorted({parse_tenant_id(tenant) for tenant in tenants}))
     if not sorted_tenants:
@@ -40,8 +41,8 @@ def deny_tenants_policy(tenants: Iterable[TenantId]) -> Policy:
 def deny_sessions_before(time: datetime) -> Policy:
     """Returns a policy that denies the sessions of a role that were issued before this time.
 
-    TokenIssueTime has whole seconds. The time is rounded up to the next second, so that all sessions that were issued
-    in the same second are denied.
+    TokenIssueTime has whole seconds. A time with a fraction of a second is rounded up, so that all sessions that were
+    issued in the same second are denied. Raises InvalidSuspension if the time has no time zone.
     """
     if time.tzinfo is None:
         raise InvalidSuspension("the time has no time zone; pass a time with a time zone")

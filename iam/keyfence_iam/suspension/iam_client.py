@@ -21,7 +21,7 @@ SIGNING_REGION = "us-east-1"
 
 
 class SuspensionFailed(Exception):
-    """IAM rejected a change or did not answer. Each role has either its old or its new list of denied tenants."""
+    """IAM rejected a call or did not answer. Each role has either its old or its new list of denied tenants."""
 
 
 class TooManySuspended(SuspensionFailed):
@@ -62,7 +62,10 @@ class TenantSuspension:
         return cls(client, role_prefix)
 
     def deny(self, tenants: Iterable[TenantId]) -> None:
-        """Denies all sessions of these tenants, including existing sessions. All other tenants are allowed again."""
+        """Denies all sessions of these tenants, including existing sessions. All other tenants are allowed again.
+
+        Raises TooManySuspended or SuspensionFailed.
+        """
         denied_tenants = frozenset(tenants)
         policy = _suspension_policy(denied_tenants)
         for role in self._role_names():
@@ -70,7 +73,7 @@ class TenantSuspension:
                 self._put_policy(role, policy) if policy else self._delete_policy(role)
 
     def denied_tenants(self) -> frozenset[TenantId]:
-        """Returns the tenants that are denied on both tenant roles."""
+        """Returns the tenants that are denied on both tenant roles. Raises SuspensionFailed."""
         denied_reads, denied_writes = (self._denied_on(role) for role in self._role_names())
         return denied_reads & denied_writes
 
@@ -105,7 +108,10 @@ class TenantSuspension:
 
 
 def _suspension_policy(tenants: frozenset[TenantId]) -> Policy | None:
-    """Returns None if no tenant is suspended. Raises TooManySuspended if the policy would be too large."""
+    """Returns the Deny policy, or None if no tenant is suspended.
+
+    Raises TooManySuspended if the policy would be too large.
+    """
     try:
         return deny_tenants_policy(tenants) if tenants else None
     except InvalidSuspension as error:
@@ -115,7 +121,7 @@ def _suspension_policy(tenants: frozenset[TenantId]) -> Policy | None:
 def _is_policy_missing(error: ClientError) -> bool:
     """Returns whether the error says that the policy does not exist.
 
-    For a missing role, IAM has the same error code. But only the message for a missing policy contains its name.
+    For a missing role, IAM has the same error code. But only the message for a missing policy names the policy.
     """
     details = error.response["Error"]
     return details["Code"] == "NoSuchEntity" and POLICY_NAME in details["Message"]

@@ -93,7 +93,7 @@ class Service:
         self._difference_reporter = DifferenceReporter(self._tenants, ReadDifferences(control))
         self._jobs = self._make_background_jobs(ledger.accounts)
         self._traffic_publisher = self._make_traffic_publisher(observer)
-        self._refresh_thread = RefreshThread(connections.sessions.refresh_due)
+        self._refresh_thread = RefreshThread(connections.sessions.refresh_due_sessions)
         self.app = build_app(
             endpoints={"/graphql": self._make_tenant_endpoint(), "/admin/graphql": self._make_operator_endpoint()},
             check_ready=self._check_ready,

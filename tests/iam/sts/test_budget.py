@@ -37,7 +37,7 @@ async def test_new_tenants_cannot_use_up_the_reserve_for_refreshes() -> None:
     cache.clock.now += 541
     with pytest.raises(SessionThrottled):
         await request_a_hundred_sessions(cache)
-    cache.sessions.refresh_due()
+    cache.sessions.refresh_due_sessions()
     cache.wait_for_sts()
     assert cache.sessions.counts["renewed"] == 1
 
@@ -51,7 +51,7 @@ async def test_a_refresh_beyond_the_budget_is_made_later() -> None:
     await cache.use(reads("a3"))
     cache.clock.now += 541
     for refresh_count in (2, 2, 3):
-        cache.sessions.refresh_due()
+        cache.sessions.refresh_due_sessions()
         cache.wait_for_sts()
         assert cache.sessions.counts["renewed"] == refresh_count
         cache.clock.now += 0.5

@@ -27,11 +27,11 @@ async def test_a_refresh_is_at_a_random_time_between_50_and_60_percent_of_the_li
     cache = session_cache(random_number=lambda: random_number)
     await cache.use(reads("acme"))
     cache.clock.now += due_seconds - 1
-    cache.sessions.refresh_due()
+    cache.sessions.refresh_due_sessions()
     cache.wait_for_sts()
     assert len(cache.sts.requests) == 1
     cache.clock.now += 1
-    cache.sessions.refresh_due()
+    cache.sessions.refresh_due_sessions()
     cache.wait_for_sts()
     assert len(cache.sts.requests) == 2
 

@@ -51,10 +51,10 @@ async def test_repeated_denials_cost_one_call_to_sts_in_half_a_minute(cache: Ses
 
 async def test_a_refresh_does_not_allow_an_earlier_replacement(cache: SessionCacheFixture) -> None:
     await replace_session(cache, await cache.sessions.credentials(ACME))
-    cache.sessions.refresh_due()
+    cache.sessions.refresh_due_sessions()
     assert await replace_session(cache, await cache.sessions.credentials(ACME)) is None
     cache.clock.now += 30
-    cache.sessions.refresh_due()
+    cache.sessions.refresh_due_sessions()
     assert cache.sessions._next_replacement_at == {}
 
 

@@ -36,7 +36,7 @@ class ServiceWithClock:
         """Advances the clock, and refreshes due sessions every five seconds of it."""
         for _ in range(0, seconds, 5):
             self.now += 5
-            self.session_cache.refresh_due()
+            self.session_cache.refresh_due_sessions()
             for pending_call in list(self.session_cache._pending.values()):
                 pending_call.exception(60)
 
