@@ -171,8 +171,8 @@ class ServiceStack:
             index_key=INDEX_KEY,
             revocation_seconds=0.0,  # so that every request makes the same calls
         )
-        create_table(settings, gate.sessions)
-        plain_connections = aws_access(settings, gate.sessions).connect()
+        create_table(settings, gate.session_issuer)
+        plain_connections = aws_access(settings, gate.session_issuer).connect()
         recorder = RecordingClient(plain_connections.tables.client)
         connections = replace(plain_connections, tables=replace(plain_connections.tables, client=recorder))
         return cls(
@@ -224,12 +224,12 @@ class ServiceStack:
 
     def boto_client(self, tenant: TenantId, *, read_only: bool = False) -> "DynamoDBClient":
         """Returns a boto3 client of the gate with a session of this tenant."""
-        session = gate_access.tenant_session(self.gate.sessions, tenant, may_write=not read_only)
+        session = gate_access.tenant_session(self.gate.session_issuer, tenant, may_write=not read_only)
         return self.boto_client_with(session.credentials)
 
     def role_boto_client(self, role: str) -> "DynamoDBClient":
         """Returns a boto3 client of the gate with a session of this role."""
-        return self.boto_client_with(gate_access.role_session(self.gate.sessions, role).credentials)
+        return self.boto_client_with(gate_access.role_session(self.gate.session_issuer, role).credentials)
 
     def boto_client_with(self, credentials: Credentials) -> "DynamoDBClient":
         return _client(self.gate.url, credentials)

@@ -14,7 +14,7 @@ from tests.stack import ServiceStack
 
 @pytest.mark.one_engine
 def test_the_gate_passes_the_tests_for_a_real_account(stack: ServiceStack) -> None:
-    service_credentials = gate_access.role_session(stack.gate.sessions, "service-base").credentials
+    service_credentials = gate_access.role_session(stack.gate.session_issuer, "service-base").credentials
     finished = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "tests/aws/test_aws_behavior.py"],
         env={**os.environ, **_environment(stack, service_credentials)},

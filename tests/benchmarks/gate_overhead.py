@@ -82,7 +82,7 @@ def main() -> None:
 def _serve(kind: str, engine_url: str, port: int) -> None:
     if kind == "engine":
         asyncio.run(_run_engine(port))
-    settings = GateSettings(sessions=SessionIssuer(Account.from_definitions(ROLES, DEPLOYMENT), GATE_KEY))
+    settings = GateSettings(session_issuer=SessionIssuer(Account.from_definitions(ROLES, DEPLOYMENT), GATE_KEY))
     application = (GateApp if kind == "gate" else Forwarder)(settings, EngineClient(engine_url))
     GateServer(application).run(sockets=[listen(HOST, port)])
 

@@ -57,7 +57,7 @@ async def _measure(calls: int) -> None:
 def _new_session_microseconds(sessions: int) -> float:
     account = Account.from_definitions(ROLES, Deployment())
     with Gate.start(engine_url="http://127.0.0.1:9", account=account, key=new_gate_key()) as gate:
-        session = boto_session_for("service-base", gate.sessions)
+        session = boto_session_for("service-base", gate.session_issuer)
         sts = StsClient.connect(
             session, account.role_arn_prefix, Deployment().table, region="us-east-1", endpoint_url=gate.url
         )

@@ -207,7 +207,7 @@ def _trusts(trust: Policy, tags: Mapping[str, str]) -> bool:
     """Evaluates the trust policy alone: the policy of the caller allows it to assume any role."""
     our_account = Account.from_definitions(ROLES, DEPLOYMENT)
     anything = allowing(["sts:AssumeRole", "sts:TagSession"], None, "*")
-    account = our_account.with_role(replace(our_account.get_role("service-base"), policies=(anything,)))
+    account = our_account.with_role(replace(our_account.get_role("service-base"), deployed_policies=(anything,)))
     try:
         session(
             "tenant-write",

@@ -74,7 +74,7 @@ class Silos:
             options,
             table,
             self.stack.tables.entities.projections,
-            gate_access.role_session(self.stack.gate.sessions, role).credentials,
+            gate_access.role_session(self.stack.gate.session_issuer, role).credentials,
         )
 
     async def _client(self, sessions: SessionCache, spec: SessionSpec) -> "DynamoDBClient":
@@ -83,7 +83,7 @@ class Silos:
 
 @contextmanager
 def open_silos(stack: ServiceStack) -> Iterator[Silos]:
-    migrator_sessions = aws_access(stack.settings, stack.gate.sessions).open_sessions("migrator")
+    migrator_sessions = aws_access(stack.settings, stack.gate.session_issuer).open_sessions("migrator")
     silos = Silos(stack, migrator_sessions)
     for tenant in (TENANT, *NEIGHBOURS):
         silos.admin(silos.table_of(tenant)).create()

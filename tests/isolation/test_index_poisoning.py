@@ -73,11 +73,11 @@ async def test_an_item_that_a_hostile_session_writes_into_an_index_is_dropped_an
 async def test_the_strict_gate_denies_an_index_key_outside_the_tenants_prefix(stack: ServiceStack) -> None:
     pattern, victim, attacker = next(iter(INDEX_QUERIES.values())), await stack.new_tenant(), await stack.new_tenant()
     client, table = stack.boto_client(attacker), stack.tables.name
-    stack.gate.index_key_prefix = session_key_prefix
+    stack.gate.index_key_prefix_of = session_key_prefix
     try:
         client.put_item(TableName=table, Item=_poisoned_item(pattern, tenant_fence(attacker), tenant_fence(attacker)))
         with pytest.raises(ClientError, match="strict gate") as denial:
             client.put_item(TableName=table, Item=_poisoned_item(pattern, tenant_fence(attacker), tenant_fence(victim)))
         assert denial.value.response["Error"]["Code"] == "AccessDeniedException"
     finally:
-        stack.gate.index_key_prefix = None
+        stack.gate.index_key_prefix_of = None

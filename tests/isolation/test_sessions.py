@@ -45,7 +45,7 @@ def attached_policy(stack: ServiceStack, policy: Policy) -> Iterator[None]:
 
 
 def test_an_expired_session_gets_the_expired_token_error(stack: ServiceStack, monkeypatch: pytest.MonkeyPatch) -> None:
-    sessions, now = stack.gate.sessions, datetime.now(UTC)
+    sessions, now = stack.gate.session_issuer, datetime.now(UTC)
     monkeypatch.setattr(sessions, "clock", lambda: now - timedelta(seconds=600))
     issued = gate_access.tenant_session(sessions, TENANT, may_write=False)
     read = _get_item(stack, stack.boto_client_with(issued.credentials), TENANT)
@@ -73,9 +73,9 @@ def test_a_revocation_denies_older_sessions_and_not_newer_ones(
     stack: ServiceStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
-    monkeypatch.setattr(stack.gate.sessions, "clock", lambda: now - timedelta(seconds=60))
+    monkeypatch.setattr(stack.gate.session_issuer, "clock", lambda: now - timedelta(seconds=60))
     older = _get_item(stack, stack.boto_client(TENANT), TENANT)
-    monkeypatch.setattr(stack.gate.sessions, "clock", lambda: now)
+    monkeypatch.setattr(stack.gate.session_issuer, "clock", lambda: now)
     newer = _get_item(stack, stack.boto_client(TENANT), TENANT)
     with attached_policy(stack, deny_sessions_before(now)):
         assert _denial_of(older)[0] == "AccessDeniedException"

@@ -65,7 +65,7 @@ def _key(tenant: TenantId, sort: str) -> dict[str, Any]:
 
 
 def _migration_client(stack: ServiceStack, tenant: TenantId) -> "DynamoDBClient":
-    sessions = stack.gate.sessions
+    sessions = stack.gate.session_issuer
     request = AssumeRoleRequest(
         role_arn=stack.gate.account.get_role("tenant-migration").arn,
         session_name="migrator",
@@ -196,7 +196,7 @@ def test_an_inline_policy_that_allows_everything_gives_a_tenant_role_nothing_mor
     stack: ServiceStack, role: str
 ) -> None:
     """The permissions boundary limits the role, so an inline policy cannot allow more."""
-    iam = boto_client_for(stack, "iam", gate_access.role_session(stack.gate.sessions, "suspender").credentials)
+    iam = boto_client_for(stack, "iam", gate_access.role_session(stack.gate.session_issuer, "suspender").credentials)
     name, table = f"keyfence-{role}", stack.tables.name
     client = stack.boto_client(TENANT, read_only=role == "tenant-read")
     iam.put_role_policy(RoleName=name, PolicyName="allow-everything", PolicyDocument=json.dumps(ALLOW_EVERYTHING))
@@ -220,7 +220,7 @@ def _assert_as_designed(client: "DynamoDBClient", caller: Caller, call: Call, pa
 
 
 def test_the_suspender_can_assume_no_role(stack: ServiceStack) -> None:
-    sts = boto_client_for(stack, "sts", gate_access.role_session(stack.gate.sessions, "suspender").credentials)
+    sts = boto_client_for(stack, "sts", gate_access.role_session(stack.gate.session_issuer, "suspender").credentials)
     for role in stack.gate.account.roles.values():
         for tags in ([], [{"Key": "tenant", "Value": TENANT}]):
             with pytest.raises(ClientError, match="AccessDenied"):

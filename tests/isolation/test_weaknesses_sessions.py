@@ -52,7 +52,7 @@ def account_with_open_trust(role: str, **changed: Any) -> Account:
 def _account_limited_by_trust_only(account: Account) -> Account:
     """Returns an account where only the trust policy decides: service-base may assume any role with any tags."""
     assume_anything = allowing(["sts:AssumeRole", "sts:TagSession"], None, "*")
-    return account.with_role(replace(account.get_role("service-base"), policies=(assume_anything,)))
+    return account.with_role(replace(account.get_role("service-base"), deployed_policies=(assume_anything,)))
 
 
 @each_role
@@ -69,9 +69,9 @@ def test_H8_a_trust_policy_without_conditions_allows_sessions_without_a_tag_and_
 @each_role
 def test_H9_a_trust_policy_without_a_value_check_allows_an_empty_tag_and_ours_does_not(role: str) -> None:
     open_policies = (fenced("TENANT#${aws:PrincipalTag/tenant}*"),)
-    weak_account = account_with_open_trust(role, policies=open_policies, boundary=None)
+    weak_account = account_with_open_trust(role, deployed_policies=open_policies, boundary=None)
     assert reaches(session(role, tags={"tenant": ""}, account=weak_account), get(A10))
-    bounded = account_with_open_trust(role, policies=open_policies)
+    bounded = account_with_open_trust(role, deployed_policies=open_policies)
     assert not reaches(session(role, tags={"tenant": ""}, account=bounded), get(A10))
     with pytest.raises(QueryError, match="AccessDenied"):
         session(role, tags={"tenant": ""}, account=_account_limited_by_trust_only(OUR_ACCOUNT))
@@ -117,7 +117,7 @@ def test_H22_a_resource_policy_that_names_the_session_overrides_its_session_poli
     (request,) = authorization_requests(get(A10))
     weak_policy = _table_policy("Allow", own_session.arn)
     nothing = allowing("dynamodb:ListTables", None, "*")
-    narrowed = Policies(identity=own_session.role.policies, session=(nothing,))
+    narrowed = Policies(identity=own_session.role.deployed_policies, session=(nothing,))
     assert not isinstance(evaluate(narrowed, request, own_session.principal), Allowed)
     assert isinstance(evaluate(replace(narrowed, resource=(weak_policy,)), request, own_session.principal), Allowed)
     assert OUR_ACCOUNT.resource_policies == {}

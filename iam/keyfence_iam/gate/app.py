@@ -38,22 +38,22 @@ TRAFFIC_PATH = b"/traffic"
 """The path of the report on the traffic of partitions, which only the gate has. AWS has no such path."""
 ABORT_CONNECTION = "keyfence.abort_connection"
 """The name of the ASGI extension with which the application closes a connection without a response."""
-HEALTHY = HttpResponse(200, [(b"content-type", b"text/plain"), (b"content-length", b"8")], b"healthy\n")
+HEALTHY_RESPONSE = HttpResponse(200, [(b"content-type", b"text/plain"), (b"content-length", b"8")], b"healthy\n")
 ENGINE_REGIONS = frozenset({"dynoxide", "ddblocal"})
 """The names that local engines write into ARNs in the place of the region. No region of AWS has such a name."""
-CLOSE_CONNECTION: Headers = [(b"connection", b"close")]
+CLOSE_CONNECTION_HEADERS: Headers = [(b"connection", b"close")]
 
 
 class GateApp:
     """Answers every HTTP request of the gate. The server answers an unexpected exception with status 500."""
 
     def __init__(self, settings: GateSettings, engine: EngineClient) -> None:
-        account = settings.sessions.account
+        account = settings.session_issuer.account
         arn_scope = ArnScope(
             account=account.id, region=account.region, partition=account.partition, region_aliases=ENGINE_REGIONS
         )
         self._settings, self._engine = settings, engine
-        self._verifier = SignatureVerifier(settings.sessions, region=account.region)
+        self._verifier = SignatureVerifier(settings.session_issuer, region=account.region)
         self._iam = RolePolicyApi(settings)
         self._dynamodb = DynamoDBApi(settings, engine, arn_scope)
 
@@ -65,7 +65,7 @@ class GateApp:
             await _abort(scope, receive)
             return
         except BodyTooLarge:
-            response = _with_close(dynamodb_error("RequestEntityTooLargeException", status=413))
+            response = _with_close_header(dynamodb_error("RequestEntityTooLargeException", status=413))
         await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
         await send({"type": "http.response.body", "body": response.body})
 
@@ -80,7 +80,7 @@ class GateApp:
 
     async def _dispatch(self, request: HttpRequest) -> HttpResponse:
         if request.method == "GET" and request.path in {b"/", TRAFFIC_PATH}:
-            return HEALTHY if request.path == b"/" else self._traffic_report(request)
+            return HEALTHY_RESPONSE if request.path == b"/" else self._traffic_report(request)
         service = _requested_service(request)
         try:
             session = self._verifier.verify(request, service)
@@ -104,7 +104,7 @@ class GateApp:
         return traffic_response(session, self._settings)
 
     async def _call_sts(self, request: HttpRequest, session: Session) -> HttpResponse:
-        response = sts_api.sts_response(request, session, self._settings.sessions)
+        response = sts_api.sts_response(request, session, self._settings.session_issuer)
         if response.status == 200:
             faults = self._settings.faults.due_faults("sts", sts_api.action_of(request.body))
             if await inject(faults, STS_ERRORS):
@@ -117,7 +117,7 @@ def traffic_response(session: Session, settings: GateSettings) -> HttpResponse:
 
     Only sessions of the traffic role without session policies may read it: partition keys can contain personal data.
     """
-    role, prefix = settings.traffic_role, settings.sessions.account.role_prefix
+    role, prefix = settings.traffic_role, settings.session_issuer.account.role_prefix
     if role is None:
         return dynamodb_error("AccessDeniedException", "This gate lets no role read the traffic of partitions.")
     if session.role.name != f"{prefix}{role}" or session.policies is not None:
@@ -157,9 +157,9 @@ async def _abort(scope: Scope, receive: Receive) -> None:
         pass
 
 
-def _with_close(response: HttpResponse) -> HttpResponse:
+def _with_close_header(response: HttpResponse) -> HttpResponse:
     """Returns the response with the header that closes the connection.
 
     The body was not read to its end. On an open connection, its rest would be read as the next request.
     """
-    return HttpResponse(response.status, [*response.headers, *CLOSE_CONNECTION], response.body)
+    return HttpResponse(response.status, [*response.headers, *CLOSE_CONNECTION_HEADERS], response.body)

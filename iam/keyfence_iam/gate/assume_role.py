@@ -40,7 +40,7 @@ class AssumeRoleRequest:
 def assume_role(
     request: AssumeRoleRequest,
     caller: Session,
-    sessions: SessionIssuer,
+    issuer: SessionIssuer,
     *,
     source_ip: str = "127.0.0.1",
     uses_tls: bool = False,
@@ -49,7 +49,7 @@ def assume_role(
 
     The caller is itself a session of a role. AWS calls this role chaining, and limits the new session to one hour.
     """
-    account, now = sessions.account, sessions.clock()
+    account, now = issuer.account, issuer.clock()
     role = account.find_role_by_arn(request.role_arn)
     if role is None:
         raise access_denied(caller.arn, "sts:AssumeRole", request.role_arn)
@@ -60,7 +60,7 @@ def assume_role(
     actions = _required_actions(source_identity, is_tagged=bool(request.tags or inherited_tags))
     _authorize(caller, role, context, actions)
     _check_duration(request.duration_seconds, role)
-    _check_policy_arns(request, sessions)
+    _check_policy_arns(request, issuer)
     claims = SessionClaims(
         role=role.name,
         role_id=role.id,
@@ -73,7 +73,7 @@ def assume_role(
         policy_arns=request.policy_arns,
         source_identity=source_identity,
     )
-    return _issue(claims, sessions, request.minimum_token_size)
+    return _issue(claims, issuer, request.minimum_token_size)
 
 
 def _resulting_source_identity(request: AssumeRoleRequest, caller: Session) -> str | None:
@@ -159,15 +159,15 @@ def _check_duration(seconds: int, role: Role) -> None:
         raise validation_error(message)
 
 
-def _check_policy_arns(request: AssumeRoleRequest, sessions: SessionIssuer) -> None:
+def _check_policy_arns(request: AssumeRoleRequest, issuer: SessionIssuer) -> None:
     for arn in request.policy_arns:
-        if arn not in sessions.account.managed_policies:
+        if arn not in issuer.account.managed_policies:
             raise validation_error(f"The policy {arn} does not exist in the account of the role.")
 
 
-def _issue(claims: SessionClaims, sessions: SessionIssuer, minimum_token_size: int) -> IssuedSession:
+def _issue(claims: SessionClaims, issuer: SessionIssuer, minimum_token_size: int) -> IssuedSession:
     try:
-        return sessions.issue(claims, minimum_size=minimum_token_size)
+        return issuer.issue(claims, minimum_size=minimum_token_size)
     except TokenTooLarge as error:
         message = f"Packed policy consumes {error.utilization}% of allotted space, please use smaller policy."
         raise QueryError("PackedPolicyTooLarge", message) from error

@@ -20,12 +20,12 @@ from keyfence_iam.gate.engine.engine_client import EngineClient, EngineUnreachab
 from keyfence_iam.gate.engine.table_schema_cache import TableSchemaCache
 from keyfence_iam.gate.fault_injection import DYNAMODB_ERRORS, ConnectionDropped, inject
 from keyfence_iam.gate.http.messages import HttpResponse, ResponseError, dynamodb_error, without_compression
-from keyfence_iam.gate.settings import GateSettings, IndexKeyPrefix
+from keyfence_iam.gate.settings import GateSettings, IndexKeyPrefixOf
 from keyfence_iam.gate.table_arns import TableArns, TableNamedTwice, may_name_arns
 from keyfence_iam.gate.throughput.throttling import ThroughputLimiter
 from keyfence_iam.strict_json import InvalidJson, parse_object
 
-TABLE_CHANGES = frozenset({"CreateTable", "UpdateTable", "DeleteTable"})
+TABLE_CHANGE_OPERATIONS = frozenset({"CreateTable", "UpdateTable", "DeleteTable"})
 """The operations after which cached table schemas may be wrong."""
 
 Step = Callable[[DynamoDBCall], Awaitable[None]]
@@ -92,7 +92,7 @@ class DynamoDBApi:
             call.authorizations = authorizations_for(call.operation, call.parameters, self._arn_scope, call.schemas)
 
     async def _authorize(self, call: DynamoDBCall) -> None:
-        request, session, issuer = call.request, call.session, self._settings.sessions
+        request, session, issuer = call.request, call.session, self._settings.session_issuer
         context = session.context(
             issuer.clock(),
             source_ip=request.source_ip,
@@ -130,8 +130,8 @@ class DynamoDBApi:
             call.request = replace(without_compression(call.request), body=orjson.dumps(parameters))
 
     async def _check_index_keys(self, call: DynamoDBCall) -> None:
-        index_key_prefix = self._settings.index_key_prefix
-        reason = None if index_key_prefix is None else index_key_outside_prefix(call, index_key_prefix)
+        index_key_prefix_of = self._settings.index_key_prefix_of
+        reason = None if index_key_prefix_of is None else index_key_outside_prefix(call, index_key_prefix_of)
         if reason is None:
             return
         request = call.authorizations[0]
@@ -152,7 +152,7 @@ class DynamoDBApi:
             call.response = _engine_error(error)
         finally:
             # A schema that was read during the change may be the old one, so the cache is cleared after the change.
-            if call.operation in TABLE_CHANGES:
+            if call.operation in TABLE_CHANGE_OPERATIONS:
                 self._schemas.clear()
 
     async def _send(self, call: DynamoDBCall) -> HttpResponse:
@@ -184,7 +184,7 @@ class DynamoDBApi:
         message = message or access_denied_message(decision or Denied("identity"), request, call.session.arn)
         self._settings.denials.add(
             DeniedCall(
-                denied_at=self._settings.sessions.clock(),
+                denied_at=self._settings.session_issuer.clock(),
                 session_arn=call.session.arn,
                 operation=call.operation,
                 action=request.action,
@@ -197,12 +197,12 @@ class DynamoDBApi:
         return ResponseError(dynamodb_error("AccessDeniedException", message))
 
 
-def index_key_outside_prefix(call: DynamoDBCall, index_key_prefix: IndexKeyPrefix) -> str | None:
+def index_key_outside_prefix(call: DynamoDBCall, index_key_prefix_of: IndexKeyPrefixOf) -> str | None:
     """Returns None if every index key that the call writes has the session's key prefix. Otherwise returns a reason.
 
     The reason names the first index key without the prefix, or says why the index keys cannot be determined.
     """
-    prefix = index_key_prefix(call.session.tags)
+    prefix = index_key_prefix_of(call.session.tags)
     try:
         for attribute, value in index_keys_written(call.operation, call.parameters, call.schemas):
             if value is None or not value.startswith(prefix):

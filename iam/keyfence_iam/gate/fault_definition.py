@@ -25,7 +25,8 @@ class Fault:
     """An error or delay that the gate injects into calls.
 
     `service`, `operation` and `key_prefix` say to which calls the fault applies. Only these calls are counted. At most
-    one of `nth`, `every` and `probability` is set, and selects some of them. Otherwise all of them get the fault.
+    one of `nth`, `every` and `probability` is set: it selects the counted calls that get the fault. If none of the
+    three is set, every counted call gets the fault. `times` limits the number of injected faults.
     """
 
     kind: FaultKind
@@ -38,7 +39,7 @@ class Fault:
     nth: int | None = None
     """Only the call with this number gets the fault. The first call has the number 1."""
     every: int | None = None
-    """A call gets the fault if its number is a multiple of this."""
+    """A call gets the fault if its number is a multiple of `every`."""
     probability: float | None = None
     """The share of calls that get the fault, from 0 to 1."""
     seed: int = 0
@@ -61,6 +62,7 @@ class Fault:
 
 
 def parse_faults_json(document: bytes) -> tuple[Fault, ...]:
+    """Parses a JSON text that contains a list of faults. Raises InvalidFault."""
     try:
         return parse_faults(strict_json.parse(document))
     except strict_json.InvalidJson as error:
@@ -68,6 +70,7 @@ def parse_faults_json(document: bytes) -> tuple[Fault, ...]:
 
 
 def parse_faults(document: object, path: str = "faults") -> tuple[Fault, ...]:
+    """Parses a list of faults, which is a JSON value. `path` begins the JSON paths in messages. Raises InvalidFault."""
     if not isinstance(document, list):
         raise InvalidFault(f"{path}: must be a list of faults")
     return tuple(_parse_fault(value, f"{path}[{number}]") for number, value in enumerate(document))

@@ -16,7 +16,7 @@ from keyfence_iam.gate.engine.engine_client import EngineClient
 from keyfence_iam.gate.fault_definition import Fault
 from keyfence_iam.gate.fault_injection import FaultPlan
 from keyfence_iam.gate.server import GateServer
-from keyfence_iam.gate.settings import GateSettings, IndexKeyPrefix, SaveRolePolicies, do_not_save
+from keyfence_iam.gate.settings import GateSettings, IndexKeyPrefixOf, SaveRolePolicies, do_not_save
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 
 HOST = "127.0.0.1"
@@ -30,7 +30,7 @@ class GateStartError(Exception):
 
 
 class Gate:
-    """A running gate. Its account, faults, limits and index key prefix can be replaced while it runs.
+    """A running gate. `account`, `faults`, `limits` and `index_key_prefix_of` can be replaced while it runs.
 
     The next call uses the new values.
     """
@@ -48,7 +48,7 @@ class Gate:
         account: Account,
         key: bytes | None = None,
         port: int = 0,
-        index_key_prefix: IndexKeyPrefix | None = None,
+        index_key_prefix_of: IndexKeyPrefixOf | None = None,
         faults: Iterable[Fault] = (),
         clock: Clock = utc_now,
         on_denied: OnDenied = ignore_denial,
@@ -64,8 +64,8 @@ class Gate:
         port is in use or the server does not start in time.
         """
         settings = GateSettings(
-            sessions=SessionIssuer(account, key or new_gate_key(), clock=clock),
-            index_key_prefix=index_key_prefix,
+            session_issuer=SessionIssuer(account, key or new_gate_key(), clock=clock),
+            index_key_prefix_of=index_key_prefix_of,
             faults=FaultPlan(faults),
             denials=DenialLog(on_denied),
             save_role_policies=save_role_policies,
@@ -78,16 +78,16 @@ class Gate:
         return gate
 
     @property
-    def sessions(self) -> SessionIssuer:
-        return self._settings.sessions
+    def session_issuer(self) -> SessionIssuer:
+        return self._settings.session_issuer
 
     @property
     def account(self) -> Account:
-        return self.sessions.account
+        return self.session_issuer.account
 
     @account.setter
     def account(self, account: Account) -> None:
-        self.sessions.replace_account(account)
+        self.session_issuer.replace_account(account)
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -99,12 +99,12 @@ class Gate:
         self._settings.faults = FaultPlan(faults)
 
     @property
-    def index_key_prefix(self) -> IndexKeyPrefix | None:
-        return self._settings.index_key_prefix
+    def index_key_prefix_of(self) -> IndexKeyPrefixOf | None:
+        return self._settings.index_key_prefix_of
 
-    @index_key_prefix.setter
-    def index_key_prefix(self, index_key_prefix: IndexKeyPrefix | None) -> None:
-        self._settings.index_key_prefix = index_key_prefix
+    @index_key_prefix_of.setter
+    def index_key_prefix_of(self, index_key_prefix_of: IndexKeyPrefixOf | None) -> None:
+        self._settings.index_key_prefix_of = index_key_prefix_of
 
     @property
     def limits(self) -> PartitionLimits | None:

@@ -37,10 +37,13 @@ IAM_VERSION = "2010-05-08"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolePolicyRequest:
-    """The parameters of a request. Each parameter is valid, but the request is not yet authorized."""
+    """The operation and the parameters of a request to IAM.
+
+    Each parameter is valid, but the request is not yet authorized.
+    """
 
     operation: str
-    role: str
+    role_name: str
     policy_name: str
     document: str = ""
     """The policy as JSON text. Only PutRolePolicy has it."""
@@ -73,9 +76,9 @@ class RolePolicyApi:
         return response
 
     def _apply(self, request: RolePolicyRequest) -> HttpResponse:
-        role = self._settings.sessions.account.roles.get(request.role)
+        role = self._settings.session_issuer.account.roles.get(request.role_name)
         if role is None:
-            raise _no_such_entity("role", request.role)
+            raise _no_such_entity("role", request.role_name)
         if request.operation == PUT_ROLE_POLICY:
             self._replace_role(_with_inline_policy(role, request))
         elif request.policy_name not in role.inline_policies:
@@ -86,23 +89,23 @@ class RolePolicyApi:
         return xml_response(request.operation, result, namespace=IAM_NAMESPACE)
 
     def _replace_role(self, role: Role) -> None:
-        account = self._settings.sessions.account.with_role(role)
+        account = self._settings.session_issuer.account.with_role(role)
         try:
             self._settings.save_role_policies(account.inline_policies)
         except OSError as error:
             raise QueryError("ServiceFailure", f"(gate: the policies cannot be saved: {error})", 500) from error
-        self._settings.sessions.replace_account(account)
+        self._settings.session_issuer.replace_account(account)
 
     def _authorize(self, request: RolePolicyRequest, http_request: HttpRequest, caller: Session) -> None:
-        account, now = self._settings.sessions.account, self._settings.sessions.clock()
-        role = account.roles.get(request.role)
+        account, now = self._settings.session_issuer.account, self._settings.session_issuer.clock()
+        role = account.roles.get(request.role_name)
         caller_context = caller.context(
             now,
             source_ip=http_request.source_ip,
             uses_tls=http_request.uses_tls,
             region=SIGNING_REGION_OF_GLOBAL_SERVICES[SERVICE],
         )
-        arn = role.arn if role else account.role_arn(request.role)
+        arn = role.arn if role else account.role_arn(request.role_name)
         authorization = AuthorizationRequest(f"iam:{request.operation}", arn, _role_context(request, role))
         if denied := first_denied((authorization,), caller_context, caller, account):
             raise self._log_denial(request, caller, *denied)
@@ -112,10 +115,10 @@ class RolePolicyApi:
     ) -> QueryError:
         """Logs the denial and returns the error to raise. The message of IAM has the name of the role, not its ARN."""
         reason = f" {denial_reason(decision, authorization.action)}"
-        error = access_denied(caller.arn, authorization.action, f"role {request.role}", reason)
+        error = access_denied(caller.arn, authorization.action, f"role {request.role_name}", reason)
         self._settings.denials.add(
             DeniedCall(
-                denied_at=self._settings.sessions.clock(),
+                denied_at=self._settings.session_issuer.clock(),
                 session_arn=caller.arn,
                 operation=request.operation,
                 action=authorization.action,
@@ -129,19 +132,23 @@ class RolePolicyApi:
 
 
 def parse_request(form: QueryForm) -> RolePolicyRequest:
-    """Returns the parameters of a request. Raises QueryError, which lists all invalid parameters."""
+    """Returns the operation and the parameters of a request.
+
+    Raises QueryError if the gate does not have the operation, or if parameters are invalid. The error lists all invalid
+    parameters.
+    """
     operation = _requested_operation(form)
-    role, policy_name = form.find("RoleName"), form.find("PolicyName")
+    role_name, policy_name = form.find("RoleName"), form.find("PolicyName")
     document = form.find("PolicyDocument") if operation == PUT_ROLE_POLICY else ""
     violations = [
-        *parameter_validation.ROLE_NAME.violations(role, "roleName"),
+        *parameter_validation.ROLE_NAME.violations(role_name, "roleName"),
         *parameter_validation.POLICY_NAME.violations(policy_name, "policyName"),
     ]
     if operation == PUT_ROLE_POLICY:
         violations += parameter_validation.INLINE_POLICY.violations(document, "policyDocument")
     parameter_validation.raise_violations(violations)
     return RolePolicyRequest(
-        operation=operation, role=role or "", policy_name=policy_name or "", document=document or ""
+        operation=operation, role_name=role_name or "", policy_name=policy_name or "", document=document or ""
     )
 
 
@@ -154,7 +161,10 @@ def _requested_operation(form: QueryForm) -> str:
 
 
 def _role_context(request: RolePolicyRequest, role: Role | None) -> Mapping[str, ContextValue]:
-    """Returns the condition keys of the role. GetRolePolicy does not have the condition key iam:PermissionsBoundary."""
+    """Returns the condition keys that describe the role.
+
+    On AWS, a request of GetRolePolicy does not have the condition key iam:PermissionsBoundary.
+    """
     if role is None:
         return {}
     tags = {f"aws:ResourceTag/{key}": value for key, value in role.tags.items()}

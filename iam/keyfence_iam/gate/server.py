@@ -14,8 +14,8 @@ SHUTDOWN_SECONDS = 3
 KEEP_ALIVE_SECONDS = 75
 """How long an idle connection stays open. SDKs reuse idle connections for about a minute."""
 LIMITS = ConnectionLimits(body_bytes=MAX_BODY_BYTES + 1024 * 1024, body_seconds=60.0, connections_per_peer=10_000)
-"""The limit on bodies is a megabyte higher than that of the application. The application can then reject a large body
-with the error of AWS.
+"""The limit on bodies is a megabyte higher than the limit of the application. So the application, and not this limit,
+rejects most bodies that are too large, and its response has the error of AWS.
 """
 
 

@@ -12,7 +12,7 @@ SaveRolePolicies = Callable[[Mapping[str, Mapping[str, str]]], None]
 """A function that saves the texts of inline policies, by role name and policy name. It is called before a change takes
 effect."""
 
-IndexKeyPrefix = Callable[[Mapping[str, str]], str]
+IndexKeyPrefixOf = Callable[[Mapping[str, str]], str]
 """A function that receives the tags of a session. It returns the prefix of index keys that the session may write."""
 
 
@@ -24,9 +24,9 @@ def do_not_save(_: Mapping[str, Mapping[str, str]]) -> None:
 class GateSettings:
     """The settings of a running gate. Each field may be replaced between two calls."""
 
-    sessions: SessionIssuer
+    session_issuer: SessionIssuer
     """Contains the account, the key of the gate and the clock."""
-    index_key_prefix: IndexKeyPrefix | None = None
+    index_key_prefix_of: IndexKeyPrefixOf | None = None
     """IAM does not check the index keys that a call writes. With this function, the gate checks their prefix."""
     faults: FaultPlan = field(default_factory=FaultPlan)
     denials: DenialLog = field(default_factory=DenialLog)

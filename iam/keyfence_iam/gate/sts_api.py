@@ -15,10 +15,10 @@ from keyfence_iam.gate.http import parameter_validation
 from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
 from keyfence_iam.gate.http.query_protocol import (
     UNKNOWN_OPERATION_NAMESPACE,
-    Content,
     InvalidForm,
     QueryError,
     QueryForm,
+    XmlContent,
     validation_error,
     xml_response,
 )
@@ -34,16 +34,16 @@ MAX_SESSION_POLICY_CHARACTERS = 2048
 MAX_MINIMUM_TOKEN_SIZE = 4096
 """The largest MinimumSessionTokenSize that AWS accepts, in characters."""
 
-Operation = Callable[[HttpRequest, QueryForm, Session, SessionIssuer], HttpResponse]
+OperationHandler = Callable[[HttpRequest, QueryForm, Session, SessionIssuer], HttpResponse]
 """A function that answers a request. The third argument is the caller's session. The function raises QueryError if it
 rejects the request."""
 
 
-def sts_response(request: HttpRequest, caller: Session, sessions: SessionIssuer) -> HttpResponse:
+def sts_response(request: HttpRequest, caller: Session, issuer: SessionIssuer) -> HttpResponse:
     """Answers a request to STS. `caller` is the session that signed the request."""
     try:
         form = QueryForm(request.body)
-        return _requested_operation(form)(request, form, caller, sessions)
+        return _requested_operation(form)(request, form, caller, issuer)
     except QueryError as error:
         return error.response()
     except InvalidForm as error:
@@ -165,20 +165,20 @@ def _check_session_policy(request: AssumeRoleRequest) -> None:
             raise QueryError("MalformedPolicyDocument", str(error)) from error
 
 
-def _requested_operation(form: QueryForm) -> Operation:
+def _requested_operation(form: QueryForm) -> OperationHandler:
     action, version = form.find("Action"), form.find("Version")
-    if version == STS_VERSION and action in _OPERATIONS:
-        return _OPERATIONS[action]
+    if version == STS_VERSION and action in _OPERATION_HANDLERS:
+        return _OPERATION_HANDLERS[action]
     version_text = "NO_VERSION_SPECIFIED" if version is None else version
     message = f"Could not find operation {action or ''} for version {version_text}"
     raise QueryError("InvalidAction", message, namespace=UNKNOWN_OPERATION_NAMESPACE)
 
 
-def _assume_role(request: HttpRequest, form: QueryForm, caller: Session, sessions: SessionIssuer) -> HttpResponse:
+def _assume_role(request: HttpRequest, form: QueryForm, caller: Session, issuer: SessionIssuer) -> HttpResponse:
     issued_session = assume_role(
         parse_assume_role(form),
         caller,
-        sessions,
+        issuer,
         source_ip=request.source_ip,
         uses_tls=request.uses_tls,
     )
@@ -194,7 +194,7 @@ def _reject_session_credentials(_: HttpRequest, form: QueryForm, __: Session, __
     raise QueryError("AccessDenied", f"Cannot call {form.find('Action')} with session credentials", 403)
 
 
-def _assume_role_result(issued_session: IssuedSession) -> Mapping[str, Content]:
+def _assume_role_result(issued_session: IssuedSession) -> Mapping[str, XmlContent]:
     session, credentials = issued_session.session, issued_session.credentials
     token = credentials.token or ""
     utilization = str(token_utilization(len(token)))
@@ -214,7 +214,7 @@ def _assume_role_result(issued_session: IssuedSession) -> Mapping[str, Content]:
     }
 
 
-_OPERATIONS: Mapping[str | None, Operation] = {
+_OPERATION_HANDLERS: Mapping[str | None, OperationHandler] = {
     "AssumeRole": _assume_role,
     "GetCallerIdentity": _get_caller_identity,
     "GetSessionToken": _reject_session_credentials,

@@ -143,7 +143,7 @@ async def _serve(listener: socket.socket, engine: Engine, gate: Gate, settings: 
         from keyfence.store.dynamodb.table_definition import TableDiffers
 
         try:
-            await _raise_engine_failure(prepare_table(settings, gate.sessions, show_status), engine)
+            await _raise_engine_failure(prepare_table(settings, gate.session_issuer, show_status), engine)
         except TableDiffers as error:
             advice = (
                 f"Another version of Keyfence created the table. Delete {welcome.data} with all its data, or choose"
@@ -151,7 +151,7 @@ async def _serve(listener: socket.socket, engine: Engine, gate: Gate, settings: 
             )
             raise BadInput(f"{error.message}\n{advice}") from error
     server = DevelopmentServer(
-        application(settings, gate.sessions, welcome.issuer), engine, lambda: typer.echo(welcome)
+        application(settings, gate.session_issuer, welcome.issuer), engine, lambda: typer.echo(welcome)
     )
     await server.serve_on(listener)
 

@@ -46,7 +46,7 @@ def start_gate(
         listener=listener,
         limits=limits,
         traffic_role=PROVISIONER,
-        index_key_prefix=session_key_prefix if checks_index_keys else None,
+        index_key_prefix_of=session_key_prefix if checks_index_keys else None,
         faults=faults,
         on_denied=on_denied,
     )

@@ -28,7 +28,7 @@ def start_local_gate(directory: Path, *, saves_policies: bool) -> Gate:
 
 
 def suspender(gate: Gate) -> TenantSuspension:
-    credentials = gate_access.role_session(gate.sessions, "suspender").credentials
+    credentials = gate_access.role_session(gate.session_issuer, "suspender").credentials
     return TenantSuspension.connect(credentials, "keyfence-", endpoint_url=gate.url)
 
 

@@ -12,7 +12,7 @@ ISSUER, KID = "https://id.example.com", "key-1"
 
 
 def production_environment(stack: ServiceStack) -> dict[str, str]:
-    base = gate_access.role_session(stack.gate.sessions, SERVICE_BASE).credentials
+    base = gate_access.role_session(stack.gate.session_issuer, SERVICE_BASE).credentials
     jwks = json.dumps(stack.issuer.jwks()).replace(stack.issuer.kid, KID)
     return {
         "AWS_ACCESS_KEY_ID": base.access_key,

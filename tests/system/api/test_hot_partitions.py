@@ -139,7 +139,7 @@ async def test_a_server_publishes_its_traffic_while_it_runs_and_deletes_it_when_
 ) -> None:
     """With 1,000 servers, a partition is hot if this server sends it one or two units a second."""
     settings = stack.settings.model_copy(update={"traffic_seconds": 0.02, "servers": 1_000})
-    server = Service(aws_access(settings, stack.gate.sessions).connect()).app
+    server = Service(aws_access(settings, stack.gate.session_issuer).connect()).app
     fleet = FleetTraffic(stack.tables.for_control_plane(may_write=False))
 
     async def published_partitions() -> set[str]:

@@ -117,7 +117,8 @@ async def test_the_owner_is_written_with_the_tenants_own_session(stack: ServiceS
     key_prefix = f"'TENANT#{newcomer.id}#"
     credentials_of_calls = [call.credentials for call in stack.take_calls() if key_prefix in str(call.parameters)]
     sessions = [
-        stack.gate.sessions.get(credentials.access_key, credentials.token or "") for credentials in credentials_of_calls
+        stack.gate.session_issuer.get(credentials.access_key, credentials.token or "")
+        for credentials in credentials_of_calls
     ]
     assert {session.tags["tenant"] for session in sessions} == {newcomer.id}
 

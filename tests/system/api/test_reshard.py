@@ -30,7 +30,7 @@ CREATE = """mutation ($email: String!) {
 async def operator(stack: ServiceStack, with_migrator: bool) -> AsyncIterator[ApiClient]:
     """A client with an operator's token, of a server with a short settle time, with or without a migrator."""
     settings = stack.settings.model_copy(update=SHORT_SETTLE)
-    migrator = aws_access(settings, stack.gate.sessions).connect_migrator() if with_migrator else None
+    migrator = aws_access(settings, stack.gate.session_issuer).connect_migrator() if with_migrator else None
     application = stack.serve(settings=settings, migrator=migrator)
     yield replace(stack.operator_client(), application=application)
     if migrator:

@@ -100,7 +100,7 @@ async def test_every_request_checks_once_consistently_with_a_read_session(
             f"TENANT#{owner.tenant}#REVOCATION#SUB#somebody",
         ]
         assert read["ConsistentRead"] is True
-        session = stack.gate.sessions.get(check.credentials.access_key, check.credentials.token or "")
+        session = stack.gate.session_issuer.get(check.credentials.access_key, check.credentials.token or "")
         assert session.role.name == "keyfence-tenant-read"
 
 

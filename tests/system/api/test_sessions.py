@@ -34,7 +34,7 @@ def account(stack: ServiceStack) -> Iterator[None]:
 def sessions_of_calls(stack: ServiceStack) -> list[GateSession]:
     """Returns the sessions that signed the calls since the last call of this function."""
     keys = [call.credentials for call in stack.take_calls()]
-    return [stack.gate.sessions.get(key.access_key, key.token or "") for key in keys]
+    return [stack.gate.session_issuer.get(key.access_key, key.token or "") for key in keys]
 
 
 async def client_of_new_server(stack: ServiceStack, tenant: TenantId) -> ApiClient:

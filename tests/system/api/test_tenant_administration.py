@@ -80,7 +80,7 @@ async def test_concurrent_suspensions_all_take_effect(stack: ServiceStack) -> No
 async def test_a_suspension_that_iam_did_not_get_is_an_error_and_to_repeat_it_publishes_it(stack: ServiceStack) -> None:
     newcomer, operator = await onboarded_applicant(stack), stack.operator_client()
     unreachable = stack.settings.model_copy(update={"iam_endpoint_url": "http://127.0.0.1:9"})
-    connections = aws_access(unreachable, stack.gate.sessions).connect()
+    connections = aws_access(unreachable, stack.gate.session_issuer).connect()
     server_without_iam = replace(operator, application=Service(connections).app)
     (error,) = (await server_without_iam.execute(SUSPEND, id=newcomer.id))["errors"]
     assert error["extensions"]["code"] == "THROTTLED"

@@ -239,7 +239,7 @@ async def serve_one_request(
 ) -> None:
     """Starts a server, sends one request, and stops the server when the condition holds."""
     settings = stack.settings.model_copy(update={"usage_seconds": seconds})
-    server = Service(aws_access(settings, stack.gate.sessions).connect()).app
+    server = Service(aws_access(settings, stack.gate.session_issuer).connect()).app
     async with server.router.lifespan_context(server):
         await replace(client, application=server).data(USERS)
         for _ in range(MAX_POLLS):

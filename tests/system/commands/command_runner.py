@@ -66,7 +66,7 @@ def run_and_end(ending: signal.Signals, is_due: Callable[[], bool], *arguments: 
 
 def use_role_on_aws(gate: Gate, role: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sets the variables of a process that runs as this role on AWS, with the gate instead of STS and IAM."""
-    credentials = gate_access.role_session(gate.sessions, role).credentials
+    credentials = gate_access.role_session(gate.session_issuer, role).credentials
     variables = {
         "AWS_ACCESS_KEY_ID": credentials.access_key,
         "AWS_SECRET_ACCESS_KEY": credentials.secret_key,

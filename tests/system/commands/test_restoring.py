@@ -46,7 +46,7 @@ def run(gate: Gate, *arguments: str) -> tuple[int, str]:
 
 
 def create_table(gate: Gate) -> None:
-    provisioner = gate_access.role_session(gate.sessions, PROVISIONER).credentials
+    provisioner = gate_access.role_session(gate.session_issuer, PROVISIONER).credentials
     options = ConnectionOptions(region="us-east-1", endpoint_url=gate.url)
     TableAdmin.connect(options, table_name(gate), load_domains().entities.projections, provisioner).create()
 

@@ -29,7 +29,7 @@ TABLE = "credential-process"
 def gate(engine_url: str, tmp_path: Path) -> Iterator[Gate]:
     account = Account.from_definitions(ROLES, Deployment(table=TABLE))
     with Gate.start(engine_url=engine_url, account=account, key=gate_key(tmp_path)) as running:
-        credentials = gate_access.role_session(running.sessions, "provisioner").credentials
+        credentials = gate_access.role_session(running.session_issuer, "provisioner").credentials
         TableAdmin.connect(
             ConnectionOptions(region="us-east-1", endpoint_url=running.url),
             TABLE,

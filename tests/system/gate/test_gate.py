@@ -260,7 +260,7 @@ def test_each_of_a_hundred_simultaneous_calls_gets_its_own_item(stack: ServiceSt
 
 
 def test_credentials_that_the_gate_did_not_issue_are_rejected(stack: ServiceStack, table: str) -> None:
-    valid = stack.gate.sessions.issue_service_session("service-base").credentials
+    valid = stack.gate.session_issuer.issue_service_session("service-base").credentials
     for invalid, code in (
         (Credentials("AKIALOCAL00000000000", "local"), "UnrecognizedClientException"),
         (Credentials(valid.access_key, "x" * 40, valid.token), "InvalidSignatureException"),

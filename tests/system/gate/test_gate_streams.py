@@ -29,7 +29,7 @@ def streams_client(stack: ServiceStack, credentials: Credentials) -> Any:
 
 @pytest.fixture
 def worker(stack: ServiceStack) -> Any:
-    return streams_client(stack, gate_access.role_session(stack.gate.sessions, "stream-worker").credentials)
+    return streams_client(stack, gate_access.role_session(stack.gate.session_issuer, "stream-worker").credentials)
 
 
 def test_the_worker_reads_the_writes_of_a_tenant(stack: ServiceStack, worker: Any) -> None:
@@ -48,7 +48,8 @@ def test_the_worker_reads_the_writes_of_a_tenant(stack: ServiceStack, worker: An
 
 def test_a_tenant_may_not_read_the_stream(stack: ServiceStack, worker: Any) -> None:
     tenant = streams_client(
-        stack, gate_access.tenant_session(stack.gate.sessions, parse_tenant_id("acme"), may_write=True).credentials
+        stack,
+        gate_access.tenant_session(stack.gate.session_issuer, parse_tenant_id("acme"), may_write=True).credentials,
     )
     arn = worker.list_streams(TableName=stack.settings.table)["Streams"][0]["StreamArn"]
     shard = worker.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]

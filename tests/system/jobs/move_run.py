@@ -56,7 +56,7 @@ class MoveRun:
 
 @contextmanager
 def connect_mover(stack: ServiceStack, **changes: float) -> Iterator[MoveRun]:
-    job = aws_access(stack.settings.model_copy(update=changes), stack.gate.sessions).connect_migrator()
+    job = aws_access(stack.settings.model_copy(update=changes), stack.gate.session_issuer).connect_migrator()
     yield MoveRun(job)
     job.close()
 

@@ -34,7 +34,7 @@ class MovingTenant:
     async def create(cls, stack: ServiceStack) -> "MovingTenant":
         made = cls(stack, await stack.new_tenant())
         options = ConnectionOptions(region=stack.settings.region, endpoint_url=stack.settings.endpoint_url)
-        migrator = gate_access.role_session(stack.gate.sessions, "migrator").credentials
+        migrator = gate_access.role_session(stack.gate.session_issuer, "migrator").credentials
         TableAdmin.connect(options, made.silo, load_domains().entities.projections, migrator).create()
         return made
 

@@ -72,7 +72,7 @@ def with_client(migrator: MigratorAccess, client: DynamoDb) -> MigratorAccess:
 
 @contextmanager
 def connect_as_migrator(stack: ServiceStack, **changes: float) -> Iterator[MigratorAccess]:
-    with connect_migrator(aws_access(stack.settings.model_copy(update=changes), stack.gate.sessions)) as access:
+    with connect_migrator(aws_access(stack.settings.model_copy(update=changes), stack.gate.session_issuer)) as access:
         yield access
 
 

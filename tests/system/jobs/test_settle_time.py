@@ -70,7 +70,7 @@ def sleep(monkeypatch: pytest.MonkeyPatch) -> RecordedSleep:
 @pytest.fixture
 def migrator(stack: ServiceStack, changes: Mapping[str, float]) -> Iterator[MigratorAccess]:
     settings = stack.settings.model_copy(update=dict(changes))
-    with closing(aws_access(settings, stack.gate.sessions).connect_migrator()) as made:
+    with closing(aws_access(settings, stack.gate.session_issuer).connect_migrator()) as made:
         yield made
 
 
@@ -162,7 +162,9 @@ async def test_the_development_server_waits_for_the_settle_time(
             "log_json": False,
         }
     )
-    operator = replace(stack.operator_client(), application=application(settings, stack.gate.sessions, stack.issuer))
+    operator = replace(
+        stack.operator_client(), application=application(settings, stack.gate.session_issuer, stack.issuer)
+    )
     await operator.data(mutation, tenant=tenant, **variables)
     await _wait_for_job(operator, tenant)
     assert sleep.seconds == settle_times * sum(changes.values())

@@ -25,7 +25,7 @@ def admin(engine_url: str) -> Iterator[TableAdmin]:
     account = Account.from_definitions(ROLES, deployment)
     with Gate.start(engine_url=engine_url, account=account, key=new_gate_key()) as gate:
         wire = ConnectionOptions(region=deployment.region, endpoint_url=gate.url)
-        credentials = gate.sessions.issue_service_session("provisioner").credentials
+        credentials = gate.session_issuer.issue_service_session("provisioner").credentials
         yield TableAdmin.connect(wire, deployment.table, load_domains().entities.projections, credentials)
 
 

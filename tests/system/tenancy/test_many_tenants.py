@@ -33,7 +33,7 @@ def unlimited_stack(stack: ServiceStack) -> Iterator[ServiceStack]:
     settings = stack.settings.model_copy(
         update={"sts_calls_per_second": 10_000.0, "issuer_lookups_per_second": 10_000.0}
     )
-    connections = aws_access(settings, stack.gate.sessions).connect()
+    connections = aws_access(settings, stack.gate.session_issuer).connect()
     yield replace(stack, session_cache=connections.sessions, application=Service(connections).app)
     connections.close()
 

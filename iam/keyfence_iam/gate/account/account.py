@@ -41,7 +41,7 @@ class Role:
     arn: str
     id: str
     trust: Policy
-    policies: tuple[Policy, ...] = ()
+    deployed_policies: tuple[Policy, ...] = ()
     """The identity policies that the role was deployed with. PutRolePolicy cannot replace them."""
     inline_policies: Mapping[str, InlinePolicy] = field(default_factory=dict)
     """The policies that PutRolePolicy added, by name."""
@@ -53,7 +53,7 @@ class Role:
 
     @property
     def identity_policies(self) -> tuple[Policy, ...]:
-        return (*self.policies, *(inline.policy for inline in self.inline_policies.values()))
+        return (*self.deployed_policies, *(inline.policy for inline in self.inline_policies.values()))
 
     @property
     def identity_policy_size(self) -> int:
@@ -61,10 +61,12 @@ class Role:
 
         Deployed policies count too, because on AWS they may be deployed as inline policies.
         """
-        return sum(map(policy_size, self.policies)) + sum(inline.size for inline in self.inline_policies.values())
+        return sum(map(policy_size, self.deployed_policies)) + sum(
+            inline.size for inline in self.inline_policies.values()
+        )
 
     def with_policy(self, policy: Policy) -> "Role":
-        return replace(self, policies=(*self.policies, policy))
+        return replace(self, deployed_policies=(*self.deployed_policies, policy))
 
     def with_inline_policy(self, name: str, policy: InlinePolicy) -> "Role":
         return replace(self, inline_policies={**self.inline_policies, name: policy})
@@ -126,7 +128,10 @@ class Account:
         }
 
     def get_role(self, name: str) -> Role:
-        """Returns a role by its full name, or by its name without the account's role prefix. Raises NoSuchRole."""
+        """Returns a role by its full name, or by its name without the account's role prefix.
+
+        Raises NoSuchRole if the account has no such role.
+        """
         role = self.roles.get(name) or self.roles.get(f"{self.role_prefix}{name}")
         if role is None:
             raise NoSuchRole(f"the account has no role {name!r}; its roles are {', '.join(sorted(self.roles))}")
@@ -165,7 +170,7 @@ class Account:
 
 
 def role_id(arn: str) -> str:
-    """Returns the unique id of a role: AROA and 17 characters. An ARN has the same id in every process."""
+    """Returns the unique id of a role: AROA and 17 characters. The same ARN has the same id in every process."""
     return f"AROA{b32encode(sha256(arn.encode()).digest()).decode()[:17]}"
 
 
@@ -176,7 +181,7 @@ def _deployed_role(name: str, definition: RoleDefinition, deployment: Deployment
         arn=deployment.role_arn(name),
         id=role_id(deployment.role_arn(name)),
         trust=definition.trust(deployment),
-        policies=(definition.identity(deployment),),
+        deployed_policies=(definition.identity(deployment),),
         boundary=(boundary(deployment),) if boundary else None,
         boundary_arn=deployment.boundary_arn(name) if boundary else None,
         max_session_seconds=definition.max_session_seconds,
@@ -193,7 +198,7 @@ def _role_from_files(directory: Path, name: str, account: Account) -> Role:
         arn=arn,
         id=role_id(arn),
         trust=_read_policy(directory / f"{name}.trust.json", kind="trust"),
-        policies=(_read_policy(identity_file),) if identity_file.exists() else (),
+        deployed_policies=(_read_policy(identity_file),) if identity_file.exists() else (),
         boundary=(_read_policy(boundary_file),) if boundary_file.exists() else None,
         boundary_arn=boundary_arn if boundary_file.exists() else None,
     )

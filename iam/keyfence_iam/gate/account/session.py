@@ -140,7 +140,10 @@ class SessionIssuer:
         self._get_cached = lru_cache(MAX_CACHED_SESSIONS)(self._decrypt)
 
     def issue_service_session(self, role: str, *, name: str = "local", seconds: int | None = None) -> IssuedSession:
-        """Issues a session of this role without an AssumeRole call, as a compute service does for its processes."""
+        """Issues a session of this role without an AssumeRole call, as a compute service does for its processes.
+
+        Raises NoSuchRole if the account has no such role.
+        """
         issued_at = self.clock().replace(microsecond=0)
         account_role = self._account.get_role(role)
         lifetime = timedelta(seconds=seconds or account_role.max_session_seconds)
@@ -155,8 +158,10 @@ class SessionIssuer:
         )
 
     def issue(self, claims: SessionClaims, *, minimum_size: int = 0) -> IssuedSession:
-        """Issues a session whose token has at least `minimum_size` characters. Raises TokenTooLarge if the claims do
-        not fit into a token."""
+        """Issues a session whose token has at least `minimum_size` characters.
+
+        Raises TokenTooLarge if the claims do not fit into a token.
+        """
         access_key = new_access_key()
         token = self._cipher.encrypt(claims, access_key, minimum_size)
         credentials = Credentials(access_key, self.secret_key_of(access_key), token)

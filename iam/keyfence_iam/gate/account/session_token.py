@@ -103,7 +103,10 @@ def new_gate_key() -> bytes:
 
 
 def derive_key(gate_key: bytes, purpose: str) -> bytes:
-    """Returns a key of 64 bytes for one purpose. The key of one purpose reveals nothing about the key of another."""
+    """Returns a key of 64 bytes for one purpose. The key of one purpose reveals nothing about the key of another.
+
+    Raises InvalidGateKey if the gate key does not have 32 bytes.
+    """
     if len(gate_key) != GATE_KEY_BYTES:
         raise InvalidGateKey(f"the gate's key must have {GATE_KEY_BYTES} bytes, but has {len(gate_key)}")
     return hmac.digest(gate_key, purpose.encode(), "sha512")

@@ -150,6 +150,10 @@ class EngineAddress:
 
     @classmethod
     def parse(cls, url: str) -> "EngineAddress":
+        """Returns the address in a URL of the form http://HOST:PORT or https://HOST:PORT. The port is optional.
+
+        Raises InvalidEngineUrl if the URL has another form.
+        """
         try:
             parts = urlsplit(url)
             port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -174,7 +178,7 @@ class EngineClient:
     ) -> None:
         self.address = EngineAddress.parse(url)
         self._connect_seconds, self._response_seconds = connect_seconds, response_seconds
-        self._free_connections = asyncio.Semaphore(max_connections)
+        self._connection_slots = asyncio.Semaphore(max_connections)
         self._idle_connections: list[EngineConnection] = []
 
     async def post(self, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> HttpResponse:
@@ -183,7 +187,7 @@ class EngineClient:
         The header content-length is computed from `body`: the engine receives exactly the body that the gate checked.
         """
         request = (self._request_head(headers, len(body)), body)
-        async with self._free_connections:
+        async with self._connection_slots:
             connection = self._find_idle_connection() or await self._connect()
             response = await connection.send(request, self._response_seconds)
             if connection.is_usable:

@@ -43,7 +43,8 @@ class TableSchemaCache:
     async def find(self, tables: Iterable[str]) -> Mapping[str, TableSchema]:
         """Returns the schemas of these tables, without the tables that do not exist.
 
-        Raises UnsupportedRequest if a partition key is not a string, and EngineUnreachable if DescribeTable fails.
+        Raises UnsupportedRequest if the partition key of a table is not one string attribute, and EngineUnreachable if
+        DescribeTable fails.
         """
         schemas = {table: self.cached_schemas.get(table) or await self._find_one(table) for table in tables}
         return {table: schema for table, schema in schemas.items() if schema is not None}

@@ -33,7 +33,7 @@ DYNAMODB_ERROR_CODES = frozenset(
         "TransactionInProgressException",
     }
 )
-"""The error codes of the gate that DynamoDB itself defines. Its other codes are those of every AWS service."""
+"""The error codes of the gate that DynamoDB itself defines. The other error codes exist in every AWS service."""
 _BODY_HEADERS = frozenset({b"content-length", b"x-amz-crc32"})
 """The response headers that depend on the body."""
 
@@ -140,7 +140,10 @@ def without_compression(request: HttpRequest) -> HttpRequest:
 
 
 async def read_request(scope: Scope, receive: Receive) -> HttpRequest:
-    """Reads a request from an ASGI server. Raises BodyTooLarge or ClientDisconnected."""
+    """Reads a request from an ASGI server.
+
+    Raises BodyTooLarge if the body is too large, and ClientDisconnected if the client disconnects before the body ends.
+    """
     client = scope.get("client")
     return HttpRequest(
         method=scope["method"],
@@ -154,7 +157,6 @@ async def read_request(scope: Scope, receive: Receive) -> HttpRequest:
 
 
 async def _read_body(receive: Receive) -> bytes:
-    """Raises BodyTooLarge or ClientDisconnected."""
     body = bytearray()
     while (message := await receive())["type"] == "http.request":
         body += message.get("body", b"")

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 from keyfence_iam.gate.http.messages import HttpResponse
 
 MAX_FIELDS = 1000
-"""The number of fields that a form may have. The largest valid form, AssumeRole with 50 tags, has less than 200."""
+"""The number of fields that a form may have. The largest valid form, AssumeRole with 50 tags, has fewer than 200."""
 STS_NAMESPACE = "https://sts.amazonaws.com/doc/2011-06-15/"
 IAM_NAMESPACE = "https://iam.amazonaws.com/doc/2010-05-08/"
 UNKNOWN_OPERATION_NAMESPACE = "http://webservices.amazon.com/AWSFault/2005-15-09"
@@ -21,7 +21,7 @@ STS_OPERATIONS = frozenset({"AssumeRole", "GetCallerIdentity", "GetSessionToken"
 
 _INVALID_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-Content = str | Mapping[str, "Content"]
+XmlContent = str | Mapping[str, "XmlContent"]
 """The content of an XML element: text, or child elements by name."""
 
 
@@ -88,11 +88,11 @@ def access_denied(caller_arn: str, action: str, resource: str, reason: str = "")
 
 
 def xml_response(
-    operation: str, result: Mapping[str, Content] | None, *, namespace: str = STS_NAMESPACE
+    operation: str, result: Mapping[str, XmlContent] | None, *, namespace: str = STS_NAMESPACE
 ) -> HttpResponse:
     """Returns the response of an operation. `result` is None if the operation returns nothing."""
     request_id = str(uuid.uuid4())
-    content: Mapping[str, Content] = {} if result is None else {f"{operation}Result": result}
+    content: Mapping[str, XmlContent] = {} if result is None else {f"{operation}Result": result}
     xml = _elements_xml({**content, "ResponseMetadata": {"RequestId": request_id}})
     return _xml_response(200, f'<{operation}Response xmlns="{namespace}">{xml}</{operation}Response>', request_id)
 
@@ -103,11 +103,11 @@ def xml_error(code: str, message: str, status: int = 400, *, namespace: str = ST
     return _xml_response(status, f'<ErrorResponse xmlns="{namespace}">{xml}</ErrorResponse>', request_id)
 
 
-def _elements_xml(content: Mapping[str, Content]) -> str:
+def _elements_xml(content: Mapping[str, XmlContent]) -> str:
     return "".join(f"<{name}>{_content_xml(value)}</{name}>" for name, value in content.items())
 
 
-def _content_xml(content: Content) -> str:
+def _content_xml(content: XmlContent) -> str:
     """Returns content as XML. Characters that are not allowed in XML are replaced by U+FFFD.
 
     Error messages can have such characters, because they quote values that callers sent.

@@ -34,10 +34,10 @@ UNREPEATABLE_HEADERS = (b"host", b"authorization", b"date", b"x-amz-date", b"x-a
 class SignatureVerifier:
     """Verifies signatures. Signing keys are cached, by access key, day, region and service."""
 
-    def __init__(self, sessions: SessionIssuer, *, region: str) -> None:
-        self._sessions = sessions
+    def __init__(self, issuer: SessionIssuer, *, region: str) -> None:
+        self._issuer = issuer
         self._region = region
-        self._signing_key = lru_cache(MAX_CACHED_SESSIONS)(self._derive_signing_key)
+        self._cached_signing_key = lru_cache(MAX_CACHED_SESSIONS)(self._derive_signing_key)
 
     def verify(self, request: HttpRequest, service: str) -> Session:
         """Returns the session that signed this request. `service` is `dynamodb`, `sts` or `iam`.
@@ -45,7 +45,7 @@ class SignatureVerifier:
         Raises SignatureError if a check fails. The checks have the order of AWS: first the Authorization header, then
         the session and its expiry, then the signature.
         """
-        now, headers = self._sessions.clock(), canonical_headers(request.headers)
+        now, headers = self._issuer.clock(), canonical_headers(request.headers)
         _reject_repeated_headers(request, headers)
         _reject_presigned(request.query, headers)
         authorization = parse_authorization(
@@ -71,7 +71,7 @@ class SignatureVerifier:
         """
         message = "The security token included in the request is invalid"
         try:
-            return self._sessions.get(access_key, token or "")
+            return self._issuer.get(access_key, token or "")
         except InvalidSessionToken:
             full_stop = "" if token and service != "sts" else "."
             raise SignatureError(UNKNOWN_SESSION, f"{message}{full_stop}") from None
@@ -85,13 +85,13 @@ class SignatureVerifier:
         string_to_sign = (
             f"{ALGORITHM}\n{authorization.timestamp}\n{authorization.scope}\n{sha256(canonical).hexdigest()}"
         )
-        key = self._signing_key(
+        key = self._cached_signing_key(
             authorization.access_key, authorization.day, authorization.region, authorization.service
         )
         return hmac.digest(key, string_to_sign.encode(), "sha256").hex().encode()
 
     def _derive_signing_key(self, access_key: str, day: str, region: str, service: str) -> bytes:
-        return signing_key(self._sessions.secret_key_of(access_key), day, region, service)
+        return signing_key(self._issuer.secret_key_of(access_key), day, region, service)
 
 
 def signing_key(secret_key: str, day: str, region: str, service: str) -> bytes:

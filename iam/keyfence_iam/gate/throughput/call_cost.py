@@ -27,15 +27,15 @@ from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse, without_c
 RETURN_CONSUMED_CAPACITY = "ReturnConsumedCapacity"
 CONSUMED_CAPACITY = "ConsumedCapacity"
 
-Content = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 """A JSON object: the body of a response, or the parameters of a call."""
 
 
-def wants_consumed_capacity(parameters: Content) -> bool:
+def wants_consumed_capacity(parameters: JsonObject) -> bool:
     return parameters.get(RETURN_CONSUMED_CAPACITY) not in {None, "NONE"}
 
 
-def request_consumed_capacity(request: HttpRequest, parameters: Content) -> HttpRequest:
+def request_consumed_capacity(request: HttpRequest, parameters: JsonObject) -> HttpRequest:
     """Returns the request with ReturnConsumedCapacity, and without the header that allows a compressed response.
 
     If the parameter is missing, it is inserted at the beginning of the body. The other bytes of the body do not change.
@@ -51,7 +51,7 @@ def request_consumed_capacity(request: HttpRequest, parameters: Content) -> Http
     return replace(request, body=body)
 
 
-def request_with_parameters(request: HttpRequest, parameters: Content) -> HttpRequest:
+def request_with_parameters(request: HttpRequest, parameters: JsonObject) -> HttpRequest:
     """Returns the request with other parameters and with ReturnConsumedCapacity."""
     return request_consumed_capacity(replace(request, body=orjson.dumps(parameters)), parameters)
 
@@ -61,13 +61,13 @@ def write_cost(
     estimates: Sequence[UnitsByPartition],
     items_before: ItemsBefore,
     response: HttpResponse,
-    content: Content,
+    content: JsonObject,
 ) -> UnitsByPartition:
     """Returns the cost of writes.
 
-    Successful writes cost their estimates. If a condition failed, each write costs as much as writing the stored item.
-    A cancelled transaction costs the same, unless one of its cancellation reasons is a validation error. After any
-    other error, the writes cost nothing.
+    Successful writes cost their estimates, and more if the engine reports more. If a condition failed or a transaction
+    was cancelled, each write costs as much as writing the stored item. The writes cost nothing after any other error,
+    and after a transaction that was cancelled because of a validation error.
     """
     if response.status == 200:
         return tuple(_successful_write_cost(writes, estimates, content))
@@ -81,7 +81,7 @@ def write_cost(
     return ()
 
 
-def read_cost(reads: Sequence[ItemRead], items_before: ItemsBefore, content: Content) -> UnitsByPartition:
+def read_cost(reads: Sequence[ItemRead], items_before: ItemsBefore, content: JsonObject) -> UnitsByPartition:
     """Returns the cost of reads.
 
     If the response has whole items, the cost depends on their size. Otherwise it depends on the size of the stored
@@ -95,10 +95,11 @@ def read_cost(reads: Sequence[ItemRead], items_before: ItemsBefore, content: Con
     )
 
 
-def scan_cost(table: str, schema: TableSchema, call: Content, content: Content) -> UnitsByPartition:
+def scan_cost(table: str, schema: TableSchema, call: JsonObject, content: JsonObject) -> UnitsByPartition:
     """Returns the cost of a Scan, distributed over the partitions of the returned items by their sizes.
 
-    A Scan that returns no items costs nothing, because its partitions are not known.
+    Items without the partition key, which a projection can leave out, do not count. If no items count, the Scan costs
+    nothing, because its partitions are not known.
     """
     index = call.get("IndexName")
     partition_key = (schema if index is None else schema.indexes[index]).keys[0]
@@ -116,7 +117,7 @@ def scan_cost(table: str, schema: TableSchema, call: Content, content: Content) 
 
 
 def _successful_write_cost(
-    writes: Sequence[ItemWrite], estimates: Sequence[UnitsByPartition], content: Content
+    writes: Sequence[ItemWrite], estimates: Sequence[UnitsByPartition], content: JsonObject
 ) -> Iterator[PartitionUnits]:
     """Yields the estimates, and the units that the engine reports above the estimates.
 
@@ -137,12 +138,12 @@ def _successful_write_cost(
             yield PartitionUnits(write.target.partition, "write", excess / len(uncertain_writes))
 
 
-def _has_validation_error(content: Content) -> bool:
+def _has_validation_error(content: JsonObject) -> bool:
     return any(reason.get("Code") == "ValidationError" for reason in content.get("CancellationReasons") or ())
 
 
 def _single_read_cost(
-    read: ItemRead, returned_size: int, items_before: ItemsBefore, content: Content
+    read: ItemRead, returned_size: int, items_before: ItemsBefore, content: JsonObject
 ) -> UnitsByPartition:
     if read.returns_whole_items:
         return read.units(returned_size)
@@ -153,7 +154,7 @@ def _single_read_cost(
     )
 
 
-def _returned_sizes(reads: Sequence[ItemRead], content: Content) -> list[int]:
+def _returned_sizes(reads: Sequence[ItemRead], content: JsonObject) -> list[int]:
     """Returns the size of the items that the response has for each read, in bytes.
 
     A transaction returns items in the order of its reads. A batch returns items in any order, so keys are compared.

@@ -24,7 +24,10 @@ GroupOf = Callable[[str], str | None]
 """A function that returns the group of a partition key, for example its tenant, or None if the key has no group."""
 
 SplitShard = Callable[[str], tuple[str, str | None]]
-"""A function that splits a partition key into the key of its collection and its shard, or None if it has no shard."""
+"""A function that splits a partition key into the key of its collection and the shard.
+
+The shard is None if the key has no shard.
+"""
 
 
 def no_group(_: str) -> str | None:
@@ -147,8 +150,8 @@ def _total_traffic(window: TrafficWindow[K]) -> dict[K, Traffic]:
     The window has one sketch for each second. A sketch has the keys with the most traffic.
     """
     totals: dict[K, Traffic] = {}
-    for second in window.recent_sketches():
-        for key, entry in second:
+    for sketch in window.recent_sketches():
+        for key, entry in sketch:
             total = totals.setdefault(key, Traffic())
             total.read += entry.read_units / WINDOW_SECONDS
             total.write += entry.write_units / WINDOW_SECONDS

@@ -15,7 +15,7 @@ from keyfence_iam.gate import Account, Gate
 from keyfence_iam.gate.account.account import NoSuchRole
 from keyfence_iam.gate.account.session import IssuedSession
 from keyfence_iam.gate.http.query_protocol import STS_OPERATIONS
-from keyfence_iam.gate.sts_api import _OPERATIONS
+from keyfence_iam.gate.sts_api import _OPERATION_HANDLERS
 from keyfence_iam.policy import InvalidPolicy
 from keyfence_iam.roles import ROLES
 from keyfence_iam.roles.policy_files import policy_files
@@ -74,7 +74,7 @@ def test_each_role_in_a_directory_has_the_policies_of_its_files(directory: Path)
     assert set(account.roles) == {"shop", "customer.v1"}
     customer = account.get_role("customer.v1")
     assert customer.arn == f"arn:aws:iam::{ACCOUNT}:role/customer.v1"
-    assert (len(customer.policies), len(customer.boundary or ())) == (1, 1)
+    assert (len(customer.deployed_policies), len(customer.boundary or ())) == (1, 1)
     assert customer.boundary_arn == f"arn:aws:iam::{ACCOUNT}:policy/customer.v1-boundary"
     assert account.get_role("shop").boundary is None
 
@@ -109,7 +109,7 @@ def test_the_error_for_an_unknown_role_lists_the_existing_roles(directory: Path)
 async def test_a_gate_enforces_roles_and_tables_that_are_not_of_keyfence(directory: Path) -> None:
     async with start_engine(table_responses(TABLE)) as (_, url):
         with Gate.start(engine_url=url, account=read_account(directory)) as gate:
-            shop = gate.sessions.issue_service_session("shop")
+            shop = gate.session_issuer.issue_service_session("shop")
             assumed = await asyncio.to_thread(
                 client("sts", gate, shop).assume_role,
                 RoleArn=gate.account.get_role("customer.v1").arn,
@@ -127,4 +127,4 @@ async def test_a_gate_enforces_roles_and_tables_that_are_not_of_keyfence(directo
 
 
 def test_sts_operations_are_exactly_those_that_the_gate_answers() -> None:
-    assert _OPERATIONS.keys() == STS_OPERATIONS
+    assert _OPERATION_HANDLERS.keys() == STS_OPERATIONS

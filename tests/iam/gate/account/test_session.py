@@ -48,7 +48,7 @@ def test_the_account_has_every_role_that_is_deployed() -> None:
 def test_a_role_has_the_policies_that_are_deployed(name: str) -> None:
     deployment, definition = Deployment(table="other"), ROLES[name]
     role = Account.from_definitions(ROLES, deployment).get_role(name)
-    assert (role.policies, role.trust) == ((definition.identity(deployment),), definition.trust(deployment))
+    assert (role.deployed_policies, role.trust) == ((definition.identity(deployment),), definition.trust(deployment))
     assert role.max_session_seconds == definition.max_session_seconds
 
 
@@ -116,7 +116,7 @@ def test_a_new_policy_of_the_role_applies_to_existing_sessions() -> None:
     issuer.replace_account(before.with_policy("reader", deny("*")))
     session = issuer.get(issued.credentials.access_key, issued.credentials.token or "")
     assert isinstance(evaluate(session.policies_for(), GET_ITEM, session.principal), Denied)
-    assert len(before.get_role("reader").policies) == 1
+    assert len(before.get_role("reader").deployed_policies) == 1
 
 
 def test_a_recreated_role_does_not_accept_sessions_of_the_deleted_role() -> None:

@@ -34,7 +34,9 @@ def start_gate(**options: Any) -> Iterator[Gate]:
 def assumed_credentials(gate: Gate, role: str, caller_role: str = "service-base", **tags: str) -> Credentials:
     arn = gate.account.get_role(role).arn
     request = AssumeRoleRequest(role_arn=arn, session_name="tester", tags=tags)
-    return assume_role(request, gate.sessions.issue_service_session(caller_role).session, gate.sessions).credentials
+    return assume_role(
+        request, gate.session_issuer.issue_service_session(caller_role).session, gate.session_issuer
+    ).credentials
 
 
 def boto_client(gate: Gate, credentials: Credentials, service: Any = "iam", region: str = "us-east-1") -> Any:

@@ -79,7 +79,7 @@ def test_a_missing_policy_cannot_be_deleted(fresh_gate: Gate) -> None:
 
 @pytest.mark.parametrize("name", [READ_ROLE, f"{READ_ROLE}-boundary", "tenant-read", ""])
 def test_a_deployed_policy_cannot_be_replaced_or_deleted(fresh_gate: Gate, name: str) -> None:
-    iam, before = suspender_client(fresh_gate), fresh_gate.account.get_role("tenant-read").policies
+    iam, before = suspender_client(fresh_gate), fresh_gate.account.get_role("tenant-read").deployed_policies
     if name:
         put_policy(iam, name=name)
         iam.delete_role_policy(RoleName=READ_ROLE, PolicyName=name)
@@ -88,7 +88,7 @@ def test_a_deployed_policy_cannot_be_replaced_or_deleted(fresh_gate: Gate, name:
     else:
         with expect_error("ValidationError", 400, "policyName"):
             put_policy(iam, name=name)
-    assert fresh_gate.account.get_role("tenant-read").policies == before
+    assert fresh_gate.account.get_role("tenant-read").deployed_policies == before
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_the_suspender_may_change_only_the_two_tenant_roles(fresh_gate: Gate, ca
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("role", ["service-base", "migrator", "provisioner", "stream-worker"])
 def test_only_the_suspender_may_change_role_policies(fresh_gate: Gate, call: str, role: str) -> None:
-    iam = boto_client(fresh_gate, fresh_gate.sessions.issue_service_session(role).credentials)
+    iam = boto_client(fresh_gate, fresh_gate.session_issuer.issue_service_session(role).credentials)
     arguments = {"PolicyDocument": DENY_POLICY} if call.startswith("put") else {}
     with expect_error("AccessDenied", 403, f"assumed-role/keyfence-{role}/local is not authorized to perform: iam:"):
         getattr(iam, call)(RoleName=READ_ROLE, PolicyName="one", **arguments)

@@ -113,18 +113,18 @@ async def _read_reply(reader: asyncio.StreamReader) -> Reply:
 
 
 def tenant_caller(gate: Gate, name: str = "acme", role: str = "tenant-write") -> Caller:
-    service_session = gate.sessions.issue_service_session("service-base").session
+    service_session = gate.session_issuer.issue_service_session("service-base").session
     request = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn(role), session_name=name, tags={"tenant": name})
-    return Caller(gate, assume_role(request, service_session, gate.sessions).credentials)
+    return Caller(gate, assume_role(request, service_session, gate.session_issuer).credentials)
 
 
 def role_caller(gate: Gate, role: str) -> Caller:
-    return Caller(gate, gate.sessions.issue_service_session(role).credentials)
+    return Caller(gate, gate.session_issuer.issue_service_session(role).credentials)
 
 
 def admin_caller(gate: Gate) -> Caller:
     """Returns a caller whose role is changed so that it may do everything."""
-    role = replace(gate.account.get_role("provisioner"), policies=(EVERYTHING,))
+    role = replace(gate.account.get_role("provisioner"), deployed_policies=(EVERYTHING,))
     gate.account = gate.account.with_role(role)
     return role_caller(gate, "provisioner")
 

@@ -48,7 +48,7 @@ def writes(index_key: Any) -> list[tuple[str, dict[str, Any]]]:
 
 @pytest.mark.parametrize("number", range(5))
 async def test_a_write_of_a_foreign_index_key_is_denied_and_of_an_own_index_key_allowed(number: int) -> None:
-    async with gate_with_engine(index_key_prefix=session_key_prefix) as (gate, engine):
+    async with gate_with_engine(index_key_prefix_of=session_key_prefix) as (gate, engine):
         foreign = await call(tenant_caller(gate), *writes({"S": NEIGHBOUR_KEY})[number])
         forwarded = len([head for head, _ in engine.requests if b".DescribeTable" not in head])
         own = await call(tenant_caller(gate), *writes({"S": OWN_KEY})[number])
@@ -71,7 +71,7 @@ async def test_a_write_of_a_foreign_index_key_is_denied_and_of_an_own_index_key_
     ids=["a number", "an empty text", "half the prefix", "a value that may exist"],
 )
 async def test_an_index_key_that_may_lack_the_prefix_is_denied(operation: str, parameters: dict[str, Any]) -> None:
-    async with gate_with_engine(index_key_prefix=session_key_prefix) as (gate, _):
+    async with gate_with_engine(index_key_prefix_of=session_key_prefix) as (gate, _):
         reply = await call(tenant_caller(gate), operation, parameters)
     assert "(strict gate: " in reply.content["Message"]
 
@@ -79,7 +79,7 @@ async def test_an_index_key_that_may_lack_the_prefix_is_denied(operation: str, p
 async def test_an_item_without_index_keys_is_allowed() -> None:
     without_index_key = put({"S": OWN_KEY})
     del without_index_key["Item"]["GSI1PK"]
-    async with gate_with_engine(index_key_prefix=session_key_prefix) as (gate, _):
+    async with gate_with_engine(index_key_prefix_of=session_key_prefix) as (gate, _):
         assert (await call(tenant_caller(gate), "PutItem", without_index_key)).status == 200
         assert (
             await call(tenant_caller(gate), "UpdateItem", update("REMOVE #i SET other = :v", {"S": "x"}))
@@ -92,7 +92,7 @@ async def test_an_item_without_index_keys_is_allowed() -> None:
 async def test_a_session_without_a_tenant_has_the_prefix_of_the_control_plane(index: str, status: int) -> None:
     control_item = {"PK": {"S": "CONTROL#TENANT#acme"}, "SK": {"S": "B"}, "GSI1PK": {"S": index}}
     for start_caller in (admin_caller, control_plane_caller):
-        async with gate_with_engine(index_key_prefix=session_key_prefix) as (gate, _):
+        async with gate_with_engine(index_key_prefix_of=session_key_prefix) as (gate, _):
             reply = await call(start_caller(gate), "PutItem", {"TableName": "keyfence", "Item": control_item})
         assert reply.status == status
         assert status == 200 or reply.content["Message"].endswith("is outside the session's key prefix CONTROL#)")
@@ -102,14 +102,16 @@ def control_plane_caller(gate: Gate) -> Caller:
     request = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn("control-plane"), session_name="control-plane")
     return Caller(
         gate,
-        assume_role(request, gate.sessions.issue_service_session("service-base").session, gate.sessions).credentials,
+        assume_role(
+            request, gate.session_issuer.issue_service_session("service-base").session, gate.session_issuer
+        ).credentials,
     )
 
 
 async def test_without_the_check_the_gate_allows_what_aws_allows() -> None:
     async with gate_with_engine() as (gate, _):
         assert (await call(tenant_caller(gate), "PutItem", put({"S": NEIGHBOUR_KEY}))).status == 200
-        gate.index_key_prefix = session_key_prefix
+        gate.index_key_prefix_of = session_key_prefix
         assert (await call(tenant_caller(gate), "PutItem", put({"S": NEIGHBOUR_KEY}))).status == 400
         (denial,) = gate.denials
     assert denial.decision is None
@@ -117,7 +119,7 @@ async def test_without_the_check_the_gate_allows_what_aws_allows() -> None:
 
 
 async def test_a_caller_that_may_not_write_gets_the_message_of_aws() -> None:
-    async with gate_with_engine(index_key_prefix=session_key_prefix) as (gate, _):
+    async with gate_with_engine(index_key_prefix_of=session_key_prefix) as (gate, _):
         reply = await call(tenant_caller(gate, role="tenant-read"), "PutItem", put({"S": NEIGHBOUR_KEY}))
     assert reply.error == "AccessDeniedException"
     assert "strict" not in reply.content["Message"]

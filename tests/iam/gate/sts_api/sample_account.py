@@ -41,7 +41,9 @@ def trust(*principals: str, actions: tuple[str, ...] = ASSUME_ACTIONS, **stateme
 
 
 def role(name: str, trust_policy: Policy, *policies: Policy, **fields: Any) -> Role:
-    return Role(name=name, arn=arn(name), id=role_id(arn(name)), trust=trust_policy, policies=policies, **fields)
+    return Role(
+        name=name, arn=arn(name), id=role_id(arn(name)), trust=trust_policy, deployed_policies=policies, **fields
+    )
 
 
 def session_issuer(*roles: Role, clock: ManualTime | None = None, **account_fields: Any) -> SessionIssuer:

@@ -106,7 +106,7 @@ def test_the_callers_session_policy_limits_the_roles_it_can_assume() -> None:
             issuer, assume_role(issuer, issuer.issue_service_session("caller").session, Policy=text)
         )
         target = target_role(arn("target"))
-        issuer.replace_account(issuer.account.with_role(replace(target, policies=(allow("*"),))))
+        issuer.replace_account(issuer.account.with_role(replace(target, deployed_policies=(allow("*"),))))
         assert assume_role(issuer, limited_session).status == status
         issuer.replace_account(issuer.account.with_role(target_role(arn("caller"), arn("target"))))
 

@@ -71,9 +71,9 @@ async def test_tenants_and_service_roles_are_denied() -> None:
 
 async def test_a_session_of_the_traffic_role_with_a_session_policy_is_denied() -> None:
     async with gate_with_limits(PartitionLimits(now=ManualClock())) as gate:
-        claims = gate.sessions.issue_service_session("provisioner").session.claims
+        claims = gate.session_issuer.issue_service_session("provisioner").session.claims
         policy = '{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}'
-        restricted = gate.sessions.issue(replace(claims, policy=policy)).credentials
+        restricted = gate.session_issuer.issue(replace(claims, policy=policy)).credentials
         assert (await get_traffic(Caller(gate, restricted))).error == "AccessDeniedException"
 
 
