@@ -49,11 +49,17 @@ class ArnScope:
         return arns.table_arn(name, region=self.region, account=self.account, partition=self.partition)
 
     def owns(self, resource: str) -> bool:
-        """Whether the resource of an authorization request is in this account and region. `*` has no account."""
+        """Returns whether the resource of an authorization request is in this account and region.
+
+        Returns True for `*`, which names no account.
+        """
         return resource == "*" or resource.startswith(self.table_arn(""))
 
     def own_table(self, arn: str) -> str | None:
-        """Returns the name of the table that has this ARN, or None unless it is a table of this account and region."""
+        """Returns the name of the table that has this ARN.
+
+        Returns None if this is not the ARN of a table in this account and region.
+        """
         match = _ARN.fullmatch(arn)
         return match["table"] if match and not match["kind"] and self._contains(match) else None
 

@@ -81,7 +81,8 @@ class DynamoDBApi:
     async def _set_schemas_and_authorizations(self, call: DynamoDBCall) -> None:
         """Uses the cached table schemas, and asks the engine only for tables that are not in the cache.
 
-        The engine has no tables of other accounts or regions. It is not asked for those, and their schemas are missing.
+        The engine has no tables of other accounts or regions. It is not asked for such tables, and their schemas stay
+        unknown.
         """
         try:
             call.schemas = self._schemas.cached_schemas
@@ -103,9 +104,10 @@ class DynamoDBApi:
             authorization, decision = denied
             raise self._log_denial(call, authorization, call.missing_tables_message or "denied by policies", decision)
 
-        if other_owner := next((one for one in call.authorizations if not self._arn_scope.owns(one.resource)), None):
+        foreign_requests = [needed for needed in call.authorizations if not self._arn_scope.owns(needed.resource)]
+        if foreign_requests:
             reason = "the resource belongs to another account, region or partition"
-            raise self._log_denial(call, other_owner, reason, Denied("resource"))
+            raise self._log_denial(call, foreign_requests[0], reason, Denied("resource"))
 
     async def _reject_missing_tables(self, call: DynamoDBCall) -> None:
         """Rejects a call to a missing table.
@@ -116,7 +118,10 @@ class DynamoDBApi:
             raise ResponseError(dynamodb_error("ResourceNotFoundException", "Requested resource not found"))
 
     async def _replace_table_arns(self, call: DynamoDBCall) -> None:
-        """Replaces the ARNs of tables by their names. This step follows the authorization, which checks parameters."""
+        """Replaces the ARNs of tables by their names.
+
+        This step follows the authorization, which has checked the form of the parameters.
+        """
         if not may_name_arns(call.request.body):
             return
         table_arns = TableArns(self._arn_scope)

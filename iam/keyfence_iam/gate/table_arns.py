@@ -1,4 +1,7 @@
-"""Table ARNs in calls. Engines accept only the names of tables, so the gate replaces ARNs by names, and back."""
+"""Table ARNs in calls. Engines accept only names of tables.
+
+Therefore the gate replaces the ARNs in a call by names, and the names in the response by ARNs.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +14,7 @@ from keyfence_iam.gate.http.messages import HttpResponse, content_of, with_conte
 Parameters = Mapping[str, Any]
 
 _STATEMENT_LISTS = {"BatchExecuteStatement": "Statements", "ExecuteTransaction": "TransactStatements"}
-_MEMBERS_BY_TABLE = {
+_TABLE_MAPS_BY_OPERATION = {
     "BatchGetItem": ("Responses", "UnprocessedKeys"),
     "BatchWriteItem": ("UnprocessedItems", "ItemCollectionMetrics"),
     "TransactWriteItems": ("ItemCollectionMetrics",),
@@ -38,9 +41,10 @@ class TableArns:
     """The tables that the call names by their name."""
 
     def replace(self, operation: str, parameters: Parameters) -> Parameters:
-        """Returns the parameters with names in place of ARNs. Other ARNs are not replaced. Raises TableNamedTwice.
+        """Returns the parameters with names in place of ARNs. ARNs of other accounts and regions are not replaced.
 
-        The parameters must have the form that the operation needs.
+        The parameters must have the form that the operation needs. Raises TableNamedTwice if a batch names a table by
+        its name and by its ARN.
         """
         if operation in {"BatchGetItem", "BatchWriteItem"}:
             return {**parameters, "RequestItems": self._batch(parameters["RequestItems"])}
@@ -57,9 +61,12 @@ class TableArns:
         """Returns the response with ARNs where the caller named a table only by its ARN, as AWS documents it."""
         arns = {name: arn for name, arn in self.arn_by_name.items() if name not in self._plain_names}
         content = content_of(response) if arns else {}
-        changed = {member: content[member] for member in _MEMBERS_BY_TABLE.get(operation, ()) if content.get(member)}
         changed = {
-            member: {arns.get(name, name): part for name, part in one.items()} for member, one in changed.items()
+            member: content[member] for member in _TABLE_MAPS_BY_OPERATION.get(operation, ()) if content.get(member)
+        }
+        changed = {
+            member: {arns.get(name, name): value for name, value in values_by_table.items()}
+            for member, values_by_table in changed.items()
         }
         match content.get("ConsumedCapacity"):
             case dict(capacity):

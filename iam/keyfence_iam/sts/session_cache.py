@@ -201,8 +201,9 @@ class SessionCache:
             self._start_request(spec, now)
 
     def _probe(self, spec: SessionSpec, now: float) -> None:
-        """Requests a session to learn whether STS works again. A session in use is not requested: its refresh tells.
+        """Requests a session to learn whether STS works again.
 
+        A session in use is not requested, because its next refresh also shows whether STS works.
         The new session is not cached, because its tenant may have been suspended since the failure.
         """
         session = self._sessions.get(spec)

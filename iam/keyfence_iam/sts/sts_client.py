@@ -50,10 +50,13 @@ MAX_SESSION_NAME_LENGTH = 64
 THROTTLED_RETRY_SECONDS = 1.0
 """The delay after which a caller may try again if STS throttles a call. STS itself reports no delay."""
 _THROTTLING_CODES = {"Throttling", "ThrottlingException", "RequestLimitExceeded"}
-_IDENTITY_PROVIDER_FAILED = "IDPCommunicationError"
-"""STS could not reach the identity provider that issues the credentials of this process. AWS calls it temporary."""
+_IDENTITY_PROVIDER_ERROR_CODE = "IDPCommunicationError"
+"""The error code if STS could not reach the identity provider that issues the credentials of this process.
+
+AWS documents this error as temporary.
+"""
 _DEPLOYMENT_ERRORS = (NoCredentialsError, PartialCredentialsError, ParamValidationError)
-"""Errors of boto3 that do not go away by themselves. All its other errors mean that STS cannot be reached."""
+"""Errors of boto3 that do not go away by themselves. All other errors of boto3 mean that STS cannot be reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +156,10 @@ def _policy_json(statement: Statement) -> str:
 
 
 def _session_error(error: ClientError) -> SessionUnavailable:
-    """Returns a SessionRefused unless the same call may succeed later."""
+    """Returns the error to raise. It is a SessionRefused unless the same call may succeed later."""
     code = error.response["Error"]["Code"]
     if code in _THROTTLING_CODES:
         return SessionThrottled("STS throttles AssumeRole calls", THROTTLED_RETRY_SECONDS)
-    if error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500 or code == _IDENTITY_PROVIDER_FAILED:
+    if error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500 or code == _IDENTITY_PROVIDER_ERROR_CODE:
         return SessionUnavailable(f"STS fails: {error}")
     return SessionRefused(f"STS rejects AssumeRole: {error}")

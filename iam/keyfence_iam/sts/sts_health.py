@@ -14,8 +14,11 @@ from keyfence_iam.sts.session_spec import SessionRefused, SessionSpec, SessionUn
 SERVING_ROLES = frozenset({CONTROL_PLANE, TENANT_READ, TENANT_WRITE})
 """The roles that requests of tenants need. If STS refuses another role, the server can still serve tenants."""
 LOG_INTERVAL_SECONDS = 10.0
-"""The shortest time between two logged problems of the same kind, for an STS that fails now and then."""
-TO_DO = (
+"""The shortest time between two logged problems of one role, and between two logged outages.
+
+Without this limit, an STS that fails now and then would fill the log.
+"""
+REFUSAL_ADVICE = (
     "compare the trust policy of the role and the policy of this process with the output of `keyfence policy render`,"
     " and check the credentials of this process"
 )
@@ -45,7 +48,7 @@ class StsHealth:
         self._outage: Problem | None = None
         self._refused_roles: dict[str, Problem] = {}
         self._logged_at: dict[str | None, float] = {}
-        """When a problem was logged last, by role. None is an outage."""
+        """When a problem was logged last, by role. The key None stands for an outage."""
 
     @property
     def problem(self) -> str | None:
@@ -67,9 +70,9 @@ class StsHealth:
         if self._outage is None and not self._refused_roles:
             return
         with self._lock:
-            ended = [self._outage, self._refused_roles.pop(spec.role, None)]
+            ended_problems = [self._outage, self._refused_roles.pop(spec.role, None)]
             self._outage = None
-        if any(problem and problem.is_logged for problem in ended):
+        if any(problem and problem.is_logged for problem in ended_problems):
             with suppress(Exception):
                 log.info("session_available", role=spec.role)
 
@@ -77,13 +80,13 @@ class StsHealth:
         """Records that a request has failed. An error of the log is ignored: callers must get the failure itself."""
         is_refusal = isinstance(error, SessionRefused)
         with self._lock:
-            is_new = self._record_refusal(spec) if is_refusal else self._record_outage(spec)
-        if is_new:
+            should_log = self._record_refusal(spec) if is_refusal else self._record_outage(spec)
+        if should_log:
             with suppress(Exception):
                 _log_problem(spec, error)
 
     def _record_refusal(self, spec: SessionSpec) -> bool:
-        """Returns whether to log the refusal. It ends an outage, because STS has answered."""
+        """Records a refusal, and returns whether to log it. A refusal ends an outage, because STS has answered."""
         self._outage = None
         known = self._refused_roles.get(spec.role)
         should_log = known is None and self._may_log(spec.role)
@@ -91,7 +94,7 @@ class StsHealth:
         return should_log
 
     def _record_outage(self, spec: SessionSpec) -> bool:
-        """Returns whether to log the outage."""
+        """Records an outage, and returns whether to log it."""
         known = self._outage
         should_log = known is None and self._may_log(None)
         self._outage = replace(known, failed_spec=spec) if known else Problem(spec, should_log)
@@ -108,7 +111,12 @@ class StsHealth:
 def _log_problem(spec: SessionSpec, error: SessionUnavailable) -> None:
     if isinstance(error, SessionRefused):
         log.error(
-            "session_refused", role=spec.role, tenant=spec.tenant, scope=spec.scope, reason=str(error), to_do=TO_DO
+            "session_refused",
+            role=spec.role,
+            tenant=spec.tenant,
+            scope=spec.scope,
+            reason=str(error),
+            to_do=REFUSAL_ADVICE,
         )
     else:
         log.error("session_unavailable", role=spec.role, tenant=spec.tenant, scope=spec.scope, reason=str(error))

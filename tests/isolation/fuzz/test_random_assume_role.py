@@ -62,7 +62,7 @@ def random_fields(random: Random) -> Fields:
 async def test_a_tenants_session_gets_no_session_by_a_random_request(stack: ServiceStack, name: str) -> None:
     """The service may assume roles. Its requests prove that some of them are valid."""
     run, issued = RandomRun.from_environment("FUZZ", REQUESTS), 0
-    session = gate_access.tenant_session(stack.gate.sessions, TenantId("acme"), may_write=True)
+    session = gate_access.tenant_session(stack.gate.session_issuer, TenantId("acme"), may_write=True)
     caller = Caller(stack.gate, session.credentials) if name == "tenant" else role_caller(stack.gate, "service-base")
     for case in range(run.examples):
         fields = random_fields(run.random_of(f"assume/{name}/{case}"))

@@ -44,7 +44,7 @@ class StoredCanaries:
 
 
 def caller(stack: ServiceStack, tenant: TenantId, *, may_write: bool) -> Caller:
-    session = gate_access.tenant_session(stack.gate.sessions, tenant, may_write=may_write)
+    session = gate_access.tenant_session(stack.gate.session_issuer, tenant, may_write=may_write)
     return Caller(stack.gate, session.credentials)
 
 

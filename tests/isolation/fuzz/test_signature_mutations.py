@@ -86,7 +86,7 @@ def _content(reply: Reply) -> Any:
 
 
 def tenant_caller(stack: ServiceStack, tenant: str) -> Caller:
-    session = gate_access.tenant_session(stack.gate.sessions, TenantId(tenant), may_write=True)
+    session = gate_access.tenant_session(stack.gate.session_issuer, TenantId(tenant), may_write=True)
     return Caller(stack.gate, session.credentials)
 
 

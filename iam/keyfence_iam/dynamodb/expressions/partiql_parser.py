@@ -36,7 +36,7 @@ class PartiQLStatement:
     """SELECT, INSERT, UPDATE or DELETE."""
     table: str
     """The name or the ARN of the table."""
-    table_token: int
+    table_token_position: int
     """The position of the table among the tokens of the statement."""
     parameter_count: int = 0
     index: str | None = None
@@ -67,10 +67,13 @@ def parse_statement(text: str) -> PartiQLStatement:
 
 
 def replace_table(text: str, name: str) -> str:
-    """Returns a statement with another table, whose name is `name`. The old table must be between quotation marks."""
+    """Returns the statement with the table `name` in place of its table.
+
+    Raises UnsupportedRequest if the old table is not between quotation marks.
+    """
     statement = parse_statement(text)
     quoted = f'"{statement.table}"'
-    start = token_positions(text)[statement.table_token]
+    start = token_positions(text)[statement.table_token_position]
     if not text.startswith(quoted, start):
         raise UnsupportedRequest("the table of the statement is not between quotation marks")
     return f'{text[:start]}"{name}"{text[start + len(quoted) :]}'
@@ -80,14 +83,14 @@ def _select(grammar: Grammar) -> PartiQLStatement:
     selects_all = bool(grammar.tokens.accept("*"))
     projected = () if selects_all else tuple(_projection(grammar))
     grammar.tokens.expect_word("FROM")
-    table_token, table = grammar.tokens.position, _table_or_index_name(grammar)
+    table_token_position, table = grammar.tokens.position, _table_or_index_name(grammar)
     index = _table_or_index_name(grammar) if grammar.tokens.accept(".") else None
     where = _where(grammar)
     attributes = (*projected, *_order_by(grammar))
     return PartiQLStatement(
         verb="SELECT",
         table=table,
-        table_token=table_token,
+        table_token_position=table_token_position,
         index=index,
         attributes=attributes,
         selects_all=selects_all,
@@ -97,21 +100,21 @@ def _select(grammar: Grammar) -> PartiQLStatement:
 
 def _insert(grammar: Grammar) -> PartiQLStatement:
     grammar.tokens.expect_word("INTO")
-    table_token, table = grammar.tokens.position, _table_or_index_name(grammar)
+    table_token_position, table = grammar.tokens.position, _table_or_index_name(grammar)
     grammar.tokens.expect_word("VALUE")
     grammar.tokens.expect("{")
     assignments = tuple((Path(name), value) for name, value in map_entries(grammar))
     return PartiQLStatement(
         verb="INSERT",
         table=table,
-        table_token=table_token,
+        table_token_position=table_token_position,
         attributes=tuple(path.attribute for path, _ in assignments),
         assignments=assignments,
     )
 
 
 def _update(grammar: Grammar) -> PartiQLStatement:
-    table_token, table = grammar.tokens.position, _table_or_index_name(grammar)
+    table_token_position, table = grammar.tokens.position, _table_or_index_name(grammar)
     changes, where = tuple(_update_clauses(grammar)), _where(grammar)
     changed = tuple(path.attribute for path, _ in changes)
     assignments = tuple((path, value) for path, value in changes if value)
@@ -119,7 +122,7 @@ def _update(grammar: Grammar) -> PartiQLStatement:
     return PartiQLStatement(
         verb="UPDATE",
         table=table,
-        table_token=table_token,
+        table_token_position=table_token_position,
         attributes=(*changed, *attributes_in_values),
         assignments=assignments,
         changed_attributes=changed,
@@ -130,10 +133,10 @@ def _update(grammar: Grammar) -> PartiQLStatement:
 
 def _delete(grammar: Grammar) -> PartiQLStatement:
     grammar.tokens.expect_word("FROM")
-    table_token, table = grammar.tokens.position, _table_or_index_name(grammar)
+    table_token_position, table = grammar.tokens.position, _table_or_index_name(grammar)
     where, return_values = _where(grammar), _returning(grammar)
     return PartiQLStatement(
-        verb="DELETE", table=table, table_token=table_token, where=where, return_values=return_values
+        verb="DELETE", table=table, table_token_position=table_token_position, where=where, return_values=return_values
     )
 
 

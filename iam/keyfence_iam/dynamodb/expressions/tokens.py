@@ -39,14 +39,14 @@ def statement_tokens(text: str) -> "Tokens":
 
 def token_positions(text: str) -> list[int]:
     """Returns where each token of a PartiQL statement begins. For a quoted token, that is its quotation mark."""
-    return [position for _, position in _matches(_STATEMENT_TOKEN, text)]
+    return [position for _, position in _tokens_with_positions(_STATEMENT_TOKEN, text)]
 
 
 def _split(pattern: re.Pattern[str], text: str) -> list[Token]:
-    return [token for token, _ in _matches(pattern, text)]
+    return [token for token, _ in _tokens_with_positions(pattern, text)]
 
 
-def _matches(pattern: re.Pattern[str], text: str) -> list[tuple[Token, int]]:
+def _tokens_with_positions(pattern: re.Pattern[str], text: str) -> list[tuple[Token, int]]:
     """Returns the tokens, each with the position of its first character in the text."""
     tokens, position = [], 0
     while position < len(text):

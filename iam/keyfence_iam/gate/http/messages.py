@@ -135,7 +135,7 @@ class HttpRequest:
 
 
 def without_compression(request: HttpRequest) -> HttpRequest:
-    """Returns the request without the header that allows a compressed response, so that the gate can read it."""
+    """Returns the request without the header that allows a compressed response. The gate must read the response."""
     return replace(request, headers=[header for header in request.headers if header[0] != b"accept-encoding"])
 
 
