@@ -21,7 +21,7 @@ from tests.stack import ServiceStack
 
 pytestmark = pytest.mark.one_engine
 
-CALLS = tier.size(default=200, full=2_000)
+CALLS = tier.size(default=400, full=2_000)
 CANARY = "zq-neighbour"
 OWN, NEIGHBOUR = TenantId("acme"), TenantId("acme1")
 REFUSALS = {
