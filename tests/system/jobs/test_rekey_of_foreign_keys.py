@@ -15,7 +15,7 @@ from keyfence.tenancy.tenant_status import TenantStatus
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
 from tests.fakes.fences import tenant_fence
-from tests.isolation.poisoned_index import ListCost, cost_of_users, poison_users
+from tests.isolation.poisoned_index import cost_of_users, poison_users
 from tests.stack import ServiceStack
 from tests.system.jobs.offboarding_run import START, all_items, items_of, put_items
 from tests.system.jobs.rekey_run import job_resources, rekeyed, right_items, user, users_of
@@ -47,6 +47,7 @@ async def test_a_rekey_of_the_owner_removes_its_items_from_the_lists_of_others(
 ) -> None:
     attacker = await stack.new_tenant()
     put_items(stack, right_items(tenant, 3))
+    cost_before = await cost_of_users(stack.table(tenant, may_write=False))
     poison_users(stack, attacker, str(tenant_fence(tenant).index_prefix), COUNT)
     put_items(stack, readable_and_unreadable(attacker, tenant))
     await TenantRepository(stack.tables.for_control_plane(may_write=True), "the-tests").change(
@@ -59,7 +60,7 @@ async def test_a_rekey_of_the_owner_removes_its_items_from_the_lists_of_others(
     assert ended.items_changed == COUNT + 4
     assert len(items_of(all_items(stack), attacker)) == COUNT + 4, "no item is deleted"
     assert users_of(stack, tenant) == untouched
-    assert await cost_of_users(stack.table(tenant, may_write=False)) == ListCost(users=3, calls=1, read_units=0.5)
+    assert await cost_of_users(stack.table(tenant, may_write=False)) == cost_before
 
 
 @pytest.mark.one_engine
