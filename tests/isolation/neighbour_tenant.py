@@ -118,6 +118,8 @@ async def create_neighbour(stack: ServiceStack) -> Neighbour:
             "to": ("Far Shelf",),
             "month": ("2026-11",),
             "jti": ("some-token",),
+            "sid": ("some-session",),
+            "sub": ("somebody-else",),
             "after": tuple(everything[name]["edges"][0]["cursor"] for name in LISTS_WITH_CURSORS),
         },
         ("only-there", "neighbour.example", "Secretive", "Hidden", "HIDDEN", "Unspoken", "Ultraviolet", client.tenant),
