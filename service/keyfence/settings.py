@@ -149,8 +149,8 @@ class Settings(BaseSettings):
     """Origins of web pages that may call the operators' API."""
     tenant_origins: bool = False
     """Whether operators can allow origins for single tenants, with `keyfence tenant origins`."""
-    data_threads: int = Field(default=32, ge=1, le=512)
-    """How many DynamoDB calls one process makes at the same time, each with a thread and a connection."""
+    data_connections: int = Field(default=32, ge=1, le=512)
+    """How many DynamoDB calls one process makes at the same time, each on its own connection."""
     servers: int | None = Field(default=None, ge=1)
     """How many processes serve the table, on all machines together. Each process allows its share of every quota.
     Default: the number of workers."""

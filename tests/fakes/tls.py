@@ -21,10 +21,13 @@ class CertificateAuthority:
 
     def client_context(self) -> ssl.SSLContext:
         """Returns the context of a client that trusts this authority and no other."""
-        certificate = self._sign_certificate(
-            _common_name(self.name), self.key, x509.BasicConstraints(ca=True, path_length=None)
-        )
-        return ssl.create_default_context(cadata=certificate.public_bytes(Encoding.PEM).decode())
+        return ssl.create_default_context(cadata=self._own_certificate().decode())
+
+    def certificate_file(self) -> Path:
+        """Returns a file with the certificate of this authority, in PEM."""
+        path = self.directory / "authority.pem"
+        path.write_bytes(self._own_certificate())
+        return path
 
     def server_context(self, name: str) -> ssl.SSLContext:
         """Returns the context of a server with a certificate for this host name or address."""
@@ -38,6 +41,10 @@ class CertificateAuthority:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(path)
         return context
+
+    def _own_certificate(self) -> bytes:
+        extension = x509.BasicConstraints(ca=True, path_length=None)
+        return self._sign_certificate(_common_name(self.name), self.key, extension).public_bytes(Encoding.PEM)
 
     def _sign_certificate(
         self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType

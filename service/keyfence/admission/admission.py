@@ -122,7 +122,7 @@ class Admission:
 
     @classmethod
     def from_settings(cls, settings: Settings, total_capacity: CapacityMeter) -> "Admission":
-        max_calls = max(1, settings.data_threads // 2)  # so that one tenant never occupies all threads
+        max_calls = max(1, settings.data_connections // 2)  # so that one tenant never occupies all connections
         limits = TenantLimitsCache(servers=settings.server_count, max_calls=max_calls)
         return cls(limits=limits, ledger=UsageLedger(), total_capacity=total_capacity)
 

@@ -103,7 +103,7 @@ def connection_options(settings: Settings) -> ConnectionOptions:
     return ConnectionOptions(
         region=settings.region,
         endpoint_url=settings.endpoint_url,
-        connections=settings.data_threads,
+        connections=settings.data_connections,
         connect_timeout_seconds=settings.connect_timeout_seconds,
         read_timeout_seconds=settings.read_timeout_seconds,
     )

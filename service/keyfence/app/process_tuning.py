@@ -4,8 +4,8 @@ import gc
 import sys
 
 THREAD_SWITCH_SECONDS = 0.001
-"""How long a thread may run Python code before another thread may run. Python's default is 0.005. The event loop waits
-for up to this time whenever a thread decodes an answer of DynamoDB, which happens several times in one request."""
+"""How long a thread may run Python code before another thread may run. Python's default is 0.005. When a thread
+calls STS or fetches keys, the event loop has to wait that long."""
 
 
 def tune_process() -> None:

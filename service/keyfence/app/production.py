@@ -14,8 +14,9 @@ from keyfence.auth.token_verifier import operator_verifier, tenant_verifier
 from keyfence.domain import BadDomains
 from keyfence.settings import BadSettings, Settings, load_settings
 from keyfence.settings_checks import production_problems
-from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient, find_default_region
+from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient
 from keyfence.store.dynamodb.credentials import ProcessCredentials
+from keyfence.store.dynamodb.endpoint import find_default_region
 from keyfence.store.dynamodb.table_definition import AWS_ERRORS
 from keyfence_iam.boto_session import default_boto_session
 from keyfence_iam.sts.session_refresh import RefreshSchedule
@@ -75,7 +76,7 @@ def _connection_options(settings: Settings) -> ConnectionOptions:
     return ConnectionOptions(
         region=settings.region or find_default_region(),
         endpoint_url=settings.endpoint_url,
-        connections=settings.data_threads,
+        connections=settings.data_connections,
         connect_timeout_seconds=settings.connect_timeout_seconds,
         read_timeout_seconds=settings.read_timeout_seconds,
     )

@@ -97,7 +97,7 @@ def _checked_settings() -> "Settings":
 
 
 def _has_region(settings: "Settings") -> bool:
-    from keyfence.store.dynamodb.client import find_default_region
+    from keyfence.store.dynamodb.endpoint import find_default_region
 
     return bool(settings.region or find_default_region())
 

@@ -99,7 +99,7 @@ class NoCredentials:
         raise AssertionError(may_write)
 
 
-async def test_a_call_that_waits_for_a_thread_until_its_location_expires_is_not_sent() -> None:
+async def test_a_call_that_waits_for_a_connection_until_its_location_expires_is_not_sent() -> None:
     """If the call were sent after the wait, it could use a shard that no longer exists."""
     clock, dynamodb = ManualClock(0.0), BlockedDynamoDB()
     handle = handle_at(dynamodb, TenantLocation(tenant=TenantId("acme"), valid_until=10.0), clock)
@@ -116,9 +116,9 @@ async def test_a_call_that_waits_for_a_thread_until_its_location_expires_is_not_
 
 @dataclass
 class BlockedDynamoDB(InMemoryDynamoDB):
-    """A client with one thread, which is blocked until `unblocked` is set."""
+    """A client with one connection, which is blocked until `unblocked` is set."""
 
-    thread_limit: ConcurrencyLimit = field(default_factory=lambda: ConcurrencyLimit(1))
+    connection_limit: ConcurrencyLimit = field(default_factory=lambda: ConcurrencyLimit(1))
     unblocked: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:

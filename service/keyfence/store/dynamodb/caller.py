@@ -74,7 +74,7 @@ class DynamoDbCaller:
     on_denied: Callable[[], None] = lambda: None
     """Called when DynamoDB answers AccessDeniedException."""
     call_limit: CallLimit = UNLIMITED
-    """Every call enters this limit first, so that one tenant cannot occupy all threads of the client."""
+    """Every call enters this limit first, so that one tenant cannot occupy all connections of the client."""
     location: TenantLocation = field(default_factory=TenantLocation)
     clock: Callable[[], float] = time.monotonic
     """The clock of `location.valid_until` and `location.leased_until`."""
@@ -137,7 +137,7 @@ class DynamoDbCaller:
         """Makes one HTTP call when the limits allow it, and counts its capacity."""
         metered_parameters = {**parameters, "ReturnConsumedCapacity": "TOTAL"}
         try:
-            async with self.call_limit, _thread_limit(self.client):
+            async with self.call_limit, _connection_limit(self.client):
                 self._check_location(valid_until)
                 answer = await self.client.call(operation, metered_parameters, credentials)
                 self.meter.record(operation, answer)
@@ -165,11 +165,11 @@ class DynamoDbCaller:
             log.error("dynamodb_failed", operation=operation, code=error.code, text=str(error))
 
 
-def _thread_limit(client: DynamoDb) -> CallLimit:
-    """Returns the limit on the client's threads, if the client has one.
+def _connection_limit(client: DynamoDb) -> CallLimit:
+    """Returns the limit on the client's connections, if the client has one.
 
     It uses getattr because every call runs this line: isinstance with a Protocol would be slow."""
-    limit: CallLimit = getattr(client, "thread_limit", UNLIMITED)
+    limit: CallLimit = getattr(client, "connection_limit", UNLIMITED)
     return limit
 
 
