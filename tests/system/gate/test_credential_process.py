@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from keyfence.app.domain_loading import load_domains
 from keyfence.local import gate_access
-from keyfence.local.data_directory import gate_key
+from keyfence.local.data_directory import data_directory, gate_key
 from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.dynamodb.table_definition import TableAdmin
 from keyfence_iam.deployment import Deployment
@@ -26,9 +26,14 @@ TABLE = "credential-process"
 
 
 @pytest.fixture
-def gate(engine_url: str, tmp_path: Path) -> Iterator[Gate]:
+def data(tmp_path: Path) -> Path:
+    return data_directory(tmp_path / "data")
+
+
+@pytest.fixture
+def gate(engine_url: str, data: Path) -> Iterator[Gate]:
     account = Account.from_definitions(ROLES, Deployment(table=TABLE))
-    with Gate.start(engine_url=engine_url, account=account, key=gate_key(tmp_path)) as running:
+    with Gate.start(engine_url=engine_url, account=account, key=gate_key(data)) as running:
         credentials = gate_access.role_session(running.session_issuer, "provisioner").credentials
         TableAdmin.connect(
             ConnectionOptions(region="us-east-1", endpoint_url=running.url),
@@ -40,11 +45,11 @@ def gate(engine_url: str, tmp_path: Path) -> Iterator[Gate]:
 
 
 @pytest.fixture
-def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def profile(tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Writes an AWS configuration with two profiles of acme: one that writes and one that only reads."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
-    command = f"{sys.executable} -m keyfence credentials --tenant acme --data {tmp_path}"
+    command = f"{sys.executable} -m keyfence credentials --tenant acme --data {data}"
     commands = {"acme": command, "reader": f"{command} --read-only"}
     lines = [f"[profile {name}]\ncredential_process = {text}\n" for name, text in commands.items()]
     (tmp_path / "config").write_text("".join(lines))
