@@ -141,7 +141,8 @@ def _application_without_queries(stack: ServiceStack, page: Answer) -> Any:
         async def call(self, operation: str, *rest: Any) -> Answer:
             return page if operation == "Query" else await stack.tables.client.call(operation, *rest)
 
-    return stack.serve(tables=replace(stack.tables, client=QueryRepeatingClient(page)))
+    tables = replace(stack.tables, client=QueryRepeatingClient(page))
+    return stack.serve(tables=tables, settings=stack.settings)  # with the cache of revocations, as the other application
 
 
 async def post(application: Any, token: str, *, expect_rejection: bool = False) -> None:
