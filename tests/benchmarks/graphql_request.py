@@ -142,7 +142,9 @@ def _application_without_queries(stack: ServiceStack, page: Answer) -> Any:
             return page if operation == "Query" else await stack.tables.client.call(operation, *rest)
 
     tables = replace(stack.tables, client=QueryRepeatingClient(page))
-    return stack.serve(tables=tables, settings=stack.settings)  # with the cache of revocations, as the other application
+    return stack.serve(
+        tables=tables, settings=stack.settings
+    )  # with the cache of revocations, as the other application
 
 
 async def post(application: Any, token: str, *, expect_rejection: bool = False) -> None:

@@ -15,6 +15,7 @@ from keyfence.http import media_types
 from keyfence.http.request_body import MAX_BODY_BYTES
 from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
 from keyfence.store.dual_write import dual_write_caller
+from keyfence.store.dynamodb.request_signer import MAX_SIGNING_KEYS
 from keyfence.store.dynamodb.retry_policy import RetryPolicy
 from keyfence.store.keys import MAX_PARTITION_KEY_BYTES, MAX_SORT_KEY_BYTES
 from keyfence.store.writes import STALE_WRITE_RETRIES as STALE_RETRIES
@@ -62,6 +63,7 @@ KEY_REFRESH, RETRIES, SESSIONS = RefreshPolicy(), RetryPolicy(), session_refresh
         f"no longer used {SESSIONS.expiry_margin_seconds:g} s before it expires",
         f"in this way at most every {SESSIONS.replacement_interval_seconds:g} s",
         f"{session_cache.MAX_SESSIONS:,}; removed {SESSIONS.expiry_margin_seconds:g} s before they expire",
+        f"signing keys, by secret key and day | {MAX_SIGNING_KEYS:,};",
         f"A partition key has at most {MAX_PARTITION_KEY_BYTES:,} bytes, a sort key {MAX_SORT_KEY_BYTES:,}",
     ],
 )

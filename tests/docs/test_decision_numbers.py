@@ -23,6 +23,8 @@ from keyfence.jobs.offboard import offboard_job
 from keyfence.local.engines.moto_patches import REMEMBERED_SECONDS
 from keyfence.store.cursor import LIFETIME_HOURS
 from keyfence.store.dual_write.read_comparison import MAX_COMPARISONS
+from keyfence.store.dynamodb.connection_pool import MAX_CONNECTION_SECONDS
+from keyfence.store.dynamodb.http_connection import MAX_ANSWER_BYTES
 from keyfence.store.embedded_edges import MAX_EMBEDDED_EDGES
 from keyfence.store.sharded_query import MAX_CONCURRENT_SHARDS
 from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES
@@ -104,6 +106,8 @@ def suspendable_tenants(id_length: int) -> int:
         ("0035", f"a Space-Saving sketch of {traffic_window.MAX_KEYS_PER_STEP:,} partitions"),
         ("0035", f"its {MAX_PARTITIONS} hottest partitions"),
         ("0037", f"use {MAX_SPLIT_TRANSACTION_WRITES} writes for all tenants"),
+        ("0045", f"keeps connections for {MAX_CONNECTION_SECONDS:g} s"),
+        ("0045", f"larger than {MAX_ANSWER_BYTES // 2**20} MB is `Unreadable`"),
     ],
 )
 def test_a_number_on_the_page_is_the_number_in_the_code(decision: str, sentence: str) -> None:

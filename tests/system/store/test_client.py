@@ -5,14 +5,18 @@ import socket
 import threading
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
+from keyfence.local import gate_access
 from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient
 from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence_iam.credentials import Credentials
+from keyfence_iam.tenant import TenantId
+from tests.stack import ServiceStack
 
 CREDENTIALS = Credentials("AKIASOMEBODY", "secret", "token-of-somebody")
 
@@ -127,6 +131,21 @@ async def test_a_refused_connection_and_a_timeout_are_lost_connections() -> None
     with pytest.raises(DynamoDbError, match="ConnectionLost"):
         await unreachable.call("Query", {}, CREDENTIALS)
     unreachable.close()
+
+
+async def test_a_wrong_secret_key_is_refused_even_if_its_access_key_was_used_with_the_right_one(
+    stack: ServiceStack, tenant: TenantId
+) -> None:
+    """The gate verifies signatures. A cache of signing keys by access key would hide the wrong secret key."""
+    right = gate_access.tenant_session(stack.gate.sessions, tenant, may_write=False).credentials
+    wrong = replace(right, secret_key="another secret key")
+    key = {"PK": {"S": f"TENANT#{tenant}#USER#usr_1"}, "SK": {"S": "USER"}}
+    client = stack.connections.tables.client
+    for _ in range(2):
+        assert await client.call("GetItem", {"TableName": stack.settings.table, "Key": key}, right) == {}
+        with pytest.raises(DynamoDbError) as raised:
+            await client.call("GetItem", {"TableName": stack.settings.table, "Key": key}, wrong)
+        assert raised.value.code == "InvalidSignatureException"
 
 
 async def test_an_error_keeps_the_consumed_capacity_that_it_reports(client: DynamoDbClient, script: Script) -> None:
