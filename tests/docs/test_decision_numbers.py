@@ -106,8 +106,8 @@ def suspendable_tenants(id_length: int) -> int:
         ("0035", f"a Space-Saving sketch of {traffic_window.MAX_KEYS_PER_STEP:,} partitions"),
         ("0035", f"its {MAX_PARTITIONS} hottest partitions"),
         ("0037", f"use {MAX_SPLIT_TRANSACTION_WRITES} writes for all tenants"),
-        ("0045", f"keeps connections for {MAX_CONNECTION_SECONDS:g} s"),
-        ("0045", f"larger than {MAX_ANSWER_BYTES // 2**20} MB is `Unreadable`"),
+        ("0044", f"keeps connections for {MAX_CONNECTION_SECONDS:g} s"),
+        ("0044", f"larger than {MAX_ANSWER_BYTES // 2**20} MB is `Unreadable`"),
     ],
 )
 def test_a_number_on_the_page_is_the_number_in_the_code(decision: str, sentence: str) -> None:
