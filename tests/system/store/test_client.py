@@ -137,7 +137,7 @@ async def test_a_wrong_secret_key_is_refused_even_if_its_access_key_was_used_wit
     stack: ServiceStack, tenant: TenantId
 ) -> None:
     """The gate verifies signatures. A cache of signing keys by access key would hide the wrong secret key."""
-    right = gate_access.tenant_session(stack.gate.sessions, tenant, may_write=False).credentials
+    right = gate_access.tenant_session(stack.gate.session_issuer, tenant, may_write=False).credentials
     wrong = replace(right, secret_key="another secret key")
     key = {"PK": {"S": f"TENANT#{tenant}#USER#usr_1"}, "SK": {"S": "USER"}}
     client = stack.connections.tables.client
