@@ -37,6 +37,7 @@ TENANT_KEYS = {
     "placement",
     "move",
     "issuer",
+    "origins",
     "reason",
     "storedBytes",
     "quotas",
@@ -238,6 +239,19 @@ def test_names_tiers_and_quotas_are_changed(stack: ServiceStack) -> None:
     changed = run_json("tier", id, "free")
     assert (changed["tier"], changed["quotas"]["requestsPerSecond"], changed["quotas"]["users"]) == ("FREE", 77, 10)
     assert set(changed) == TENANT_KEYS
+
+
+def test_origins_of_web_pages_are_replaced_and_removed(stack: ServiceStack) -> None:
+    id, _ = onboard_new_tenant()
+    assert run_json("origins", id, "https://b.example", "https://a.example")["origins"] == [
+        "https://a.example",
+        "https://b.example",
+    ]
+    code, _, error = run("origins", id, "http://a.example")
+    assert code == 1
+    assert "'http://a.example' is not an origin like https://app.example.com" in error
+    assert run_json("show", id)["origins"] == ["https://a.example", "https://b.example"]
+    assert run_json("origins", id)["origins"] == []
 
 
 def test_replaced_keys_of_an_issuer_are_accepted_and_the_old_keys_are_refused(stack: ServiceStack) -> None:
