@@ -150,8 +150,9 @@ def _duplicate_names(noun: str, names: Iterator[str]) -> Iterator[str]:
 
 
 def _declarations(modules: Iterator[ModuleType]) -> Iterator[tuple[str, object]]:
-    """Yields each entity and access pattern, after the name of its variable. Yields each of them only once, even if
-    several modules import it."""
+    """Yields the name and the value of each variable that is an entity or an access pattern.
+
+    Yields each value only once, even if several modules import it."""
     yielded_ids = set[int]()
     for module in modules:
         for name, value in vars(module).items():

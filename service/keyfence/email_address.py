@@ -13,8 +13,8 @@ MAX_EMAIL_LENGTH = 254
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 _REFUSED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 """The categories of control, format, surrogate, private and unassigned characters. Format characters have no width of
-their own (zero-width space, soft hyphen) or change the direction of the text. How an unassigned character is normalized
-can change with the next version of Unicode, and with it the key of a stored address."""
+their own (zero-width space, soft hyphen) or change the direction of the text. The next version
+of Unicode can normalize an unassigned character differently, and the key of a stored address would change."""
 _INVISIBLE_IN_OTHER_CATEGORIES = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
@@ -76,8 +76,10 @@ def _case_folded(name: str) -> str:
 
 
 def _ascii_host(host: str, field: str) -> str:
-    """Returns the host in ASCII. It is not case-folded first: `ß` would become `ss`, which is another host that may
-    have another owner."""
+    """Returns the host in ASCII. Raises BadInput if the host is not a domain name.
+
+    The host is not case-folded first. Case folding turns `ß` into `ss`, and the host with `ss` may have another
+    owner."""
     try:
         text = idna.encode(host, uts46=True, std3_rules=True).decode()
     except idna.IDNAError:

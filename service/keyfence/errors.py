@@ -19,7 +19,8 @@ class Code(StrEnum):
 
 
 class KeyfenceError(Exception):
-    """An error that is sent to the caller, with its message, its `code` and its `extensions`."""
+    """An error that the caller gets, with its message, its `code` and its `extensions`. The message of `Internal` is
+    hidden."""
 
     code: ClassVar[Code] = Code.INTERNAL
 

@@ -252,7 +252,7 @@ def messages_without_values(error: ValidationError) -> tuple[str, ...]:
 
 def _variable_name(location: tuple[int | str, ...]) -> str:
     name, *path = location
-    return f"KEYFENCE_{str(name).upper()}" + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path)
+    return f"KEYFENCE_{str(name).upper()}" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
 
 
 def _secret_bytes(key: SecretStr) -> bytes:

@@ -51,8 +51,11 @@ def is_http_url(url: str) -> bool:
 
 def is_https_or_loopback_url(url: str) -> bool:
     """Whether the URL is https or its host is this machine, so that nobody can change the response on the way."""
-    parts = _scheme_and_host(url)
-    return parts is not None and (parts[0] == "https" or is_loopback_host(parts[1]))
+    scheme_and_host = _scheme_and_host(url)
+    if scheme_and_host is None:
+        return False
+    scheme, host = scheme_and_host
+    return scheme == "https" or is_loopback_host(host)
 
 
 def is_loopback_host(host: str) -> bool:
