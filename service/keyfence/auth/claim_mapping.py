@@ -9,10 +9,10 @@ from keyfence.auth.principal import Role
 from keyfence_iam.tenant import TenantId, parse_tenant_id
 
 MAX_NAME_LENGTH = 256
-"""Characters of a claim path, an audience, a provider's role, or a provider's organisation id."""
+"""How many characters a claim path, an audience, a provider's role or a provider's organisation id may have."""
 
 MAX_ENTRIES = 10_000
-"""Entries of one member of a mapping."""
+"""How many entries one member of a mapping may have."""
 
 
 class BadClaimMapping(ValueError):
@@ -48,8 +48,9 @@ PROVIDER_NAMES: Mapping[ClaimUse, tuple[str, ...]] = {
     ClaimUse.SUBJECT: ("sub", "client_id", "cid"),
     ClaimUse.SESSION: ("sid",),
 }
-"""The claims of an issuer with a mapping, for each value that the mapping does not name. The first claim that a token
-has counts. A machine-to-machine token without `sub` names its client in `client_id` or `cid`."""
+"""The claims of an issuer with a mapping, for each value that the mapping does not name. If a token
+has several of these claims, the first of them in this list is used. A machine-to-machine token without `sub` names
+its client in `client_id` or `cid`."""
 
 ROLES_BY_NAME: Mapping[str, Role] = {role.value: role for role in Role}
 
@@ -61,8 +62,8 @@ class ClaimPath:
     text: str
 
     def find(self, claims: Mapping[str, object]) -> object:
-        """Returns the value, or None if there is none. The whole text counts as the name of a claim first, because the
-        names of many claims are URLs, which contain dots."""
+        """Returns the value, or None if there is none. First searches for a claim whose name is the whole text, because
+        the names of many claims are URLs, which contain dots."""
         if self.text in claims:
             return claims[self.text]
         value: object = claims
@@ -80,7 +81,8 @@ class ClaimMapping:
     audiences: frozenset[str] = frozenset()
     """The audiences that are accepted. Empty: the audience of the settings."""
     claims: Mapping[ClaimUse, ClaimPath] = field(default_factory=dict)
-    """Claims that every token must have."""
+    """The claims that the mapping names. A token must have each of them. Only the claim of the role may be missing, if
+    there is a default role."""
     roles: Mapping[str, Role] = field(default_factory=lambda: ROLES_BY_NAME)
     """Roles by their names at the provider."""
     tenants: Mapping[str, TenantId] = field(default_factory=dict)
@@ -103,8 +105,8 @@ class ClaimMapping:
 
 
 def parse_claim_mapping(document: object, tenant: TenantId | None) -> ClaimMapping:
-    """Returns the mapping of an issuer, which may issue tokens for `tenant` only, or for all tenants if it is None. An
-    empty object is no mapping.
+    """Returns the mapping of an issuer. The issuer may issue tokens only for `tenant`, or for all tenants if `tenant`
+    is None. An empty document means that the issuer has no mapping.
 
     Raises BadClaimMapping if a member is unknown or malformed, or if a token could yield another tenant."""
     if not isinstance(document, dict):

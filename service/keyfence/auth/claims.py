@@ -32,22 +32,25 @@ def require_audience(
 ) -> None:
     """Raises Unauthenticated if the token is for another audience.
 
-    Without audiences of its own, an issuer must put `audience` alone into a token: each other service that receives a
-    token with several audiences could use it here. With audiences of its own, one of them is enough, because many
-    providers add an audience for themselves. A token that also names one of `refused_audiences` is refused."""
+    If the issuer has no audiences of its own, `audience` must be the only audience of the token. Otherwise another
+    service that receives the token could use it here. If the issuer has audiences of its own, one of them is enough,
+    because many providers add an audience for themselves. A token that also names one of `refused_audiences` is
+    refused."""
     value = _required(raw_claims, mapping, ClaimUse.AUDIENCE)
     if mapping.audiences:
-        named = [value] if isinstance(value, str) else value
-        if isinstance(named, list) and _is_accepted(named, mapping.audiences, refused_audiences):
+        token_audiences = [value] if isinstance(value, str) else value
+        if isinstance(token_audiences, list) and _is_accepted(token_audiences, mapping.audiences, refused_audiences):
             return
     elif value in (audience, [audience]):
         return
     raise Unauthenticated("the token is for another audience")
 
 
-def _is_accepted(named: list[object], accepted: frozenset[str], refused: Container[str]) -> bool:
-    texts = [name for name in named if isinstance(name, str)]
-    return len(texts) == len(named) and not accepted.isdisjoint(texts) and not any(text in refused for text in texts)
+def _is_accepted(token_audiences: list[object], accepted: frozenset[str], refused: Container[str]) -> bool:
+    texts = [audience for audience in token_audiences if isinstance(audience, str)]
+    if len(texts) < len(token_audiences):
+        return False
+    return not accepted.isdisjoint(texts) and not any(text in refused for text in texts)
 
 
 def require_valid_times(raw_claims: RawClaims, now: float) -> int:
@@ -91,7 +94,9 @@ def principal_from_claims(raw_claims: RawClaims, mapping: ClaimMapping) -> Princ
 
 
 def operator_from_claims(raw_claims: RawClaims, mapping: ClaimMapping) -> Operator:
-    """Returns the operator that a token identifies. Raises Unauthenticated if the token belongs to a tenant."""
+    """Returns the operator that a token identifies.
+
+    Raises Unauthenticated if the token belongs to a tenant, or if a claim is missing or malformed."""
     if mapping.find(raw_claims, ClaimUse.TENANT) is not None or mapping.tenant is not None:
         raise Unauthenticated("a tenant's token cannot be used for the operators' API")
     return Operator(
@@ -151,7 +156,9 @@ def _tenant(raw_claims: RawClaims, mapping: ClaimMapping) -> TenantId:
 
 
 def _tenant_of_claim(value: object, mapping: ClaimMapping) -> TenantId:
-    """Compares texts exactly, so that neither another case nor a similar character leads to a tenant."""
+    """Returns the tenant that the claim names. Raises Unauthenticated if the claim names no tenant.
+
+    Texts are compared exactly: a text with another case or with a similar character names no tenant."""
     name = mapping.name(ClaimUse.TENANT)
     if mapping.tenants:
         if not isinstance(value, str) or value not in mapping.tenants:
@@ -164,7 +171,9 @@ def _tenant_of_claim(value: object, mapping: ClaimMapping) -> TenantId:
 
 
 def _role(raw_claims: RawClaims, mapping: ClaimMapping) -> Role:
-    """Returns the strongest role of the token, or the default role if the token has none."""
+    """Returns the strongest role of the token, or the default role if the token has none.
+
+    Raises Unauthenticated if there is no default role either, or if the claim is malformed."""
     names = _texts(mapping.find(raw_claims, ClaimUse.ROLE), mapping)
     found = {mapping.roles[name] for name in names or () if name in mapping.roles}
     strongest = next((role for role in Role if role in found), mapping.default_role)
@@ -183,8 +192,9 @@ def _scopes(raw_claims: RawClaims, mapping: ClaimMapping) -> frozenset[str]:
 
 
 def _texts(value: object, mapping: ClaimMapping) -> tuple[str, ...] | None:
-    """Returns the texts of a claim that has a text or, with a mapping, a list of texts. A missing claim has no texts.
-    Returns None if the claim has another form."""
+    """Returns the texts of a claim. The claim has one text or, if the issuer has a mapping, a list of texts.
+
+    Returns an empty tuple if the claim is missing, and None if the claim has another form."""
     if value is None:
         return ()
     values = value if isinstance(value, list) and mapping.is_custom else [value]

@@ -99,8 +99,8 @@ def parse_operator_uri(uri: str) -> FetchTarget:
 
 
 def parse_tenant_uri(uri: str) -> FetchTarget:
-    """Parses a URI that a tenant registered. Raises BadJwksUri if the scheme is not https, or if the host is an IP
-    address that is not public.
+    """Parses a URI that a tenant registered. Raises BadJwksUri if it is not an https URL that `_HTTPS_URI` matches,
+    if it is too long, if its host name is not valid, or if its host is an IP address that is not public.
 
     The tenant chooses the host that this process connects to. So the URI is parsed only here, and the connection uses
     the parsed parts: a second parser could read another host."""
@@ -150,7 +150,9 @@ class EgressPolicy:
     tls_context: Callable[[], ssl.SSLContext] = system_tls_context
 
     def addresses(self, target: FetchTarget) -> Sequence[str]:
-        """Returns the addresses of a host. Raises EgressDenied if the host has none, or has one that is not allowed."""
+        """Returns at most MAX_ADDRESSES addresses of the host. Raises OSError if the name cannot be resolved.
+
+        Raises EgressDenied if the host has no address, or has an address that is not allowed."""
         addresses = list(dict.fromkeys(self.resolve(target.host, target.port)))
         if not addresses or not all(map(self.is_allowed, addresses)):
             raise EgressDenied("the host has no address, or has an address that is not allowed")

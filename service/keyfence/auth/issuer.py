@@ -64,7 +64,7 @@ def issuer_from_settings(
 
 
 def issuers_by_url(issuers: Iterable[Issuer]) -> Mapping[str, Issuer]:
-    """Raises ValueError if two issuers have the same URL."""
+    """Returns the issuers by their URL. Raises ValueError if two issuers have the same URL."""
     by_url: dict[str, Issuer] = {}
     for issuer in issuers:
         first_with_url = by_url.setdefault(issuer.url, issuer)

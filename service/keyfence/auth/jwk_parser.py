@@ -31,7 +31,7 @@ class OtherPurposeKey(UnusableKey):
 
 
 def parse_jwk(jwk: object) -> VerificationKey:
-    """Raises UnusableKey if signatures must not be verified with this JWK."""
+    """Returns the key. Raises UnusableKey if signatures must not be verified with this JWK."""
     if not isinstance(jwk, dict):
         raise UnusableKey("a key must be a JSON object")
     _require_public_signing_key(jwk)
@@ -96,7 +96,7 @@ class MalformedJwks(ValueError):
 
 def parse_jwks_leniently(document: object) -> Mapping[str, VerificationKey]:
     """Returns the usable keys of a key set by their kid. Keys that share a kid are left out, because a token names its
-    key only by the kid."""
+    key only by the kid. Raises MalformedJwks if the document is not a key set."""
     keys = [key for key in map(_parse_jwk_or_none, _jwks_entries(document)) if key is not None]
     shared_kids = _shared_kids(keys)
     return {key.kid: key for key in keys if key.kid not in shared_kids}
@@ -114,8 +114,8 @@ def parse_jwks_strictly(document: object) -> Mapping[str, VerificationKey]:
 
 
 def jwks_for_signatures(document: object) -> list[object]:
-    """Returns the entries of a key set without keys for another purpose: the key sets of some providers contain a key
-    for encryption."""
+    """Returns the entries of a key set that are not for another purpose. The key sets of some providers also contain a
+    key for encryption. Raises MalformedJwks if the document is not a key set."""
     return [entry for entry in _jwks_entries(document) if not _has_other_purpose(entry)]
 
 

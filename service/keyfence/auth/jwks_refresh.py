@@ -1,5 +1,5 @@
-"""`FetchedKeys`: the keys of an issuer, fetched from a URL. Keys that are old are fetched again. During an outage of
-the issuer's server, they are still used for a time."""
+"""`FetchedKeys`: the keys of an issuer, fetched from a URL. Old keys are fetched again. During an outage of the
+issuer's server, old keys are still used for a limited time."""
 
 import asyncio
 import math
@@ -34,9 +34,10 @@ class RefreshPolicy:
     min_interval_seconds: float = 10
     """The shortest time between two fetches. Without it, every token with an invented kid would cause a fetch."""
     fresh_seconds: float = 600
-    """An older key set is fetched again when a request needs it."""
+    """A key set that was fetched longer ago is fetched again when a request needs it."""
     usable_seconds: float = 3600
-    """An older key set is not used, even during an outage: a key that the issuer has withdrawn must stop working."""
+    """A key set that was fetched longer ago is not used, even during an outage. So a key that the issuer has withdrawn
+    stops working."""
     wait_seconds: float = 5
     """How long a request waits for a fetch."""
 
@@ -147,11 +148,11 @@ class JwksFetcher:
         """Returns the keys at this URI. If it is None, returns the keys that the issuer's metadata name.
 
         Raises BadJwksUri if a tenant may not use the URI or the issuer."""
-        limits = (self._egress, self._limits, self._allow_development_keys)
+        fetch_options = (self._egress, self._limits, self._allow_development_keys)
         if jwks_uri is None:
-            fetch = DiscoveredJwks.of(issuer, parse_tenant_uri, *limits).fetch
+            fetch = DiscoveredJwks.of(issuer, parse_tenant_uri, *fetch_options).fetch
         else:
-            fetch = JwksUrl(parse_tenant_uri(jwks_uri), *limits).fetch
+            fetch = JwksUrl(parse_tenant_uri(jwks_uri), *fetch_options).fetch
         return FetchedKeys(fetch, policy=self._policy, run_in_thread=self._run_in_thread, issuer=issuer)
 
     def close(self) -> None:

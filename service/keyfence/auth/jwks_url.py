@@ -55,8 +55,8 @@ ParseUri = Callable[[str], FetchTarget]
 
 
 def metadata_urls(issuer: str) -> tuple[str, str]:
-    """Returns the URLs of the metadata of an issuer: that of OpenID Connect, which ends with the well-known path, and
-    that of OAuth, where the well-known path stands before the path of the issuer (RFC 8414, section 3.1)."""
+    """Returns two URLs of an issuer's metadata. The URL of OpenID Connect ends with the well-known path. In the URL of
+    OAuth, the well-known path is before the path of the issuer (RFC 8414, section 3.1)."""
     scheme, _, address = issuer.removesuffix("/").partition("://")
     authority, slash, path = address.partition("/")
     return f"{scheme}://{address}{OPENID_PATH}", f"{scheme}://{authority}{OAUTH_PATH}{slash}{path}"
@@ -84,7 +84,9 @@ class DiscoveredJwks:
         limits: FetchLimits = DEFAULT_LIMITS,
         allow_development_keys: bool = False,
     ) -> "DiscoveredJwks":
-        """Raises BadJwksUri if nothing must be fetched from the issuer, or if its URL has a query or a fragment."""
+        """Returns the metadata documents of the issuer, which are not fetched yet.
+
+        Raises BadJwksUri if nothing must be fetched from the issuer, or if its URL has a query or a fragment."""
         if "?" in issuer or "#" in issuer:
             raise BadJwksUri("an issuer without jwks and jwks_uri must be a URL without a query and a fragment")
         targets = tuple(map(parse_uri, metadata_urls(issuer)))

@@ -127,7 +127,9 @@ class TenantIssuerCache:
         self._lookups: dict[str, _Lookup] = {}
 
     async def find(self, url: str) -> Issuer | None:
-        """Returns None if no tenant has registered the URL. Raises Throttled if the budget for lookups is used up."""
+        """Returns the issuer with this URL, or None if no tenant has registered the URL.
+
+        Raises Throttled if the budget for lookups is used up."""
         cached, now = self._cached.get(url), self._clock()
         if cached is not None:
             if cached.key_set.is_fresh():
@@ -158,8 +160,8 @@ class TenantIssuerCache:
                 return issuer
 
     async def _look_up_early(self, url: str, key_set: TenantKeySet) -> None:
-        """Looks up an issuer because of an unknown kid. Requests that arrive too soon after the last early lookup wait,
-        and share the next one."""
+        """Looks up an issuer because of an unknown kid. A request that comes too soon after the last early lookup
+        waits. All waiting requests share the next lookup."""
         cached, now = self._cached.get(url), self._clock()
         if cached is None or cached.key_set is not key_set:
             return
@@ -237,7 +239,7 @@ class TenantIssuerCache:
 
 
 def _mapping_of(record: IssuerRecord) -> ClaimMapping:
-    """Returns the mapping for the tenant of the record, whatever the stored mapping says."""
+    """Returns the stored mapping. It can only name the tenant of the record."""
     return parse_claim_mapping(orjson.loads(record.mapping or "{}"), record.tenant)
 
 

@@ -114,7 +114,8 @@ class TokenVerifier(Generic[Caller]):
         """Returns the caller of a token. The signature of a cached token is not verified again.
 
         Raises Unauthenticated if the token is refused. The message says what to correct, but nothing about issuers and
-        keys. Raises Throttled if the keys of the issuer cannot be fetched (see `FetchedKeys`)."""
+        keys. Raises Throttled if the keys of the issuer cannot be fetched (see `FetchedKeys`), or if the budget for
+        lookups of issuers is used up (see `TenantIssuerCache`)."""
         digest = _digest(token)
         verified = self._cache.find(digest, self._clock())
         if verified is not None and (verified.has_current_key() or await self._has_key_after_refresh(verified)):
