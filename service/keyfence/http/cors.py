@@ -7,7 +7,7 @@ from keyfence.http.response import Headers, HttpResponse
 from keyfence.validation import LOCAL_ORIGINS, is_https_origin
 
 PREFLIGHT_SECONDS = 7_200
-"""How long a browser may cache the response to a preflight. Chromium accepts no longer time."""
+"""How long a browser may cache the response to a preflight. Chromium caches it for no longer."""
 
 _LOCAL_ORIGIN = re.compile(r"http://(?:localhost|127\.0\.0\.1)(?::[0-9]{1,5})?")
 _VARY_HEADER = (b"vary", b"Origin")
@@ -39,12 +39,13 @@ class CorsPolicy:
         )
 
     def preflight(self, origin: str) -> HttpResponse:
-        """Returns the response to an OPTIONS request. A browser sends the real request only if the origin is named."""
+        """Returns the response to an OPTIONS request. A browser sends the real request only if the response
+        names the origin."""
         headers = _PREFLIGHT_HEADERS if self._may_read(origin) else ()
         return self.add_headers(HttpResponse(status=204, body=b"", content_type="text/plain", headers=headers), origin)
 
     def add_headers(self, response: HttpResponse, origin: str | None) -> HttpResponse:
-        """Returns the response with the headers by which a browser lets the page read it."""
+        """Returns the response with CORS headers. If the origin is allowed, they let its pages read the response."""
         if not self.origins and not self.tenants_have_origins:
             return response
         headers = (*response.headers, _VARY_HEADER)
