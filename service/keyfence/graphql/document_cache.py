@@ -84,7 +84,8 @@ CacheEntry = Document | tuple[RenderedError, ...]
 
 
 class DocumentCache:
-    """The documents that were used last. The texts, with ENTRY_WEIGHT for each, have at most `capacity` characters."""
+    """The documents that were used last. The lengths of all texts, plus ENTRY_WEIGHT for each text, are at most
+    `capacity`."""
 
     def __init__(self, schema: GraphQLSchema, *, limits: QueryLimits, capacity: int = CAPACITY) -> None:
         self._schema = schema

@@ -17,7 +17,7 @@ R = TypeVar("R")
 def mutation(
     *, needs: Role, description: str, frees_storage: bool = False
 ) -> Callable[[Callable[A, Awaitable[R]]], Any]:
-    """Decorates a resolver as a mutation that raises Forbidden if the caller's role does not include `needs`.
+    """Decorates a resolver as a mutation that raises Forbidden if the caller's role is weaker than `needs`.
 
     The mutation also raises QuotaExceeded if the tenant's storage is full, unless `frees_storage` is true."""
 
