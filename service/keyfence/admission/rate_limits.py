@@ -24,7 +24,8 @@ MAX_WAITING = 256
 """How many requests of one tenant may wait until other requests of the tenant have ended."""
 
 TYPICAL_REQUEST_SECONDS = 0.05
-"""Most requests take less time. So a tenant needs no more concurrent requests than its request rate times this time."""
+"""Most requests end within this time. So a tenant needs no more concurrent requests than its request rate times this
+time."""
 
 QUEUE_RETRY_SECONDS = 1.0
 """When a client should retry if too many requests of the tenant wait."""
@@ -157,7 +158,8 @@ class TenantLimits:
         self.running_requests.resize(_max_running(self.quotas.requests_per_second / servers, self.max_calls))
 
     def has_low_priority(self, now: float) -> bool:
-        """Whether requests of other tenants run first: this is so for LOW_PRIORITY_SECONDS after a refusal.
+        """Whether requests of other tenants run before those of this tenant. A refusal has this effect for
+        LOW_PRIORITY_SECONDS.
 
         A tenant keeps its priority if more of its requests wait than fit into a burst, because it then already gets
         less than its quota."""
