@@ -56,11 +56,11 @@ def new_activity(id: ActivityId, note: ActivityNote, actor: str, now: datetime) 
 
 def _detail_json(note: ActivityNote) -> str:
     """Returns the detail as JSON. If the detail is too large, the JSON has only the names of the changed fields."""
-    json = orjson.dumps(note.detail, default=_value_text)
-    if len(json) > MAX_DETAIL_BYTES:
-        parts = (part for part in note.detail.values() if isinstance(part, dict))
-        json = orjson.dumps({"changed": sorted({name for part in parts for name in part})})
-    return json.decode()
+    detail_json = orjson.dumps(note.detail, default=_value_text)
+    if len(detail_json) > MAX_DETAIL_BYTES:
+        field_groups = (group for group in note.detail.values() if isinstance(group, dict))
+        detail_json = orjson.dumps({"changed": sorted({name for group in field_groups for name in group})})
+    return detail_json.decode()
 
 
 def _value_text(value: object) -> str:

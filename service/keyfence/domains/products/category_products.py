@@ -58,8 +58,8 @@ class CategoryProducts:
 
     @asynccontextmanager
     async def explain_failure(self, path: KeyPath) -> AsyncIterator[None]:
-        """Surrounds a write that adds a product to a category. If the category refuses it, raises an error that says
-        why: the category does not exist, or is being moved."""
+        """Surrounds a write that adds a product to a category. If the category accepts no product, raises an error
+        with the reason: the category does not exist, or is being moved."""
         try:
             yield
         except _CategoryUnavailable:

@@ -1,4 +1,5 @@
-"""`Revocation`: revokes tokens; with its keys and its repository. `RevocationCheck`: refuses revoked tokens."""
+"""`Revocation`: an item that revokes tokens, with its keys and its repository. `RevocationCheck`: refuses revoked
+tokens."""
 
 import time
 from collections.abc import Callable
@@ -18,7 +19,8 @@ from keyfence_iam.tenant import TenantId
 
 
 class RevocationScope(StrEnum):
-    """Which tokens a revocation revokes: the one with a `jti`, all of one login with a `sid`, or all with a `sub`."""
+    """Which tokens a revocation revokes: the token with one `jti`, all tokens with one `sid` (the tokens of a login),
+    or all tokens with one `sub`."""
 
     JTI = "JTI"
     SID = "SID"
@@ -41,7 +43,7 @@ class Revocation:
     version: int = 1
 
     def revokes(self, issued_at: int, now: datetime) -> bool:
-        """Returns whether this revocation revokes a token with the `iat` `issued_at`.
+        """Returns whether this revocation revokes a token whose `iat` is `issued_at`.
 
         Compares the time with `ttl`, because DynamoDB may delete the item days after its `ttl`."""
         return now.timestamp() < self.ttl and (self.issued_until is None or issued_at <= self.issued_until)

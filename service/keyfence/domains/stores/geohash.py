@@ -116,7 +116,7 @@ def _to_text(code: int) -> str:
 
 EARTH_RADIUS_KM = 6371.0088
 MAX_RADIUS_KM = 20_020
-"""A little more than half the circumference of the earth, which is the largest distance between two points."""
+"""A little more than the largest distance between two points, which is half the circumference of the earth."""
 BOX_MARGIN_DEGREES = 1e-6
 """How much larger the box is than the circle, so that no rounding error leaves out a point of the circle."""
 
