@@ -1,4 +1,4 @@
-"""Where the credentials that sign calls come from: an STS session for one fence, or the process itself."""
+"""Sources of the credentials that sign calls: an STS session for one fence, or the process itself."""
 
 import asyncio
 from dataclasses import dataclass

@@ -27,7 +27,7 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where DynamoDB listens, and how to connect to it."""
+    """The address of DynamoDB, and how to connect to it."""
 
     region: str
     host: str

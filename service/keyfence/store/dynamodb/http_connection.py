@@ -23,7 +23,7 @@ class HttpAnswer(NamedTuple):
 
 
 class ConnectionFailed(Exception):
-    """No complete answer arrived. DynamoDB may have executed the request or not."""
+    """Raised if no complete answer arrived. DynamoDB may have executed the request or not."""
 
 
 class ConnectionClosedUnanswered(ConnectionFailed):
