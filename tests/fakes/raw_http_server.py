@@ -63,6 +63,10 @@ class RawConnection:
     def close(self) -> None:
         self.writer.close()
 
+    async def wait_for_end(self) -> None:
+        """Returns when the handler has ended. Raises TimeoutError if the client never closes the connection."""
+        await asyncio.wait_for(self.ended.wait(), 10)
+
     async def wait_until_closed(self) -> None:
         """Returns when the client has closed the connection."""
         with suppress(ConnectionError):
@@ -82,6 +86,8 @@ class RawServer:
     connections: list[RawConnection] = field(default_factory=list)
     connection_arrived: asyncio.Event = field(default_factory=asyncio.Event)
     request_arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    part_is_sent: asyncio.Event = field(default_factory=asyncio.Event)
+    """For handlers that send an answer in parts: set by the handler after the first part."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = RawConnection(self, len(self.connections), reader, writer)

@@ -6,59 +6,43 @@ import pytest
 
 from keyfence.store.dynamodb.error_codes import DynamoDbError
 from keyfence_iam.credentials import Credentials
-from tests.fakes.raw_http_server import RawConnection, echo, echo_answer, http_answer, raw_http_server
+from tests.fakes.raw_http_server import Handler, RawConnection, echo, echo_answer, http_answer, raw_http_server
 from tests.service.store.http_client.conftest import Connect
 
 
-async def test_the_next_call_does_not_get_the_answer_to_a_cancelled_call(connect: Connect) -> None:
-    """The answer to the cancelled call is sent when the next call waits for its own answer."""
-    next_call_arrived = asyncio.Event()
+def answer_late(sent_bytes: int = 0) -> Handler:
+    """Returns a handler that sends this many bytes of the answer to n=1, and the rest when the next request arrives.
+
+    If the client used the connection again, the next call would read the answer to n=1."""
 
     async def handler(connection: RawConnection) -> None:
         request = await connection.read_request()
         if request.parameters["n"] == 1:
-            await next_call_arrived.wait()
+            connection.send_at_once(echo_answer(request)[:sent_bytes])
+            connection.server.part_is_sent.set()
+            await connection.read_request()
+            connection.send(echo_answer(request)[sent_bytes:])
         else:
-            next_call_arrived.set()
-            await asyncio.sleep(0.01)
-        connection.send(echo_answer(request))
-        await connection.wait_until_closed()
+            connection.send(echo_answer(request))
+        await echo(connection)
 
-    async with raw_http_server(handler) as server:
+    return handler
+
+
+@pytest.mark.parametrize(
+    "sent_bytes", [0, 1, 30, -1], ids=["nothing", "a part of the status line", "a part of the head", "nearly all"]
+)
+async def test_the_next_call_does_not_get_the_answer_to_a_cancelled_call(connect: Connect, sent_bytes: int) -> None:
+    async with raw_http_server(answer_late(sent_bytes)) as server:
         client = connect(server.url)
         call = asyncio.create_task(client.echo(1))
-        await server.request_arrived.wait()
+        await server.part_is_sent.wait()
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
         assert await client.echo(2) == 2
         assert [request.connection for request in server.requests] == [0, 1]
-
-
-@pytest.mark.parametrize("sent_bytes", [1, 30, -1], ids=["in the status line", "in the head", "in the body"])
-async def test_the_next_call_does_not_get_the_rest_of_an_answer_whose_call_was_cancelled(
-    connect: Connect, sent_bytes: int
-) -> None:
-    sent = asyncio.Event()
-
-    async def handler(connection: RawConnection) -> None:
-        request = await connection.read_request()
-        if request.parameters["n"] != 1:
-            connection.send(echo_answer(request))
-            await echo(connection)
-        connection.send_at_once(echo_answer(request)[:sent_bytes])
-        sent.set()
-        await connection.wait_until_closed()
-
-    async with raw_http_server(handler) as server:
-        client = connect(server.url)
-        call = asyncio.create_task(client.echo(1))
-        await sent.wait()
-        call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
-        assert await client.echo(2) == 2
-        await server.connections[0].ended.wait()
+        await server.connections[0].wait_for_end()
 
 
 async def test_a_call_that_is_cancelled_together_with_its_answer_leaves_no_connection_behind(connect: Connect) -> None:
@@ -74,18 +58,12 @@ async def test_a_call_that_is_cancelled_together_with_its_answer_leaves_no_conne
 
 
 async def test_the_next_call_does_not_get_the_late_answer_to_a_call_that_timed_out(connect: Connect) -> None:
-    async def handler(connection: RawConnection) -> None:
-        request = await connection.read_request()
-        if request.parameters["n"] == 1:
-            await connection.wait_until_closed()
-        connection.send(echo_answer(request))
-        await echo(connection)
-
-    async with raw_http_server(handler) as server:
+    async with raw_http_server(answer_late()) as server:
         client = connect(server.url, read_timeout_seconds=0.1)
         with pytest.raises(DynamoDbError, match="ConnectionLost: ReadTimeout"):
             await client.echo(1)
         assert await client.echo(2) == 2
+        await server.connections[0].wait_for_end()
 
 
 async def test_two_answers_to_one_call_are_a_lost_connection(connect: Connect) -> None:
@@ -103,6 +81,28 @@ async def test_two_answers_to_one_call_are_a_lost_connection(connect: Connect) -
         client = connect(server.url)
         with pytest.raises(DynamoDbError, match="ConnectionLost"):
             await client.echo(1)
+        assert await client.echo(2) == 2
+
+
+async def test_a_second_answer_that_arrives_before_the_call_has_taken_the_first_ends_the_connection(
+    connect: Connect,
+) -> None:
+    async def handler(connection: RawConnection) -> None:
+        request = await connection.read_request()
+        if request.parameters["n"] == 2:
+            connection.send(echo_answer(request))
+        await connection.wait_until_closed()
+
+    async with raw_http_server(handler) as server:
+        client = connect(server.url)
+        call = asyncio.create_task(client.echo(1))
+        await server.request_arrived.wait()
+        (pool,) = client._pools.values()
+        (connection,) = pool._open
+        connection.data_received(http_answer({"Echo": {"n": 1}}))
+        connection.data_received(http_answer({"Echo": {"n": "another"}}))
+        assert await call == 1
+        assert not connection.is_open
         assert await client.echo(2) == 2
 
 

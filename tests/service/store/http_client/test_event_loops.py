@@ -83,7 +83,7 @@ async def test_close_ends_all_connections_and_running_calls(connect: Connect) ->
         client.close()
         with pytest.raises(DynamoDbError, match="ConnectionLost"):
             await call
-        await server.connections[0].ended.wait()
+        await server.connections[0].wait_for_end()
 
 
 @pytest.mark.parametrize("was_used", [True, False])

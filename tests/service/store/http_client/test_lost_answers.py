@@ -68,6 +68,28 @@ async def test_a_broken_answer_is_a_lost_connection_and_the_next_call_succeeds(
         assert [request.parameters["n"] for request in server.requests if request.parameters["n"]] == [1, 2]
 
 
+async def test_bytes_that_are_not_http_end_the_call_before_its_timeout(connect: Connect) -> None:
+    async def handler(connection: RawConnection) -> None:
+        await connection.read_request()
+        connection.send(BROKEN_ANSWERS["not HTTP"])
+        await connection.wait_until_closed()
+
+    async with raw_http_server(handler) as server:
+        with pytest.raises(DynamoDbError, match="the answer is not HTTP"):
+            await connect(server.url).ask(1)
+        await server.connections[0].wait_for_end()
+
+
+async def test_a_connection_that_cannot_be_opened_is_forgotten(connect: Connect) -> None:
+    async with raw_http_server(echo) as server:
+        url = server.url
+    client = connect(url)
+    with pytest.raises(DynamoDbError, match="ConnectionLost: cannot connect"):
+        await client.ask(1)
+    (pool,) = client._pools.values()
+    assert not pool._open
+
+
 CHECKSUM = zlib.crc32(b'{"n":1}')
 GOOD_ANSWERS = {
     "chunks": HEAD + b'Transfer-Encoding: chunked\r\n\r\n4\r\n{"n"\r\n3;x=y\r\n:1}\r\n0\r\n\r\n',
@@ -149,7 +171,7 @@ async def test_an_answer_that_is_too_large_is_not_read_to_its_end_and_not_repeat
         with pytest.raises(DynamoDbError) as raised:
             await connect(server.url).ask(1)
         assert (raised.value.code, raised.value.rule.is_retryable) == ("Unreadable", False)
-        await server.connections[0].ended.wait()
+        await server.connections[0].wait_for_end()
 
 
 async def test_an_answer_of_many_megabytes_arrives_whole(connect: Connect) -> None:
@@ -171,4 +193,4 @@ async def test_a_connection_that_is_too_old_is_replaced(connect: Connect, monkey
         monkeypatch.setattr(connection_pool, "MAX_CONNECTION_SECONDS", -1.0)
         assert await client.echo(2) == 2
         assert len(server.connections) == 2
-        await server.connections[0].ended.wait()
+        await server.connections[0].wait_for_end()

@@ -81,7 +81,7 @@ async def test_a_handshake_that_does_not_end_is_a_connect_timeout(
     async with raw_http_server(RawConnection.wait_until_closed) as server:
         client = connect(server.url.replace("http:", "https:"), connect_timeout_seconds=0.1)
         assert "ConnectTimeout" in await is_refused(client)
-        await server.connections[0].ended.wait()
+        await server.connections[0].wait_for_end()
 
 
 async def test_a_call_that_is_cancelled_while_it_connects_closes_its_connection(
@@ -93,7 +93,7 @@ async def test_a_call_that_is_cancelled_while_it_connects_closes_its_connection(
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        await server.connections[0].ended.wait()
+        await server.connections[0].wait_for_end()
 
 
 async def tunnel(connection: RawConnection) -> None:
@@ -192,4 +192,4 @@ async def test_a_proxy_that_does_not_answer_is_a_connect_timeout(
         monkeypatch.setenv("HTTPS_PROXY", proxy.url)
         client = connect("https://dynamodb.example", connect_timeout_seconds=0.1)
         assert "ConnectTimeout" in await is_refused(client)
-        await proxy.connections[0].ended.wait()
+        await proxy.connections[0].wait_for_end()
