@@ -26,7 +26,7 @@ TTL_ATTRIBUTE = "ttl"
 _MIN_EXPONENT, _MAX_EXPONENT = -130, 125
 """DynamoDB's limits for the exponent of a number."""
 _EXACT_CONTEXT = Context(prec=38, Emin=-999, Emax=999, traps=[InvalidOperation, Overflow, Underflow, Inexact, Rounded])
-"""Raises an error instead of rounding. 38 digits are DynamoDB's limit."""
+"""A decimal context that raises an error instead of rounding. DynamoDB's limit is 38 digits."""
 
 
 @cache
@@ -74,6 +74,7 @@ def encode_model(model: object) -> Item:
 
 
 def decode_model(model: type[M], item: Mapping[str, AttributeValue]) -> M:
+    """Returns the dataclass of an item. A field whose attribute is missing gets its default."""
     model_type: Any = model
     decoders = _field_decoders(model_type)
     return model(**{field: decode(item[name]) for field, name, decode in decoders if name in item})
@@ -96,7 +97,7 @@ def _field_decoders(model: Any) -> tuple[tuple[str, str, Decoder], ...]:
 
 
 def _may_be_absent(hint: Any) -> bool:
-    """Whether a value of this type can be None or an empty set, which are stored as no attribute."""
+    """Whether a value of this type can be None or an empty set. Such a value is not stored: it has no attribute."""
     return type(None) in get_args(hint) or get_origin(hint) is frozenset
 
 
@@ -164,7 +165,7 @@ def _number_text(value: int | Decimal) -> str:
 def amount_text(amount: Decimal) -> str:
     """Returns an amount as text with two decimals, or more if the amount has more.
 
-    DynamoDB stores no trailing zeros and returns 10 for 10.00. Both have the text 10.00."""
+    DynamoDB stores no trailing zeros and returns 10 for 10.00. This function returns the text 10.00 for both."""
     integer, _, decimals = format(amount, "f").partition(".")
     return f"{integer}.{decimals.rstrip('0'):0<2}"
 
@@ -175,5 +176,5 @@ def item_key(item: Item) -> tuple[str, str]:
 
 
 def has_expired(item: Item, clock: Callable[[], float] = time.time) -> bool:
-    """Whether the time to live of an item is over. DynamoDB deletes such an item some time later."""
+    """Whether the time to live of an item is over. DynamoDB deletes an expired item only some time later."""
     return TTL_ATTRIBUTE in item and float(item[TTL_ATTRIBUTE]["N"]) <= clock()

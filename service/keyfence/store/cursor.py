@@ -30,8 +30,8 @@ class CursorPosition(NamedTuple):
     table_sort: str = ""
     """The item's sort key in the table. Only for lists that read an index."""
     bucket: str = ""
-    """The partition key of the item's time bucket, without fence and shard. Only for lists that have one partition for
-    each day or month (a time bucket)."""
+    """The partition key of the item's time bucket, without fence and shard. Only for lists in time buckets: such a list
+    has one partition for each day or month."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,9 @@ class CursorCodec:
         return urlsafe_b64encode(self._ciphers[0].encrypt(plain, scope.associated_data())).rstrip(b"=").decode()
 
     def decode(self, cursor: str, scope: CursorScope) -> CursorPosition:
-        """Returns the position of a cursor. Raises BadInput if the cursor is too old or belongs to another list."""
+        """Returns the position of a cursor.
+
+        Raises BadInput if the cursor is too old, belongs to another list, or is not a cursor."""
         hour, *position = orjson.loads(self._decrypt(cursor, scope))
         if not 0 <= self._current_hour() - hour <= LIFETIME_HOURS:
             raise BadInput("the cursor is too old; start again from the first page", field="after")
@@ -84,7 +86,7 @@ class CursorCodec:
 
 
 def _from_base64(cursor: str) -> bytes:
-    """Returns the encrypted bytes of a cursor, or no bytes if the text cannot be a cursor."""
+    """Returns the encrypted bytes of a cursor, or an empty bytes object if the text cannot be a cursor."""
     if len(cursor) > MAX_CURSOR_LENGTH or not cursor.isascii():
         return b""
     try:

@@ -24,9 +24,9 @@ class EmbeddedEdges:
     entries: Mapping[str, EdgeAttributes] = field(default_factory=dict)
     """The edges by the id of the child. Entries above `complete_until` may be outdated, and readers ignore them."""
     complete_until: str | None = None
-    """The highest id up to which `entries` has every child. None means that `entries` has every child.
+    """Every child with an id up to this one is in `entries`. None means that every child is in `entries`.
 
-    This id is only set or lowered. To raise it, a writer would have to know that no child between the old and the new
+    This id is never raised. To raise it, a writer would have to know that no child between the old and the new
     id is missing. A write must have the condition that no other writer changed this id."""
 
     def first(self, count: int) -> list[tuple[str, EdgeAttributes]] | None:
@@ -36,7 +36,9 @@ class EmbeddedEdges:
         return certain_entries[:count] if is_enough else None
 
     def add(self, child: str, edge: EdgeAttributes) -> UpdateExpression:
-        """Returns the update of the parent's item for a new child. It must be written with `unchanged_condition`."""
+        """Returns the update of the parent's item for a new child. Write this update with `unchanged_condition`.
+
+        The update is empty if the id of the child is above `complete_until`."""
         if self.complete_until is not None and child > self.complete_until:
             return UpdateExpression()
         if len(self.entries) >= MAX_EMBEDDED_EDGES:
@@ -44,7 +46,9 @@ class EmbeddedEdges:
         return UpdateExpression(sets={(*_ENTRIES, child): edge})
 
     def change(self, child: str, edge: EdgeAttributes) -> UpdateExpression:
-        """Returns the update of the parent's item for new attributes of a child's edge."""
+        """Returns the update of the parent's item for new attributes of a child's edge.
+
+        The update is empty if `entries` does not have the child."""
         return UpdateExpression(sets={(*_ENTRIES, child): edge} if child in self.entries else {})
 
     def unchanged_condition(self) -> Condition:
@@ -52,7 +56,9 @@ class EmbeddedEdges:
         return absent(*_COMPLETE_UNTIL) if self.complete_until is None else equals(_COMPLETE_UNTIL, self.complete_until)
 
     def _add_and_trim(self, child: str, edge: EdgeAttributes) -> UpdateExpression:
-        """Keeps the lowest ids and removes the others. The new child may be among the removed ones."""
+        """Returns the update that keeps the children with the lowest ids and removes the others.
+
+        If the new child is not among the lowest ids, the update does not add it."""
         ids = sorted({*(id for id, _ in self._certain_entries()), child})
         last = ids[:MAX_EMBEDDED_EDGES][-1]
         sets: dict[Path, object] = {_COMPLETE_UNTIL: last}

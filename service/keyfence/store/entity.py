@@ -66,8 +66,8 @@ class Entity(Generic[M]):
     model: type[M]
     keys: Mapping[Index, Key]
     index_fields: tuple[str, ...] = ()
-    """Fields that indexes project although their default is None or an empty set. All other fields are projected
-    anyway."""
+    """Fields that indexes project although their default is None or an empty set. A field with another default, or
+    without a default, is always projected."""
 
     @property
     def type(self) -> str:
@@ -145,8 +145,8 @@ class Query(Generic[M]):
         return self.entity.keys[self.index]
 
     def sort_key_range(self, between: ValueRange | None = None) -> SortKeyRange:
-        """Returns the sort keys to read: all with the prefix `begins_with`, or those `between` two values of the
-        `range_field`."""
+        """Returns the sort keys to read: all that begin with `begins_with`. With `between`, only those whose value of
+        `range_field` is in this range."""
         if between is None:
             return SortKeyRange(self.begins_with)
         low = self.begins_with if between.low is None else self._sort_key_start(between.low)
@@ -163,7 +163,7 @@ class Query(Generic[M]):
 
     @property
     def identity(self) -> str:
-        """A text that is different for every query. A cursor is valid only for queries with the same identity."""
+        """A text that describes the query pattern. A cursor is valid only for a pattern with the same text."""
         direction = "desc" if self.newest_first else "asc"
         return f"{self.entity.type}|{self.index}|{self.key}|{self.begins_with}|{direction}"
 

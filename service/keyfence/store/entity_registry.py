@@ -45,7 +45,7 @@ class EntityRegistry:
 
     @cached_property
     def projections(self) -> Projections:
-        """The attributes that each index needs, so that queries can make models from its items."""
+        """The attributes that each index must project, so that queries can make models from the items of the index."""
         names_by_index: dict[Index, set[str]] = {}
         for query in self.queries:
             if query.index != "table":

@@ -1,4 +1,4 @@
-"""Items of other tenants in an index partition: how they are logged, and how many read units they used."""
+"""Foreign items (items of other tenants in an index partition): their log, and the read units that they used."""
 
 import time
 from collections import Counter, OrderedDict
@@ -16,7 +16,7 @@ from keyfence.store.keys import Fence
 from keyfence.store.scan import tenant_of_partition
 
 MAX_FOREIGN_ITEMS = 200
-"""How many foreign items one read of a list may drop before it stops. They fit into two Query calls."""
+"""How many foreign items a tenant's read of one shard may drop. A read that has dropped more does not continue."""
 
 MAX_THROTTLES = 1_000
 """How many pairs of tenants are remembered, so that each pair is logged once in an interval."""
@@ -32,7 +32,7 @@ class ForeignItemLog:
     """Logs foreign items: in each interval one line for each pair of a reader and an owner of such items."""
 
     on_count: Callable[[int], None] = lambda _: None
-    """Called with the number of items."""
+    """Called with the number of foreign items that a Query returned."""
     clock: Callable[[], float] = time.monotonic
     _throttles: OrderedDict[tuple[str, str], EventThrottle] = field(default_factory=OrderedDict)
 

@@ -25,7 +25,7 @@ IndexKeys = Mapping[str, str | None]
 
 
 async def delete_items(table: Table, keys: Sequence[Item]) -> float:
-    """Deletes items. Returns the consumed write units, or one unit for each item if the engine reports fewer.
+    """Deletes items. Returns the consumed write units, but at least one unit for each item: an engine may report fewer.
 
     Raises Forbidden if a key is outside the fence; then no item is deleted."""
     _require_in_fence(table, *(key["PK"]["S"] for key in keys))
@@ -52,8 +52,8 @@ async def update_index_keys(table: Table, item: Item, keys: IndexKeys) -> bool:
 
 
 async def remove_index_keys(table: Table, item: Item, names: Sequence[str]) -> bool:
-    """Removes index keys of an item, whatever its other attributes are. Returns False if another writer changed these
-    keys since `item` was read; then nothing is changed."""
+    """Removes index keys of an item, also if the item has another version than `item`. Returns False if another writer
+    changed these keys since `item` was read; then nothing is changed."""
     _require_in_fence(table, item["PK"]["S"])
     return await _update_index_keys(table, item, dict.fromkeys(names), present())
 
@@ -95,10 +95,10 @@ async def move_item(table: Table, item: Item, partition: str) -> bool:
 async def add_number_and_delete(
     table: Table, item: Item, partition: str, entity: Entity[Any], field: str, shards: ShardMap
 ) -> bool:
-    """Adds the number in `field` to the item with the same sort key in another partition, and deletes the item.
+    """Adds the number in `field` of `item` to the item with the same sort key in `partition`, and deletes `item`.
 
-    Returns False if another writer changed the item since it was read; then nothing is changed. `shards` must be shard
-    counts with which the key of the item is in the other partition."""
+    Returns False if another writer changed `item` since it was read; then nothing is changed. With the shard counts
+    `shards`, the key of `item` must be in `partition`."""
     model = entity.from_item(item)
     addition = increment(entity, model, field, getattr(model, field)).render(table.caller.table, table.fence, shards)
     return await _write_and_delete(table, item, partition, addition)

@@ -34,8 +34,8 @@ KeyPath = tuple[str, ...]
 
 
 def escape(text: str) -> str:
-    """Returns a text as it is written into keys. Escaped texts have no '#', and sort like the original texts. Only the
-    control character DEL sorts elsewhere."""
+    """Returns a text as it is written into keys. An escaped text has no '#'. Escaped texts sort like the original
+    texts, except for texts with the control character DEL. Raises BadInput if the text has a lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -127,8 +127,8 @@ def _render_number(name: str, spec: str, value: int | Decimal) -> str:
     places, width = int(number_spec["places"] or 0), int(number_spec["width"])
     number = Decimal(value)
     text = f"{number.copy_abs():0{width}.{places}f}" if number.is_finite() else ""
-    # A number that is negative or has too many decimals has another value as text. A number that is too large has a
-    # longer text.
+    # If the number is negative or has too many decimals, the text has another value than the number. If the number is
+    # too large, the text is too long.
     if len(text) == width and Decimal(text) == number:
         return text
     raise BadInput(f"{name} must be from 0 to {_largest(width, places)}, with at most {places} decimals", field=name)
@@ -141,7 +141,8 @@ def _largest(width: int, places: int) -> str:
 
 
 def checked_path(names: Sequence[str], field: str) -> KeyPath:
-    """Returns the names as a path. Raises BadInput if there are none, or if they are too long for a key."""
+    """Returns the names as a path. Raises BadInput if there are no names, if a name is not valid, or if the path is too
+    long for a key."""
     if not names:
         raise BadInput(f"{field} must have at least one name", field=field)
     path = tuple(checked_line(name, field, MAX_PATH_NAME_LENGTH) for name in names)

@@ -37,7 +37,9 @@ class Fence:
     realm: Realm
     prefix: str
     index_prefix: str | None = None
-    """The longer prefix of partition keys in indexes. A fence without it finds keys, but cannot make index keys."""
+    """The prefix of partition keys in indexes. For a tenant it contains the index tag.
+
+    If it is None, the fence cannot make index keys."""
 
     @classmethod
     def for_tenant(cls, tenant: TenantId, index_tag: str | None = None) -> "Fence":
@@ -122,10 +124,10 @@ class _Key:
             return
         counts = shards.counts_of(self.sharding.collection)
         if self.sharding.hashed_field in values:
-            candidates: Iterable[int] = counts.candidates(str(values[self.sharding.hashed_field]))
+            candidate_shards: Iterable[int] = counts.candidates(str(values[self.sharding.hashed_field]))
         else:
-            candidates = range(counts.read_shards)
-        for shard in candidates:
+            candidate_shards = range(counts.read_shards)
+        for shard in candidate_shards:
             yield KeyPair(_with_shard(partition, shard), sort)
 
     def partitions(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[str]:
@@ -134,7 +136,8 @@ class _Key:
             yield from stage
 
     def read_stages(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[list[str]]:
-        """Yields the partitions that may contain items with these values, in stages to read one after the other."""
+        """Yields the partitions that may contain items with these values, as a list for each stage. Read one stage
+        after the other. The partitions of one stage can be read at the same time."""
         partition = self._unsharded_partition(fence, values)
         if self.sharding is None:
             yield [partition]

@@ -53,10 +53,10 @@ class TableScan:
         limit: int,
         segment: ScanSegment = WHOLE_TABLE,
     ) -> ScanPage:
-        """Returns the page after the key `after`, or the first page.
+        """Returns the page after the key `after`, or the first page if `after` is None.
 
-        With a fence, the page has only items that have a key inside the fence: their table key, or a key of any index
-        that the scan can see. Without a fence, it has all items."""
+        With a fence, the page has only items with a key inside the fence. This key can be the table key, or an index
+        key that the scanned table or index contains. Without a fence, the page has all items."""
         parameters = {
             "TableName": self.caller.table,
             "Limit": limit,

@@ -14,7 +14,8 @@ from keyfence.store.keys import Fence, SortKeyRange
 from keyfence.store.shards import ShardMap
 
 MAX_CONCURRENT_SHARDS = 32
-"""How many shards one list reads at the same time. More would wait for one of the client's 32 connections."""
+"""How many shards of one list are read at the same time. The client has 32 connections, so further reads would
+wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +48,14 @@ class ShardReader:
     start_key: Item | None = None
     """The ExclusiveStartKey of the next Query."""
     seen_sort_key: str | None = None
-    """The sort key of the last item that the client has seen, if a Query can return this item again."""
+    """The sort key of the last item of the client's previous page. None if no Query can return this item again."""
     items: list[Item] = field(default_factory=list)
     """The items read so far."""
     is_exhausted: bool = False
     """Whether the whole shard has been read."""
 
     def without_seen(self, items: Sequence[Item], order: SortOrder) -> Sequence[Item]:
-        """Returns the items without the one that the client has seen."""
+        """Returns the items without the item whose sort key is `seen_sort_key`."""
         if self.seen_sort_key is None:
             return items
         return [item for item in items if order.sort_key(item) != self.seen_sort_key]
@@ -140,7 +141,8 @@ class BoundQuery(Generic[M]):
         return self.pattern.key.partitions(self.fence, shards, self.values)
 
     def read_stages(self, shards: ShardMap, start: CursorPosition | None) -> list[list[ShardReader]]:
-        """Returns a reader for each shard, in stages to read one after the other. Reading begins after `start`."""
+        """Returns a reader for each shard, as a list for each stage. Stages must be read one after the other. The
+        readers begin after the position `start`, or at the beginning of the list if it is None."""
         stages = self.pattern.key.read_stages(self.fence, shards, self.values)
         seen_sort_key = start.sort if start and self._can_repeat_items else None
         return [
@@ -192,8 +194,8 @@ class BoundQuery(Generic[M]):
         return CursorPosition(sort, item["PK"]["S"].removeprefix(self.fence.prefix), item["SK"]["S"])
 
     def start_key(self, partition: str, position: CursorPosition) -> Item:
-        """Returns the ExclusiveStartKey that continues after a position, in any shard. The shard need not contain the
-        key, because DynamoDB continues by sort key."""
+        """Returns the ExclusiveStartKey for a Query that continues after a position. `partition` can be any shard. It
+        need not contain an item with this key, because DynamoDB continues after the sort key."""
         names = key_names(self.pattern.index)
         start: Item = {names.partition: {"S": partition}, names.sort: {"S": position.sort}}
         if self.pattern.index != "table":

@@ -50,11 +50,11 @@ class ShardCounts:
     read_shards: int = 1
     """How many shards a query reads."""
     write_shards: int = 1
-    """How many shards new items go into: the shards from 0 to `write_shards` - 1."""
+    """How many shards new items are written to: the shards from 0 to `write_shards` - 1."""
     generation: int = 1
     """A number that increases whenever `write_shards` changes."""
     former_write_shards: tuple[int, ...] = ()
-    """Earlier values of `write_shards`, ascending. Items may still be in the shards that these values gave them."""
+    """Earlier values of `write_shards`, ascending. An item may still be in the shard that it had with such a value."""
     move_direction: MoveDirection | None = None
     """None while no items move."""
     job_id: str | None = None

@@ -59,7 +59,8 @@ class Table:
         return self.caller.location.shards
 
     def with_own_meter(self) -> "Table":
-        """Returns a handle that counts its units alone, and charges them to the same accounts.
+        """Returns a handle with a new meter, which charges the same accounts. The meter counts the calls of this handle
+        only.
 
         A job that works on several pages at the same time uses one handle for each page."""
         return replace(self, caller=self.caller.with_own_meter())
@@ -87,7 +88,7 @@ class Table:
         with _keyfence_errors():
             items = await self._get_candidates(pattern, candidates)
         models = {item_key(item): pattern.entity.from_item(item) for item in items}
-        return [[models[item_key(key)] for key in keys if item_key(key) in models] for keys in candidates]
+        return [[models[item_key(key)] for key in item_keys if item_key(key) in models] for item_keys in candidates]
 
     async def find_first(self, pattern: Query[M], **values: object) -> M | None:
         items = await self.read(self.bind(pattern, values), 1, None)
@@ -197,17 +198,18 @@ class Table:
         return BoundQuery(pattern, self.fence, values, sort_key_range or pattern.sort_key_range())
 
     async def read(self, query: BoundQuery[M], limit: int, start: CursorPosition | None) -> list[Item]:
-        """Returns the next items of all shards, merged in the order of the list."""
+        """Returns the first `limit` items after `start`, from all shards, in the order of the list."""
         stages, fetch = query.read_stages(self.shards, start), partial(self._fetch, query)
         if query.pattern.key.is_moving(self.shards):
             return await merge_moving_shards(stages, query.order, limit, fetch)
         return await merge_shards([reader for stage in stages for reader in stage], query.order, limit, fetch)
 
     async def _fetch(self, query: BoundQuery[M], reader: ShardReader, count: int) -> None:
-        """Reads `count` more items of a shard into the reader, or a few more if foreign items were dropped.
+        """Reads `count` more items of a shard into the reader, fewer if the shard ends, or more if foreign items were
+        dropped.
 
-        Raises Internal if the shard of a tenant has too many foreign items. The control plane has no quota, and its
-        lists must stay readable for operators, so they are read to the end.
+        Raises Internal if the shard of a tenant has too many foreign items. A list of the control plane is always read
+        further: it has no quota, and operators must be able to read it.
 
         While items move between shards, the table is read consistently. An eventually consistent read of two shards
         could miss an item that moves from one to the other."""

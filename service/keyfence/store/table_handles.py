@@ -53,7 +53,8 @@ class Tables:
     on_denied: Callable[[], None] = lambda: None
     """Called when DynamoDB answers AccessDeniedException."""
     meter: CapacityMeter = field(default_factory=CapacityMeter)
-    """Counts the calls of all handles that have no meter of their own. The meters of requests add to it too."""
+    """Counts the calls of all handles that get no meter as an argument. The meters of requests charge this meter
+    too."""
     accounts: AccountLookup = lambda _: ()
     """Finds the accounts of calls outside requests. Requests bring their own meter."""
     clock: Callable[[], float] = time.monotonic
@@ -106,13 +107,14 @@ class Tables:
         return Fence.for_tenant(tenant, self.index_tags.of(tenant))
 
     def table_name_of(self, tenant: TenantId, table_access: TableAccess) -> str:
-        """Returns the name of the pool table or of the tenant's silo table."""
+        """Returns the name of the pool table or of the tenant's silo table. Raises TypeError for BOTH."""
         if table_access is TableAccess.BOTH:
             raise TypeError("BOTH stands for two tables; pass POOL or SILO")
         return self.name if table_access is TableAccess.POOL else silo_table(self.name, tenant)
 
     def _select_tables(self, tenant: TenantId, caller: DynamoDbCaller) -> DynamoDbCaller:
-        """Returns the same caller for the table of its location, or for both tables while the tenant moves."""
+        """Returns a caller for the table of `caller.location`, or for both tables while the tenant moves. All other
+        fields are those of `caller`."""
         location = caller.location
         single_table_caller = replace(caller, table=self.table_name_of(tenant, location.read_from))
         if location.also_write_to is None:

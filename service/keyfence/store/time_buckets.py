@@ -100,7 +100,7 @@ _BUCKET_STARTS = {"day": _start_of_day, "month": _start_of_month}
 def _remaining_queries(queries: Sequence[BoundQuery[M]], start: CursorPosition | None) -> list[BoundQuery[M]]:
     """Returns the queries of the buckets that can have items after a position.
 
-    The result is empty if the range no longer reaches back to the position, because `oldest` follows the clock."""
+    The result is empty if the position is older than `oldest`, which follows the clock."""
     if start is None:
         return list(queries)
     return [

@@ -45,7 +45,7 @@ class Write(Generic[M]):
     states: tuple[M, M] | None = None
     """The model before and after an update. From these, `render` finds the index keys that change."""
     when: Condition | None = None
-    """The write is made only when this condition holds."""
+    """The condition of the write. If it does not hold, the write fails with the error of `on_failure`."""
     on_failure: ErrorFactory = StaleWrite
 
     def render(self, table: str, fence: Fence, shards: ShardMap) -> dict[str, Any]:
@@ -135,7 +135,8 @@ def update_model(
     """Returns a write that changes an item and its index keys from the state `before` to the state `after`. The write
     requires that the item still has the version of `before`.
 
-    If the states are equal, the write only checks this. Raises TypeError if the states have different table keys."""
+    If the states are equal, the write only checks the version. Raises TypeError if the states have different table
+    keys."""
     key = _key_values(entity, before)
     if key != _key_values(entity, after):
         raise TypeError(f"an update cannot change the table key of a {entity.type}")
@@ -183,12 +184,12 @@ async def retry_if_stale(attempt: Callable[[], Awaitable[T]]) -> T:
 
     A change with an expected version is repeated too, because another item of its transaction may be the stale one. If
     its own item has a newer version, `require_version` raises Conflict in the next attempt."""
-    for number in range(STALE_WRITE_RETRIES.attempts):
+    for attempt_number in range(STALE_WRITE_RETRIES.attempts):
         try:
             return await attempt()
         except StaleWrite:
-            if not STALE_WRITE_RETRIES.is_last(number):
-                await asyncio.sleep(STALE_WRITE_RETRIES.backoff_seconds(number))
+            if not STALE_WRITE_RETRIES.is_last(attempt_number):
+                await asyncio.sleep(STALE_WRITE_RETRIES.backoff_seconds(attempt_number))
     raise Throttled("other requests keep changing the same item; retry shortly", retryAfterMs=RETRY_AFTER_MS)
 
 
@@ -209,8 +210,8 @@ ActivityLog = Callable[[ActivityNote], Write[Any]]
 
 
 def changed_fields(before: Model, after: Model, *names: str) -> dict[str, object]:
-    """Returns the values of the named fields that differ, before and after, as the `detail` of a note. The result is
-    empty if no field differs."""
+    """Returns the `detail` of a note: under `before` and `after`, the values of the named fields that differ. Returns
+    an empty dict if no field differs."""
     model_fields = {model_field.name for model_field in fields(after)}
     changed = [name for name in names if name in model_fields and getattr(before, name) != getattr(after, name)]
     if not changed:

@@ -15,7 +15,7 @@ Action = Mapping[str, Mapping[str, Any]]
 _NOT_A_REASON = "None"
 """DynamoDB's cancellation reason for an action that did not cancel the transaction."""
 _MISSING_ITEM_REASONS = frozenset({"ConditionalCheckFailed", "ValidationError"})
-"""The reasons of a copied update that fails because the second table has no item, or an older version of it."""
+"""The cancellation reasons of a copied update, if the second table does not have the item or has an older version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,8 @@ class DualTransaction:
         return [*self.actions, *self.copies.values()]
 
     def missing_copies(self, error: DynamoDbError) -> dict[int, Item]:
-        """Returns the keys, by position, of the items that must be copied to the second table before a retry.
+        """Returns the keys of the items that must be copied to the second table before a retry, by the position of
+        their update in `actions`.
 
         The result is empty if an action on the first table caused the error, because a retry would fail again."""
         updated_keys: dict[int, Item] = {
@@ -95,12 +96,14 @@ def batch_as_transaction(batch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _may_succeed_in_retry(reason: str) -> bool:
-    """Whether an action did not cause the error, or caused it but may succeed in a retry."""
+    """Whether an action with this cancellation reason did not cause the error, or may succeed in a retry."""
     return reason == _NOT_A_REASON or (reason in CANCELLATION_RULES and CANCELLATION_RULES[reason].is_retryable)
 
 
 def _copy_action(action: Action, table: str, *, is_new_item: bool) -> Action | None:
-    """Returns the same action for another table, without its condition. Returns None for a ConditionCheck."""
+    """Returns the same action for another table, without its condition. Returns None for a ConditionCheck.
+
+    The copy of an update has another condition, unless `is_new_item` is True: the item must exist."""
     ((name, body),) = action.items()
     if name == "ConditionCheck":
         return None
@@ -114,10 +117,10 @@ def _copy_action(action: Action, table: str, *, is_new_item: bool) -> Action | N
 def _without_condition(body: Mapping[str, Any]) -> dict[str, Any]:
     """Returns an update without its condition and without the condition's placeholders: DynamoDB rejects placeholders
     that no expression uses."""
-    used = set(re.findall(r"[#:]\w+", body["UpdateExpression"]))
+    used_placeholders = set(re.findall(r"[#:]\w+", body["UpdateExpression"]))
     update = {"Key": body["Key"], "UpdateExpression": body["UpdateExpression"]}
     for parameter in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
-        placeholders = {name: value for name, value in body.get(parameter, {}).items() if name in used}
+        placeholders = {name: value for name, value in body.get(parameter, {}).items() if name in used_placeholders}
         if placeholders:
             update[parameter] = placeholders
     return update

@@ -39,7 +39,7 @@ class ItemPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemSync:
-    """Makes items of the table `target` equal to those of the table `source`.
+    """Makes items of the table `target` equal to the items of the table `source`.
 
     An item is written on the condition that its attributes, as they were read from both tables, have not changed. The
     condition cannot see that a new attribute was added, but the next comparison of the tables sees it. The caller's
@@ -59,7 +59,8 @@ class ItemSync:
     async def write(self, pairs: Sequence[ItemPair]) -> set[int]:
         """Writes the source's items to the target in one transaction, or none of them if an item has changed.
 
-        Returns the positions of the pairs that have changed since they were read. It is empty if all were written."""
+        Returns the positions of the pairs that have changed since they were read. The set is empty if all were
+        written."""
         actions = [action for pair in pairs for action in self._actions(pair)]
         parameters = {"TransactItems": actions, "ClientRequestToken": uuid.uuid4().hex}
         try:
@@ -75,10 +76,10 @@ class ItemSync:
         key, source_item, target_item = pair
         names = {*(source_item or ()), *(target_item or ())}
         check = {"TableName": self.source, "Key": key, **unchanged_condition(source_item, names)}
-        on_target = {"TableName": self.target, **unchanged_condition(target_item, names)}
+        target_parameters = {"TableName": self.target, **unchanged_condition(target_item, names)}
         if source_item:
-            return [{"ConditionCheck": check}, {"Put": {"Item": source_item, **on_target}}]
-        return [{"ConditionCheck": check}, {"Delete": {"Key": key, **on_target}}]
+            return [{"ConditionCheck": check}, {"Put": {"Item": source_item, **target_parameters}}]
+        return [{"ConditionCheck": check}, {"Delete": {"Key": key, **target_parameters}}]
 
     async def _read(self, table: str, key: Item) -> Item | None:
         parameters = {"TableName": table, "Key": key, "ConsistentRead": True}

@@ -50,7 +50,8 @@ def parameters_for_table(table: str, parameters: Mapping[str, Any], *, consisten
 
 
 def comparable_answer(answer: Answer, table: str) -> ComparableAnswer:
-    """Returns the items of an answer, without expired ones, because the tables delete those at different times.
+    """Returns the items of an answer, except expired items: DynamoDB deletes them from the two tables at different
+    times.
 
     The items of a batch are sorted by key, because a batch has no order. Returns None for an incomplete batch."""
     if answer.get("UnprocessedKeys"):

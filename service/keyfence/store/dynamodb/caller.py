@@ -35,7 +35,7 @@ class ObservedCall(NamedTuple):
     operation: str
     parameters: Mapping[str, Any]
     is_retry: bool = False
-    """Whether an earlier call with the same requests reached DynamoDB already."""
+    """Whether an earlier attempt with the same requests has reached DynamoDB."""
 
 
 class CallObserver(Protocol):
@@ -81,7 +81,7 @@ class DynamoDbCaller:
     observer: CallObserver = NO_OBSERVER
 
     def with_own_meter(self) -> Self:
-        """Returns a caller that counts its units alone, and charges them to the same accounts."""
+        """Returns a caller with a new meter, which charges the same accounts."""
         return replace(self, meter=CapacityMeter(accounts=self.meter.accounts))
 
     async def call(self, operation: str, parameters: Mapping[str, Any], *, is_retry: bool = False) -> Answer:
@@ -118,7 +118,7 @@ class DynamoDbCaller:
         raise AssertionError("a retry policy has at least one attempt")
 
     async def _attempt(self, operation: str, parameters: Mapping[str, Any], valid_until: float) -> Answer:
-        """Makes a call. If the session may have caused an error, makes the call again with a newer session, if any."""
+        """Makes a call. If the session may have caused an error, and there is a newer session, makes the call again."""
         credentials = await self.credentials()
         try:
             return await self._send(operation, parameters, credentials, valid_until)
@@ -168,7 +168,7 @@ class DynamoDbCaller:
 def _connection_limit(client: DynamoDb) -> CallLimit:
     """Returns the limit on the client's connections, if the client has one.
 
-    It uses getattr because every call runs this line: isinstance with a Protocol would be slow."""
+    Every call runs this function. `isinstance` with a Protocol is slow, so the function uses `getattr`."""
     limit: CallLimit = getattr(client, "connection_limit", UNLIMITED)
     return limit
 

@@ -61,12 +61,12 @@ class CapacityMeter:
             account.add(consumed)
 
     def refund(self, read_units: float) -> None:
-        """Takes read units of a call back from the accounts. The sums of this meter still contain them, because they
-        say what DynamoDB reports."""
+        """Subtracts read units from the accounts. The sums of this meter stay the same: they are the units that
+        DynamoDB reported."""
         for account in self.accounts:
             account.refund(read_units)
 
 
 def consumed_capacity(operation: str, reported: Any) -> ConsumedCapacity:
-    """Returns the units of an answer's ConsumedCapacity. They are 0 if the answer has none."""
+    """Returns the units of an answer's ConsumedCapacity. The units are 0 if `reported` is None."""
     return ConsumedCapacity(operation, *consumed_units(operation, reported))

@@ -60,8 +60,8 @@ READS = frozenset({"GetItem", "BatchGetItem", "TransactGetItems", "Query", "Scan
 class DynamoDbClient:
     """Makes calls in the event loop. Each call brings its own credentials. All calls share the connections.
 
-    A call inside `connection_limit` is sent immediately. A call without it may wait for a connection. A client can be
-    used by several event loops: each of them has its own connections."""
+    A caller that has entered `connection_limit` gets a connection immediately. Other callers may wait for a connection.
+    Several event loops can use one client. Each event loop has its own connections."""
 
     def __init__(self, options: ConnectionOptions) -> None:
         """Raises ValueError or an error of botocore if the endpoint cannot be found."""
@@ -94,7 +94,9 @@ class DynamoDbClient:
                 loop.call_soon_threadsafe(pool.close)
 
     def _new_pool(self) -> ConnectionPool:
-        """Returns the connections of the running event loop, and forgets the event loops that have ended."""
+        """Returns new connections for the running event loop, and forgets the event loops that are closed.
+
+        Raises RuntimeError if the client is closed."""
         if self._is_closed:
             raise RuntimeError("the client is closed")
         pool = ConnectionPool(

@@ -59,10 +59,10 @@ class ConnectionPool:
         return answer
 
     def _take_idle(self) -> HttpConnection | None:
-        oldest = self._loop.time() - MAX_CONNECTION_SECONDS
+        earliest_opened_at = self._loop.time() - MAX_CONNECTION_SECONDS
         while self._idle:
             connection = self._idle.pop()
-            if connection.opened_at >= oldest and connection.can_be_used():
+            if connection.opened_at >= earliest_opened_at and connection.can_be_used():
                 return connection
             connection.abort()
         return None
@@ -104,8 +104,10 @@ class ConnectionPool:
             self._idle.remove(connection)
 
     async def _close_at_shutdown(self) -> None:
-        """Makes the event loop close the connections when it shuts down: a loop then closes all asynchronous generators
-        that have begun. So a command that ends, and a test, leave no open connection, even if nobody calls `close`."""
+        """Makes the event loop close the connections when it shuts down.
+
+        An event loop that shuts down closes all asynchronous generators that have begun. So a command or a test leaves
+        no open connection when it ends, even if nobody calls `close`."""
         if self._shutdown_hook is None:
             self._shutdown_hook = self._wait_for_shutdown()
             await anext(self._shutdown_hook)

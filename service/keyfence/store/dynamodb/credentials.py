@@ -22,7 +22,7 @@ from keyfence_iam.sts.session_spec import (
 from keyfence_iam.tenant import TenantId
 
 SESSION_RETRY_MS = 1_000
-"""How long a client should wait during an outage of STS. The session cache repeats a failure for as long."""
+"""How long a client should wait if STS fails. For the same time the session cache answers with the same failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class TenantCredentials:
 
 @dataclass(frozen=True, slots=True)
 class MigratorCredentials:
-    """Sessions for jobs. A session for a tenant uses the role tenant-migration. Only the role migrator can assume it.
-    IAM allows its calls even while the tenant is suspended."""
+    """Sessions for jobs. A session for a tenant uses the role tenant-migration. Only the role migrator can assume the
+    role tenant-migration. IAM allows the calls of such a session even while the tenant is suspended."""
 
     sessions: SessionCache
 
@@ -67,7 +67,8 @@ class SessionCredentials:
     spec: SessionSpec
 
     async def __call__(self) -> Credentials:
-        """Raises Throttled if a later request may get a session, and Internal if the deployment must be changed."""
+        """Raises Throttled if a later request may get a session. Raises Internal if STS refuses the session, so that
+        the deployment must be changed."""
         try:
             return await self.sessions.credentials(self.spec)
         except SessionThrottled as error:

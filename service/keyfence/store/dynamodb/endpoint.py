@@ -36,7 +36,7 @@ class Endpoint:
     """The host, and the port if it is not the default port."""
     path: str = "/"
     canonical_path: str = "/"
-    """The path as a signature contains it."""
+    """The path as it is written into the canonical request that is signed."""
     tls: ssl.SSLContext | None = None
     """The certificates to trust. None for an endpoint without TLS."""
     proxy: Proxy | None = None

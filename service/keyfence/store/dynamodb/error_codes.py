@@ -22,7 +22,8 @@ class ErrorRule:
 
 
 class DynamoDbError(Exception):
-    """An error that DynamoDB returned. Its code is "ConnectionLost" if DynamoDB did not answer."""
+    """An error of a DynamoDB call, with the AWS error code. Codes of this client are "ConnectionLost" (no complete
+    answer), "Unreadable" (the answer is too large or not JSON) and "Unknown" (the answer has no code)."""
 
     def __init__(self, code: str, message: str, reasons: tuple[str, ...] = (), consumed: object = None) -> None:
         super().__init__(f"{code}: {message}")
@@ -102,7 +103,7 @@ CANCELLATION_RULES: Mapping[str, ErrorRule] = {
 
 def _cancellation_rule(reasons: tuple[str, ...]) -> ErrorRule:
     """Returns the rule of the first reason that is not retryable, because a repeated transaction would fail again. If
-    all reasons are retryable, returns the rule of the first one."""
+    all reasons are retryable, returns the rule of the first reason."""
     rules = [CANCELLATION_RULES.get(reason, UNKNOWN_ERROR) for reason in reasons if reason != "None"]
     final_rules = [rule for rule in rules if not rule.is_retryable]
     return (final_rules or rules or [UNKNOWN_ERROR])[0]

@@ -35,11 +35,10 @@ class AnswerTooLarge(ConnectionFailed):
 
 
 class HttpConnection(asyncio.Protocol):
-    """A connection whose requests and answers are in step: each answer belongs to the one request that was sent.
+    """A connection on which each answer belongs to the request that was sent last.
 
-    The connection is aborted by everything that could put them out of step: a timeout, a cancelled call, bytes that
-    are not HTTP, and bytes that no request asked for. Otherwise the next call, which can be a call of another tenant,
-    would get the answer to this one."""
+    The connection is aborted after a timeout, a cancelled call, bytes that are not HTTP, or bytes that no request asked
+    for. Otherwise the next call could get the answer to an earlier call, perhaps of another tenant."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, on_lost: "Callable[[HttpConnection], None]") -> None:
         self._loop = loop
@@ -83,7 +82,7 @@ class HttpConnection(asyncio.Protocol):
             self._clear()
 
     def _answer(self) -> HttpAnswer:
-        """Returns the answer that has arrived. Raises the failure if none has."""
+        """Returns the complete answer. Raises `_failure` if the exchange has failed."""
         if self._failure:
             raise self._failure
         if not self._keeps_alive:
@@ -165,7 +164,7 @@ class HttpConnection(asyncio.Protocol):
         self._body.append(body)
 
     def on_message_complete(self) -> None:
-        """Ends the answer, or an interim answer such as 100 Continue, which the answer follows."""
+        """Ends the answer. An interim answer, such as 100 Continue, is ignored: the real answer follows it."""
         if self._parser is None:
             _refuse("no request was sent")
         status = self._parser.get_status_code()

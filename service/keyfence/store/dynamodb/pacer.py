@@ -14,7 +14,7 @@ class Pacer:
     """Items or capacity units per second. None means no limit."""
     clock: Callable[[], float] = time.monotonic
     _reserved_until: float = 0.0
-    """The time, by `clock`, at which the items reserved so far are done at this rate."""
+    """The time, by `clock`, up to which the rate is used by the items that are reserved."""
 
     async def wait(self, items: float) -> None:
         """Waits until this many items may be processed."""

@@ -31,8 +31,8 @@ def _connect_request(endpoint: Endpoint, proxy: Proxy) -> bytes:
 
 
 class _ConnectAnswer(asyncio.Protocol):
-    """Reads the head of the proxy's answer. After an answer with the status 200, the bytes are those of the endpoint,
-    which sends none before TLS begins."""
+    """Reads the head of the proxy's answer. After an answer with the status 200, all further bytes come from the
+    endpoint. The endpoint sends no bytes before TLS begins."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.arrived: asyncio.Future[None] = loop.create_future()

@@ -9,7 +9,7 @@ from keyfence.store.dynamodb.endpoint import Endpoint
 from keyfence_iam.credentials import Credentials
 
 MAX_SIGNING_KEYS = 10_000
-"""A signing key needs four HMACs, so it is kept for the next call. This many sessions of a day find their key again."""
+"""How many signing keys are cached. A signing key needs four HMACs. Each secret key has one signing key a day."""
 
 _CONTENT_TYPE = "application/x-amz-json-1.0"
 _TARGET = "DynamoDB_20120810"
@@ -20,8 +20,8 @@ _SIGNED_HEADERS_WITH_TOKEN = "content-type;host;x-amz-date;x-amz-security-token;
 class RequestSigner:
     """Signs the calls to one endpoint. Each call brings its own credentials.
 
-    Signing keys are cached by the secret key and the day they are made from. A cache by access key would sign a call
-    with another secret key than the one that the call brings."""
+    Signing keys are cached by secret key and day, because they are made from these two. A cache by access key could
+    sign a call with a secret key that does not belong to the call."""
 
     def __init__(self, endpoint: Endpoint, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -39,8 +39,8 @@ class RequestSigner:
         self._timestamp = ""
 
     def sign(self, operation: str, body: bytes, credentials: Credentials) -> bytes:
-        """Returns the whole request, head and body. Raises ValueError if a line break in the credentials would end a
-        header too early: the rest of the request would then be read as another request."""
+        """Returns the whole request, head and body. Raises ValueError if the credentials contain a line break: it would
+        end a header too early, and a server could read the rest as another header or request."""
         timestamp, access_key, token = self._now(), credentials.access_key, credentials.token
         if token:
             names, canonical_token = _SIGNED_HEADERS_WITH_TOKEN, f"x-amz-security-token:{token}\n"

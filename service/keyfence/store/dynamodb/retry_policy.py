@@ -28,5 +28,5 @@ class RetryPolicy:
 
 
 BACKGROUND_RETRIES = RetryPolicy(attempts=12, first_pause_seconds=0.05, max_pause_seconds=5.0)
-"""The retries of jobs and imports. No client waits for these, so they can wait until a throttled table has capacity
-again."""
+"""The retries of jobs and imports. No client waits for a job or an import, so its calls can be retried until a
+throttled table has capacity again."""

@@ -83,7 +83,7 @@ class TableAdmin:
         projections: Projections,
         credentials: Credentials | None = None,
     ) -> "TableAdmin":
-        """Connects with these credentials, or with those that boto3 finds."""
+        """Returns an admin of the table. If `credentials` is None, it uses the credentials that boto3 finds."""
         config = client_config(
             options.endpoint_url,
             connect_timeout=5,  # seconds; longer than for requests, because admin calls are rare and slow
@@ -199,7 +199,7 @@ class SiloTables:
     credentials: CredentialSource
 
     async def create(self, tenant: TenantId) -> None:
-        """Creates the tenant's table if there is none. Raises TableDiffers if it exists with another definition."""
+        """Creates the tenant's table if it does not exist. Raises TableDiffers if it exists with another definition."""
         admin = await self._admin(tenant)
         await asyncio.to_thread(admin.create)
         await asyncio.to_thread(admin.check)
