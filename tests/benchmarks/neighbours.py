@@ -136,7 +136,8 @@ class NeighbourServer:
 def neighbour_server(stack: ServiceStack, sessions: list[ApiClient], seconds: float) -> Iterator[NeighbourServer]:
     """Runs the server and a client for each session until the `with` statement ends."""
     port = free_port()
-    settings = stack.settings.model_dump(mode="json") | {"cursor_keys": ["dev-" + "A" * 43], "index_key": INDEX_KEY}
+    settings = stack.settings.model_dump(mode="json", exclude_unset=True)
+    settings |= {"cursor_keys": ["dev-" + "A" * 43], "index_key": INDEX_KEY}
     plan = json.dumps({"settings": settings, "gate_key": stack.gate_key.hex(), "port": port})
     server = subprocess.Popen([sys.executable, "-m", "tests.benchmarks.neighbours", plan])
     connections = [QUIET_CONNECTIONS, *[NOISY_CONNECTIONS] * (len(sessions) - 1)]
